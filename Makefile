@@ -1,0 +1,64 @@
+# Every recipe works on a fresh Debian or Ubuntu machine with Python >= 3.11.
+# CI calls the same names.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+GEN    := nri_proto/_gen
+
+.DEFAULT_GOAL := help
+.PHONY: help setup packages run run-containerd test check lint types layers proto proto-check bench format clean
+
+help:
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
+
+$(READY): pyproject.toml
+	@PYTHON=$(PYTHON) VENV=$(VENV) tests/testbed/make-venv.sh
+	@touch $@
+
+setup: $(READY) ## a virtual environment with everything pip brings
+
+packages: ## Debian packages that the end-to-end tests use (root)
+	@tests/testbed/install-packages.sh
+
+run: setup ## register with this machine's NRI socket, else run the demo
+	@$(BIN)/nri-resmgr demo --unless-socket
+
+run-containerd: setup packages ## a real containerd, the plugin and two pods
+	@$(BIN)/python -m tests.testbed.showcase
+
+test: setup packages lint types layers proto-check ## everything, end to end included
+	@$(BIN)/pytest -n 2 --dist loadgroup
+
+check: setup lint types layers ## the fast subset: no containerd, no QEMU
+	@$(BIN)/pytest -n 2 -m "not containerd and not qemu and not slow"
+
+lint: setup
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+types: setup
+	@$(BIN)/mypy
+	@for plugin in plugins/*/__main__.py; do $(BIN)/mypy $$plugin || exit 1; done
+
+layers: setup
+	@$(BIN)/lint-imports
+
+proto: setup ## regenerate $(GEN) from nri_proto/proto
+	@$(BIN)/python -m grpc_tools.protoc --proto_path=nri_proto/proto \
+	  --python_out=$(GEN) --pyi_out=$(GEN) nri_proto/proto/*.proto
+
+proto-check: proto
+	@git diff --exit-code --stat -- $(GEN) || { \
+	  echo "nri_proto/_gen differs from nri_proto/proto: commit what 'make proto' wrote"; exit 1; }
+
+bench: setup ## measure; prints the tables of docs/benchmarks.md
+	@$(BIN)/python -m tests.benchmarks
+
+format: setup
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+clean:
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist

@@ -1,0 +1,1 @@
+"""The NRI wire without I/O: ttRPC, the connection multiplexer, the messages."""

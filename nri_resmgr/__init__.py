@@ -1,0 +1,1 @@
+"""Node resource manager for Kubernetes, an NRI plugin of containerd and CRI-O."""
