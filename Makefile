@@ -46,8 +46,11 @@ layers: setup
 	@$(BIN)/lint-imports
 
 proto: setup ## regenerate $(GEN) from nri_proto/proto
-	@$(BIN)/python -m grpc_tools.protoc --proto_path=nri_proto/proto \
-	  --python_out=$(GEN) --pyi_out=$(GEN) nri_proto/proto/*.proto
+	@# The mapped path keeps our file names unique in protobuf's one global pool.
+	@$(BIN)/python -m grpc_tools.protoc --proto_path=$(GEN)=nri_proto/proto \
+	  --python_out=. --pyi_out=. $(GEN)/nri.proto $(GEN)/ttrpc.proto
+	@# Field.None is the schema's name, but no stub can spell it.
+	@sed -i '/^ *None: /d' $(GEN)/nri_pb2.pyi
 
 proto-check: proto
 	@git diff --exit-code --stat -- $(GEN) || { \
