@@ -1,0 +1,1 @@
+"""Real machines for tests: Debian packages, containerd, pods; no mocks."""
