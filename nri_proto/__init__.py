@@ -1,1 +1,61 @@
-"""The NRI wire without I/O: ttRPC, the connection multiplexer, the messages."""
+"""The NRI wire without I/O: ttRPC, the connection multiplexer, the messages.
+
+Bytes go in, events come out; nothing here opens a socket, waits or logs. The
+classes serve any asyncio, threaded or test harness, and `ServerConnection` with
+`ClientConnection` are a complete unary ttRPC of their own.
+"""
+
+from nri_proto._gen import nri_pb2
+from nri_proto.client import ClientConnection, Reply, Stray
+from nri_proto.codes import Code
+from nri_proto.errors import (
+    LocalProtocolError,
+    MessageTooLarge,
+    ProtocolError,
+    RemoteProtocolError,
+    StreamIdsExhausted,
+    StreamNotOpen,
+    TrunkFrameTooLarge,
+)
+from nri_proto.events import (
+    ALL_EVENTS,
+    STATE_CHANGES,
+    Event,
+    events_of,
+    mask_of,
+    parse_mask,
+)
+from nri_proto.levels import Level, infer_level
+from nri_proto.methods import PLUGIN_METHODS, RUNTIME_METHODS, Method
+from nri_proto.server import Call, Refusal, ServerConnection
+from nri_proto.trunk import Trunk
+
+__all__ = [
+    "ALL_EVENTS",
+    "PLUGIN_METHODS",
+    "RUNTIME_METHODS",
+    "STATE_CHANGES",
+    "Call",
+    "ClientConnection",
+    "Code",
+    "Event",
+    "Level",
+    "LocalProtocolError",
+    "MessageTooLarge",
+    "Method",
+    "ProtocolError",
+    "Refusal",
+    "RemoteProtocolError",
+    "Reply",
+    "ServerConnection",
+    "Stray",
+    "StreamIdsExhausted",
+    "StreamNotOpen",
+    "Trunk",
+    "TrunkFrameTooLarge",
+    "events_of",
+    "infer_level",
+    "mask_of",
+    "nri_pb2",
+    "parse_mask",
+]

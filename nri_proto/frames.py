@@ -1,0 +1,96 @@
+"""ttRPC frames: ten bytes of header, then data."""
+
+from __future__ import annotations
+
+import enum
+import struct
+from typing import Final
+
+import attrs
+
+from nri_proto.errors import MessageTooLarge
+
+HEADER: Final = struct.Struct(">IIBB")  # data length, stream id, type, flags
+
+# ttrpc, channel.go: both directions of every release since 1.2.6.
+MAX_DATA_OUT: Final = 4 << 20
+
+# Runtimes with NRI < 0.7 and ttrpc < 1.2.6 send Synchronize messages up to the
+# multiplexer's old limit of 16 MiB, which only Go's stub refuses.
+MAX_DATA_IN: Final = 16 << 20
+
+
+class FrameType(enum.IntEnum):
+    """What a frame is; receivers ignore every other number."""
+
+    REQUEST = 1
+    RESPONSE = 2
+    DATA = 3
+
+
+@attrs.frozen
+class Frame:
+    """One frame as it came.
+
+    Attributes:
+        stream_id: Odd and increasing when a well-behaved client made it.
+        type: A `FrameType`, or a number of the future.
+        data: The envelope; None when it was larger than `MAX_DATA_IN` and its
+            bytes are being thrown away.
+        size: The length its header announced.
+    """
+
+    stream_id: int
+    type: int
+    data: bytes | None
+    size: int
+
+
+def encode_frame(stream_id: int, frame_type: FrameType, data: bytes) -> bytes:
+    """Build a frame without flags, as all unary calls have it.
+
+    Raises:
+        MessageTooLarge: The data is over 4 MiB; sending it would cost the whole
+            connection, not just this call.
+    """
+    if len(data) > MAX_DATA_OUT:
+        raise MessageTooLarge(len(data), MAX_DATA_OUT)
+    return HEADER.pack(len(data), stream_id, frame_type, 0) + data
+
+
+class FrameReader:
+    """Frames out of a byte stream."""
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+        self._discard = 0  # bytes of an oversize frame that are still to come
+
+    def receive_data(self, data: bytes) -> list[Frame]:
+        """Take bytes of one connection; return the frames they complete.
+
+        Never holds more than one frame of `MAX_DATA_IN`.
+        """
+        if self._discard:
+            skipped = min(self._discard, len(data))
+            self._discard -= skipped
+            data = data[skipped:]
+        self._buffer += data
+        frames = []
+        while (frame := self._take_frame()) is not None:
+            frames.append(frame)
+        return frames
+
+    def _take_frame(self) -> Frame | None:
+        if len(self._buffer) < HEADER.size:
+            return None
+        size, stream_id, frame_type, _flags = HEADER.unpack_from(self._buffer)
+        end = HEADER.size + size
+        if size > MAX_DATA_IN:
+            self._discard = max(0, end - len(self._buffer))
+            del self._buffer[:end]
+            return Frame(stream_id, frame_type, None, size)
+        if len(self._buffer) < end:
+            return None
+        frame_data = bytes(memoryview(self._buffer)[HEADER.size : end])
+        del self._buffer[:end]
+        return Frame(stream_id, frame_type, frame_data, size)

@@ -1,0 +1,131 @@
+"""NRI levels: which release a runtime carries and what follows from it."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import attrs
+
+from nri_proto.events import ALL_EVENTS, Event
+
+_VERSION: Final = re.compile(r"v?(\d+)\.(\d+)(?:\.(\d+))?")
+
+# What Go builds without a version stamp say of themselves.
+_UNSTAMPED: Final = frozenset({"", "(devel)", "0.0.0-unknown"})
+
+
+@attrs.frozen(order=True)
+class Level:
+    """A release of NRI, ordered.
+
+    >>> Level.parse("v0.11.0-37-g41b9c58")
+    Level(major=0, minor=11, patch=0)
+    """
+
+    major: int
+    minor: int
+    patch: int = 0
+
+    @classmethod
+    def parse(cls, text: str) -> Level | None:
+        """Read a module version; suffixes of git and of distributions are cut.
+
+        Returns:
+            None when the text names no release.
+        """
+        match = _VERSION.match(text)
+        if text in _UNSTAMPED or match is None:
+            return None
+        return cls(*(int(number or 0) for number in match.groups()))
+
+    def __str__(self) -> str:
+        return f"{self.major}.{self.minor}.{self.patch}"
+
+    @property
+    def event_mask(self) -> int:
+        """All bits a subscription may have; one more ends the session."""
+        if self >= VALIDATION:
+            return ALL_EVENTS
+        if self >= POD_UPDATES:
+            return ALL_EVENTS & ~Event.VALIDATE_CONTAINER_ADJUSTMENT.bit
+        return OLDEST_EVENT_MASK
+
+
+# What every runtime with NRI knows.
+OLDEST_EVENT_MASK: Final = 0x7FF
+
+# First level that has the thing.
+SPLIT_SYNC: Final = Level(0, 7)  # also: timeouts told in Configure
+POD_UPDATES: Final = Level(0, 9, 1)
+VALIDATION: Final = Level(0, 10)
+DEDICATED_CALLS: Final = Level(0, 12)  # also: versions told both ways
+SAFE_UPDATES: Final = Level(0, 12, 1)  # UpdateContainers cannot dead-lock
+NEWEST: Final = Level(0, 13)
+
+# First runtime release with each level, oldest first.
+_RUNTIMES: Final = {
+    "containerd": (
+        ((1, 7, 0), Level(0, 3)),
+        ((1, 7, 7), Level(0, 4)),
+        ((1, 7, 14), Level(0, 6)),
+        ((1, 7, 16), Level(0, 6, 1)),
+        ((1, 7, 26), Level(0, 8)),
+        ((2, 2, 0), Level(0, 10)),
+        ((2, 2, 1), Level(0, 11)),
+        ((2, 3, 0), Level(0, 12)),
+        ((2, 4, 0), Level(0, 12, 1)),
+    ),
+    "cri-o": (
+        ((1, 26, 0), Level(0, 2)),
+        ((1, 26, 2), Level(0, 3)),
+        ((1, 29, 0), Level(0, 5)),
+        ((1, 29, 2), Level(0, 6)),
+        ((1, 31, 0), Level(0, 6, 1)),
+        ((1, 32, 0), Level(0, 9)),
+        ((1, 33, 0), Level(0, 9, 1)),
+        ((1, 34, 0), Level(0, 10)),
+        ((1, 35, 0), Level(0, 11)),
+        ((1, 37, 0), Level(0, 12)),
+    ),
+}
+
+# containerd 2.0.0 to 2.0.3 introduce themselves by their module path's end.
+_ALIASES: Final = {"v2": "containerd"}
+
+
+def infer_level(
+    runtime: str, version: str, *, nri_version: str = "", tells_timeouts: bool = False
+) -> Level | None:
+    """Tell the runtime's NRI level from what Configure says.
+
+    Args:
+        runtime: ``containerd``, ``cri-o`` or ``v2``.
+        version: The runtime's own, with or without ``v`` and suffixes.
+        nri_version: As the runtime told it (NRI >= 0.12), else empty.
+        tells_timeouts: Whether a request timeout came (NRI >= 0.7).
+
+    Returns:
+        The level it certainly has, or None if nothing tells.
+    """
+    if (told := Level.parse(nri_version)) is not None:
+        return told
+    floors = []
+    if nri_version:
+        floors.append(DEDICATED_CALLS)
+    if tells_timeouts:
+        floors.append(SPLIT_SYNC)
+    if (listed := _listed_level(runtime, version)) is not None:
+        return max(listed, *floors) if floors else listed
+    # A floor alone says nothing of the mask below validation.
+    return DEDICATED_CALLS if nri_version else None
+
+
+def _listed_level(runtime: str, version: str) -> Level | None:
+    releases = _RUNTIMES.get(_ALIASES.get(runtime, runtime))
+    match = _VERSION.match(version)
+    if releases is None or match is None:
+        return None
+    key = tuple(int(number or 0) for number in match.groups())
+    known = [level for release, level in releases if release <= key]
+    return known[-1] if known else None

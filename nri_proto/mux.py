@@ -1,0 +1,91 @@
+"""The multiplexer that carries several ttRPC connections on one socket.
+
+A trunk frame is a connection id, a length and that many bytes. Nothing opens or
+closes a connection on the wire.
+"""
+
+from __future__ import annotations
+
+import enum
+import struct
+from collections.abc import Collection
+from typing import Final
+
+from nri_proto.errors import TrunkFrameTooLarge
+
+HEADER: Final = struct.Struct(">II")  # connection id, payload length
+
+# Go reads a ttRPC header through a 4096-byte buffer that takes whole trunk
+# frames: a first frame beyond it ends the session (nri, pkg/net/multiplex).
+MAX_FIRST_FRAME: Final = 4096
+
+# NRI before 0.7 sends frames up to 1 << 24 bytes, later ones 4 MiB + 10.
+MAX_FRAME: Final = (16 << 20) + 10
+
+
+class Connection(enum.IntEnum):
+    """The logical connections of NRI, named for the service behind them."""
+
+    PLUGIN = 1
+    RUNTIME = 2
+
+
+def trunk_frames(connection: int, message: bytes) -> bytes:
+    """Wrap one ttRPC message, header included, for the trunk.
+
+    The Go reader loses the connection, or panics, when a frame mixes two
+    messages or when a message starts in a frame of more than 4096 bytes. So a
+    message is one frame, or its first 4096 bytes and then all the rest.
+    """
+    head, rest = message[:MAX_FIRST_FRAME], message[MAX_FIRST_FRAME:]
+    first = HEADER.pack(connection, len(head)) + head
+    if not rest:
+        return first
+    return b"".join((first, HEADER.pack(connection, len(rest)), rest))
+
+
+class Demultiplexer:
+    """Takes the trunk apart into the bytes of each connection."""
+
+    def __init__(self, connections: Collection[int]) -> None:
+        self._open = frozenset(connections)
+        self._header = bytearray()
+        self._connection = 0
+        self._missing = 0  # bytes of the current frame that are still to come
+
+    def receive_data(self, data: bytes) -> list[tuple[int, bytes]]:
+        """Take bytes from the socket, however they were cut.
+
+        Frames are handed on piecewise, so this class never holds more than an
+        unfinished header.
+
+        Returns:
+            Pairs of an open connection and bytes for it, in order. Bytes for
+            other connections are dropped, as Go's side does.
+
+        Raises:
+            TrunkFrameTooLarge: A frame for an open connection is longer than
+                any NRI release sends.
+        """
+        pieces: list[tuple[int, bytes]] = []
+        at = 0
+        while at < len(data):
+            if self._missing:
+                piece = data[at : at + self._missing]
+                self._missing -= len(piece)
+                at += len(piece)
+                if self._connection in self._open:
+                    pieces.append((self._connection, piece))
+            else:
+                at = self._read_header(data, at)
+        return pieces
+
+    def _read_header(self, data: bytes, at: int) -> int:
+        end = at + HEADER.size - len(self._header)
+        self._header += data[at:end]
+        if len(self._header) == HEADER.size:
+            self._connection, self._missing = HEADER.unpack(self._header)
+            self._header.clear()
+            if self._missing > MAX_FRAME and self._connection in self._open:
+                raise TrunkFrameTooLarge(self._connection, self._missing, MAX_FRAME)
+        return min(end, len(data))

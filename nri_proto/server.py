@@ -1,0 +1,171 @@
+"""The serving half of ttRPC: calls out of bytes, bytes out of replies."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Collection, Mapping
+from typing import Final
+
+import attrs
+from google.protobuf.message import DecodeError
+
+from nri_proto._gen import ttrpc_pb2
+from nri_proto.codes import Code
+from nri_proto.errors import StreamNotOpen
+from nri_proto.frames import MAX_DATA_IN, Frame, FrameReader, FrameType, encode_frame
+
+# A runtime asks one thing at a time. The limit keeps a peer that never waits for
+# its answers from growing our memory.
+MAX_OPEN_CALLS: Final = 1024
+
+_NANOSECONDS: Final = 1_000_000_000
+
+
+@attrs.frozen
+class Call:
+    """A request for a method we serve.
+
+    Attributes:
+        stream_id: Names the call in `ServerConnection.reply`.
+        payload: The serialized request message.
+        timeout: Seconds the client still waits; None when it set no limit,
+            negative when its deadline had passed before it sent.
+        metadata: Header pairs, keys may repeat.
+    """
+
+    stream_id: int
+    service: str
+    method: str
+    payload: bytes
+    timeout: float | None = None
+    metadata: tuple[tuple[str, str], ...] = ()
+
+
+@attrs.frozen
+class Refusal:
+    """An illegal request, to be answered on its own stream with an error."""
+
+    stream_id: int
+    code: Code
+    message: str
+
+
+class ServerConnection:
+    """Serves the unary methods of some services on one connection.
+
+    A peer's illegal request is a value, because ttRPC answers it and goes on:
+    even ids, ids used twice, oversize frames, unknown methods. Frame types of
+    the future are ignored.
+
+    Source:
+        ttrpc, PROTOCOL.md and server.go.
+    """
+
+    def __init__(self, services: Mapping[str, Collection[str]]) -> None:
+        self._services = services
+        self._frames = FrameReader()
+        self._last_id = 0
+        # Answers owed by stream: an id used twice is owed two.
+        self._owed: collections.Counter[int] = collections.Counter()
+
+    def receive_data(self, data: bytes) -> list[Call | Refusal]:
+        """Take bytes from the peer, however they were cut; return the events.
+
+        Each event owes the peer exactly one `reply` or `refuse`.
+        """
+        events = []
+        for frame in self._frames.receive_data(data):
+            if (event := self._judge(frame)) is not None:
+                self._owed[event.stream_id] += 1
+                events.append(event)
+        return events
+
+    def reply(self, stream_id: int, payload: bytes) -> bytes:
+        """Answer a call with a serialized message.
+
+        An empty message makes an empty envelope, as Go's server has it.
+
+        Raises:
+            MessageTooLarge: Over 4 MiB; the call is still open for an error.
+            StreamNotOpen: Nothing is owed on that stream.
+        """
+        self._check_owed(stream_id)
+        envelope = ttrpc_pb2.Response(payload=payload)
+        return self._settle(stream_id, envelope)
+
+    def refuse(self, stream_id: int, code: int, message: str) -> bytes:
+        """Answer a call with an error; nothing else may go with it.
+
+        Raises:
+            StreamNotOpen: Nothing is owed on that stream.
+        """
+        self._check_owed(stream_id)
+        status = ttrpc_pb2.Status(code=code, message=message)
+        return self._settle(stream_id, ttrpc_pb2.Response(status=status))
+
+    def _settle(self, stream_id: int, envelope: ttrpc_pb2.Response) -> bytes:
+        frame = encode_frame(
+            stream_id, FrameType.RESPONSE, envelope.SerializeToString()
+        )
+        self._owed[stream_id] -= 1
+        if not self._owed[stream_id]:
+            del self._owed[stream_id]
+        return frame
+
+    def _check_owed(self, stream_id: int) -> None:
+        if stream_id not in self._owed:
+            raise StreamNotOpen(stream_id)
+
+    def _judge(self, frame: Frame) -> Call | Refusal | None:
+        match frame.type:
+            case FrameType.REQUEST:
+                return self._judge_request(frame)
+            case FrameType.DATA if frame.stream_id not in self._owed:
+                return _invalid(frame, f"StreamID {frame.stream_id} no longer active")
+            case _:
+                return None
+
+    def _judge_request(self, frame: Frame) -> Call | Refusal:
+        stream_id = frame.stream_id
+        if stream_id % 2 == 0:
+            return _invalid(frame, "StreamID must be odd for client initiated streams")
+        if stream_id <= self._last_id:
+            return _invalid(frame, "StreamID cannot be re-used and must increment")
+        self._last_id = stream_id
+        if frame.data is None:
+            message = (
+                f"message length {frame.size} exceed maximum message size "
+                f"of {MAX_DATA_IN}"
+            )
+            return Refusal(stream_id, Code.RESOURCE_EXHAUSTED, message)
+        if len(self._owed) >= MAX_OPEN_CALLS:
+            message = f"more than {MAX_OPEN_CALLS} calls wait for an answer"
+            return Refusal(stream_id, Code.RESOURCE_EXHAUSTED, message)
+        return self._open(stream_id, frame.data)
+
+    def _open(self, stream_id: int, data: bytes) -> Call | Refusal:
+        try:
+            request = ttrpc_pb2.Request.FromString(data)
+        except DecodeError as error:
+            message = f"unmarshal request error: {error}"
+            return Refusal(stream_id, Code.INVALID_ARGUMENT, message)
+        methods = self._services.get(request.service)
+        if methods is None:
+            message = f"service {request.service}"
+            return Refusal(stream_id, Code.UNIMPLEMENTED, message)
+        if request.method not in methods:
+            message = f"method {request.method}"
+            return Refusal(stream_id, Code.UNIMPLEMENTED, message)
+        nanoseconds = request.timeout_nano
+        return Call(
+            stream_id,
+            request.service,
+            request.method,
+            request.payload,
+            nanoseconds / _NANOSECONDS if nanoseconds else None,
+            tuple((pair.key, pair.value) for pair in request.metadata),
+        )
+
+
+def _invalid(frame: Frame, message: str) -> Refusal:
+    return Refusal(frame.stream_id, Code.INVALID_ARGUMENT, message)

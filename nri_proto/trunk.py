@@ -1,0 +1,86 @@
+"""One end of an NRI session: a server and a client behind one multiplexer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TypeAlias
+
+from nri_proto.client import ClientConnection, Reply, Stray
+from nri_proto.methods import (
+    PLUGIN_METHODS,
+    PLUGIN_SERVICE,
+    RUNTIME_METHODS,
+    RUNTIME_SERVICE,
+    Method,
+)
+from nri_proto.mux import Connection, Demultiplexer, trunk_frames
+from nri_proto.server import Call, Refusal, ServerConnection
+
+Event: TypeAlias = Call | Refusal | Reply | Stray
+
+
+class Trunk:
+    """Bytes in, events out; calls and replies in, bytes out.
+
+    Whatever a method returns is to be written to the socket in the order of the
+    calls, and each result whole: that keeps one message per frame and stream
+    ids in order.
+    """
+
+    def __init__(self, serves: Connection, methods: Mapping[str, Method]) -> None:
+        service = PLUGIN_SERVICE if serves is Connection.PLUGIN else RUNTIME_SERVICE
+        self._serves = serves
+        self._calls = Connection(3 - serves)
+        self._demultiplexer = Demultiplexer(tuple(Connection))
+        self._server = ServerConnection({service: methods.keys()})
+        self._client = ClientConnection()
+
+    @classmethod
+    def of_plugin(cls) -> Trunk:
+        """Make the plugin's end: it serves Plugin and calls Runtime."""
+        return cls(Connection.PLUGIN, PLUGIN_METHODS)
+
+    @classmethod
+    def of_runtime(cls) -> Trunk:
+        """Make the runtime's end: it serves Runtime and calls Plugin."""
+        return cls(Connection.RUNTIME, RUNTIME_METHODS)
+
+    def receive_data(self, data: bytes) -> list[Event]:
+        """Take bytes from the socket, however they were cut; return the events.
+
+        Raises:
+            RemoteProtocolError: The stream makes no sense any more.
+        """
+        events: list[Event] = []
+        for connection, piece in self._demultiplexer.receive_data(data):
+            if connection == self._serves:
+                events += self._server.receive_data(piece)
+            else:
+                events += self._client.receive_data(piece)
+        return events
+
+    def call(
+        self,
+        method: Method,
+        payload: bytes,
+        *,
+        timeout: float | None = None,
+        metadata: Iterable[tuple[str, str]] = (),
+    ) -> tuple[int, bytes]:
+        """Open a call; see `ClientConnection.call`."""
+        stream_id, message = self._client.call(
+            method.service, method.name, payload, timeout=timeout, metadata=metadata
+        )
+        return stream_id, trunk_frames(self._calls, message)
+
+    def reply(self, stream_id: int, payload: bytes) -> bytes:
+        """Answer a call; see `ServerConnection.reply`."""
+        return trunk_frames(self._serves, self._server.reply(stream_id, payload))
+
+    def refuse(self, stream_id: int, code: int, message: str) -> bytes:
+        """Answer a call with an error; see `ServerConnection.refuse`."""
+        return trunk_frames(self._serves, self._server.refuse(stream_id, code, message))
+
+    def abandon(self) -> tuple[int, ...]:
+        """Forget our open calls; see `ClientConnection.abandon`."""
+        return self._client.abandon()
