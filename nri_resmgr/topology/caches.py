@@ -1,0 +1,44 @@
+"""Caches and the CPUs that share them."""
+
+from __future__ import annotations
+
+import enum
+
+import attrs
+
+from nri_resmgr.values import Bytes, CpuSet
+
+
+class CacheKind(enum.StrEnum):
+    """What a cache holds; the values are sysfs' words."""
+
+    DATA = "Data"
+    INSTRUCTION = "Instruction"
+    UNIFIED = "Unified"
+
+
+@attrs.frozen
+class Cache:
+    """One cache.
+
+    Attributes:
+        level: 1 is nearest to the core.
+        kind: Data, instruction or unified; level 1 has two of equal ids.
+        id: The kernel's id, unique per level and kind; None where the kernel
+            gives none, and then no resctrl domain belongs to it.
+        cpus: The online CPUs that share it.
+        size: Capacity.
+        ways: Ways of associativity, 0 where unknown.
+    """
+
+    level: int
+    kind: CacheKind
+    id: int | None
+    cpus: CpuSet
+    size: Bytes
+    ways: int = 0
+
+
+def cache_order(cache: Cache) -> tuple[int, CacheKind, int]:
+    """Return the key that sorts caches by level, kind, then lowest CPU."""
+    return (cache.level, cache.kind, cache.cpus.first)

@@ -1,0 +1,183 @@
+"""The short text that describes a synthetic machine."""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, Final, TypeVar
+
+import attrs
+
+from nri_resmgr.topology.memory import HugePages, MemoryKind
+from nri_resmgr.values import (
+    NO_CPUS,
+    NO_NODES,
+    Bytes,
+    CpuSet,
+    InputError,
+    NodeSet,
+    parse_bytes,
+)
+
+_Parsed = TypeVar("_Parsed")
+
+_MEMORY: Final = Bytes(16 << 30)
+_MAX_CPUS: Final = 8192  # what Linux can be built for on x86
+_SHAPE: Final = re.compile(r"(?:\d{1,4}[sdncte])+", re.ASCII)
+_COUNT: Final = re.compile(r"(\d{1,4})([sdncte])", re.ASCII)
+_EXTRA_NODES: Final = re.compile(r"(?:(\d{1,3})x)?([^:]+?)(:movable)?", re.ASCII)
+
+
+@attrs.define(eq=False)
+class BadMachineSpec(InputError):
+    """A synthetic machine's text cannot be read."""
+
+    word: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"bad machine spec at {self.word!r}: {self.why}"
+
+
+class Numbering(enum.StrEnum):
+    """How the threads of a core are numbered."""
+
+    SPLIT = "split"
+    ADJACENT = "adjacent"
+
+
+@attrs.frozen
+class MemoryNodes:
+    """Memory-only nodes of one kind, spread over the nodes with CPUs."""
+
+    kind: MemoryKind
+    count: int
+    memory: Bytes
+    movable: bool
+
+
+@attrs.frozen
+class MachineSpec:
+    """A synthetic machine in numbers; see `parse_words` for the text."""
+
+    sockets: int = 1
+    dies: int = 1
+    nodes: int = 1
+    cores: int = 1
+    threads: int = 1
+    efficient: int = 0
+    l3: int = 0
+    cluster: int = 0
+    memory: tuple[Bytes, ...] = (_MEMORY,)
+    extra: tuple[MemoryNodes, ...] = ()
+    hugepages: tuple[HugePages, ...] = ()
+    ids: NodeSet = NO_NODES
+    numbering: Numbering | None = None
+    distances: tuple[tuple[int, ...], ...] = ()
+    offline: CpuSet = NO_CPUS
+    isolated: CpuSet = NO_CPUS
+
+
+def parse_words(text: str) -> MachineSpec:
+    """Read the words of a spec; `parse_spec` documents them.
+
+    Raises:
+        BadMachineSpec: A word is unknown, repeated or has a bad value.
+    """
+    shape, *words = text.split() or [""]
+    fields: dict[str, Any] = dict(_shape(shape))
+    extra: list[MemoryNodes] = []
+    for word in words:
+        key, _, value = word.partition("=")
+        if key in _KINDS:
+            extra.append(_read(word, partial(_memory_nodes, key), value))
+        elif key not in _FIELDS or key in fields:
+            raise BadMachineSpec(word, "unknown or repeated")
+        else:
+            fields[key] = _read(word, _FIELDS[key], value)
+    return MachineSpec(**fields, extra=tuple(extra))
+
+
+def _shape(text: str) -> Mapping[str, int]:
+    if not _SHAPE.fullmatch(text):
+        raise BadMachineSpec(text, "want a shape such as 2s2d2n4c2t")
+    counts: dict[str, Any] = {}
+    for count, letter in _COUNT.findall(text):
+        name = _LETTERS[letter]
+        if name in counts or (int(count) < 1 and letter not in "ce"):
+            raise BadMachineSpec(text, f"{count}{letter} repeated or zero")
+        counts[name] = int(count)
+    spec = MachineSpec(**counts)
+    each = spec.cores * spec.threads + spec.efficient
+    cpus = spec.sockets * spec.dies * spec.nodes * each
+    if not 1 <= cpus <= _MAX_CPUS:
+        raise BadMachineSpec(text, f"{cpus} CPUs, want 1 to {_MAX_CPUS}")
+    return counts
+
+
+def _read(word: str, parse: Callable[[str], _Parsed], value: str) -> _Parsed:
+    try:
+        return parse(value)
+    except (InputError, ValueError) as error:
+        raise BadMachineSpec(word, str(error)) from error
+
+
+def _memory_nodes(kind: str, value: str) -> MemoryNodes:
+    match = _EXTRA_NODES.fullmatch(value)
+    if match is None:
+        msg = "want [COUNTx]SIZE[:movable]"
+        raise ValueError(msg)
+    count, size, movable = match.groups()
+    return MemoryNodes(
+        MemoryKind(kind), int(count or 1), parse_bytes(size), movable is not None
+    )
+
+
+def _positive(value: str) -> int:
+    number = int(value)
+    if number < 1:
+        msg = "want 1 or more"
+        raise ValueError(msg)
+    return number
+
+
+def _sizes(value: str) -> tuple[Bytes, ...]:
+    return tuple(map(parse_bytes, value.split(",")))
+
+
+def _hugepages(value: str) -> tuple[HugePages, ...]:
+    pools = (pool.partition(":") for pool in value.split(","))
+    return tuple(
+        sorted(
+            (HugePages(parse_bytes(size), int(count)) for size, _, count in pools),
+            key=lambda pool: pool.size,
+        )
+    )
+
+
+def _rows(value: str) -> tuple[tuple[int, ...], ...]:
+    return tuple(tuple(map(int, row.split(","))) for row in value.split(";"))
+
+
+_KINDS: Final = frozenset(MemoryKind)
+_LETTERS: Final = {
+    "s": "sockets",
+    "d": "dies",
+    "n": "nodes",
+    "c": "cores",
+    "t": "threads",
+    "e": "efficient",
+}
+_FIELDS: Final[Mapping[str, Callable[[str], object]]] = {
+    "l3": _positive,
+    "cluster": _positive,
+    "memory": _sizes,
+    "hugepages": _hugepages,
+    "ids": NodeSet.parse,
+    "numbering": Numbering,
+    "distances": _rows,
+    "offline": CpuSet.parse,
+    "isolated": CpuSet.parse,
+}

@@ -1,0 +1,249 @@
+"""Synthetic machines: a model out of a short text, for tests and simulations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final, TypeVar
+
+import attrs
+
+from nri_resmgr.topology.caches import Cache, CacheKind, cache_order
+from nri_resmgr.topology.cores import Core, CoreKind, Cpu
+from nri_resmgr.topology.machine import Machine
+from nri_resmgr.topology.memory import MemoryKind, Node
+from nri_resmgr.topology.spec import (
+    BadMachineSpec,
+    MachineSpec,
+    Numbering,
+    parse_words,
+)
+from nri_resmgr.values import Bytes, CpuSet
+
+_Group = TypeVar("_Group", Core, Cache)
+
+# Efficient cores come in modules of four that share a level 2 cache.
+_MODULE: Final = 4
+
+# Distances as server firmware tells them.
+_SAME_NODE: Final = 10
+_SAME_PACKAGE: Final = 12
+_OTHER_PACKAGE: Final = 21
+# What memory of a kind adds to the distance of the node it is attached to.
+_FARTHER: Final = {
+    MemoryKind.DRAM: 4,
+    MemoryKind.HBM: 3,
+    MemoryKind.PMEM: 7,
+    MemoryKind.CXL: 14,
+}
+
+_L1_DATA: Final = Bytes(48 << 10)
+_L1_INSTRUCTION: Final = Bytes(32 << 10)
+_L2: Final = Bytes(2 << 20)
+_L3: Final = Bytes(32 << 20)
+
+
+@attrs.frozen
+class _Place:
+    """A node before it has an id: where its memory is attached."""
+
+    package: int
+    owner: int  # index of a node with CPUs
+    farther: int
+    node: Node
+
+
+def parse_spec(text: str) -> Machine:
+    """Build the machine that a short text describes.
+
+    The first word is the shape, counts with a letter each, outermost first:
+    ``s`` sockets, ``d`` dies per socket, ``n`` nodes per die (per socket where
+    no dies are given), and in each node ``c`` cores of ``t`` threads and ``e``
+    efficient cores of one thread. What is left out is 1 (``e``: 0). CPUs are
+    numbered as Linux does on servers: first threads of all cores, then second
+    ones; with efficient cores, core by core. Further words, in any order:
+
+    ======================= ==================================================
+    ``memory=16Gi,0``       memory of the nodes with CPUs, repeated as needed
+    ``hbm=4x16Gi:movable``  memory-only nodes, count and size; so too ``cxl``,
+                            ``pmem``, ``dram``; spread evenly over the nodes
+    ``hugepages=2Mi:64``    pools of each node with CPUs, ``,`` between sizes
+    ``l3=4``                cores that share a level 3 cache (default: a die)
+    ``cluster=4``           cores in a cluster (default: no clusters)
+    ``ids=0,2,8``           the nodes' ids: nodes with CPUs, then the others
+    ``distances=10,21;21,10``  the whole matrix, row by row in the order of ids
+    ``numbering=adjacent``  threads of a core are neighbours; or ``split``
+    ``offline=3``           CPUs that are present and not online
+    ``isolated=4-7``        CPUs that ``isolcpus=`` names
+    ======================= ==================================================
+
+    Raises:
+        BadMachineSpec: A word is unknown, repeated or has a bad value.
+        ContradictoryMachine: The words do not fit together.
+
+    >>> machine = parse_spec("2s2n4c2t cxl=1x64Gi")
+    >>> [str(node.cpus) for node in machine.nodes]
+    ['0-3,16-19', '4-7,20-23', '8-11,24-27', '12-15,28-31', '']
+    """
+    return build_machine(parse_words(text))
+
+
+def build_machine(spec: MachineSpec) -> Machine:
+    """Build the machine of a spec that is already in numbers.
+
+    Raises:
+        BadMachineSpec: The node ids or distances are too few or too many.
+        ContradictoryMachine: The numbers do not fit together.
+    """
+    cores = tuple(_cores(spec))
+    present = CpuSet.union(core.cpus for core in cores)
+    places = tuple(_places(spec, cores))
+    online = present - spec.offline
+    return Machine(
+        cores=_sorted_cores(_cut(cores, online)),
+        cpus=tuple(Cpu(number) for number in online),
+        nodes=_nodes(spec, places, online),
+        distances=_distances(spec, places),
+        caches=tuple(sorted(_cut(_caches(spec, cores), online), key=cache_order)),
+        present=present,
+        isolated=spec.isolated,
+    )
+
+
+def _sorted_cores(cores: Iterable[Core]) -> tuple[Core, ...]:
+    return tuple(sorted(cores, key=lambda core: core.cpus.first))
+
+
+def _cut(groups: Iterable[_Group], online: CpuSet) -> Iterator[_Group]:
+    """Leave only online CPUs, and no group without any."""
+    for group in groups:
+        if group.cpus & online:
+            yield attrs.evolve(group, cpus=group.cpus & online)
+
+
+def _cores(spec: MachineSpec) -> Iterator[Core]:
+    """Yield all cores, offline ones too, node by node."""
+    each = spec.cores + spec.efficient
+    per_package = spec.dies * spec.nodes * each
+    kinds = [CoreKind.PERFORMANCE] * spec.cores + [CoreKind.EFFICIENT] * spec.efficient
+    kinds *= spec.sockets * spec.dies * spec.nodes
+    for index, (kind, cpus) in enumerate(
+        zip(kinds, _numbered(spec, kinds), strict=True)
+    ):
+        package, seat = divmod(index, per_package)
+        die, place = divmod(seat, spec.nodes * each)
+        cluster = _cluster(spec, place)
+        yield Core(package, die, cluster, id=seat, cpus=cpus, kind=kind)
+
+
+def _numbered(spec: MachineSpec, kinds: Sequence[CoreKind]) -> Iterator[CpuSet]:
+    threads = [1 if kind is CoreKind.EFFICIENT else spec.threads for kind in kinds]
+    adjacent = Numbering.ADJACENT if spec.efficient else Numbering.SPLIT
+    split = (spec.numbering or adjacent) is Numbering.SPLIT
+    ids = [(t, core) for core, many in enumerate(threads) for t in range(many)]
+    order = sorted(ids, key=lambda at: at if split else at[::-1])
+    cpus = [CpuSet() for _ in kinds]
+    for number, (_, core) in enumerate(order):
+        cpus[core] |= CpuSet.of(number)
+    yield from cpus
+
+
+def _cluster(spec: MachineSpec, place: int) -> int | None:
+    """Number the cluster of the core at *place* in its die."""
+    if not spec.cluster and not spec.efficient:
+        return None
+    size = spec.cluster or 1
+    node, seat = divmod(place, spec.cores + spec.efficient)
+    strong = -(-spec.cores // size)
+    modules = -(-spec.efficient // _MODULE)
+    inside = (
+        seat // size if seat < spec.cores else (strong + (seat - spec.cores) // _MODULE)
+    )
+    return node * (strong + modules) + inside
+
+
+def _caches(spec: MachineSpec, cores: Sequence[Core]) -> Iterator[Cache]:
+    """Yield caches as a server has them; an efficient module shares its level 2."""
+    per_die = len(cores) // (spec.sockets * spec.dies)
+
+    def module(core: Core) -> tuple[object, ...]:
+        if core.kind is CoreKind.PERFORMANCE:
+            return (core.package, core.id)
+        return (core.package, core.die, core.cluster, core.kind)
+
+    def last(core: Core) -> tuple[object, ...]:
+        return (core.package, core.die, core.id % per_die // (spec.l3 or per_die))
+
+    own = [core.cpus for core in cores]
+    rows = (
+        (1, CacheKind.DATA, own, _L1_DATA),
+        (1, CacheKind.INSTRUCTION, own, _L1_INSTRUCTION),
+        (2, CacheKind.UNIFIED, _grouped(cores, module), _L2),
+        (3, CacheKind.UNIFIED, _grouped(cores, last), _L3),
+    )
+    for level, kind, groups, size in rows:
+        for number, cpus in enumerate(groups):
+            yield Cache(level, kind, number, cpus, size)
+
+
+def _grouped(
+    cores: Sequence[Core], key: Callable[[Core], tuple[object, ...]]
+) -> list[CpuSet]:
+    groups: dict[tuple[object, ...], CpuSet] = {}
+    for core in cores:
+        groups[key(core)] = groups.get(key(core), CpuSet()) | core.cpus
+    return list(groups.values())
+
+
+def _places(spec: MachineSpec, cores: Sequence[Core]) -> Iterator[_Place]:
+    """Yield nodes with CPUs, then memory-only ones, all without their ids."""
+    each = spec.cores + spec.efficient
+    owners = len(cores) // each
+    for index in range(owners):
+        seats = cores[index * each : (index + 1) * each]
+        node = Node(
+            index,
+            cpus=CpuSet.union(core.cpus for core in seats),
+            memory=spec.memory[index % len(spec.memory)],
+            hugepages=spec.hugepages,
+        )
+        yield _Place(seats[0].package, index, 0, node)
+    for extra in spec.extra:
+        for number in range(extra.count):
+            owner = number * owners // extra.count
+            node = Node(
+                owners, memory=extra.memory, kind=extra.kind, movable=extra.movable
+            )
+            package = cores[owner * each].package
+            yield _Place(package, owner, _FARTHER[extra.kind], node)
+
+
+def _nodes(
+    spec: MachineSpec, places: Sequence[_Place], online: CpuSet
+) -> tuple[Node, ...]:
+    ids = tuple(spec.ids) or tuple(range(len(places)))
+    if len(ids) != len(places):
+        raise BadMachineSpec(f"ids={spec.ids}", f"want {len(places)} ids")
+    return tuple(
+        attrs.evolve(place.node, id=number, cpus=place.node.cpus & online)
+        for number, place in zip(ids, places, strict=True)
+    )
+
+
+def _distances(
+    spec: MachineSpec, places: Sequence[_Place]
+) -> tuple[tuple[int, ...], ...]:
+    return spec.distances or tuple(
+        tuple(_distance(a, b) for b in places) for a in places
+    )
+
+
+def _distance(a: _Place, b: _Place) -> int:
+    if a is b:
+        return _SAME_NODE
+    if a.owner == b.owner:
+        between = _SAME_NODE
+    elif a.package == b.package:
+        between = _SAME_PACKAGE
+    else:
+        between = _OTHER_PACKAGE
+    return between + a.farther + b.farther

@@ -1,0 +1,53 @@
+"""The tree of errors: the branch says who can act, the leaf what happened."""
+
+from __future__ import annotations
+
+import attrs
+
+
+class ResmgrError(Exception):
+    """Root of the tree; catch it only at the RPC edge and in ``main``."""
+
+
+class InputError(ResmgrError):
+    """Someone gave us bad text: a config file, an annotation, a command line."""
+
+
+class PolicyError(ResmgrError):
+    """The request is well formed and this node cannot grant it."""
+
+
+class HostError(ResmgrError):
+    """The node is not as it should be: a kernel file is missing or says nonsense."""
+
+
+@attrs.define(eq=False)
+class BadListFormat(InputError):
+    """Text is not a list of CPUs or nodes in the kernel's format."""
+
+    text: str
+    at: str
+
+    def __str__(self) -> str:
+        return f"not a CPU or node list: {self.text!r} (at {self.at!r})"
+
+
+@attrs.define(eq=False)
+class BadMask(InputError):
+    """Text is not a mask of CPUs or nodes in the kernel's format."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return f"not a mask of 32-bit hexadecimal words: {self.text!r}"
+
+
+@attrs.define(eq=False)
+class BadQuantity(InputError):
+    """Text is not a Kubernetes quantity, or not one that a node can have."""
+
+    text: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"bad quantity {self.text!r}: {self.why}"
