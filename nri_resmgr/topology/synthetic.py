@@ -126,13 +126,11 @@ def _cores(spec: MachineSpec) -> Iterator[Core]:
     per_package = spec.dies * spec.nodes * each
     kinds = [CoreKind.PERFORMANCE] * spec.cores + [CoreKind.EFFICIENT] * spec.efficient
     kinds *= spec.sockets * spec.dies * spec.nodes
-    for index, (kind, cpus) in enumerate(
-        zip(kinds, _numbered(spec, kinds), strict=True)
-    ):
+    for index, cpus in enumerate(_numbered(spec, kinds)):
         package, seat = divmod(index, per_package)
         die, place = divmod(seat, spec.nodes * each)
         cluster = _cluster(spec, place)
-        yield Core(package, die, cluster, id=seat, cpus=cpus, kind=kind)
+        yield Core(package, die, cluster, id=seat, cpus=cpus, kind=kinds[index])
 
 
 def _numbered(spec: MachineSpec, kinds: Sequence[CoreKind]) -> Iterator[CpuSet]:
