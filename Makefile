@@ -6,6 +6,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 GEN    := nri_proto/_gen
+CRI    := tests/testbed/_gen
 
 .DEFAULT_GOAL := help
 .PHONY: help setup packages run run-containerd test check lint types layers proto proto-check bench format clean
@@ -45,16 +46,18 @@ types: setup
 layers: setup
 	@$(BIN)/lint-imports
 
-proto: setup ## regenerate $(GEN) from nri_proto/proto
+proto: setup ## regenerate the _gen folders from the proto folders
 	@# The mapped path keeps our file names unique in protobuf's one global pool.
 	@$(BIN)/python -m grpc_tools.protoc --proto_path=$(GEN)=nri_proto/proto \
 	  --python_out=. --pyi_out=. $(GEN)/nri.proto $(GEN)/ttrpc.proto
 	@# Field.None is the schema's name, but no stub can spell it.
 	@sed -i '/^ *None: /d' $(GEN)/nri_pb2.pyi
+	@$(BIN)/python -m grpc_tools.protoc --proto_path=$(CRI)=tests/testbed/proto \
+	  --python_out=. --pyi_out=. $(CRI)/cri.proto
 
 proto-check: proto
-	@git diff --exit-code --stat -- $(GEN) || { \
-	  echo "nri_proto/_gen differs from nri_proto/proto: commit what 'make proto' wrote"; exit 1; }
+	@git diff --exit-code --stat -- $(GEN) $(CRI) || { \
+	  echo "generated code differs from its .proto files: commit what 'make proto' wrote"; exit 1; }
 
 bench: setup ## measure; prints the tables of docs/benchmarks.md
 	@$(BIN)/python -m tests.benchmarks

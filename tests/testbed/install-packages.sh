@@ -1,0 +1,47 @@
+#!/bin/sh
+# Installs the Debian packages that the containerd and QEMU tests start.
+# Without root it only says what is missing; those tests then skip and say why.
+set -eu
+
+export PATH="$PATH:/usr/sbin:/sbin" DEBIAN_FRONTEND=noninteractive
+
+# A command of each package, and the package.
+WANTED="
+runc                runc
+numactl             numactl
+qemu-system-x86_64  qemu-system-x86
+debootstrap         debootstrap
+zstd                zstd
+cpio                cpio
+depmod              kmod
+"
+# Debian's tests take other suites' containerd and busybox without installing.
+if ! grep -qx 'ID=debian' /etc/os-release; then
+  WANTED="$WANTED
+containerd          containerd
+busybox             busybox-static
+"
+fi
+
+command -v apt-get >/dev/null || {
+  echo "packages: no apt-get here; end-to-end tests skip what they cannot start" >&2
+  exit 0
+}
+missing=$(echo "$WANTED" | while read -r command package; do
+  [ -z "$package" ] || command -v "$command" >/dev/null || printf '%s ' "$package"
+done)
+[ -n "$missing" ] || exit 0
+[ "$(id -u)" = 0 ] || {
+  echo "packages: not root, so these stay missing and their tests skip: $missing" >&2
+  exit 0
+}
+
+echo "packages: installing $missing" >&2
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+# shellcheck disable=SC2086  # one word per package
+if ! { apt-get update -q && apt-get install -yq --no-install-recommends $missing; } >"$log" 2>&1; then
+  cat "$log" >&2
+  echo "packages: apt-get could not install $missing" >&2
+  exit 1
+fi

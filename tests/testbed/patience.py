@@ -1,0 +1,31 @@
+"""Waiting with a limit that slow machines (an emulated guest) can stretch."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+
+_STEP = 0.01  # seconds between two looks
+
+
+class TooSlow(Exception):
+    """What was waited for did not happen in time."""
+
+
+def patience(seconds: float) -> float:
+    """*seconds* on a usual machine, times ``NRI_RESMGR_TEST_SLOWDOWN``."""
+    return seconds * float(os.environ.get("NRI_RESMGR_TEST_SLOWDOWN", "1"))
+
+
+def wait_until(holds: Callable[[], bool], what: str, seconds: float = 10.0) -> None:
+    """Return as soon as *holds* does.
+
+    Raises:
+        TooSlow: It did not within *seconds*, stretched; names *what*.
+    """
+    limit = time.monotonic() + patience(seconds)
+    while not holds():
+        if time.monotonic() > limit:
+            raise TooSlow(f"{what}: not within {patience(seconds):g} s")
+        time.sleep(_STEP)
