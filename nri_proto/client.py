@@ -72,6 +72,7 @@ class ClientConnection:
             method: Bare name, ``RegisterPlugin``.
             payload: The serialized request message.
             timeout: Seconds, told to the peer; keeping it is the caller's part.
+                None is no limit; 0 and less say that the deadline has passed.
             metadata: Header pairs.
 
         Returns:
@@ -85,7 +86,8 @@ class ClientConnection:
             raise StreamIdsExhausted
         request = ttrpc_pb2.Request(service=service, method=method, payload=payload)
         if timeout is not None:
-            request.timeout_nano = round(timeout * _NANOSECONDS)
+            # Zero would say that there is no limit.
+            request.timeout_nano = round(timeout * _NANOSECONDS) or 1
         for key, value in metadata:
             request.metadata.add(key=key, value=value)
         stream_id = self._next_id

@@ -18,6 +18,10 @@ from nri_proto.frames import MAX_DATA_IN, Frame, FrameReader, FrameType, encode_
 # its answers from growing our memory.
 MAX_OPEN_CALLS: Final = 1024
 
+# Bytes of an error's text. A name out of a request, or the words of a handler's
+# exception, may be longer than any frame.
+_MAX_MESSAGE: Final = 64 << 10
+
 _NANOSECONDS: Final = 1_000_000_000
 
 
@@ -96,11 +100,17 @@ class ServerConnection:
     def refuse(self, stream_id: int, code: int, message: str) -> bytes:
         """Answer a call with an error; nothing else may go with it.
 
+        Any text can be sent: what UTF-8 cannot hold becomes ``?``, and 64 KiB
+        are enough.
+
         Raises:
             StreamNotOpen: Nothing is owed on that stream.
+            ValueError: *code* is `Code.OK`, which the peer would take for success.
         """
         self._check_owed(stream_id)
-        status = ttrpc_pb2.Status(code=code, message=message)
+        if code == Code.OK:
+            raise ValueError(f"{code:d} is no error")
+        status = ttrpc_pb2.Status(code=code, message=_sendable(message))
         return self._settle(stream_id, ttrpc_pb2.Response(status=status))
 
     def _settle(self, stream_id: int, envelope: ttrpc_pb2.Response) -> bytes:
@@ -169,3 +179,9 @@ class ServerConnection:
 
 def _invalid(frame: Frame, message: str) -> Refusal:
     return Refusal(frame.stream_id, Code.INVALID_ARGUMENT, message)
+
+
+def _sendable(message: str) -> str:
+    # An exception's text may hold undecodable file names (surrogates).
+    data = message.encode("utf-8", "replace")[:_MAX_MESSAGE]
+    return data.decode("utf-8", "ignore")
