@@ -22,7 +22,12 @@ def cache_root() -> Path:
     return Path(home) / "nri-resmgr"
 
 
-def cached(name: str, inputs: tuple[str, ...], build: Callable[[Path], None]) -> Path:
+def cached(
+    name: str,
+    inputs: tuple[str, ...],
+    build: Callable[[Path], None],
+    root: Path | None = None,
+) -> Path:
     """Return the folder that *build* fills from *inputs*, building it if missing.
 
     Two processes that ask at once build once; a build that fails or is killed
@@ -32,9 +37,10 @@ def cached(name: str, inputs: tuple[str, ...], build: Callable[[Path], None]) ->
         name: Readable part of the folder's name.
         inputs: Everything the content depends on, the recipe's version included.
         build: Fills the empty folder it is given.
+        root: Where the folders are; `cache_root` unless told.
     """
     digest = hashlib.sha256("\0".join(inputs).encode()).hexdigest()[:12]
-    target = cache_root() / f"{name}-{digest}"
+    target = (root or cache_root()) / f"{name}-{digest}"
     if target.is_dir():
         return target
     with locked(target):

@@ -60,6 +60,8 @@ class Containerd:
         with self.layout.log.open("ab") as log:
             self._daemon = subprocess.Popen(
                 [*_DIE_WITH_US, self._programs.containerd, "--config", config],
+                # Plugins inherit it, and are known by it.
+                cwd=self.layout.folder,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -83,6 +85,10 @@ class Containerd:
         self.stop()
         self.start()
 
+    def is_up(self) -> bool:
+        """Whether the daemon was started and has not ended."""
+        return self._daemon is not None and self._daemon.poll() is None
+
     def close(self) -> None:
         """End everything, containers included, and remove every trace."""
         self.kill()
@@ -104,14 +110,13 @@ class Containerd:
         return self.layout.log.read_text(errors="replace")
 
     def _write_config(self) -> Path:
-        for folder in (self.layout.plugins, self.layout.conf_d):
-            folder.mkdir(parents=True, exist_ok=True)
+        self.layout.create()
         text = config_text(self.layout, self.release, self._options)
         self.layout.config.write_text(text)
         return self.layout.config
 
     def _is_serving(self) -> bool:
-        if self._daemon is None or self._daemon.poll() is not None:
+        if not self.is_up():
             end = "\n".join(self.log_text().splitlines()[-5:])
             raise NotStarted(f"containerd ended at once:\n{end}")
         listening = _listening_sockets()

@@ -44,6 +44,11 @@ class Layout:
         if len(str(self.cri_socket)) > _SOCKET_LIMIT:
             raise ValueError(f"too long for a socket's address: {self.cri_socket}")
 
+    def create(self) -> None:
+        """Make the folders; the daemon makes the rest."""
+        for path in (self.plugins, self.conf_d, self.cni):
+            path.mkdir(parents=True, exist_ok=True)
+
     @property
     def config(self) -> Path:
         """The daemon's configuration file."""

@@ -9,10 +9,9 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.testbed.cgroups import Cgroup
 from tests.testbed.containerd_config import Layout
 from tests.testbed.patience import wait_until
-
-_CGROUPS = Path("/sys/fs/cgroup")
 
 
 def sweep(layout: Layout, cgroup_root: str) -> None:
@@ -24,6 +23,7 @@ def sweep(layout: Layout, cgroup_root: str) -> None:
     sockets = list(_shim_sockets(layout.state))
     # Shims first: they would report and clean up at leisure.
     wait_until(lambda: _kill([*shim_pids(layout)]), "the last shim to end")
+    wait_until(lambda: _kill([*plugin_pids(layout)]), "the last plugin to end")
     wait_until(lambda: _kill([*_member_pids(cgroup_root)]), "the last process to end")
     for mount in reversed(list(_mounts_below(layout.folder))):
         subprocess.run(["umount", "--lazy", mount], check=True)
@@ -44,8 +44,23 @@ def shim_pids(layout: Layout) -> Iterator[int]:
             yield int(process.name)
 
 
+def plugin_pids(layout: Layout) -> Iterator[int]:
+    """Plugins that this daemon launched, told by environment and directory.
+
+    A daemon that dies lets them live.
+    """
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            environment = (process / "environ").read_bytes().split(b"\0")
+            directory = (process / "cwd").readlink()
+        except OSError:
+            continue  # it ended meanwhile
+        if b"NRI_PLUGIN_SOCKET=3" in environment and directory == layout.folder:
+            yield int(process.name)
+
+
 def _member_pids(cgroup_root: str) -> Iterator[int]:
-    for folder in _cgroup_folders(cgroup_root):
+    for folder in Cgroup(cgroup_root).folders():
         for members in folder.rglob("cgroup.procs"):
             try:
                 yield from map(int, members.read_text().split())
@@ -71,16 +86,9 @@ def _mounts_below(folder: Path) -> Iterator[str]:
             yield point
 
 
-def _cgroup_folders(cgroup_root: str) -> Iterator[Path]:
-    """The folder in the unified hierarchy, or in each controller's (v1)."""
-    name = cgroup_root.lstrip("/")
-    yield from _CGROUPS.glob(name)
-    yield from _CGROUPS.glob(f"*/{name}")
-
-
 def _remove_cgroups(cgroup_root: str) -> bool:
     """Remove the empty folders, innermost first; say whether all are gone."""
-    for top in _cgroup_folders(cgroup_root):
+    for top in Cgroup(cgroup_root).folders():
         below = sorted((each for each in top.rglob("*") if each.is_dir()), reverse=True)
         for folder in (*below, top):
             try:

@@ -10,6 +10,7 @@ from typing import Self
 import attrs
 
 from tests.testbed._gen import cri_pb2 as pb
+from tests.testbed.cgroups import Cgroup
 from tests.testbed.cri import CriClient
 from tests.testbed.image import WORK
 from tests.testbed.resources import QosClass, Resources
@@ -66,6 +67,7 @@ class Container:
     cri: CriClient = attrs.field(repr=False)
     id: str
     name: str
+    cgroup: Cgroup
 
     def start(self) -> None:
         """Start what `Pod.create` made."""
@@ -147,9 +149,9 @@ class Pod:
     def create(self, spec: ContainerSpec) -> Container:
         """Create a container without starting it."""
         config = container_config(spec, self.config.metadata)
-        return Container(
-            self.cri, self.cri.create_container(self.id, config, self.config), spec.name
-        )
+        container = self.cri.create_container(self.id, config, self.config)
+        cgroup = Cgroup(f"{self.config.linux.cgroup_parent}/{container}")
+        return Container(self.cri, container, spec.name, cgroup)
 
     def start(self, name: str, resources: Resources) -> Container:
         """Create and start a container that sleeps."""
