@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nri_resmgr.topology.caches import Cache, CacheKind
+from nri_resmgr.topology.caches import Cache, CacheKind, cache_order
 from nri_resmgr.topology.checks import ContradictoryMachine
 from nri_resmgr.topology.cores import Cluster, Core, CoreKind, Cpu, Die, Package
 from nri_resmgr.topology.machine import Machine
@@ -25,5 +25,6 @@ __all__ = [
     "MemoryKind",
     "Node",
     "Package",
+    "cache_order",
     "parse_spec",
 ]

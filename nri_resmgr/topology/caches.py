@@ -27,8 +27,7 @@ class Cache:
         id: The kernel's id, unique per level and kind; None where the kernel
             gives none, and then no resctrl domain belongs to it.
         cpus: The online CPUs that share it.
-        size: Capacity.
-        ways: Ways of associativity, 0 where unknown.
+        size: Capacity, 0 where unknown.
     """
 
     level: int
@@ -36,7 +35,6 @@ class Cache:
     id: int | None
     cpus: CpuSet
     size: Bytes
-    ways: int = 0
 
 
 def cache_order(cache: Cache) -> tuple[int, CacheKind, int]:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import attrs
 
-from nri_resmgr.topology.caches import Cache
+from nri_resmgr.topology.caches import Cache, CacheKind
 from nri_resmgr.topology.cores import Core, Cpu
 from nri_resmgr.topology.memory import Node
-from nri_resmgr.values import CpuSet, InputError
+from nri_resmgr.values import NO_CPUS, CpuSet, InputError
 
 # SLIT entries are bytes and 10 stands for "local" (ACPI 6.5, 5.2.17).
 _LOCAL_DISTANCE = 10
@@ -85,8 +85,13 @@ def check_sets(
     _require(online <= present, f"CPU {online - present} is online and not present")
     extra = isolated - online
     _require(not extra, f"CPU {extra} is isolated and not online")
+    shared: dict[tuple[int, CacheKind], CpuSet] = {}
     for cache in caches:
         name = f"a level {cache.level} cache"
+        others = shared.get((cache.level, cache.kind), NO_CPUS)
+        both = cache.cpus & others
+        _require(not both, f"CPU {both} shares two caches of level {cache.level}")
+        shared[cache.level, cache.kind] = others | cache.cpus
         _require(bool(cache.cpus), f"{name} has no CPU")
         extra = cache.cpus - online
         _require(not extra, f"{name} is shared by CPU {extra}, which is not online")

@@ -1,0 +1,54 @@
+"""The machine's model, read from sysfs and procfs."""
+
+from __future__ import annotations
+
+import structlog
+
+from nri_resmgr.host.caches import read_caches
+from nri_resmgr.host.cores import read_cores, read_cpus
+from nri_resmgr.host.fields import cpus, optional_cpus
+from nri_resmgr.host.nodes import read_distances, read_nodes
+from nri_resmgr.host.paths import CPU_ROOT
+from nri_resmgr.host.tree import BadHostFile, Tree
+from nri_resmgr.topology import ContradictoryMachine, Machine
+from nri_resmgr.values import NO_CPUS
+
+log = structlog.get_logger()
+
+
+def read_machine(tree: Tree) -> Machine:
+    """Read the whole model; about 20 files per core.
+
+    Every fallback is logged as ``topology.fallback``.
+
+    Raises:
+        MissingHostFile: A file that must be there is not.
+        UnreadableHostFile: A file is there and cannot be read.
+        BadHostFile: A file cannot be read as what it should be, or files
+            contradict each other. A CPU that came or went while we read looks
+            just so: read again.
+    """
+    online = cpus(tree, f"{CPU_ROOT}/online")
+    if not online:
+        raise BadHostFile(f"{CPU_ROOT}/online", "no CPU is online")
+    present = optional_cpus(tree, f"{CPU_ROOT}/present")
+    if present is None:
+        log.warning("topology.fallback", missing=f"{CPU_ROOT}/present", used="online")
+        present = online
+    if online - present:
+        raise BadHostFile(f"{CPU_ROOT}/present", f"lacks online CPU {online - present}")
+    isolated = optional_cpus(tree, f"{CPU_ROOT}/isolated") or NO_CPUS
+    nodes = read_nodes(tree, online)
+    try:
+        return Machine(
+            cores=read_cores(tree, online),
+            cpus=read_cpus(tree, online),
+            nodes=nodes,
+            distances=read_distances(tree, nodes),
+            caches=read_caches(tree, online),
+            present=present,
+            # The command line may name CPUs that are offline or never came.
+            isolated=isolated & online,
+        )
+    except ContradictoryMachine as error:
+        raise BadHostFile("/sys/devices/system", error.what) from error

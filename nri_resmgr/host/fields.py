@@ -1,0 +1,140 @@
+"""Typed reads: a number, a list, a size; or an error that names the file."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from nri_resmgr.host.tree import BadHostFile, MissingHostFile, Tree
+from nri_resmgr.values import (
+    BadListFormat,
+    Bytes,
+    CpuSet,
+    KiloHertz,
+    NodeSet,
+)
+
+_SIZE: Final = re.compile(r"(\d+)([KMG])", re.ASCII)
+_SIZE_UNITS: Final = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+_TOTAL: Final = re.compile(r"\bMemTotal:\s+(\d+) kB$", re.ASCII | re.MULTILINE)
+
+
+def required(tree: Tree, path: str) -> str:
+    """Read a file that has to be there.
+
+    Raises:
+        MissingHostFile: It is not.
+    """
+    text = tree.read(path)
+    if text is None:
+        raise MissingHostFile(path)
+    return text
+
+
+def optional_number(tree: Tree, path: str) -> int | None:
+    """Read a decimal number; None without the file.
+
+    Raises:
+        BadHostFile: The file holds something else.
+    """
+    text = tree.read(path)
+    return None if text is None else number_in(path, text)
+
+
+def number(tree: Tree, path: str) -> int:
+    """Read a decimal number from a file that has to be there.
+
+    Raises:
+        MissingHostFile: There is no file.
+        BadHostFile: The file holds something else.
+    """
+    return number_in(path, required(tree, path))
+
+
+def number_in(path: str, text: str) -> int:
+    """Take *text* of the file at *path* as a decimal number.
+
+    Raises:
+        BadHostFile: It is none.
+    """
+    try:
+        return int(text)
+    except ValueError:
+        raise BadHostFile(path, f"not a number: {text!r}") from None
+
+
+def optional_cpus(tree: Tree, path: str) -> CpuSet | None:
+    """Read a list of CPUs; None without the file.
+
+    Raises:
+        BadHostFile: The file holds something else.
+    """
+    text = tree.read(path)
+    try:
+        return None if text is None else CpuSet.parse(text)
+    except BadListFormat as error:
+        raise BadHostFile(path, str(error)) from error
+
+
+def cpus(tree: Tree, path: str) -> CpuSet:
+    """Read a list of CPUs from a file that has to be there.
+
+    Raises:
+        MissingHostFile: There is no file.
+        BadHostFile: The file holds something else.
+    """
+    found = optional_cpus(tree, path)
+    if found is None:
+        raise MissingHostFile(path)
+    return found
+
+
+def optional_nodes(tree: Tree, path: str) -> NodeSet | None:
+    """Read a list of nodes; None without the file.
+
+    Raises:
+        BadHostFile: The file holds something else.
+    """
+    text = tree.read(path)
+    try:
+        return None if text is None else NodeSet.parse(text)
+    except BadListFormat as error:
+        raise BadHostFile(path, str(error)) from error
+
+
+def cache_size(tree: Tree, path: str) -> Bytes:
+    """Read a cache's size, ``"48K"``; 0 without the file.
+
+    Raises:
+        BadHostFile: The file holds something else.
+    """
+    text = tree.read(path)
+    if text is None:
+        return Bytes(0)
+    match = _SIZE.fullmatch(text)
+    if match is None:
+        raise BadHostFile(path, f"not a size: {text!r}")
+    return Bytes(int(match[1]) * _SIZE_UNITS[match[2]])
+
+
+def frequency(tree: Tree, path: str) -> KiloHertz | None:
+    """Read a frequency; None without the file or where the driver says 0.
+
+    Raises:
+        BadHostFile: The file holds something else.
+    """
+    found = optional_number(tree, path)
+    return KiloHertz(found) if found else None
+
+
+def memory_total(tree: Tree, path: str) -> Bytes:
+    """Read MemTotal of a ``meminfo`` file, the machine's or a node's.
+
+    Raises:
+        MissingHostFile: There is no file.
+        BadHostFile: It does not tell a total.
+    """
+    match = _TOTAL.search(required(tree, path))
+    if match is None:
+        raise BadHostFile(path, "no line 'MemTotal: ... kB'")
+    return Bytes(int(match[1]) << 10)

@@ -1,0 +1,123 @@
+"""What the memory of a node is made of, by the best evidence there is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final, TypeAlias
+
+import structlog
+
+from nri_resmgr.host.fields import optional_nodes, optional_number
+from nri_resmgr.host.paths import DAX_ROOT, ND_ROOT, NODE_ROOT, TIER_ROOT
+from nri_resmgr.host.tree import Tree
+from nri_resmgr.topology import MemoryKind, Node
+
+# HMAT rounds, and a bare remote node is slower too: only a clear gap counts.
+_CLEARLY_FASTER: Final = 1.5
+_CLEARLY_SLOWER: Final = 0.6
+
+_TIER: Final = re.compile(r"memory_tier(\d+)", re.ASCII)
+
+_CXL: Final = re.compile(r"/(?:ACPI0017|cxl|decoder\d)")
+_ND: Final = re.compile(r"/ndbus\d")
+
+_Kinds: TypeAlias = dict[int, MemoryKind]
+
+log = structlog.get_logger()
+
+
+def read_memory_kinds(tree: Tree, nodes: Sequence[Node]) -> Mapping[int, MemoryKind]:
+    """Tell the kind of every node's memory.
+
+    A node with CPUs, or without memory, counts as DRAM. For the others the
+    first evidence decides: the persistent-memory or CXL region behind the
+    node, the bandwidth that firmware tells, the kernel's memory tier, and last
+    a guess by size, which is logged.
+
+    Raises:
+        BadHostFile: A file cannot be read as what it should be.
+    """
+    kinds = {node.id: MemoryKind.DRAM for node in nodes}
+    unknown = [node for node in nodes if node.memory and not node.cpus]
+    if not unknown:
+        return kinds
+    dram = [node for node in nodes if node.memory and node.cpus]
+    evidence = (
+        _by_region(tree),
+        _by_bandwidth(tree, dram, unknown),
+        _by_tier(tree, dram, unknown),
+    )
+    for node in unknown:
+        told = (found[node.id] for found in evidence if node.id in found)
+        kinds[node.id] = next(told, None) or _by_size(dram, node)
+    return kinds
+
+
+def _by_region(tree: Tree) -> _Kinds:
+    """Follow persistent-memory regions and device-dax to their nodes."""
+    kinds: _Kinds = {}
+    for region in tree.names(ND_ROOT):
+        node = optional_number(tree, f"{ND_ROOT}/{region}/target_node")
+        if node is not None and node >= 0:
+            kinds[node] = MemoryKind.PMEM
+    for device in tree.names(DAX_ROOT):
+        node = optional_number(tree, f"{DAX_ROOT}/{device}/target_node")
+        real = tree.target(f"{DAX_ROOT}/{device}") or ""
+        # Soft-reserved memory ("hmem") is dax as well, and may be of any kind.
+        if node is not None and node >= 0:
+            if _CXL.search(real):
+                kinds[node] = MemoryKind.CXL
+            elif _ND.search(real):
+                kinds[node] = MemoryKind.PMEM
+    return kinds
+
+
+def _by_bandwidth(tree: Tree, dram: Sequence[Node], unknown: Sequence[Node]) -> _Kinds:
+    """Compare what HMAT tells of a node with what it tells of the DRAM."""
+    usual = max((_bandwidth(tree, node) for node in dram), default=0)
+    kinds: _Kinds = {}
+    for node in unknown if usual else ():
+        speed = _bandwidth(tree, node)
+        if speed >= usual * _CLEARLY_FASTER:
+            kinds[node.id] = MemoryKind.HBM
+        elif speed > usual * _CLEARLY_SLOWER:
+            kinds[node.id] = MemoryKind.DRAM
+        elif speed:
+            kinds[node.id] = MemoryKind.CXL
+    return kinds
+
+
+def _bandwidth(tree: Tree, node: Node) -> int:
+    """Read what the nearest CPUs can read in MB/s, 0 where nobody says."""
+    for access in ("access1", "access0"):  # access0 may be a device's view
+        folder = f"{NODE_ROOT}/node{node.id}/{access}/initiators"
+        if speed := optional_number(tree, f"{folder}/read_bandwidth"):
+            return speed
+    return 0
+
+
+def _by_tier(tree: Tree, dram: Sequence[Node], unknown: Sequence[Node]) -> _Kinds:
+    """Compare demotion tiers; a lower number is faster, an equal one says nothing."""
+    tiers: dict[int, int] = {}
+    for name in tree.names(TIER_ROOT):
+        if match := _TIER.fullmatch(name):
+            members = optional_nodes(tree, f"{TIER_ROOT}/{name}/nodelist")
+            tiers.update(dict.fromkeys(members or (), int(match[1])))
+    usual = [tiers[node.id] for node in dram if node.id in tiers]
+    kinds: _Kinds = {}
+    for node in unknown if usual else ():
+        tier = tiers.get(node.id, usual[0])
+        if tier < min(usual):
+            kinds[node.id] = MemoryKind.HBM
+        elif tier > max(usual):
+            kinds[node.id] = MemoryKind.CXL
+    return kinds
+
+
+def _by_size(dram: Sequence[Node], node: Node) -> MemoryKind:
+    """Guess as others do: what is smaller than usual is the expensive kind."""
+    total = sum(other.memory for other in dram)
+    kind = MemoryKind.HBM if node.memory * len(dram) < total else MemoryKind.PMEM
+    log.warning("topology.fallback", unknown=f"node{node.id} memory kind", used=kind)
+    return kind

@@ -1,0 +1,19 @@
+"""Where the kernel keeps what we read; every path as the host sees it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from nri_resmgr.topology import CoreKind
+
+CPU_ROOT: Final = "/sys/devices/system/cpu"
+NODE_ROOT: Final = "/sys/devices/system/node"
+DAX_ROOT: Final = "/sys/bus/dax/devices"
+ND_ROOT: Final = "/sys/bus/nd/devices"
+TIER_ROOT: Final = "/sys/devices/virtual/memory_tiering"
+
+KIND_LISTS: Final = {
+    CoreKind.PERFORMANCE: "/sys/devices/cpu_core/cpus",
+    CoreKind.EFFICIENT: "/sys/devices/cpu_atom/cpus",
+    CoreKind.OTHER: "/sys/devices/cpu_lowpower/cpus",
+}
