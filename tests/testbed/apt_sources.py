@@ -49,11 +49,11 @@ def apt_sources(folder: Path) -> Iterator[Source]:
         sources.list(5), ONE-LINE-STYLE FORMAT and DEB822-STYLE FORMAT.
     """
     for path in (folder / "sources.list", *sorted(folder.glob("sources.list.d/*"))):
-        if path.suffix == ".list" and path.exists():
-            for line in path.read_text().splitlines():
+        if path.suffix == ".list":
+            for line in _text(path).splitlines():
                 yield from _one_line(line)
         elif path.suffix == ".sources":
-            for stanza in re.split(r"\n\s*\n", path.read_text()):
+            for stanza in re.split(r"\n\s*\n", _text(path)):
                 yield from _deb822(stanza)
 
 
@@ -97,5 +97,13 @@ def _resolved(uri: str) -> str:
 
 
 def _os_release(path: Path) -> dict[str, str]:
-    lines = (line.partition("=") for line in path.read_text().splitlines())
+    lines = (line.partition("=") for line in _text(path).splitlines())
     return {key: value.strip('"') for key, _, value in lines}
+
+
+def _text(path: Path) -> str:
+    """Content of a file that may be missing, or closed to us for its passwords."""
+    try:
+        return path.read_text()
+    except (FileNotFoundError, PermissionError):
+        return ""

@@ -93,3 +93,8 @@ def test_without_a_debian_mirror_there_is_a_clear_refusal(
 
     with pytest.raises(NoDebianMirror, match="no Debian mirror"):
         debian_mirror(etc(tmp_path, {"sources.list": text}, release))
+
+
+def test_a_machine_without_apt_or_os_release_is_refused_too(tmp_path: Path) -> None:
+    with pytest.raises(NoDebianMirror, match="no Debian mirror"):
+        debian_mirror(tmp_path)
