@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from nri_proto import ClientConnection, Code, Reply, Stray, StreamIdsExhausted
@@ -52,7 +54,7 @@ def client_with(calls: int) -> ClientConnection:
     ],
 )
 def test_a_call_is_a_request_frame(
-    told: dict[str, object], envelope: dict[str, object]
+    told: dict[str, Any], envelope: dict[str, Any]
 ) -> None:
     sent = ClientConnection().call("a.B", "Do", b"\xff\x00", **told)
 

@@ -76,7 +76,7 @@ def test_no_frame_mixes_messages_however_replies_and_calls_mingle() -> None:
         written += plugin.reply(stream_id, b"\xfe" * (11 * nth))
         written += plugin.call(UPDATE, b"\xfd" * (5 * nth))[1]
 
-    messages = []
+    messages: list[tuple[int, int]] = []
     rest = 0  # of a message whose first frame is behind us
     for connection, part in trunk_parts(written):
         if rest:
