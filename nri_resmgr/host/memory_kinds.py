@@ -116,7 +116,12 @@ def _by_tier(tree: Tree, dram: Sequence[Node], unknown: Sequence[Node]) -> _Kind
 
 
 def _by_size(dram: Sequence[Node], node: Node) -> MemoryKind:
-    """Guess as others do: what is smaller than usual is the expensive kind."""
+    """Guess as others do: what is smaller than usual is the expensive kind.
+
+    A machine has ordinary memory somewhere: where no CPUs have any, this is it.
+    """
+    if not dram:
+        return MemoryKind.DRAM
     total = sum(other.memory for other in dram)
     kind = MemoryKind.HBM if node.memory * len(dram) < total else MemoryKind.PMEM
     log.warning("topology.fallback", unknown=f"node{node.id} memory kind", used=kind)

@@ -149,12 +149,8 @@ def _sizes(value: str) -> tuple[Bytes, ...]:
 
 def _hugepages(value: str) -> tuple[HugePages, ...]:
     pools = (pool.partition(":") for pool in value.split(","))
-    return tuple(
-        sorted(
-            (HugePages(parse_bytes(size), int(count)) for size, _, count in pools),
-            key=lambda pool: pool.size,
-        )
-    )
+    counts = {parse_bytes(size): int(count) for size, _, count in pools}
+    return tuple(HugePages(size, counts[size]) for size in sorted(counts))
 
 
 def _rows(value: str) -> tuple[tuple[int, ...], ...]:

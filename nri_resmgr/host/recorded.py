@@ -1,0 +1,94 @@
+"""Host files held in memory, and a tree that remembers what was read of it."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Mapping
+from functools import cached_property
+
+import attrs
+
+from nri_resmgr.host.tree import Tree
+
+
+@attrs.frozen(slots=False)
+class RecordedTree:
+    """A tree that exists only as text.
+
+    Attributes:
+        files: Path on the host to text.
+        links: Path on the host to the absolute path that it leads to.
+    """
+
+    files: Mapping[str, str]
+    links: Mapping[str, str] = attrs.field(factory=dict)
+
+    def read(self, path: str) -> str | None:
+        """See `Tree.read`."""
+        text = self.files.get(path)
+        if text is None and self.links:
+            text = self.files.get(self._resolved(path))
+        return text
+
+    def names(self, path: str) -> tuple[str, ...]:
+        """See `Tree.names`."""
+        return tuple(sorted(self._children.get(self._resolved(path), ())))
+
+    def target(self, path: str) -> str | None:
+        """See `Tree.target`."""
+        real = self._resolved(path)
+        return real if real in self.files or real in self._children else None
+
+    def _resolved(self, path: str) -> str:
+        """Follow the first link on the way; what it leads to has none."""
+        at = path
+        while at not in ("/", ""):
+            if at in self.links:
+                return self.links[at] + path[len(at) :]
+            at = posixpath.dirname(at)
+        return path
+
+    @cached_property
+    def _children(self) -> Mapping[str, set[str]]:
+        children: dict[str, set[str]] = {}
+        for path in (*self.files, *self.links):
+            at = path
+            while at not in ("/", ""):
+                parent, name = posixpath.split(at)
+                known = children.setdefault(parent, set())
+                if name in known:
+                    break
+                known.add(name)
+                at = parent
+        return children
+
+
+@attrs.frozen
+class RecordingTree:
+    """Another tree, and a record of every file and link that was asked for."""
+
+    tree: Tree
+    files: dict[str, str] = attrs.field(factory=dict, init=False)
+    links: dict[str, str] = attrs.field(factory=dict, init=False)
+
+    def read(self, path: str) -> str | None:
+        """See `Tree.read`."""
+        text = self.tree.read(path)
+        if text is not None:
+            self.files[path] = text
+        return text
+
+    def names(self, path: str) -> tuple[str, ...]:
+        """See `Tree.names`."""
+        return self.tree.names(path)
+
+    def target(self, path: str) -> str | None:
+        """See `Tree.target`."""
+        real = self.tree.target(path)
+        if real is not None and real != path:
+            self.links[path] = real
+        return real
+
+    def recorded(self) -> RecordedTree:
+        """Return what was read so far."""
+        return RecordedTree(dict(self.files), dict(self.links))
