@@ -1,0 +1,1 @@
+"""Decisions as pure functions: no clock, file, random number or log in here."""

@@ -1,0 +1,143 @@
+"""Allocate CPUs out of a set, and release CPUs out of a set."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from nri_resmgr.policy.cpus.costs import costs_of
+from nri_resmgr.policy.cpus.errors import CpusExhausted
+from nri_resmgr.policy.cpus.index import CpuIndex, index_of, narrowest_level
+from nri_resmgr.policy.cpus.levels import Level
+from nri_resmgr.policy.cpus.request import (
+    CpuPick,
+    CpuRequest,
+    Preferences,
+    Reason,
+    Rule,
+)
+from nri_resmgr.policy.cpus.search import Search
+from nri_resmgr.topology import Machine
+from nri_resmgr.values import NO_CPUS, CpuSet
+
+
+def allocate_cpus(request: CpuRequest, machine: Machine) -> CpuPick:
+    """Choose CPUs out of the free ones, so that they sit close together.
+
+    As many as possible come from `near`, and as few as possible from `far`.
+    Then the pick touches the fewest packages, dies, NUMA nodes, caches,
+    clusters and cores that can hold the request, in this order; `Costs` has
+    it in full. Of equal picks the one with the lower ids wins.
+
+    Args:
+        request: What is wanted; CPUs of `free` must be online.
+        machine: The machine that the CPUs belong to.
+
+    Raises:
+        CpusExhausted: Fewer CPUs are free than wanted.
+        ValueError: A free CPU is not online on this machine.
+
+    >>> from nri_resmgr.topology import parse_spec
+    >>> pick = allocate_cpus(CpuRequest(2, CpuSet.parse("1-7")), parse_spec("4c2t"))
+    >>> str(pick.cpus), pick.level.value, pick.reason.candidates
+    ('1,5', 'core', 3)
+    """
+    if len(request.free) < request.count:
+        raise CpusExhausted(wanted=request.count, free=request.free)
+    if not request.free <= machine.online:
+        msg = f"CPU {request.free - machine.online} is free and not online"
+        raise ValueError(msg)
+    index = index_of(machine)
+    cpus = _choose(request, index)
+    return _explained(cpus, request, index)
+
+
+def release_cpus(
+    held: CpuSet, count: int, machine: Machine, wish: Preferences | None = None
+) -> CpuPick:
+    """Choose CPUs to give back, so that those that stay sit close together.
+
+    What stays is what `allocate_cpus` would take out of *held*; fragments go
+    first.
+
+    Args:
+        held: The CPUs to choose from.
+        count: How many to give back.
+        machine: The machine that the CPUs belong to.
+        wish: Preferences of the CPUs that stay.
+
+    Returns:
+        The CPUs to give back; the level and the reason are those of what stays.
+
+    Raises:
+        CpusExhausted: More CPUs are to be given back than are held.
+    """
+    if len(held) < count:
+        raise CpusExhausted(wanted=count, free=held)
+    keep = _with_count(wish or Preferences(), len(held) - count, held)
+    stay = allocate_cpus(keep, machine)
+    return CpuPick(held - stay.cpus, stay.level, stay.reason)
+
+
+def _with_count(wish: Preferences, count: int, free: CpuSet) -> CpuRequest:
+    return CpuRequest(
+        count,
+        free,
+        near=wish.near,
+        far=wish.far,
+        held=wish.held,
+        priority=wish.priority,
+        classes=wish.classes,
+        spread=wish.spread,
+        cores=wish.cores,
+        levels=wish.levels,
+    )
+
+
+def _choose(request: CpuRequest, index: CpuIndex) -> CpuSet:
+    """Empty the better tiers and choose inside the one that is not used up."""
+    chosen = NO_CPUS
+    for tier in _tiers(request):
+        missing = request.count - len(chosen)
+        if len(tier) > missing:
+            held = (request.held | chosen).bits
+            costs = costs_of(request, index)
+            search = Search(tier.bits, held, missing, costs)
+            return chosen | search.cheapest(index.root)
+        chosen |= tier
+    return chosen
+
+
+def _tiers(request: CpuRequest) -> Iterator[CpuSet]:
+    """Cut the free CPUs into sets that are used up one after the other."""
+    free, near, far = request.free, request.near, request.far
+    yield (free & near) - far
+    yield free & near & far
+    yield free - near - far
+    yield (free & far) - near
+
+
+def _explained(cpus: CpuSet, request: CpuRequest, index: CpuIndex) -> CpuPick:
+    near, far = len(cpus & request.near), len(cpus & request.far)
+    if request.count in {0, len(request.free)}:
+        level, _ = _narrowest(cpus, request, index)
+        return CpuPick(cpus, level, Reason(Rule.EVERYTHING, 1, near, far))
+    level, candidates = _narrowest(cpus, request, index)
+    if level is Level.MACHINE:
+        rule = Rule.SPILL
+    elif candidates == 1:
+        rule = Rule.ONLY_GROUP
+    else:
+        rule = Rule.ROOMIEST if request.spread else Rule.TIGHTEST
+    return CpuPick(cpus, level, Reason(rule, candidates, near, far))
+
+
+def _narrowest(cpus: CpuSet, request: CpuRequest, index: CpuIndex) -> tuple[Level, int]:
+    """Return the narrowest level that holds *cpus*, and its groups with room."""
+    free = request.free.bits
+    if request.count <= 1:
+        return Level.THREAD, len(request.free)
+    for cut in reversed(index.partitions):
+        if any(group & cpus.bits == cpus.bits for group in cut.groups):
+            roomy = [g for g in cut.groups if (g & free).bit_count() >= request.count]
+            return narrowest_level(cut), len(roomy)
+    return Level.MACHINE, 1
