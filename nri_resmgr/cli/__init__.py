@@ -1,0 +1,1 @@
+"""The command nri-resmgr: what runs, composed of everything below."""

@@ -1,0 +1,74 @@
+"""Flags that can also come from the environment."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+PREFIX: Final = "NRI_RESMGR_"
+
+
+class Flags:
+    """Adds flags to a parser, each with its variable ``NRI_RESMGR_*``.
+
+    The command line goes before the environment, and that before the default. A
+    value from the environment is checked like one from the command line.
+    """
+
+    def __init__(
+        self, parser: argparse.ArgumentParser, environment: Mapping[str, str]
+    ) -> None:
+        self._parser = parser
+        self._environment = environment
+
+    def add(self, flag: str, *aliases: str, **how: Any) -> None:
+        """Add a flag that takes a value; *how* is argparse's."""
+        variable = variable_of(flag)
+        if (value := self._environment.get(variable)) is not None:
+            how["default"] = value
+        how["help"] = f"{how['help']} [{variable}]"
+        self._parser.add_argument(flag, *aliases, **how)
+
+    def add_switch(self, flag: str, help_text: str) -> None:
+        """Add a flag without a value; ``1``, ``true`` and ``yes`` set it."""
+        variable = variable_of(flag)
+        value = self._environment.get(variable, "").lower()
+        if value not in ("", "0", "false", "no", "1", "true", "yes"):
+            self._parser.error(f"{variable}={value!r}: 1 or 0 is needed")
+        self._parser.add_argument(
+            flag,
+            action="store_true",
+            default=value in ("1", "true", "yes"),
+            help=f"{help_text} [{variable}]",
+        )
+
+
+def variable_of(flag: str) -> str:
+    """Name the environment variable of a flag.
+
+    >>> variable_of("--nri-socket")
+    'NRI_RESMGR_NRI_SOCKET'
+    """
+    return PREFIX + flag.strip("-").upper().replace("-", "_")
+
+
+def process_environment() -> Mapping[str, str]:
+    """Return the environment that flags are looked up in."""
+    return os.environ
+
+
+def one_of(*words: str) -> Callable[[str], str]:
+    """Make a flag's type that takes one of *words*.
+
+    argparse checks ``choices`` on the command line only, not in defaults.
+    """
+
+    def check(text: str) -> str:
+        if text not in words:
+            known = ", ".join(words)
+            raise argparse.ArgumentTypeError(f"{text!r} is none of {known}")
+        return text
+
+    return check

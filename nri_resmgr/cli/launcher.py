@@ -1,0 +1,64 @@
+"""The small program that a runtime starts from its plugin folder."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+# uninstall removes only files that carry it.
+MARK: Final = "Written by nri-resmgr install"
+
+# Linux reads 127 bytes of a #! line up to 5.0, 255 after (fs/binfmt_script.c).
+_MAX_SHEBANG: Final = 127
+
+# Top-level modules the daemon and the SDK need; their folders go on the path.
+_NEEDED: Final = (
+    "nri_resmgr",
+    "nri_proto",
+    "attr",
+    "cattr",
+    "google",
+    "structlog",
+    "yaml",
+)
+
+
+def launcher_text(program: Path, python: str = sys.executable) -> str:
+    """Write a launcher for *program*.
+
+    A runtime gives it no PATH and no HOME, so the interpreter is absolute; ``-I``
+    and ``-S`` keep the environment and the site module out, which also saves start
+    time.
+
+    Args:
+        program: Absolute path of a Python file or of a folder with ``__main__.py``.
+        python: Absolute path of the interpreter.
+    """
+    return (
+        f"{_first_lines(python)}"
+        f"# {MARK}: for {program}\n"
+        "import runpy, sys\n"
+        f"sys.path[:0] = {[str(path) for path in import_path(_NEEDED)]!r}\n"
+        f"runpy.run_path({str(program)!r}, run_name='__main__')\n"
+    )
+
+
+def import_path(modules: Iterable[str]) -> tuple[Path, ...]:
+    """Find the folders from which *modules* are imported, each once."""
+    folders: dict[Path, None] = {}
+    for module in modules:
+        spec = importlib.util.find_spec(module)
+        for location in (spec.submodule_search_locations or ()) if spec else ():
+            folders[Path(location).absolute().parent] = None
+    return tuple(folders)
+
+
+def _first_lines(python: str) -> str:
+    shebang = f"#!{python} -IS"
+    if len(shebang) <= _MAX_SHEBANG and " " not in python:
+        return f"{shebang}\n"
+    # Both sh and Python read this: sh replaces itself, Python sees a string.
+    return f"#!/bin/sh\n'''exec' \"{python}\" -IS \"$0\" \"$@\"\n' '''\n"

@@ -1,0 +1,133 @@
+"""The SDK for NRI plugins: sessions with a runtime, typed values, builders.
+
+A plugin is a class with any of the handler methods, or a few decorated functions;
+`serve` runs it. See docs/write-a-plugin.md.
+"""
+
+from nri_resmgr.stub.adjustment import ContainerAdjustment
+from nri_resmgr.stub.endpoints import Validation
+from nri_resmgr.stub.errors import (
+    BadHandler,
+    BadIdentity,
+    CalledFromHandler,
+    CallFailed,
+    CallTimedOut,
+    ConnectionLost,
+    Refused,
+    RegistrationRefused,
+    RuntimeTooOld,
+    SessionError,
+    SocketUnusable,
+    UnsolicitedUpdatesUnsafe,
+)
+from nri_resmgr.stub.handlers import HANDLER_NAMES, Handlers, Plugin
+from nri_resmgr.stub.identity import Identity
+from nri_resmgr.stub.model import (
+    CdiDevice,
+    Container,
+    ContainerEviction,
+    ContainerState,
+    Device,
+    DeviceCgroupRule,
+    Hook,
+    Hooks,
+    HugepageLimit,
+    IoPriority,
+    IoPriorityClass,
+    LinuxCpu,
+    LinuxMemory,
+    LinuxResources,
+    MemoryPolicy,
+    MemoryPolicyFlag,
+    MemoryPolicyMode,
+    Mount,
+    Namespace,
+    NetDevice,
+    Pids,
+    Pod,
+    Rdt,
+    Rlimit,
+    Scheduler,
+    SchedulerFlag,
+    SchedulerPolicy,
+    Seccomp,
+    SeccompArg,
+    SeccompSyscall,
+)
+from nri_resmgr.stub.outbox import UnsolicitedUpdates
+from nri_resmgr.stub.replies import CreateReply
+from nri_resmgr.stub.reply_errors import ReplyError
+from nri_resmgr.stub.request import Request, current_request
+from nri_resmgr.stub.runner import Overrun
+from nri_resmgr.stub.runtime_info import Configuration, RuntimeInfo
+from nri_resmgr.stub.serve import run_until_signal, serve
+from nri_resmgr.stub.session import Options
+from nri_resmgr.stub.stub import Stub
+from nri_resmgr.stub.transport import OpenSocket, SocketPath
+from nri_resmgr.stub.update import ContainerUpdate
+
+__all__ = [
+    "HANDLER_NAMES",
+    "BadHandler",
+    "BadIdentity",
+    "CallFailed",
+    "CallTimedOut",
+    "CalledFromHandler",
+    "CdiDevice",
+    "Configuration",
+    "ConnectionLost",
+    "Container",
+    "ContainerAdjustment",
+    "ContainerEviction",
+    "ContainerState",
+    "ContainerUpdate",
+    "CreateReply",
+    "Device",
+    "DeviceCgroupRule",
+    "Handlers",
+    "Hook",
+    "Hooks",
+    "HugepageLimit",
+    "Identity",
+    "IoPriority",
+    "IoPriorityClass",
+    "LinuxCpu",
+    "LinuxMemory",
+    "LinuxResources",
+    "MemoryPolicy",
+    "MemoryPolicyFlag",
+    "MemoryPolicyMode",
+    "Mount",
+    "Namespace",
+    "NetDevice",
+    "OpenSocket",
+    "Options",
+    "Overrun",
+    "Pids",
+    "Plugin",
+    "Pod",
+    "Rdt",
+    "Refused",
+    "RegistrationRefused",
+    "ReplyError",
+    "Request",
+    "Rlimit",
+    "RuntimeInfo",
+    "RuntimeTooOld",
+    "Scheduler",
+    "SchedulerFlag",
+    "SchedulerPolicy",
+    "Seccomp",
+    "SeccompArg",
+    "SeccompSyscall",
+    "SessionError",
+    "SocketPath",
+    "SocketUnusable",
+    "Stub",
+    "UnsolicitedUpdates",
+    "UnsolicitedUpdatesUnsafe",
+    "Validation",
+    "current_request",
+    "run_until_signal",
+    "serve",
+]

@@ -1,0 +1,94 @@
+"""The handlers of a plugin: methods of a class, or decorated functions."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, Final, TypeAlias, TypeVar
+
+import attrs
+
+from nri_proto import Event, mask_of
+from nri_resmgr.stub.errors import BadHandler
+
+Handler: TypeAlias = Callable[..., Any]
+HandlerT = TypeVar("HandlerT", bound=Handler)
+
+# Calls that cannot be subscribed to.
+_LIFECYCLE: Final = ("configure", "synchronize", "shutdown")
+
+HANDLER_NAMES: Final = (*_LIFECYCLE, *(event.name.lower() for event in Event))
+
+
+@attrs.frozen
+class Handlers:
+    """What a plugin handles, by handler name."""
+
+    by_name: Mapping[str, Handler]
+
+    @classmethod
+    def of(cls, plugin: object) -> Handlers:
+        """Find the handlers of *plugin*: its callables that bear their names.
+
+        Raises:
+            BadHandler: It handles no event at all; a runtime would take that
+                for a subscription to everything.
+        """
+        if isinstance(plugin, Plugin):
+            found = dict(plugin.handlers)
+        else:
+            found = {
+                name: handler
+                for name in HANDLER_NAMES
+                if callable(handler := getattr(plugin, name, None))
+            }
+        if not found.keys() - set(_LIFECYCLE):
+            raise BadHandler(
+                f"{type(plugin).__name__} handles no event; "
+                f"handlers are called {', '.join(HANDLER_NAMES)}"
+            )
+        return cls(MappingProxyType(found))
+
+    def get(self, name: str) -> Handler | None:
+        """Return the handler of that name, if the plugin has it."""
+        return self.by_name.get(name)
+
+    @property
+    def mask(self) -> int:
+        """The events that have a handler."""
+        return mask_of(event for event in Event if event.name.lower() in self.by_name)
+
+
+class Plugin:
+    """A plugin made of decorated functions.
+
+    >>> plugin = Plugin()
+    >>> @plugin.handler
+    ... def stop_container(pod, container):
+    ...     print(container.name)
+    """
+
+    def __init__(self) -> None:
+        self._handlers: dict[str, Handler] = {}
+
+    @property
+    def handlers(self) -> Mapping[str, Handler]:
+        """The functions so far, by handler name."""
+        return MappingProxyType(self._handlers)
+
+    def handler(self, function: HandlerT) -> HandlerT:
+        """Register *function*; its name tells what it handles.
+
+        Raises:
+            BadHandler: NRI has nothing of that name, or it is taken.
+        """
+        name = function.__name__
+        if name not in HANDLER_NAMES:
+            close = difflib.get_close_matches(name, HANDLER_NAMES, n=1)
+            hint = f", did you mean {close[0]}?" if close else ""
+            raise BadHandler(f"NRI has nothing to handle by {name}(){hint}")
+        if name in self._handlers:
+            raise BadHandler(f"{name}() is there already")
+        self._handlers[name] = function
+        return function

@@ -1,0 +1,98 @@
+"""Who a plugin is: its name and the index that orders it among others."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import MutableMapping
+from pathlib import PurePath
+from typing import Final
+
+import attrs
+
+from nri_resmgr.stub.errors import BadIdentity
+
+NAME_VARIABLE: Final = "NRI_PLUGIN_NAME"
+INDEX_VARIABLE: Final = "NRI_PLUGIN_IDX"
+
+# NRI >= 0.12 refuses other names; older runtimes take these, too.
+_NAME: Final = re.compile(r"[A-Za-z0-9_.+-]+")
+_INDEX: Final = re.compile(r"[0-9]{2}", re.ASCII)
+
+
+def _check_name(_: Identity, __: object, name: str) -> None:
+    if not _NAME.fullmatch(name):
+        raise BadIdentity(f"plugin name {name!r}: only letters, digits and _.+- can be")
+
+
+def _check_index(_: Identity, __: object, index: str) -> None:
+    if not _INDEX.fullmatch(index):
+        raise BadIdentity(f"plugin index {index!r}: two digits are needed, 00 to 99")
+
+
+@attrs.frozen
+class Identity:
+    """A legal name and index.
+
+    Raises:
+        BadIdentity: One of them would be refused by the runtime.
+
+    >>> str(Identity("logger", "05"))
+    '05-logger'
+    """
+
+    name: str = attrs.field(validator=_check_name)
+    index: str = attrs.field(validator=_check_index)
+
+    @classmethod
+    def parse(cls, text: str) -> Identity:
+        """Read ``NN-name``; the name may hold further dashes.
+
+        Raises:
+            BadIdentity: *text* is not of that form.
+        """
+        index, dash, name = text.partition("-")
+        if not dash:
+            raise BadIdentity(f"plugin {text!r}: NN-name is needed, as in 10-{text}")
+        return cls(name, index)
+
+    def __str__(self) -> str:
+        return f"{self.index}-{self.name}"
+
+
+def find_identity(
+    name: str | None,
+    index: str | None,
+    environment: MutableMapping[str, str],
+    program: str,
+) -> Identity:
+    """Settle the identity from all that can tell it.
+
+    Args:
+        name: What the author or the command line says; wins over everything.
+        index: Same; must not contradict a runtime that launched us.
+        environment: Where a runtime that launched us says who we are. Its two
+            variables are taken out, so that children do not see them.
+        program: ``sys.argv[0]``, perhaps ``NN-name``.
+
+    Raises:
+        BadIdentity: There is no index, or something is illegal.
+    """
+    told_name = environment.pop(NAME_VARIABLE, None)
+    told_index = environment.pop(INDEX_VARIABLE, None)
+    if told_index is not None and index not in (None, told_index):
+        raise BadIdentity(
+            f"plugin index {index}: the runtime launched this plugin as {told_index}"
+        )
+    index = told_index or index
+    stem = _stem(program)
+    if index is None:
+        parsed = Identity.parse(stem)
+        return Identity(name or told_name or parsed.name, parsed.index)
+    return Identity(name or told_name or re.sub(r"^[0-9]{2}-", "", stem), index)
+
+
+def _stem(program: str) -> str:
+    path = PurePath(program)
+    if path.name == "__main__.py":  # python -m package, or python folder/
+        return path.parent.name
+    return path.name.removesuffix(".py")

@@ -1,0 +1,175 @@
+"""Updates that no request asked for: sent on their own, or with the next reply."""
+
+from __future__ import annotations
+
+import asyncio
+import enum
+from collections.abc import Iterable
+from typing import Any, Final, cast
+
+import attrs
+import structlog
+from google.protobuf.message import Message
+from nri_resmgr.stub.replies import synchronize_response
+
+from nri_proto import RUNTIME_METHODS, Level, nri_pb2
+from nri_proto.levels import SAFE_UPDATES
+from nri_resmgr.stub.convert import from_message, to_message
+from nri_resmgr.stub.errors import (
+    CalledFromHandler,
+    SessionError,
+    UnsolicitedUpdatesUnsafe,
+)
+from nri_resmgr.stub.link import Link
+from nri_resmgr.stub.model import ContainerEviction
+from nri_resmgr.stub.request import current_request
+from nri_resmgr.stub.runner import Runner
+from nri_resmgr.stub.update import ContainerUpdate
+
+log = structlog.get_logger(__name__)
+
+# Go's stub waits for ever. The runtime may be busy with other plugins' requests.
+CALL_TIMEOUT: Final = 10.0  # seconds
+
+# The dead-lock of NRI <= 0.12.0 grows with the rate of calls, and every call
+# takes the runtime's one lock from the node's container starts.
+MIN_INTERVAL: Final = 0.05  # seconds
+
+_UPDATE_CONTAINERS: Final = RUNTIME_METHODS["UpdateContainers"]
+
+
+class UnsolicitedUpdates(enum.StrEnum):
+    """When updates may go to the runtime without a request of its own."""
+
+    AUTO = "auto"  # where its NRI cannot dead-lock on them
+    ALWAYS = "always"
+    NEVER = "never"
+
+
+@attrs.define(eq=False)
+class Outbox:
+    """Sends updates one call at a time, never while a request is handled.
+
+    What may not be sent on its own waits here for the next reply that can carry
+    it, merged to one update per container.
+    """
+
+    link: Link
+    runner: Runner
+    policy: UnsolicitedUpdates = UnsolicitedUpdates.AUTO
+    level: Level | None = None
+    _waiting: dict[str, nri_pb2.ContainerUpdate] = attrs.field(factory=dict, init=False)
+    _turn: asyncio.Lock = attrs.field(factory=asyncio.Lock, init=False)
+    _last: float = attrs.field(default=float("-inf"), init=False)
+    _flush: asyncio.Task[None] | None = attrs.field(default=None, init=False)
+
+    async def send(
+        self,
+        updates: Iterable[ContainerUpdate],
+        evictions: Iterable[ContainerEviction] = (),
+    ) -> tuple[ContainerUpdate, ...]:
+        """Call UpdateContainers; see `Stub.update_containers`."""
+        if current_request() is not None:
+            raise CalledFromHandler
+        if not self._may_call():
+            raise UnsolicitedUpdatesUnsafe(self.level or Level(0, 0))
+        checked = synchronize_response(updates).update
+        request = nri_pb2.UpdateContainersRequest(
+            update=checked, evict=[to_message(eviction) for eviction in evictions]
+        )
+        return await self._call(request)
+
+    def schedule(self, updates: Iterable[ContainerUpdate]) -> None:
+        """Send as soon as it is safe; see `Stub.schedule_updates`."""
+        self.put(synchronize_response(updates).update)
+
+    def put(self, updates: Iterable[nri_pb2.ContainerUpdate]) -> None:
+        """Add messages to what waits; a later value of a field wins."""
+        for update in updates:
+            if (waiting := self._waiting.get(update.container_id)) is None:
+                waiting = self._waiting[update.container_id] = nri_pb2.ContainerUpdate()
+            overlay(waiting, update)
+        if self._waiting and self._may_call() and self._flush is None:
+            self._flush = asyncio.create_task(self._flush_waiting())
+
+    def attach(self, response: Any, busy: str) -> None:
+        """Add what waits to a reply that can carry updates.
+
+        Args:
+            response: Has a repeated field ``update``.
+            busy: The container the request is about; its updates wait on.
+        """
+        for update in response.update:
+            if (stale := self._waiting.pop(update.container_id, None)) is not None:
+                overlay(stale, update)
+                update.CopyFrom(stale)
+        for container_id in [key for key in self._waiting if key != busy]:
+            response.update.append(self._waiting.pop(container_id))
+
+    def close(self) -> None:
+        """Forget what waits: the next session starts from a new snapshot."""
+        self._waiting.clear()
+        if self._flush is not None:
+            self._flush.cancel()
+
+    def _may_call(self) -> bool:
+        match self.policy:
+            case UnsolicitedUpdates.ALWAYS:
+                return True
+            case UnsolicitedUpdates.NEVER:
+                return False
+            case UnsolicitedUpdates.AUTO:
+                return self.level is not None and self.level >= SAFE_UPDATES
+
+    async def _call(
+        self, request: nri_pb2.UpdateContainersRequest
+    ) -> tuple[ContainerUpdate, ...]:
+        loop = asyncio.get_running_loop()
+        async with self._turn:
+            await asyncio.sleep(max(0.0, self._last + MIN_INTERVAL - loop.time()))
+            await self.runner.idle.wait()
+            self._last = loop.time()
+            reply = await self.link.call(_UPDATE_CONTAINERS, request, CALL_TIMEOUT)
+        failed = cast("nri_pb2.UpdateContainersResponse", reply).failed
+        return tuple(from_message(update) for update in failed)
+
+    async def _flush_waiting(self) -> None:
+        # Once around the loop first: the reply of the request that scheduled
+        # this has to be out before.
+        await asyncio.sleep(0)
+        try:
+            while self._waiting:
+                request = nri_pb2.UpdateContainersRequest()
+                for container_id in list(self._waiting):
+                    request.update.append(self._waiting.pop(container_id))
+                await self._call(request)
+        except SessionError as error:
+            log.error("updates.failed", why=str(error))
+        finally:
+            self._flush = None
+
+
+def overlay(target: Message, change: Message) -> None:
+    """Lay the fields that *change* has over *target*.
+
+    Unlike protobuf's merge it replaces wrappers, so that a zero counts, and
+    replaces lists, so that no entry stands twice.
+    """
+    for field, value in change.ListFields():
+        if field.is_repeated:
+            target.ClearField(field.name)
+            if _is_map(field):
+                getattr(target, field.name).update(value)
+            else:
+                getattr(target, field.name).extend(value)
+        elif field.message_type is None:
+            setattr(target, field.name, value)
+        elif field.message_type.name.startswith("Optional"):
+            getattr(target, field.name).CopyFrom(value)
+        else:
+            overlay(getattr(target, field.name), value)
+
+
+def _is_map(field: Any) -> bool:
+    message = field.message_type
+    return message is not None and message.GetOptions().map_entry

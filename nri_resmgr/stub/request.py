@@ -1,0 +1,58 @@
+"""What a handler can learn of the request it answers, beside its arguments."""
+
+from __future__ import annotations
+
+import contextvars
+from typing import Final
+
+import attrs
+
+# The part of a request's time that a handler may use. Past the whole of it the
+# runtime throws the plugin out, so the answer must be on its way well before.
+SAFE_SHARE: Final = 0.6
+
+_current: contextvars.ContextVar[Request] = contextvars.ContextVar("nri_request")
+
+
+@attrs.define(eq=False)
+class Request:
+    """The request being handled.
+
+    Attributes:
+        method: CamelCase, as the service names it: ``CreateContainer``.
+        received: When it came, on the event loop's clock, seconds.
+        timeout: Seconds from then until the runtime gives up.
+        metadata: Header pairs; a traced runtime sends ``traceparent``.
+        safe_answer: What to answer when an asynchronous handler overruns; set it
+            early, in the type that the handler returns. None answers empty.
+    """
+
+    method: str
+    received: float
+    timeout: float
+    metadata: tuple[tuple[str, str], ...] = ()
+    safe_answer: object = None
+
+    @property
+    def deadline(self) -> float:
+        """When the handler must be done, on the event loop's clock."""
+        return self.received + self.timeout * SAFE_SHARE
+
+    def remaining(self, now: float) -> float:
+        """Seconds that the handler has left; negative when it is late."""
+        return self.deadline - now
+
+
+def current_request() -> Request | None:
+    """Return the request that the calling code answers, if it answers one."""
+    return _current.get(None)
+
+
+def enter(request: Request) -> contextvars.Token[Request]:
+    """Mark *request* as the one being answered in this context."""
+    return _current.set(request)
+
+
+def leave(token: contextvars.Token[Request]) -> None:
+    """Undo `enter`."""
+    _current.reset(token)

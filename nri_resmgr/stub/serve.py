@@ -1,0 +1,68 @@
+"""A plugin as a program."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from typing import Final
+
+from nri_resmgr.stub.session import Options
+from nri_resmgr.stub.stub import Stub
+from nri_resmgr.values.errors import InputError, ResmgrError
+
+FAILED: Final = 1
+BAD_INPUT: Final = 2
+
+
+def serve(
+    plugin: object,
+    *,
+    name: str | None = None,
+    index: str | None = None,
+    socket: str | None = None,
+    options: Options = Options(),
+) -> None:
+    """Run a plugin until SIGTERM, SIGINT, or the end of a launching runtime.
+
+    Args:
+        plugin: An object with handlers, or a `Plugin` of functions.
+        name: As which to register; else from the runtime that launched us, else
+            from the program's file name ``NN-name``.
+        index: Two digits, same sources.
+        socket: Path of the runtime's socket, when it did not launch us.
+        options: Time limits and choices.
+
+    Raises:
+        SystemExit: With 1 when it failed and 2 on bad input, after one sentence
+            on standard error.
+    """
+
+    async def life() -> None:
+        stub = Stub.from_environment(
+            plugin, name=name, index=index, socket=socket, options=options
+        )
+        await run_until_signal(stub)
+
+    try:
+        asyncio.run(life())
+    except ResmgrError as error:
+        print(f"{sys.argv[0]}: {error}", file=sys.stderr)  # noqa: T201 - a program's last words
+        raise SystemExit(exit_status(error)) from None
+
+
+async def run_until_signal(stub: Stub) -> None:
+    """Run *stub*; SIGTERM and SIGINT let running handlers finish first."""
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stub.stop)
+    try:
+        await stub.run()
+    finally:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.remove_signal_handler(number)
+
+
+def exit_status(error: ResmgrError) -> int:
+    """Give the status a program ends with: 2 if its user can mend the input."""
+    return BAD_INPUT if isinstance(error, InputError) else FAILED

@@ -1,0 +1,156 @@
+"""The Plugin service: from each request message to the handler and its reply."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import Any, cast
+
+import attrs
+import structlog
+from google.protobuf.message import Message
+from nri_resmgr.stub.replies import synchronize_response
+
+from nri_proto import nri_pb2
+from nri_proto.levels import OLDEST_EVENT_MASK, SPLIT_SYNC
+from nri_resmgr.stub.endpoints import (
+    ENDPOINTS,
+    Endpoint,
+    endpoint_of_state_change,
+    rejection,
+)
+from nri_resmgr.stub.handlers import Handlers
+from nri_resmgr.stub.outbox import Outbox
+from nri_resmgr.stub.request import current_request
+from nri_resmgr.stub.runner import Invocation, Runner
+from nri_resmgr.stub.runtime_info import Configuration, RuntimeInfo
+from nri_resmgr.stub.snapshot import Snapshot, split_updates
+from nri_resmgr.stub.subscription import choose_mask
+
+log = structlog.get_logger(__name__)
+
+
+def _nothing(_: object) -> None:
+    return None
+
+
+def _future() -> asyncio.Future[None]:
+    return asyncio.get_running_loop().create_future()
+
+
+@attrs.define(eq=False)
+class PluginService:
+    """All methods of the service, whether the plugin has a handler or not.
+
+    A runtime takes "unimplemented" for a failed request, so nothing is.
+
+    Attributes:
+        runtime: Known once Configure has come.
+        mask: The events subscribed to.
+        configured: Done when Configure was answered; has the error if it failed.
+        synchronized: Done when the last Synchronize message was answered.
+    """
+
+    handlers: Handlers
+    runner: Runner
+    outbox: Outbox
+    may_guess_mask: bool
+    runtime: RuntimeInfo = attrs.field(factory=RuntimeInfo)
+    mask: int = 0
+    configured: asyncio.Future[None] = attrs.field(factory=_future, init=False)
+    synchronized: asyncio.Future[None] = attrs.field(factory=_future, init=False)
+    _snapshot: Snapshot = attrs.field(factory=Snapshot, init=False)
+
+    @property
+    def mask_is_a_guess(self) -> bool:
+        """Whether a hang-up may mean that the runtime did not know the events."""
+        return self.runtime.level is None and bool(self.mask & ~OLDEST_EVENT_MASK)
+
+    def invocation(self, method: str, request: Any) -> Invocation:
+        """Tell what to run for a request message of *method*."""
+        match method:
+            case "Configure":
+                return self._configure(request)
+            case "Synchronize":
+                return self._synchronize(request)
+            case "Shutdown":
+                return Invocation(self.handlers.get("shutdown"), (), _nothing)
+            case "StateChange":
+                return self._state_change(request)
+            case _:
+                return self._event(ENDPOINTS[method], request)
+
+    def _configure(self, request: nri_pb2.ConfigureRequest) -> Invocation:
+        self.runtime = RuntimeInfo.of(request)
+        self.runner.request_timeout = self.runtime.request_timeout
+        self.outbox.level = self.runtime.level
+
+        def answer(wanted: object) -> Message:
+            # An enum flag or a plain int is as good as None.
+            self.mask = choose_mask(
+                self.handlers.mask,
+                cast("int | None", wanted),
+                self.runtime,
+                may_guess=self.may_guess_mask,
+            )
+            self.configured.set_result(None)
+            return nri_pb2.ConfigureResponse(events=self.mask)
+
+        def fail(error: Exception) -> None:
+            self.configured.set_exception(error)
+
+        configuration = Configuration(request.config, self.runtime)
+        handler = self.handlers.get("configure") or _nothing
+        return Invocation(handler, (configuration,), answer, fail)
+
+    def _synchronize(self, request: nri_pb2.SynchronizeRequest) -> Invocation:
+        handler = self.handlers.get("synchronize")
+        if handler is not None:
+            self._snapshot.add(request)
+        if request.more:
+            more = nri_pb2.SynchronizeResponse(more=True)
+            return Invocation(None, (), lambda _: more)
+        arguments = self._snapshot.take()
+        return Invocation(handler, arguments, self._synchronized, limited=False)
+
+    def _synchronized(self, result: object) -> Message:
+        response = synchronize_response(cast("Iterable[Any] | None", result))
+        self.outbox.put(split_updates(response))
+        if not self.synchronized.done():
+            self.synchronized.set_result(None)
+        self._leave_the_living_dead()
+        return response
+
+    def _leave_the_living_dead(self) -> None:
+        # Before NRI 0.7 a Synchronize past the timeout leaves the plugin connected
+        # and for ever without events. Only a new session helps.
+        request, level = current_request(), self.runtime.level
+        if request is None or level is None or level >= SPLIT_SYNC:
+            return
+        taken = asyncio.get_running_loop().time() - request.received
+        if taken > self.runtime.request_timeout:
+            log.error("synchronize.too-slow", seconds=taken, then="reconnect")
+            self.runner.link.close()
+
+    def _state_change(self, request: nri_pb2.StateChangeEvent) -> Invocation:
+        endpoint = endpoint_of_state_change(request.event)
+        if endpoint is None:
+            log.debug("event.unknown", number=request.event)
+            return Invocation(None, (), _nothing)
+        return self._event(endpoint, request)
+
+    def _event(self, endpoint: Endpoint, request: Any) -> Invocation:
+        handler = self.handlers.get(endpoint.handler)
+
+        def answer(result: object) -> Message | None:
+            response = endpoint.encode(result, request)
+            if endpoint.carries_updates:
+                self.outbox.attach(response, busy=request.container.id)
+            return response
+
+        return Invocation(
+            handler,
+            endpoint.arguments(request) if handler is not None else (),
+            answer,
+            rejection if endpoint.rejects else None,
+        )

@@ -1,0 +1,137 @@
+"""One session with a runtime: from RegisterPlugin to the end of file."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+import attrs
+from google.protobuf.message import DecodeError
+
+from nri_proto import PLUGIN_METHODS, RUNTIME_METHODS, Call, Code, Trunk, nri_pb2
+from nri_resmgr.stub.errors import CallFailed, CallTimedOut, RegistrationRefused
+from nri_resmgr.stub.handlers import Handlers
+from nri_resmgr.stub.identity import Identity
+from nri_resmgr.stub.link import Link
+from nri_resmgr.stub.outbox import Outbox, UnsolicitedUpdates
+from nri_resmgr.stub.runner import Overrun, Runner, StatusOf, default_status
+from nri_resmgr.stub.service import PluginService
+from nri_resmgr.stub.transport import Endpoint
+
+# What we speak; told to runtimes that ask (NRI >= 0.12).
+OUR_NRI_VERSION: Final = "v0.13.0"
+
+
+@attrs.frozen
+class Options:
+    """How a plugin wants its sessions.
+
+    Attributes:
+        registration_timeout: Seconds to wait for RegisterPlugin and Configure.
+            The runtime takes plugins one by one: a slow neighbour can use up its
+            own registration and two request timeouts before we are even read.
+        overrun: What becomes of requests whose handler is late.
+        unsolicited_updates: When updates may go out on their own.
+        status_of: Gives status and sentence for a handler's exception.
+    """
+
+    registration_timeout: float = 30.0
+    overrun: Overrun = Overrun.ANSWER
+    unsolicited_updates: UnsolicitedUpdates = UnsolicitedUpdates.AUTO
+    status_of: StatusOf = default_status
+
+
+class Session:
+    """Registers, serves, and ends; never used twice.
+
+    Attributes:
+        service: Tells the runtime and when the session is synchronized.
+        outbox: Takes updates that no request asked for.
+    """
+
+    def __init__(
+        self,
+        handlers: Handlers,
+        identity: Identity,
+        options: Options,
+        *,
+        may_guess_mask: bool,
+    ) -> None:
+        self._identity = identity
+        self._options = options
+        self._link = Link(Trunk.of_plugin(), self._on_call)
+        self._runner = Runner(self._link, options.overrun, options.status_of)
+        self.outbox = Outbox(self._link, self._runner, options.unsolicited_updates)
+        self.service = PluginService(
+            handlers, self._runner, self.outbox, may_guess_mask
+        )
+
+    async def open(self, endpoint: Endpoint) -> None:
+        """Connect, register, and be configured.
+
+        Raises:
+            SocketUnusable: Nobody listens there.
+            RegistrationRefused: The runtime does not like our name or index.
+            ConnectionLost: The runtime hung up on the way.
+            CallTimedOut: It did not get to us in time.
+            Exception: What the ``configure`` handler raised.
+        """
+        await endpoint.connect(lambda: self._link)
+        patience = self._options.registration_timeout
+        try:
+            async with asyncio.timeout(patience):
+                await self._register()
+                await self.reached(self.service.configured)
+        except TimeoutError:
+            self._link.close()
+            raise CallTimedOut("Configure", patience) from None
+        except BaseException:
+            # A runtime leaves the socket of a refused plugin open.
+            self._link.close()
+            raise
+
+    async def reached(self, step: asyncio.Future[None]) -> None:
+        """Wait for a step of the service.
+
+        Raises:
+            ConnectionLost: The session ended before.
+        """
+        either = (step, asyncio.shield(self._link.closed))
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        if not step.done():
+            raise self._link.lost()
+        step.result()
+
+    async def ended(self) -> str | None:
+        """Wait for the end of the connection, clean up, and tell the reason."""
+        try:
+            return await asyncio.shield(self._link.closed)
+        finally:
+            self._link.close()
+            self._runner.cancel()
+            self.outbox.close()
+
+    async def close(self) -> None:
+        """Let running handlers finish, then hang up."""
+        await self._runner.drain()
+        self._link.close()
+
+    async def _register(self) -> None:
+        name, index = self._identity.name, self._identity.index
+        request = nri_pb2.RegisterPluginRequest(
+            plugin_name=name, plugin_idx=index, NRI_version=OUR_NRI_VERSION
+        )
+        method = RUNTIME_METHODS["RegisterPlugin"]
+        try:
+            # Configure may come, and be answered, before this returns.
+            await self._link.call(method, request, self._options.registration_timeout)
+        except CallFailed as error:
+            raise RegistrationRefused(name, index, error.message) from None
+
+    def _on_call(self, call: Call) -> None:
+        try:
+            request = PLUGIN_METHODS[call.method].request.FromString(call.payload)
+        except DecodeError as error:
+            self._link.refuse(call.stream_id, Code.INTERNAL, f"{call.method}: {error}")
+            return
+        self._runner.start(call, self.service.invocation(call.method, request))

@@ -1,0 +1,267 @@
+"""A plugin's life: session after session, until it is told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import sys
+from collections.abc import Iterable
+from typing import Final
+
+import attrs
+import structlog
+
+from nri_resmgr.stub.errors import ConnectionLost, SessionError, SocketUnusable
+from nri_resmgr.stub.handlers import Handlers
+from nri_resmgr.stub.identity import Identity, find_identity
+from nri_resmgr.stub.model import ContainerEviction
+from nri_resmgr.stub.runtime_info import RuntimeInfo
+from nri_resmgr.stub.session import Options, Session
+from nri_resmgr.stub.transport import Endpoint, find_endpoint
+from nri_resmgr.stub.update import ContainerUpdate
+
+log = structlog.get_logger(__name__)
+
+# A restarting runtime is back in about a second; one that is being upgraded
+# should not be hammered.
+FIRST_DELAY: Final = 0.1  # seconds
+LAST_DELAY: Final = 30.0  # seconds
+
+
+class Stub:
+    """Connects a plugin to its runtime and keeps it connected.
+
+    External plugins reconnect for ever, each time with a whole new handshake. One
+    that the runtime launched ends with its connection: the runtime launches a new
+    one when it starts again.
+    """
+
+    def __init__(
+        self,
+        plugin: object,
+        identity: Identity,
+        endpoint: Endpoint,
+        options: Options = Options(),
+    ) -> None:
+        """Prepare; nothing is opened before `run`.
+
+        Args:
+            plugin: An object with handlers, or a `Plugin` of functions.
+            identity: Name and index to register as.
+            endpoint: The way to the runtime.
+            options: Time limits and choices.
+
+        Raises:
+            BadHandler: *plugin* handles no event.
+        """
+        self._handlers = Handlers.of(plugin)
+        self._identity = identity
+        self._endpoint = endpoint
+        self._options = options
+        self._session: Session | None = None
+        self._may_guess_mask = endpoint.reconnects
+        self._opened = asyncio.Event()
+        self._stopping = asyncio.Event()
+        self._ended = asyncio.Event()
+
+    @classmethod
+    def from_environment(
+        cls,
+        plugin: object,
+        *,
+        name: str | None = None,
+        index: str | None = None,
+        socket: str | None = None,
+        options: Options = Options(),
+    ) -> Stub:
+        """Find out who we are and where the runtime is, as NRI has it.
+
+        The descriptor of a launching runtime goes before *socket*; its three
+        variables are dropped from the environment.
+
+        Raises:
+            BadIdentity: There is no legal name, index or descriptor.
+            BadHandler: *plugin* handles no event.
+        """
+        identity = find_identity(name, index, os.environ, sys.argv[0])
+        return cls(plugin, identity, find_endpoint(socket, os.environ), options)
+
+    @property
+    def identity(self) -> Identity:
+        """Who we register as."""
+        return self._identity
+
+    @property
+    def runtime(self) -> RuntimeInfo:
+        """The runtime of the present session; empty before Configure."""
+        return self._session.service.runtime if self._session else RuntimeInfo()
+
+    async def run(self) -> None:
+        """Serve until `stop`, or until a launching runtime hangs up.
+
+        Raises:
+            SocketUnusable: There was no runtime to begin with.
+            RegistrationRefused: The runtime does not like our name or index.
+            SessionError: The handshake failed and cannot be repeated.
+            Exception: What the ``configure`` handler raised.
+        """
+        serving = asyncio.create_task(self._serve_sessions())
+        stopping = asyncio.create_task(self._stopping.wait())
+        try:
+            await asyncio.wait({serving, stopping}, return_when="FIRST_COMPLETED")
+            if not serving.done() and self._session is not None:
+                await self._session.close()
+        finally:
+            stopping.cancel()
+            serving.cancel()
+            await asyncio.wait({serving})
+            self._session = None
+            self._ended.set()
+        if not serving.cancelled():
+            serving.result()
+
+    def stop(self) -> None:
+        """End `run`: running handlers finish, then the connection is closed."""
+        self._stopping.set()
+
+    async def started(self) -> None:
+        """Wait until registered and configured.
+
+        Raises:
+            ConnectionLost: `run` ended before.
+        """
+        await self._session_or_end()
+
+    async def synchronized(self) -> None:
+        """Wait until the runtime has told what runs; takes as long as it takes.
+
+        Raises:
+            ConnectionLost: `run`, or the session, ended before.
+        """
+        session = await self._session_or_end()
+        await session.reached(session.service.synchronized)
+
+    async def closed(self) -> None:
+        """Wait until `run` has ended."""
+        await self._ended.wait()
+
+    async def update_containers(
+        self,
+        updates: Iterable[ContainerUpdate],
+        evictions: Iterable[ContainerEviction] = (),
+    ) -> tuple[ContainerUpdate, ...]:
+        """Ask the runtime to update containers, now.
+
+        Calls go out one at a time, 50 ms apart, and never while a request is
+        being handled.
+
+        Args:
+            updates: At most 4 MiB of them.
+            evictions: In the schema; no runtime of today acts on them.
+
+        Returns:
+            The updates that failed. Runtimes of today raise instead.
+
+        Raises:
+            CalledFromHandler: Called while answering a request.
+            UnsolicitedUpdatesUnsafe: This runtime can dead-lock on the call.
+            CallFailed: Some update failed; which one is not told.
+            CallTimedOut: No answer within 10 s; the updates may still happen.
+            ConnectionLost: There is no session, or it ended.
+            ReplyError: An update names no container or sets a field twice.
+        """
+        return await self._present().outbox.send(updates, evictions)
+
+    def schedule_updates(self, updates: Iterable[ContainerUpdate]) -> None:
+        """Update containers as soon as it is safe; may be called from handlers.
+
+        They go out after the current request is answered. Where the runtime can
+        dead-lock on that, they ride on the next reply that can carry them.
+
+        Raises:
+            ConnectionLost: There is no session.
+            ReplyError: An update names no container or sets a field twice.
+        """
+        self._present().outbox.schedule(updates)
+
+    def _present(self) -> Session:
+        if self._session is None:
+            raise ConnectionLost("there is no session with a runtime")
+        return self._session
+
+    async def _session_or_end(self) -> Session:
+        opened = asyncio.ensure_future(self._opened.wait())
+        ended = asyncio.ensure_future(self._ended.wait())
+        try:
+            await asyncio.wait({opened, ended}, return_when="FIRST_COMPLETED")
+        finally:
+            opened.cancel()
+            ended.cancel()
+        return self._present()
+
+    async def _serve_sessions(self) -> None:
+        backoff = Backoff()
+        while True:
+            session = Session(
+                self._handlers,
+                self._identity,
+                self._options,
+                may_guess_mask=self._may_guess_mask,
+            )
+            try:
+                await self._serve(session)
+            except SocketUnusable as error:
+                if backoff.is_fresh:
+                    raise  # never seen a runtime: say so instead of waiting
+                log.info("runtime.absent", why=error.why, socket=error.path)
+            except SessionError as error:
+                if not self._endpoint.reconnects:
+                    raise
+                log.warning("session.failed", why=str(error))
+            if not self._endpoint.reconnects:
+                return
+            if session.service.synchronized.done():
+                backoff.reset()
+            elif session.service.mask_is_a_guess:
+                self._may_guess_mask = False
+            await backoff.pause()
+
+    async def _serve(self, session: Session) -> None:
+        # Set before the handshake: its handlers may schedule updates.
+        self._session = session
+        try:
+            await session.open(self._endpoint)
+            log.info(
+                "plugin.registered",
+                plugin=str(self._identity),
+                runtime=str(session.service.runtime),
+                nri=str(session.service.runtime.level or "unknown"),
+            )
+            self._opened.set()
+            reason = await session.ended()
+            log.warning("session.ended", why=reason or "end of file")
+        finally:
+            self._opened.clear()
+            self._session = None
+
+
+@attrs.define(eq=False)
+class Backoff:
+    """Pauses that grow from 0.1 s to 30 s."""
+
+    _delay: float = 0.0
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether nothing was waited for yet."""
+        return self._delay == 0.0
+
+    def reset(self) -> None:
+        """Begin again with the shortest pause."""
+        self._delay = FIRST_DELAY / 2
+
+    async def pause(self) -> None:
+        """Wait; half of the time at random, so that plugins do not come as one."""
+        self._delay = min(max(self._delay * 2, FIRST_DELAY), LAST_DELAY)
+        await asyncio.sleep(self._delay * random.uniform(0.5, 1.0))  # noqa: S311 - jitter is no secret

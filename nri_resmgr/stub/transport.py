@@ -1,0 +1,104 @@
+"""Where the socket to the runtime comes from."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from collections.abc import Callable, MutableMapping
+from typing import Final, Protocol, TypeVar
+
+import attrs
+
+from nri_resmgr.stub.errors import BadIdentity, SocketUnusable
+
+DEFAULT_SOCKET: Final = "/var/run/nri/nri.sock"
+SOCKET_VARIABLE: Final = "NRI_PLUGIN_SOCKET"
+
+ProtocolT = TypeVar("ProtocolT", bound=asyncio.Protocol)
+
+
+class Endpoint(Protocol):
+    """A way to the runtime."""
+
+    @property
+    def reconnects(self) -> bool:
+        """Whether a lost connection can be made again."""
+
+    async def connect(self, factory: Callable[[], ProtocolT]) -> ProtocolT:
+        """Connect a new protocol.
+
+        Raises:
+            SocketUnusable: Nobody listens there, or not for us.
+        """
+
+
+@attrs.frozen
+class SocketPath:
+    """The runtime's socket, for plugins that come on their own."""
+
+    path: str = DEFAULT_SOCKET
+    reconnects: bool = attrs.field(default=True, init=False)
+
+    async def connect(self, factory: Callable[[], ProtocolT]) -> ProtocolT:
+        """Connect to the path; a runtime's restart puts a new socket there."""
+        loop = asyncio.get_running_loop()
+        try:
+            _, protocol = await loop.create_unix_connection(factory, self.path)
+        except OSError as error:
+            why = error.strerror or str(error)
+            raise SocketUnusable(self.path, why.lower()) from None
+        return protocol
+
+
+@attrs.frozen
+class OpenSocket:
+    """A connected socket: inherited from the runtime, or given by the caller."""
+
+    sock: socket.socket
+    reconnects: bool = attrs.field(default=False, init=False)
+
+    @classmethod
+    def inherit(cls, text: str) -> OpenSocket:
+        """Take over the descriptor that a launching runtime left open.
+
+        Args:
+            text: Its number, the value of ``NRI_PLUGIN_SOCKET``.
+
+        Raises:
+            BadIdentity: *text* is no number of an open stream socket.
+        """
+        try:
+            descriptor = int(text)
+            # Children that keep it would keep the session open after our death.
+            os.set_inheritable(descriptor, False)
+            sock = socket.socket(fileno=descriptor)
+        except (ValueError, OSError, OverflowError) as error:
+            raise BadIdentity(
+                f"{SOCKET_VARIABLE}={text!r} is no open socket ({error}); "
+                "unset it to connect by path"
+            ) from None
+        return cls(sock)
+
+    async def connect(self, factory: Callable[[], ProtocolT]) -> ProtocolT:
+        """Hand the socket to asyncio; works once."""
+        loop = asyncio.get_running_loop()
+        try:
+            _, protocol = await loop.create_unix_connection(factory, sock=self.sock)
+        except (OSError, ValueError) as error:
+            raise SocketUnusable(f"fd {self.sock.fileno()}", str(error)) from None
+        return protocol
+
+
+def find_endpoint(path: str | None, environment: MutableMapping[str, str]) -> Endpoint:
+    """Choose the inherited descriptor if there is one, else the path.
+
+    The variable is taken out of *environment*, so that children do not see it.
+
+    Raises:
+        BadIdentity: The variable names no open socket.
+    """
+    inherited = environment.pop(SOCKET_VARIABLE, None)
+    if inherited is not None:
+        return OpenSocket.inherit(inherited)
+    return SocketPath(path or DEFAULT_SOCKET)
