@@ -1,0 +1,68 @@
+"""Refusals: what was asked, what was free, and what would help."""
+
+from __future__ import annotations
+
+import attrs
+
+from nri_resmgr.values import CpuSet, PolicyError
+
+
+@attrs.define(eq=False)
+class ExclusiveCpusShort(PolicyError):
+    """A container asks for more CPUs of its own than are free.
+
+    Attributes:
+        title: The container, for people.
+        wanted: How many CPUs it asks for.
+        free: CPUs that could be granted now.
+        taken: CPUs that other containers have to themselves.
+        reserved: CPUs that are never granted.
+        isolated: Free CPUs that `isolcpus=` names, which this request cannot use.
+        held: CPUs that the container has and keeps.
+    """
+
+    title: str
+    wanted: int
+    free: CpuSet
+    taken: CpuSet
+    reserved: CpuSet
+    isolated: CpuSet
+    held: CpuSet
+
+    def __str__(self) -> str:
+        have = f", it has {len(self.held)} ({self.held})" if self.held else ""
+        return (
+            f"{self.title} asks for {_count(self.wanted)} of its own{have}; "
+            f"{self._free()}; to help, {self._help()}"
+        )
+
+    def _free(self) -> str:
+        free = f"free: {len(self.free)}{_list(self.free)}"
+        return (
+            f"{free}, held by other containers: {len(self.taken)}{_list(self.taken)}, "
+            f"reserved: {len(self.reserved)}{_list(self.reserved)}"
+        )
+
+    def _help(self) -> str:
+        helps = []
+        if len(self.free | self.taken) >= self.wanted:
+            helps.append("stop containers that hold CPUs")
+        else:
+            helps.append(f"ask for at most {len(self.free | self.taken)}")
+        if len(self.free | self.taken | self.reserved) > self.wanted:
+            helps.append("reserve fewer CPUs")
+        if self.isolated:
+            helps.append(
+                f"ask for one at a time (isolated and free: {self.isolated}, "
+                "given to single-CPU containers only)"
+            )
+        helps.append('set "onFailure: shared" to run it on shared CPUs')
+        return ", or ".join(helps)
+
+
+def _count(number: int) -> str:
+    return f"{number} CPU{'s' if number != 1 else ''}"
+
+
+def _list(cpus: CpuSet) -> str:
+    return f" ({cpus})" if cpus else ""

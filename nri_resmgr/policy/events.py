@@ -1,0 +1,145 @@
+"""What happens to containers, as values that a policy decides on."""
+
+from __future__ import annotations
+
+from typing import Final, TypeAlias
+
+import attrs
+
+from nri_resmgr.values import (
+    NO_CPUS,
+    NO_NODES,
+    Bytes,
+    CpuSet,
+    MilliCpus,
+    NodeSet,
+    QosClass,
+)
+
+_NO_REQUEST = MilliCpus(0)
+
+
+@attrs.frozen
+class Pin:
+    """Where a container may run and have its memory.
+
+    An empty set is "not pinned": no runtime can be told to take a pinning away.
+    """
+
+    cpus: CpuSet = NO_CPUS
+    mems: NodeSet = NO_NODES
+
+    def __bool__(self) -> bool:
+        return bool(self.cpus or self.mems)
+
+    def since(self, told: Pin) -> Pin:
+        """Return what has to be told to one who knows *told*; maybe nothing."""
+        return Pin(
+            cpus=NO_CPUS if self.cpus == told.cpus else self.cpus,
+            mems=NO_NODES if self.mems == told.mems else self.mems,
+        )
+
+    def over(self, told: Pin) -> Pin:
+        """Return what is in force at one who knew *told* and was told this."""
+        if self.cpus and self.mems:
+            return self
+        return Pin(cpus=self.cpus or told.cpus, mems=self.mems or told.mems)
+
+
+NO_PIN: Final = Pin()
+
+
+@attrs.frozen
+class ContainerSpec:
+    """A container as policies see it.
+
+    Attributes:
+        id: The runtime's id.
+        pod: Id of the pod sandbox.
+        title: ``namespace/pod/container``, for people.
+        slot: The name in the pod under which containers succeed each other: the
+            kubelet starts the next one only when the last one is dead. Empty
+            where nobody guarantees that.
+        namespace: Of the pod.
+        qos: Of the pod.
+        request: CPU request; 0 without one.
+        limit: CPU limit; None without one.
+        memory_limit: None without one.
+        created: When the runtime created it, UNIX nanoseconds; 0 when untold.
+        present: The pinning that is in force now, as far as the runtime tells.
+    """
+
+    id: str
+    pod: str = ""
+    title: str = ""
+    slot: str = ""
+    namespace: str = ""
+    qos: QosClass = QosClass.BEST_EFFORT
+    request: MilliCpus = _NO_REQUEST
+    limit: MilliCpus | None = None
+    memory_limit: Bytes | None = None
+    created: int = 0
+    present: Pin = NO_PIN
+
+    @property
+    def whole_cpus(self) -> int:
+        """How many CPUs a Guaranteed container asks to have to itself, or 0.
+
+        Without a quota the request stands alone: the kubelet drops the quota of
+        containers that it would give CPUs of their own.
+        """
+        if self.qos is not QosClass.GUARANTEED:
+            return 0
+        if self.limit is not None and self.limit != self.request:
+            return 0
+        count, fraction = divmod(self.request, 1000)
+        return 0 if fraction else count
+
+
+@attrs.frozen
+class Created:
+    """A container is about to be created; nothing of it runs yet."""
+
+    spec: ContainerSpec
+
+
+@attrs.frozen
+class Updated:
+    """Somebody asks for other resources, or for the same ones again.
+
+    Attributes:
+        spec: The container as it would be afterwards.
+    """
+
+    spec: ContainerSpec
+
+
+@attrs.frozen
+class Stopped:
+    """A container has stopped; may be told of one that never was."""
+
+    id: str
+
+
+@attrs.frozen
+class Removed:
+    """A container is gone; NRI's reply to this has no room for updates."""
+
+    id: str
+
+
+@attrs.frozen
+class PodStopped:
+    """A pod's last container has stopped; no room for updates here either."""
+
+    pod: str
+
+
+@attrs.frozen
+class Synchronized:
+    """All containers that there are; whatever was known before is history."""
+
+    specs: tuple[ContainerSpec, ...]
+
+
+Event: TypeAlias = Created | Updated | Stopped | Removed | PodStopped | Synchronized

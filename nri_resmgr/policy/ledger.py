@@ -1,0 +1,96 @@
+"""Which containers there are, and what the runtime was last told about each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+
+import attrs
+
+from nri_resmgr.policy.decision import PinUpdate
+from nri_resmgr.policy.events import NO_PIN, ContainerSpec, Pin
+
+
+@attrs.frozen
+class Entry:
+    """A container with the pinning that the runtime was last told, or told us."""
+
+    spec: ContainerSpec
+    told: Pin = NO_PIN
+
+
+def _frozen(entries: Mapping[str, Entry]) -> Mapping[str, Entry]:
+    return MappingProxyType(dict(entries))
+
+
+@attrs.frozen
+class Ledger:
+    """All containers by id, in the order in which they came.
+
+    The methods return new ledgers. Every policy keeps one, so that updates are
+    found in one place only: where what should hold differs from what was told.
+    """
+
+    entries: Mapping[str, Entry] = attrs.field(
+        factory=dict, converter=_frozen, hash=False
+    )
+
+    def __contains__(self, container: str) -> bool:
+        return container in self.entries
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def spec_of(self, container: str) -> ContainerSpec:
+        """Return a container that is here; another id is a ``KeyError``."""
+        return self.entries[container].spec
+
+    def told_to(self, container: str) -> Pin:
+        """Return what the runtime knows of a container that is here."""
+        return self.entries[container].told
+
+    def in_pod(self, pod: str) -> tuple[str, ...]:
+        """Return the ids of a pod's containers."""
+        return tuple(key for key, one in self.entries.items() if one.spec.pod == pod)
+
+    def preceding(self, spec: ContainerSpec) -> tuple[str, ...]:
+        """Return the ids of those that must be gone if *spec* is being created."""
+        return tuple(
+            key
+            for key, one in self.entries.items()
+            if key == spec.id
+            or (spec.slot and (spec.slot, spec.pod) == (one.spec.slot, one.spec.pod))
+        )
+
+    def put(self, spec: ContainerSpec, told: Pin) -> Ledger:
+        """Add a container, or replace what is known of it."""
+        return Ledger({**self.entries, spec.id: Entry(spec, told)})
+
+    def drop(self, *containers: str) -> Ledger:
+        """Forget containers; ids that are not here are fine."""
+        return Ledger(
+            {key: one for key, one in self.entries.items() if key not in containers}
+        )
+
+    def forget_told(self) -> Ledger:
+        """Trust nothing that the runtime was told, so that all is told again."""
+        return Ledger({key: Entry(one.spec) for key, one in self.entries.items()})
+
+    def changes(self, wanted: Mapping[str, Pin]) -> tuple[PinUpdate, ...]:
+        """Return what has to be told so that *wanted* holds, in the ledger's order."""
+        return tuple(
+            PinUpdate(key, news)
+            for key, entry in self.entries.items()
+            if (pin := wanted.get(key)) is not None
+            # Pins are shared between containers: identity settles most of them.
+            and pin is not entry.told
+            and (news := pin.since(entry.told))
+        )
+
+    def tell(self, updates: Iterable[PinUpdate]) -> Ledger:
+        """Note that the runtime is being told *updates*."""
+        entries = dict(self.entries)
+        for update in updates:
+            entry = entries[update.container]
+            entries[update.container] = Entry(entry.spec, update.pin.over(entry.told))
+        return Ledger(entries)

@@ -1,0 +1,46 @@
+"""Places for containers that run already: theirs if legal, else new ones, by age."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import attrs
+
+from nri_resmgr.policy.decision import Rule
+from nri_resmgr.policy.events import NO_PIN, ContainerSpec, Pin
+from nri_resmgr.policy.static.place import Placement, Room, place, pool_rule
+from nri_resmgr.policy.static.settings import OnFailure
+
+
+def adopt(
+    specs: Sequence[ContainerSpec], known: Mapping[str, Pin], room: Room
+) -> dict[str, Placement]:
+    """Place running containers; never refuses, for they run anyway.
+
+    Who is where it may be stays there. Next come those whose grant we remember
+    and the runtime does not, then the others, each in the order given.
+
+    Args:
+        specs: Who runs, oldest first.
+        known: Earlier grants by container id.
+        room: What can be granted besides.
+
+    Returns:
+        A placement for every container, by id.
+    """
+    taking = attrs.evolve(
+        room, settings=attrs.evolve(room.settings, on_failure=OnFailure.SHARED)
+    )
+    exclusive = [spec for spec in specs if pool_rule(spec, room.settings) is None]
+    placed: dict[str, Placement] = {}
+    for claims in ({s.id: s.present for s in exclusive}, known):
+        for spec in exclusive:
+            claim = claims.get(spec.id, NO_PIN).cpus
+            if spec.id not in placed and taking.can_grant(claim, spec.whole_cpus):
+                placed[spec.id] = Placement(Rule.KEPT, claim)
+                taking = attrs.evolve(taking, taken=taking.taken | claim)
+    for spec in specs:
+        if spec.id not in placed:
+            placed[spec.id] = place(spec, taking)
+            taking = attrs.evolve(taking, taken=taking.taken | placed[spec.id].cpus)
+    return placed

@@ -1,0 +1,193 @@
+"""The static policy: CPUs of their own for those who ask for whole ones."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import attrs
+
+from nri_resmgr.policy.decision import Decision, Reason, Rule
+from nri_resmgr.policy.events import (
+    NO_PIN,
+    ContainerSpec,
+    Created,
+    Event,
+    Pin,
+    PodStopped,
+    Removed,
+    Stopped,
+    Synchronized,
+    Updated,
+)
+from nri_resmgr.policy.ledger import Entry, Ledger
+from nri_resmgr.policy.memory import nodes_near
+from nri_resmgr.policy.static.adopt import adopt
+from nri_resmgr.policy.static.place import Placement, Room, place, resize
+from nri_resmgr.policy.static.settings import StaticSettings, Supply
+from nri_resmgr.policy.static.state import StaticState
+from nri_resmgr.topology import Machine
+from nri_resmgr.values import NO_CPUS, NO_NODES, CpuSet, NodeSet
+
+
+@attrs.frozen
+class StaticPolicy:
+    """Exclusive CPUs for Guaranteed containers with whole CPUs; others share.
+
+    Named after the kubelet's static CPU manager, which it replaces. The shared
+    pool is what is not granted; it shrinks and grows with every grant, and always
+    has the reserved CPUs. Containers of reserved namespaces run on these alone.
+    """
+
+    machine: Machine
+    settings: StaticSettings
+    supply: Supply = attrs.field(init=False)
+
+    @supply.default
+    def _of_this_machine(self) -> Supply:
+        return Supply.of(self.settings, self.machine)
+
+    @property
+    def kind(self) -> str:
+        """The kind of the configuration document."""
+        return "StaticPolicy"
+
+    def start(self) -> StaticState:
+        """Return the state of a node without containers."""
+        return StaticState()
+
+    def pins(self, state: StaticState) -> dict[str, Pin]:
+        """Return what should hold for every container in *state*, by id."""
+        pool = self._pool(state)
+        return {
+            key: self._pin(entry.spec, state.grants.get(key), pool)
+            for key, entry in state.ledger.entries.items()
+        }
+
+    def decide(self, state: StaticState, event: Event) -> Decision[StaticState]:
+        """Answer *event* against *state*; the argument is never changed.
+
+        Raises:
+            PolicyError: The node cannot grant what was created or updated.
+        """
+        match event:
+            case Created(spec):
+                return self._create(state, spec)
+            case Updated(spec):
+                return self._update(state, spec)
+            case Stopped(container):
+                return self._stop(state, container)
+            case Removed(container):
+                gone = (container,) if container in state.ledger else ()
+                return self._lose(state, gone, container)
+            case PodStopped(pod):
+                return self._lose(state.close(pod), state.ledger.in_pod(pod), "")
+            case Synchronized(specs):
+                return self._synchronize(state, specs)
+
+    def _create(self, state: StaticState, spec: ContainerSpec) -> Decision[StaticState]:
+        left = state.lose(*state.ledger.preceding(spec))
+        offer = left.vacated.get((spec.pod, spec.slot), NO_CPUS)
+        placement = place(spec, self._room(left), (offer,))
+        return self._seat(left, spec, placement, told=NO_PIN)
+
+    def _update(self, state: StaticState, spec: ContainerSpec) -> Decision[StaticState]:
+        if spec.id not in state.ledger:
+            (placement,) = adopt((spec,), {}, self._room(state)).values()
+            return self._seat(state, spec, placement, told=spec.present)
+        held = state.held_by(spec.id)
+        room = self._room(state, besides=spec.id)
+        if spec.whole_cpus == state.ledger.spec_of(spec.id).whole_cpus:
+            placement = Placement(Rule.UNCHANGED, held)
+        elif held and spec.whole_cpus:
+            placement = resize(spec, held, room)
+        else:
+            placement = place(spec, room)
+        return self._seat(state, spec, placement, state.ledger.told_to(spec.id))
+
+    def _stop(self, state: StaticState, container: str) -> Decision[StaticState]:
+        if container not in state.ledger:
+            return self._settle(state, (Reason(Rule.UNKNOWN_CONTAINER, container),))
+        title = state.ledger.spec_of(container).title
+        reason = Reason(Rule.RELEASED, container, title)
+        return self._settle(state.release(container), (reason,))
+
+    def _lose(
+        self, state: StaticState, gone: tuple[str, ...], named: str
+    ) -> Decision[StaticState]:
+        ledger = state.ledger
+        reasons = [
+            Reason(Rule.RELEASED, key, ledger.spec_of(key).title) for key in gone
+        ]
+        if named and not gone:
+            reasons.append(Reason(Rule.UNKNOWN_CONTAINER, named))
+        # No updates: the difference rides on the next reply that can carry it.
+        return Decision(state.lose(*gone), tuple(reasons))
+
+    def _synchronize(
+        self, old: StaticState, specs: tuple[ContainerSpec, ...]
+    ) -> Decision[StaticState]:
+        ordered = sorted({s.id: s for s in specs}.values(), key=_by_age)
+        placements = adopt(ordered, old.grants, self._room(StaticState()))
+        state = StaticState(
+            ledger=Ledger({s.id: Entry(s, s.present) for s in ordered}),
+            grants={
+                key: self._grant(one.cpus)
+                for key, one in placements.items()
+                if one.cpus
+            },
+        )
+        pins = self.pins(state)
+        return self._settle(
+            state, tuple(_reason(s, placements[s.id], pins[s.id]) for s in ordered)
+        )
+
+    def _seat(
+        self, state: StaticState, spec: ContainerSpec, placement: Placement, told: Pin
+    ) -> Decision[StaticState]:
+        grant = self._grant(placement.cpus)
+        pin = self._pin(spec, grant, self._pool(state.put(spec, grant, told)))
+        seated = state.put(spec, grant, pin.over(told))
+        settled = self._settle(seated, (_reason(spec, placement, pin),))
+        return attrs.evolve(settled, pin=pin)
+
+    def _settle(
+        self, state: StaticState, reasons: tuple[Reason, ...]
+    ) -> Decision[StaticState]:
+        updates = state.ledger.changes(self.pins(state))
+        told = attrs.evolve(state, ledger=state.ledger.tell(updates))
+        return Decision(told, reasons, updates=updates)
+
+    def _room(self, state: StaticState, besides: str = "") -> Room:
+        taken = state.taken - state.held_by(besides)
+        return Room(self.machine, self.settings, self.supply, taken)
+
+    def _grant(self, cpus: CpuSet) -> Pin:
+        return Pin(cpus, nodes_near(cpus, self.machine)) if cpus else NO_PIN
+
+    def _pool(self, state: StaticState) -> Pin:
+        return _interned(self.supply.shared - state.taken, self.supply.shared_mems)
+
+    def _pin(self, spec: ContainerSpec, grant: Pin | None, pool: Pin) -> Pin:
+        pin = grant or pool
+        if not grant and self.settings.reserves_for(spec.namespace):
+            pin = _interned(self.supply.reserved, self.supply.reserved_mems)
+        if self.settings.pin_cpus and self.settings.pin_memory:
+            return pin
+        return Pin(
+            cpus=pin.cpus if self.settings.pin_cpus else NO_CPUS,
+            mems=pin.mems if self.settings.pin_memory else NO_NODES,
+        )
+
+
+@lru_cache(maxsize=256)
+def _interned(cpus: CpuSet, mems: NodeSet) -> Pin:
+    # Containers that share then share the object, and comparing them is cheap.
+    return Pin(cpus, mems)
+
+
+def _reason(spec: ContainerSpec, placement: Placement, pin: Pin) -> Reason:
+    return Reason(placement.rule, spec.id, spec.title, pin.cpus, placement.detail)
+
+
+def _by_age(spec: ContainerSpec) -> tuple[int, str]:
+    return spec.created, spec.id

@@ -1,0 +1,87 @@
+"""Who holds which CPUs: the state that the static policy's decisions replace."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import TypeAlias
+
+import attrs
+
+from nri_resmgr.policy.events import ContainerSpec, Pin
+from nri_resmgr.policy.ledger import Ledger
+from nri_resmgr.values import NO_CPUS, CpuSet
+
+Grants: TypeAlias = Mapping[str, Pin]
+Places: TypeAlias = Mapping[tuple[str, str], CpuSet]
+
+
+def _frozen_grants(grants: Grants) -> Grants:
+    return MappingProxyType(dict(grants))
+
+
+def _frozen_places(places: Places) -> Places:
+    return MappingProxyType(dict(places))
+
+
+@attrs.frozen
+class StaticState:
+    """Containers, grants, and places that were given up.
+
+    Attributes:
+        ledger: All containers.
+        grants: The CPUs that a container has to itself, with their memory, by
+            container id. Who is not in here shares.
+        vacated: Where the last container of a pod's slot was, by pod and slot.
+    """
+
+    ledger: Ledger = attrs.field(factory=Ledger)
+    grants: Grants = attrs.field(factory=dict, converter=_frozen_grants, hash=False)
+    vacated: Places = attrs.field(factory=dict, converter=_frozen_places, hash=False)
+
+    @property
+    def taken(self) -> CpuSet:
+        """CPUs that are granted to somebody."""
+        return CpuSet.union(grant.cpus for grant in self.grants.values())
+
+    def held_by(self, container: str) -> CpuSet:
+        """Return the CPUs that a container has to itself."""
+        grant = self.grants.get(container)
+        return grant.cpus if grant else NO_CPUS
+
+    def put(self, spec: ContainerSpec, grant: Pin, told: Pin) -> StaticState:
+        """Place a container, new or known; an empty grant lets it share."""
+        grants = {key: one for key, one in self.grants.items() if key != spec.id}
+        if grant.cpus:
+            grants[spec.id] = grant
+        return attrs.evolve(self, ledger=self.ledger.put(spec, told), grants=grants)
+
+    def release(self, *containers: str) -> StaticState:
+        """Forget containers that are here; their places stay on offer in their pods."""
+        vacated = dict(self.vacated)
+        for container in containers:
+            spec = self.ledger.spec_of(container)
+            if spec.slot and container in self.grants:
+                vacated[spec.pod, spec.slot] = self.held_by(container)
+        return StaticState(
+            ledger=self.ledger.drop(*containers),
+            grants={k: one for k, one in self.grants.items() if k not in containers},
+            vacated=vacated,
+        )
+
+    def lose(self, *containers: str) -> StaticState:
+        """Release containers that are gone without having stopped.
+
+        Their creation must have failed after it was answered, and with it the
+        updates in that answer may be lost: nothing told before can be trusted.
+        """
+        if not containers:
+            return self
+        left = self.release(*containers)
+        return attrs.evolve(left, ledger=left.ledger.forget_told())
+
+    def close(self, pod: str) -> StaticState:
+        """Forget what a pod's containers left behind."""
+        return attrs.evolve(
+            self, vacated={k: v for k, v in self.vacated.items() if k[0] != pod}
+        )
