@@ -1,0 +1,60 @@
+"""A runtime to test NRI plugins with, without containerd and without mocks.
+
+Pods, containers, resources and adjustments are the values of `nri_resmgr.stub`;
+records of the wire hold messages of `nri_proto`.
+"""
+
+from __future__ import annotations
+
+from nri_resmgr.testing.errors import (
+    AdjustmentRejected,
+    FieldConflict,
+    PluginHungUp,
+    PluginLate,
+    PluginLost,
+    PluginRefused,
+    RegistrationFailed,
+    RuntimeRefusal,
+    StartFailed,
+    UpdateDuringCreation,
+    UpdatesFailed,
+    ValidatorLost,
+)
+from nri_resmgr.testing.misbehaviour import (
+    EMPTY_FRAME,
+    FRAME_FOR_NOBODY,
+    UNKNOWN_FRAME_TYPE,
+    Misbehaviour,
+    Step,
+)
+from nri_resmgr.testing.node import Created, Updated
+from nri_resmgr.testing.profile import Options
+from nri_resmgr.testing.runtime import Runtime
+from nri_resmgr.testing.tape import Failure, Record, Side
+
+__all__ = [
+    "EMPTY_FRAME",
+    "FRAME_FOR_NOBODY",
+    "UNKNOWN_FRAME_TYPE",
+    "AdjustmentRejected",
+    "Created",
+    "Failure",
+    "FieldConflict",
+    "Misbehaviour",
+    "Options",
+    "PluginHungUp",
+    "PluginLate",
+    "PluginLost",
+    "PluginRefused",
+    "Record",
+    "RegistrationFailed",
+    "Runtime",
+    "RuntimeRefusal",
+    "Side",
+    "StartFailed",
+    "Step",
+    "UpdateDuringCreation",
+    "Updated",
+    "UpdatesFailed",
+    "ValidatorLost",
+]

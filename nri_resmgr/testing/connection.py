@@ -1,0 +1,229 @@
+"""The runtime's end of one connection: asyncio around a `Trunk`."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+from typing import Final, TypeAlias
+
+import attrs
+from google.protobuf.message import DecodeError, Message
+
+from nri_proto import (
+    RUNTIME_METHODS,
+    Call,
+    Code,
+    Method,
+    Refusal,
+    RemoteProtocolError,
+    Reply,
+    Trunk,
+)
+from nri_resmgr.testing.errors import (
+    ErrorReply,
+    PluginHungUp,
+    PluginLate,
+    PluginRefused,
+)
+from nri_resmgr.testing.misbehaviour import GOOD, Misbehaviour, oversize_call
+from nri_resmgr.testing.tape import Failure, Record, Side, Tape
+
+_CHUNK: Final = 1 << 16
+
+Serve: TypeAlias = Callable[[str, Message], Awaitable[Message]]
+
+
+@attrs.frozen
+class _Open:
+    """A call of ours that waits for its reply."""
+
+    method: Method
+    answer: asyncio.Future[Message]
+
+
+class PluginConnection:
+    """Calls a plugin, and serves its calls.
+
+    Attributes:
+        plugin: ``NN-name`` for records and errors, empty before it is known.
+        misbehaviour: What goes wrong here; may be changed at any time.
+    """
+
+    def __init__(
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        serve: Serve,
+        tape: Tape,
+    ) -> None:
+        self.plugin = ""
+        self.misbehaviour: Misbehaviour = GOOD
+        self._reader = reader
+        self._writer = writer
+        self._serve = serve
+        self._tape = tape
+        self._trunk = Trunk.of_runtime()
+        self._open: dict[int, _Open] = {}
+        self._serving: set[asyncio.Task[None]] = set()
+        self._outgoing: asyncio.Queue[bytes] = asyncio.Queue()
+        self._is_slow = False
+        self._closed = asyncio.Event()
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether either side has ended the connection."""
+        return self._closed.is_set()
+
+    async def wait_closed(self) -> None:
+        """Wait until either side has ended the connection."""
+        await self._closed.wait()
+
+    async def run(self) -> None:
+        """Read until end of file; then fail the calls that are still open."""
+        trickle = asyncio.create_task(self._write_slowly())
+        try:
+            while data := await self._reader.read(_CHUNK):
+                for event in self._trunk.receive_data(data):
+                    self._take(event)
+        except (ConnectionError, RemoteProtocolError):
+            pass  # the same as end of file for everybody who waits
+        finally:
+            trickle.cancel()
+            self.close()
+
+    def close(self) -> None:
+        """End the connection; calls that are open fail with `PluginHungUp`."""
+        self._closed.set()
+        self._writer.close()
+        for stream_id in self._trunk.abandon():
+            answer = self._open.pop(stream_id).answer
+            if not answer.done():
+                answer.set_exception(PluginHungUp())
+
+    async def finish(self) -> None:
+        """Close, and wait until the socket and all tasks are gone."""
+        self.close()
+        await asyncio.gather(*self._serving, return_exceptions=True)
+        # It is closed, whatever the socket thinks of that.
+        with contextlib.suppress(ConnectionError):
+            await self._writer.wait_closed()
+
+    def begin(
+        self, method: Method, request: Message, timeout: float
+    ) -> asyncio.Future[Message]:
+        """Write a request at once; the future brings the reply.
+
+        Raises:
+            MessageTooLarge: Over 4 MiB; nothing was written.
+            PluginHungUp: The connection is closed.
+        """
+        if self.is_closed:
+            raise PluginHungUp
+        wrong = self.misbehaviour
+        told = timeout if wrong.timeout is None else wrong.timeout
+        payload = request.SerializeToString()
+        if wrong.oversize:
+            stream_id, data = oversize_call(self._trunk, method, payload, told)
+        else:
+            stream_id, data = self._trunk.call(method, payload, timeout=told)
+        answer: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
+        # Nobody may be left to ask when the plugin hangs up: that is no error.
+        answer.add_done_callback(lambda done: done.cancelled() or done.exception())
+        self._open[stream_id] = _Open(method, answer)
+        self._note(Side.RUNTIME, method.name, request)
+        self.write(wrong.noise + data)
+        return answer
+
+    async def end(
+        self, method: Method, answer: asyncio.Future[Message], within: float
+    ) -> Message:
+        """Wait for the reply to a request that was begun.
+
+        Raises:
+            PluginRefused: The reply is an error status.
+            PluginLate: No reply came in time; the connection is closed.
+            PluginHungUp: The connection ended first.
+        """
+        try:
+            async with asyncio.timeout(within):
+                return await answer
+        except TimeoutError:
+            self.close()
+            raise PluginLate(method.name, within) from None
+
+    async def ask(self, method: Method, request: Message, within: float) -> Message:
+        """Begin a call and wait for its end; see `begin` and `end`."""
+        return await self.end(method, self.begin(method, request, within), within)
+
+    def write(self, data: bytes) -> None:
+        """Write raw bytes, in order with all others."""
+        if self.is_closed:
+            return
+        # Once slow, always slow: nothing may overtake what still waits.
+        self._is_slow |= self.misbehaviour.bytes_per_write is not None
+        if self._is_slow:
+            self._outgoing.put_nowait(data)
+        else:
+            self._writer.write(data)
+
+    async def _write_slowly(self) -> None:
+        while True:
+            data = await self._outgoing.get()
+            size = self.misbehaviour.bytes_per_write or len(data)
+            for at in range(0, len(data), size):
+                self._writer.write(data[at : at + size])
+                # Let a plugin in this same loop read piece by piece.
+                await asyncio.sleep(0)
+
+    def _take(self, event: object) -> None:
+        match event:
+            case Call():
+                task = asyncio.create_task(self._answer(event))
+                self._serving.add(task)
+                task.add_done_callback(self._serving.discard)
+            case Refusal(stream_id, code, message):
+                self.write(self._trunk.refuse(stream_id, code, message))
+            case Reply() if event.stream_id in self._open:
+                self._settle(event)
+
+    def _settle(self, reply: Reply) -> None:
+        waiting = self._open.pop(reply.stream_id)
+        method, answer = waiting.method, waiting.answer
+        if reply.code != Code.OK:
+            self._note(Side.PLUGIN, method.name, Failure(reply.code, reply.message))
+            error = PluginRefused(self.plugin, method.name, reply.code, reply.message)
+            if not answer.done():
+                answer.set_exception(error)
+            return
+        try:
+            body = method.response.FromString(reply.payload)
+        except DecodeError as error:
+            if not answer.done():
+                answer.set_exception(
+                    PluginRefused(self.plugin, method.name, Code.INTERNAL, str(error))
+                )
+            return
+        self._note(Side.PLUGIN, method.name, body)
+        if not answer.done():
+            answer.set_result(body)
+
+    async def _answer(self, call: Call) -> None:
+        method = RUNTIME_METHODS[call.method]
+        try:
+            request = method.request.FromString(call.payload)
+        except DecodeError as error:
+            self.write(self._trunk.refuse(call.stream_id, Code.INTERNAL, str(error)))
+            return
+        self._note(Side.PLUGIN, call.method, request)
+        try:
+            reply = await self._serve(call.method, request)
+        except ErrorReply as error:
+            self._note(Side.RUNTIME, call.method, Failure(error.code, error.message))
+            self.write(self._trunk.refuse(call.stream_id, error.code, error.message))
+        else:
+            self._note(Side.RUNTIME, call.method, reply)
+            self.write(self._trunk.reply(call.stream_id, reply.SerializeToString()))
+
+    def _note(self, side: Side, method: str, body: Message | Failure) -> None:
+        self._tape.add(Record(self.plugin, side, method, body))

@@ -1,0 +1,149 @@
+"""What the test runtime refuses, and how a plugin gets lost."""
+
+from __future__ import annotations
+
+import attrs
+
+from nri_proto import Code, nri_pb2
+
+
+class RuntimeRefusal(Exception):
+    """A request failed; a CRI client would see it as an error."""
+
+
+@attrs.define(eq=False)
+class PluginRefused(RuntimeRefusal):
+    """A plugin answered with an error status; it stays connected."""
+
+    plugin: str
+    method: str
+    code: int
+    message: str
+
+    def __str__(self) -> str:
+        return f"plugin {self.plugin!r} failed {self.method}: {self.message}"
+
+
+@attrs.define(eq=False)
+class FieldConflict(RuntimeRefusal):
+    """Two plugins, or one plugin twice, set the same thing."""
+
+    plugin: str
+    owner: str
+    field: int
+    key: str | None = None
+
+    def __str__(self) -> str:
+        what = nri_pb2.Field.Name(self.field)
+        if self.key is not None:
+            what += f" {self.key}"
+        return f'plugins "{self.plugin}" and "{self.owner}" both tried to set {what}'
+
+
+@attrs.define(eq=False)
+class UpdateDuringCreation(RuntimeRefusal):
+    """A plugin asked for an update of the very container being created."""
+
+    plugin: str
+    container_id: str
+
+    def __str__(self) -> str:
+        return (
+            f'plugin "{self.plugin}" asked update of "{self.container_id}" '
+            "during creation"
+        )
+
+
+@attrs.define(eq=False)
+class AdjustmentRejected(RuntimeRefusal):
+    """A validator turned the merged adjustment down."""
+
+    validator: str
+    reason: str
+
+    def __str__(self) -> str:
+        reason = self.reason or "unknown rejection reason"
+        return (
+            f'validator "{self.validator}" rejected container adjustment, '
+            f"reason: {reason}"
+        )
+
+
+@attrs.define(eq=False)
+class ValidatorLost(RuntimeRefusal):
+    """A validator did not answer; that fails the creation."""
+
+    validator: str
+    why: str
+
+    def __str__(self) -> str:
+        return f'validator "{self.validator}" gave no answer: {self.why}'
+
+
+@attrs.define(eq=False)
+class UpdatesFailed(RuntimeRefusal):
+    """Updates of containers could not be applied."""
+
+    container_ids: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return "NRI update of (some) containers failed"
+
+
+@attrs.define(eq=False)
+class StartFailed(RuntimeRefusal):
+    """NRI could not start, which takes the CRI service down with it."""
+
+    why: str
+
+    def __str__(self) -> str:
+        return f"failed to start NRI: {self.why}"
+
+
+class PluginLost(Exception):
+    """The connection to a plugin is gone; the event goes on without it."""
+
+
+@attrs.define(eq=False)
+class PluginHungUp(PluginLost):
+    """End of file, or the runtime had closed the connection."""
+
+    def __str__(self) -> str:
+        return "ttrpc: closed"
+
+
+@attrs.define(eq=False)
+class PluginLate(PluginLost):
+    """No answer within the request timeout."""
+
+    method: str
+    timeout: float
+
+    def __str__(self) -> str:
+        return f"{self.method} got no answer within {self.timeout:.3f} s"
+
+
+@attrs.define(eq=False)
+class RegistrationFailed(Exception):
+    """A plugin did not get as far as being sent events."""
+
+    plugin: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"plugin {self.plugin!r}: {self.why}"
+
+
+class BadIdentity(RegistrationFailed):
+    """A name or index is not allowed; the runtime leaves the socket open."""
+
+
+@attrs.define(eq=False)
+class ErrorReply(Exception):
+    """Raised by the runtime's own service to answer with an error status."""
+
+    message: str
+    code: int = Code.UNKNOWN
+
+    def __str__(self) -> str:
+        return self.message

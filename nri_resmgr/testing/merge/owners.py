@@ -1,0 +1,61 @@
+"""Who set what of which container in one request."""
+
+from __future__ import annotations
+
+from typing import Final, TypeAlias
+
+from nri_proto import nri_pb2
+from nri_resmgr.testing.errors import FieldConflict
+
+_CLEARED_BY: Final = "-"
+
+# Container id, field, key; no key for fields with a single value.
+_Place: TypeAlias = tuple[str, int, str | None]
+
+
+class Owners:
+    """Claims of fields and of keys in fields.
+
+    A field or key has one owner. A plugin that clears it first may claim it
+    again, nobody else may.
+    """
+
+    def __init__(self) -> None:
+        self._owners: dict[_Place, str] = {}
+
+    def claim(
+        self, container_id: str, field: int, plugin: str, key: str | None = None
+    ) -> None:
+        """Make a plugin the owner.
+
+        Raises:
+            FieldConflict: It has an owner, be it the same plugin.
+        """
+        place = (container_id, field, key)
+        owner = self._owners.get(place)
+        if owner is not None and owner != _CLEARED_BY + plugin:
+            raise FieldConflict(plugin, owner.removeprefix(_CLEARED_BY), field, key)
+        self._owners[place] = plugin
+
+    def clear(
+        self, container_id: str, field: int, plugin: str, key: str | None = None
+    ) -> None:
+        """Take it from its owner, if it has one."""
+        self._owners[container_id, field, key] = _CLEARED_BY + plugin
+
+    def share(self, container_id: str, field: int, plugin: str) -> None:
+        """Add a plugin to the owners of a field that all may set."""
+        place = (container_id, field, None)
+        before = self._owners.get(place)
+        self._owners[place] = plugin if before is None else f"{before},{plugin}"
+
+    def message(self) -> nri_pb2.OwningPlugins:
+        """Write it down as validators get it."""
+        owning = nri_pb2.OwningPlugins()
+        for (container_id, field, key), plugin in self._owners.items():
+            fields = owning.owners[container_id]
+            if key is None:
+                fields.simple[field] = plugin
+            else:
+                fields.compound[field].owners[key] = plugin
+        return owning

@@ -1,0 +1,100 @@
+"""Updates of containers by several plugins, in one request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from nri_proto import nri_pb2
+from nri_resmgr.testing.errors import FieldConflict, UpdateDuringCreation
+from nri_resmgr.testing.merge.owners import Owners
+from nri_resmgr.testing.merge.resources import Claimant, merge_resources
+
+
+class UpdateMerge:
+    """Joins updates to one per container.
+
+    Attributes:
+        requested: The resources of a pending UpdateContainer, with what the
+            plugins laid over them; empty without one.
+    """
+
+    def __init__(
+        self,
+        owners: Owners,
+        *,
+        creating: str = "",
+        updating: str = "",
+        requested: nri_pb2.LinuxResources | None = None,
+    ) -> None:
+        self.requested = nri_pb2.LinuxResources()
+        if requested is not None:
+            self.requested.CopyFrom(requested)
+        self._owners = owners
+        self._creating = creating
+        self._updating = updating
+        self._updates: dict[str, nri_pb2.ContainerUpdate] = {}
+
+    @property
+    def updates(self) -> Sequence[nri_pb2.ContainerUpdate]:
+        """All updates, others first, then the one that was requested if touched."""
+        others = [
+            update
+            for container_id, update in self._updates.items()
+            if container_id != self._updating
+        ]
+        touched = self._updates.get(self._updating)
+        return others if touched is None else [*others, touched]
+
+    def apply(self, plugin: str, updates: Iterable[nri_pb2.ContainerUpdate]) -> None:
+        """Take the updates of one plugin's reply.
+
+        Raises:
+            FieldConflict: Another update set the same, and this one does not
+                ignore failures.
+            UpdateDuringCreation: It names the container that is being created.
+        """
+        for update in updates:
+            entry = self._entry(plugin, update)
+            try:
+                self._merge(plugin, entry, update)
+            except FieldConflict:
+                if not update.ignore_failure:
+                    raise
+
+    def _entry(
+        self, plugin: str, update: nri_pb2.ContainerUpdate
+    ) -> nri_pb2.ContainerUpdate:
+        container_id = update.container_id
+        if self._creating and container_id == self._creating:
+            raise UpdateDuringCreation(plugin, container_id)
+        entry = self._updates.get(container_id)
+        if entry is None:
+            entry = nri_pb2.ContainerUpdate(
+                container_id=container_id, ignore_failure=update.ignore_failure
+            )
+            self._updates[container_id] = entry
+        entry.ignore_failure = entry.ignore_failure and update.ignore_failure
+        return entry
+
+    def _merge(
+        self,
+        plugin: str,
+        entry: nri_pb2.ContainerUpdate,
+        update: nri_pb2.ContainerUpdate,
+    ) -> None:
+        if not update.linux.HasField("resources"):
+            return
+        changes = nri_pb2.LinuxResources()
+        changes.CopyFrom(update.linux.resources)
+        # Go reads the wrong variable for pids and has no line for device rules.
+        changes.ClearField("pids")
+        changes.ClearField("devices")
+        is_requested = bool(self._updating) and update.container_id == self._updating
+        # A conflict leaves nothing of this update behind, so merge into a copy.
+        merged = nri_pb2.LinuxResources()
+        merged.CopyFrom(self.requested if is_requested else entry.linux.resources)
+        claimant = Claimant(self._owners, update.container_id, plugin)
+        merge_resources(claimant, changes, merged)
+        entry.linux.resources.CopyFrom(merged)
+        if is_requested:
+            self.requested.CopyFrom(merged)

@@ -1,0 +1,201 @@
+"""One event's way through all plugins, in the order of their indices."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import cast
+
+import attrs
+from google.protobuf.message import Message
+
+from nri_proto import Event, nri_pb2
+from nri_resmgr.testing.errors import (
+    AdjustmentRejected,
+    PluginLost,
+    PluginRefused,
+    ValidatorLost,
+)
+from nri_resmgr.testing.merge import CreationMerge, Owners, UpdateMerge
+from nri_resmgr.testing.plugin import ConnectedPlugin
+
+
+async def tell_all(
+    plugins: Sequence[ConnectedPlugin],
+    event: Event,
+    pod: nri_pb2.PodSandbox,
+    container: nri_pb2.Container | None = None,
+) -> None:
+    """Send an event that plugins cannot answer with changes.
+
+    Raises:
+        PluginRefused: A plugin answered with an error; the next ones are not told.
+    """
+    for plugin in plugins:
+        if plugin.subscribes(event):
+            try:
+                await plugin.notify(event, pod, container)
+            except PluginLost:
+                continue
+
+
+async def ask_pod_update(
+    plugins: Sequence[ConnectedPlugin], request: nri_pb2.UpdatePodSandboxRequest
+) -> None:
+    """Send UpdatePodSandbox; see `tell_all`."""
+    for plugin in plugins:
+        await _ask(plugin, Event.UPDATE_POD_SANDBOX, request)
+
+
+async def ask_creation(
+    plugins: Sequence[ConnectedPlugin],
+    pod: nri_pb2.PodSandbox,
+    container: nri_pb2.Container,
+) -> CreationMerge:
+    """Collect adjustments, each plugin seeing those before it, and validate them.
+
+    Raises:
+        RuntimeRefusal: A plugin failed, two are in conflict, or a validator
+            turned the result down.
+    """
+    merge = CreationMerge(container)
+    for plugin in plugins:
+        request = nri_pb2.CreateContainerRequest(pod=pod, container=merge.container)
+        reply = await _ask(plugin, Event.CREATE_CONTAINER, request)
+        if reply is not None:
+            merge.apply(plugin.name, cast("nri_pb2.CreateContainerResponse", reply))
+    await _validate(plugins, merge, pod, container)
+    return merge
+
+
+async def ask_update(
+    plugins: Sequence[ConnectedPlugin],
+    pod: nri_pb2.PodSandbox,
+    container: nri_pb2.Container,
+    resources: nri_pb2.LinuxResources,
+) -> UpdateMerge:
+    """Let plugins change a pending update, each seeing it as left by those before.
+
+    Raises:
+        RuntimeRefusal: A plugin failed, or two are in conflict.
+    """
+    merge = UpdateMerge(Owners(), updating=container.id, requested=resources)
+    for plugin in plugins:
+        request = nri_pb2.UpdateContainerRequest(
+            pod=pod, container=container, linux_resources=merge.requested
+        )
+        reply = await _ask(plugin, Event.UPDATE_CONTAINER, request)
+        if reply is not None:
+            answer = cast("nri_pb2.UpdateContainerResponse", reply)
+            merge.apply(plugin.name, answer.update)
+    return merge
+
+
+async def ask_stop(
+    plugins: Sequence[ConnectedPlugin],
+    pod: nri_pb2.PodSandbox,
+    container: nri_pb2.Container,
+) -> UpdateMerge:
+    """Collect the updates of other containers that a stop brings.
+
+    Raises:
+        RuntimeRefusal: A plugin failed, or two are in conflict.
+    """
+    merge = UpdateMerge(Owners())
+    for plugin in plugins:
+        request = nri_pb2.StopContainerRequest(pod=pod, container=container)
+        reply = await _ask(plugin, Event.STOP_CONTAINER, request)
+        if reply is not None:
+            answer = cast("nri_pb2.StopContainerResponse", reply)
+            merge.apply(plugin.name, answer.update)
+    return merge
+
+
+async def _ask(
+    plugin: ConnectedPlugin, event: Event, request: Message
+) -> Message | None:
+    if not plugin.subscribes(event):
+        return None
+    try:
+        return await plugin.ask(event, request)
+    except PluginLost:
+        return None  # skipped: the event goes on without it
+
+
+async def _validate(
+    plugins: Sequence[ConnectedPlugin],
+    merge: CreationMerge,
+    pod: nri_pb2.PodSandbox,
+    container: nri_pb2.Container,
+) -> None:
+    event = Event.VALIDATE_CONTAINER_ADJUSTMENT
+    validators = [plugin for plugin in plugins if plugin.subscribes(event)]
+    if not validators:
+        return
+    request = nri_pb2.ValidateContainerAdjustmentRequest(
+        pod=pod,
+        container=container,
+        adjust=merge.adjustment,
+        update=merge.updates,
+        owners=merge.owners.message(),
+        plugins=[
+            nri_pb2.PluginInstance(name=plugin.base, index=plugin.index)
+            for plugin in plugins
+        ],
+    )
+    verdicts = await asyncio.gather(
+        *(_verdict(plugin, request) for plugin in validators)
+    )
+    for refusal in filter(None, verdicts):
+        raise refusal
+
+
+async def _verdict(
+    plugin: ConnectedPlugin, request: nri_pb2.ValidateContainerAdjustmentRequest
+) -> AdjustmentRejected | ValidatorLost | PluginRefused | None:
+    try:
+        reply = await plugin.ask(Event.VALIDATE_CONTAINER_ADJUSTMENT, request)
+    except PluginLost as error:
+        return ValidatorLost(plugin.name, str(error))
+    except PluginRefused as error:
+        return error
+    answer = cast("nri_pb2.ValidateContainerAdjustmentResponse", reply)
+    if answer.reject:
+        return AdjustmentRejected(plugin.name, answer.reason)
+    return None
+
+
+@attrs.define(eq=False)
+class Roster:
+    """The plugins that get events, by index."""
+
+    plugins: list[ConnectedPlugin] = attrs.field(factory=list)
+    _changed: asyncio.Event = attrs.field(factory=asyncio.Event)
+
+    def add(self, plugin: ConnectedPlugin) -> None:
+        """Put a plugin in its place; ties keep the order in which they came."""
+        self.plugins.append(plugin)
+        self.plugins.sort(key=lambda plugin: plugin.index)
+        self._change()
+
+    def drop_closed(self) -> None:
+        """Forget plugins that are gone; kill those the runtime had started."""
+        for plugin in [item for item in self.plugins if item.connection.is_closed]:
+            self.plugins.remove(plugin)
+            if plugin.launched is not None:
+                plugin.launched.process.kill()
+        self._change()
+
+    def named(self, name: str) -> ConnectedPlugin | None:
+        """Find a plugin by ``NN-name``."""
+        return next((item for item in self.plugins if item.name == name), None)
+
+    async def wait_for(self, name: str) -> ConnectedPlugin:
+        """Wait until a plugin gets events."""
+        while (plugin := self.named(name)) is None:
+            await self._changed.wait()
+        return plugin
+
+    def _change(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()

@@ -1,0 +1,118 @@
+"""The little world of the runtime: pods and containers that exist."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from nri_proto import nri_pb2
+from nri_resmgr.testing.merge.applying import apply_resources
+
+# Time starts here, and each thing that happens takes a second: tests repeat.
+_START: Final = 1_700_000_000_000_000_000
+_SECOND: Final = 1_000_000_000
+_FIRST_PID: Final = 1000
+
+_SEEN_BY_PLUGINS: Final = frozenset(
+    {
+        nri_pb2.CONTAINER_CREATED,
+        nri_pb2.CONTAINER_RUNNING,
+        nri_pb2.CONTAINER_PAUSED,
+    }
+)
+
+
+class World:
+    """Pods and containers by id; ids, times and pids are the same in every run.
+
+    What goes in is copied. What comes out is not: only the runtime has it.
+    """
+
+    def __init__(self) -> None:
+        self.pods: dict[str, nri_pb2.PodSandbox] = {}
+        self.containers: dict[str, nri_pb2.Container] = {}
+        self._pods_so_far = 0
+        self._containers_so_far = 0
+        self._now = _START
+        self._last_pid = _FIRST_PID
+
+    def new_pod(self, wanted: nri_pb2.PodSandbox) -> nri_pb2.PodSandbox:
+        """Complete a pod by what it lacks: id, uid, name, namespace, pid."""
+        pod = nri_pb2.PodSandbox()
+        pod.CopyFrom(wanted)
+        number = self._pods_so_far
+        self._pods_so_far += 1
+        pod.id = pod.id or f"pod{number}"
+        pod.uid = pod.uid or f"uid{number}"
+        pod.name = pod.name or pod.id
+        pod.namespace = pod.namespace or "default"
+        pod.pid = pod.pid or self._new_pid()
+        pod.linux.SetInParent()  # always present
+        return pod
+
+    def new_container(
+        self, pod: nri_pb2.PodSandbox, wanted: nri_pb2.Container
+    ) -> nri_pb2.Container:
+        """Complete a container by what it lacks; it has no state yet."""
+        container = nri_pb2.Container()
+        container.CopyFrom(wanted)
+        number = self._containers_so_far
+        self._containers_so_far += 1
+        container.id = container.id or f"ctr{number}"
+        container.name = container.name or container.id
+        container.pod_sandbox_id = pod.id
+        container.state = nri_pb2.CONTAINER_UNKNOWN
+        container.linux.resources.SetInParent()  # always present
+        return container
+
+    def created(self, container: nri_pb2.Container) -> None:
+        """Keep a container that the runtime has made."""
+        container.state = nri_pb2.CONTAINER_CREATED
+        container.created_at = self._tick()
+        self.containers[container.id] = container
+
+    def started(self, container: nri_pb2.Container) -> None:
+        """Note that its process runs."""
+        container.state = nri_pb2.CONTAINER_RUNNING
+        container.started_at = self._tick()
+
+    def starting(self, container: nri_pb2.Container) -> None:
+        """Note its process, which exists before it runs."""
+        container.pid = self._new_pid()
+
+    def stopped(self, container: nri_pb2.Container) -> None:
+        """Note that its process has ended."""
+        container.state = nri_pb2.CONTAINER_STOPPED
+        container.finished_at = self._tick()
+        container.pid = 0
+
+    def snapshot(
+        self,
+    ) -> tuple[list[nri_pb2.PodSandbox], list[nri_pb2.Container]]:
+        """List what plugins are told: exited containers are left out."""
+        containers = [
+            container
+            for container in self.containers.values()
+            if container.state in _SEEN_BY_PLUGINS
+        ]
+        return list(self.pods.values()), containers
+
+    def containers_of(self, pod_id: str) -> list[nri_pb2.Container]:
+        """List the containers of a pod, in order of creation."""
+        return [
+            container
+            for container in self.containers.values()
+            if container.pod_sandbox_id == pod_id
+        ]
+
+    def update(self, container_id: str, changes: nri_pb2.LinuxResources) -> None:
+        """Apply an update; an unknown id counts as done, as in real runtimes."""
+        if (container := self.containers.get(container_id)) is not None:
+            apply_resources(changes, container.linux.resources)
+
+    def _new_pid(self) -> int:
+        self._last_pid += 1
+        return self._last_pid
+
+    def _tick(self) -> int:
+        self._now += _SECOND
+        return self._now
