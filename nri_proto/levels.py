@@ -9,7 +9,9 @@ import attrs
 
 from nri_proto.events import ALL_EVENTS, Event
 
-_VERSION: Final = re.compile(r"v?(\d+)\.(\d+)(?:\.(\d+))?")
+# Nine digits at most: a peer's text must not trip Python's limit for integers.
+_NUMBER: Final = "([0-9]{1,9})"
+_VERSION: Final = re.compile(rf"v?{_NUMBER}\.{_NUMBER}(?:\.{_NUMBER})?(?![0-9])")
 
 # What Go builds without a version stamp say of themselves.
 _UNSTAMPED: Final = frozenset({"", "(devel)", "0.0.0-unknown"})
