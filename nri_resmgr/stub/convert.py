@@ -1,0 +1,75 @@
+"""Messages to frozen values and back, driven by the schema's descriptors.
+
+`nri_resmgr.stub.schema` says which class stands for which message.
+"""
+
+from __future__ import annotations
+
+from typing import Any, overload
+
+from google.protobuf.message import Message
+
+from nri_proto import nri_pb2
+from nri_resmgr.stub import model
+from nri_resmgr.stub.adjustment import ContainerAdjustment
+from nri_resmgr.stub.model.frozen import Value
+from nri_resmgr.stub.read_plans import reader
+from nri_resmgr.stub.reply_errors import BadField
+from nri_resmgr.stub.update import ContainerUpdate
+from nri_resmgr.stub.write_plans import UNWRITABLE, blame, write
+
+
+@overload
+def from_message(message: nri_pb2.PodSandbox) -> model.Pod: ...
+@overload
+def from_message(message: nri_pb2.Container) -> model.Container: ...
+@overload
+def from_message(message: nri_pb2.LinuxResources) -> model.LinuxResources: ...
+@overload
+def from_message(message: nri_pb2.ContainerAdjustment) -> ContainerAdjustment: ...
+@overload
+def from_message(message: nri_pb2.ContainerUpdate) -> ContainerUpdate: ...
+@overload
+def from_message(message: nri_pb2.ContainerEviction) -> model.ContainerEviction: ...
+@overload
+def from_message(message: nri_pb2.OwningPlugins) -> model.OwningPlugins: ...
+@overload
+def from_message(message: nri_pb2.PluginInstance) -> model.PluginInstance: ...
+@overload
+def from_message(message: Message) -> Any: ...
+def from_message(message: Message) -> Any:
+    """Turn a message into the value that stands for it.
+
+    Unknown fields are dropped, unknown numbers of enumerations stay plain ints.
+
+    Raises:
+        KeyError: No class stands for messages of this type (requests, replies).
+    """
+    return reader(message.DESCRIPTOR)(message)
+
+
+@overload
+def to_message(value: ContainerAdjustment) -> nri_pb2.ContainerAdjustment: ...
+@overload
+def to_message(value: ContainerUpdate) -> nri_pb2.ContainerUpdate: ...
+@overload
+def to_message(value: model.ContainerEviction) -> nri_pb2.ContainerEviction: ...
+@overload
+def to_message(value: model.Pod) -> nri_pb2.PodSandbox: ...
+@overload
+def to_message(value: model.Container) -> nri_pb2.Container: ...
+@overload
+def to_message(value: Value) -> Any: ...
+def to_message(value: Value) -> Any:
+    """Turn a value into its message.
+
+    Raises:
+        BadField: A number out of range, a wrong type, or text that is not UTF-8;
+            Go's runtimes would refuse the whole message for the latter.
+    """
+    try:
+        return write(value)
+    except UNWRITABLE as error:
+        path, why = next(blame(value), ("", error))
+        where = f"{type(value).__name__}.{path}" if path else type(value).__name__
+        raise BadField(where, str(why)) from error

@@ -1,0 +1,132 @@
+"""Every field of an adjustment: how it is set and removed, and since when.
+
+docs/stub-fields.md is this table with words; a test keeps the two the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import attrs
+
+from nri_proto import Level
+from nri_resmgr.stub.model.frozen import Value
+
+OLDEST: Final = Level(0, 2)
+
+
+@attrs.frozen
+class Field:
+    """One field by its path in a ContainerAdjustment.
+
+    Attributes:
+        path: The attributes that lead to it; updates have those of the resources.
+        setter: The method that sets it.
+        level: First NRI level whose runtimes read it; older ones drop it silently.
+        remover: The method that marks it, or a key of it, as removed.
+        key: What identifies an item of a repeated field, None for any other field.
+        removal_level: First NRI level that carries out a removal.
+    """
+
+    path: str
+    setter: str
+    level: Level = OLDEST
+    remover: str = ""
+    key: str | None = None
+    removal_level: Level = OLDEST
+
+    def content(self, change: Value) -> object:
+        """Return what *change* sets here; None for nothing, 0 and False are set."""
+        parent: object = None
+        content: object = change
+        for name in self.path.split("."):
+            parent, content = content, getattr(content, name, None)
+            if content is None:
+                return None
+        unset = getattr(type(parent)(), name)
+        return None if content == unset else content
+
+
+def _resource(path: str, setter: str, level: Level = OLDEST) -> Field:
+    return Field(f"linux.resources.{path}", setter, level)
+
+
+FIELDS: Final = (
+    Field("annotations", "set_annotation", remover="remove_annotation"),
+    Field(
+        "mounts",
+        "set_mount",
+        remover="remove_mount",
+        key="destination",
+        removal_level=Level(0, 7),
+    ),
+    Field("env", "set_env", remover="remove_env", key="key"),
+    Field("hooks", "add_hooks"),
+    Field("rlimits", "set_rlimit", Level(0, 4), key="type"),
+    Field("cdi_devices", "add_cdi_device", Level(0, 7), key="name"),
+    Field("args", "set_args", Level(0, 10)),
+    Field("linux.devices", "set_device", remover="remove_device", key="path"),
+    Field("linux.cgroups_path", "set_cgroups_path"),
+    Field("linux.oom_score_adj", "set_oom_score_adj", Level(0, 7)),
+    Field("linux.io_priority", "set_io_priority", Level(0, 10)),
+    Field("linux.seccomp_policy", "set_seccomp_policy", Level(0, 10)),
+    Field(
+        "linux.namespaces", "set_namespace", Level(0, 10), "remove_namespace", "type"
+    ),
+    Field("linux.sysctl", "set_sysctl", Level(0, 11), "remove_sysctl"),
+    Field("linux.net_devices", "set_net_device", Level(0, 11), "remove_net_device"),
+    Field("linux.scheduler", "set_scheduler", Level(0, 11)),
+    Field("linux.rdt.clos_id", "set_rdt_clos_id", Level(0, 11), "remove_rdt"),
+    Field("linux.rdt.schemata", "set_rdt_schemata", Level(0, 11), "remove_rdt"),
+    Field(
+        "linux.rdt.enable_monitoring",
+        "set_rdt_monitoring",
+        Level(0, 11),
+        "remove_rdt",
+    ),
+    Field("linux.memory_policy", "set_memory_policy", Level(0, 12)),
+    _resource("memory.limit", "set_memory_limit"),
+    _resource("memory.reservation", "set_memory_reservation"),
+    _resource("memory.swap", "set_memory_swap"),
+    _resource("memory.kernel", "set_memory_kernel"),
+    _resource("memory.kernel_tcp", "set_memory_kernel_tcp"),
+    _resource("memory.swappiness", "set_memory_swappiness"),
+    _resource("memory.disable_oom_killer", "set_memory_disable_oom_killer"),
+    _resource("memory.use_hierarchy", "set_memory_use_hierarchy"),
+    _resource("cpu.shares", "set_cpu_shares"),
+    _resource("cpu.quota", "set_cpu_quota"),
+    _resource("cpu.period", "set_cpu_period"),
+    _resource("cpu.realtime_runtime", "set_cpu_realtime_runtime"),
+    _resource("cpu.realtime_period", "set_cpu_realtime_period"),
+    _resource("cpu.cpus", "set_cpus"),
+    _resource("cpu.mems", "set_mems"),
+    Field("linux.resources.hugepage_limits", "set_hugepage_limit", key="page_size"),
+    _resource("blockio_class", "set_blockio_class"),
+    _resource("rdt_class", "set_rdt_class"),
+    _resource("unified", "set_unified"),
+    _resource("devices", "add_device_rule", Level(0, 10)),
+    _resource("pids", "set_pids_limit", Level(0, 7)),
+)
+
+# `remove` alone is a mark, not a field that the runtime merges.
+_RDT_REMOVAL: Final = Field("linux.rdt.remove", "remove_rdt", Level(0, 11))
+
+
+def keys_of(field: Field, content: object) -> tuple[str, ...]:
+    """Return the keys that *content* of *field* has, marks included, doubles too."""
+    if isinstance(content, tuple) and field.key is not None:
+        return tuple(getattr(item, field.key) for item in content)
+    return tuple(content) if isinstance(content, Mapping) else ()
+
+
+def level_of(change: Value) -> Level:
+    """Return the first NRI level whose runtimes read all that *change* sets."""
+    levels = [OLDEST]
+    for field in (*FIELDS, _RDT_REMOVAL):
+        if (content := field.content(change)) is None:
+            continue
+        levels.append(field.level)
+        if any(key.startswith("-") for key in keys_of(field, content)):
+            levels.append(field.removal_level)
+    return max(levels)

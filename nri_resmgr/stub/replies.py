@@ -1,0 +1,194 @@
+"""What handlers return, checked and turned into responses."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+import attrs
+
+from nri_proto import nri_pb2
+from nri_resmgr.stub.adjustment import ContainerAdjustment
+from nri_resmgr.stub.convert import to_message
+from nri_resmgr.stub.fields import FIELDS, keys_of
+from nri_resmgr.stub.model import ContainerEviction
+from nri_resmgr.stub.model.frozen import as_tuple
+from nri_resmgr.stub.reply_errors import (
+    BadKey,
+    DuplicateKey,
+    MissingContainerId,
+    SelfUpdate,
+)
+from nri_resmgr.stub.update import ContainerUpdate
+
+
+@attrs.frozen
+class CreateReply:
+    """All that the answer to CreateContainer can hold.
+
+    Attributes:
+        adjustment: Of the container being created.
+        updates: Of other containers; the runtime applies them first.
+        evictions: Part of the schema; no runtime of today acts on them.
+    """
+
+    adjustment: ContainerAdjustment | None = None
+    updates: tuple[ContainerUpdate, ...] = attrs.field(default=(), converter=as_tuple)
+    evictions: tuple[ContainerEviction, ...] = attrs.field(
+        default=(), converter=as_tuple
+    )
+
+
+@attrs.frozen
+class UpdateReply:
+    """All that the answer to UpdateContainer can hold.
+
+    Attributes:
+        updates: Of any container; one of the container itself changes the request.
+        evictions: Part of the schema; no runtime of today acts on them.
+    """
+
+    updates: tuple[ContainerUpdate, ...] = attrs.field(default=(), converter=as_tuple)
+    evictions: tuple[ContainerEviction, ...] = attrs.field(
+        default=(), converter=as_tuple
+    )
+
+
+def create_response(
+    result: object, container_id: str
+) -> nri_pb2.CreateContainerResponse:
+    """Turn the result of a create_container handler into its response.
+
+    Args:
+        result: None, a ContainerAdjustment or a CreateReply.
+        container_id: The container being created.
+
+    Raises:
+        TypeError: The handler returned something else.
+        ReplyError: The reply contradicts itself or names no container.
+    """
+    match result:
+        case None:
+            reply = CreateReply()
+        case ContainerAdjustment():
+            reply = CreateReply(result)
+        case CreateReply():
+            reply = result
+        case _:
+            raise _wrong(result, "None, a ContainerAdjustment or a CreateReply")
+    if any(update.container_id == container_id for update in reply.updates):
+        raise SelfUpdate(container_id)
+    response = nri_pb2.CreateContainerResponse(
+        update=_update_messages(reply.updates),
+        evict=_eviction_messages(reply.evictions),
+    )
+    if reply.adjustment is not None:
+        _check_keys(reply.adjustment)
+        response.adjust.CopyFrom(to_message(reply.adjustment))
+    return response
+
+
+def update_response(result: object) -> nri_pb2.UpdateContainerResponse:
+    """Turn the result of an update_container handler into its response.
+
+    Args:
+        result: As for `stop_response`, or an UpdateReply.
+
+    Raises:
+        TypeError: The handler returned something else.
+        ReplyError: The reply contradicts itself or names no container.
+    """
+    reply = result if isinstance(result, UpdateReply) else UpdateReply(_updates(result))
+    return nri_pb2.UpdateContainerResponse(
+        update=_update_messages(reply.updates),
+        evict=_eviction_messages(reply.evictions),
+    )
+
+
+def stop_response(result: object) -> nri_pb2.StopContainerResponse:
+    """Turn the result of a stop_container handler into its response.
+
+    Args:
+        result: None, a ContainerUpdate or several.
+
+    Raises:
+        TypeError: The handler returned something else.
+        ReplyError: The reply contradicts itself or names no container.
+    """
+    return nri_pb2.StopContainerResponse(update=_update_messages(_updates(result)))
+
+
+def synchronize_response(result: object) -> nri_pb2.SynchronizeResponse:
+    """Turn the result of a synchronize handler into its last response.
+
+    Args:
+        result: As for `stop_response`.
+
+    Raises:
+        TypeError: The handler returned something else.
+        ReplyError: The reply contradicts itself or names no container.
+    """
+    return nri_pb2.SynchronizeResponse(update=_update_messages(_updates(result)))
+
+
+def _updates(result: object) -> tuple[ContainerUpdate, ...]:
+    if result is None:
+        return ()
+    if isinstance(result, ContainerUpdate):
+        return (result,)
+    if not isinstance(result, Iterable):
+        raise _wrong(result, "None, a ContainerUpdate or several")
+    return tuple(result)
+
+
+def _update_messages(
+    updates: tuple[ContainerUpdate, ...],
+) -> list[nri_pb2.ContainerUpdate]:
+    for update in updates:
+        if not isinstance(update, ContainerUpdate):
+            raise _wrong(update, "a ContainerUpdate for each update")
+        if not update.container_id:
+            raise MissingContainerId("update")
+        _check_keys(update)
+    _check_claims(updates)
+    return [to_message(update) for update in updates]
+
+
+def _eviction_messages(
+    evictions: tuple[ContainerEviction, ...],
+) -> list[nri_pb2.ContainerEviction]:
+    if not all(eviction.container_id for eviction in evictions):
+        raise MissingContainerId("eviction")
+    return [to_message(eviction) for eviction in evictions]
+
+
+def _wrong(result: object, expected: str) -> TypeError:
+    return TypeError(
+        f"the handler should return {expected}, not {type(result).__name__}"
+    )
+
+
+def _check_keys(change: ContainerAdjustment | ContainerUpdate) -> None:
+    """Find in one value what its methods refuse and its constructor lets by."""
+    for field in FIELDS:
+        keys = keys_of(field, field.content(change))
+        for key, count in Counter(keys).items():
+            if key in ("", "-"):
+                raise BadKey(field.path, key)
+            if count > 1:
+                raise DuplicateKey(field.path, key)
+
+
+def _check_claims(updates: tuple[ContainerUpdate, ...]) -> None:
+    """Find a field of one container that two updates set."""
+    claims: set[tuple[str, str, str]] = set()
+    for update in updates:
+        for field in FIELDS:
+            content = field.content(update)
+            if content is None or field.path == "linux.resources.devices":
+                continue
+            for key in keys_of(field, content) or ("",):
+                claim = (update.container_id, field.path, key)
+                if claim in claims:
+                    raise DuplicateKey(f"{field.path} of {update.container_id}", key)
+                claims.add(claim)

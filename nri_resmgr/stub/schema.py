@@ -1,0 +1,114 @@
+"""Which class stands for which message and enumeration of the schema."""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Mapping
+from enum import IntEnum
+from types import MappingProxyType
+from typing import Final
+
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
+
+from nri_proto import nri_pb2
+from nri_resmgr.stub import model
+from nri_resmgr.stub.adjustment import ContainerAdjustment
+from nri_resmgr.stub.model.frozen import Value
+from nri_resmgr.stub.update import ContainerUpdate
+
+# Messages and enumerations of the schema with the classes that stand for them.
+VALUES: Final[Mapping[str, type[Value]]] = MappingProxyType(
+    {
+        "CDIDevice": model.CdiDevice,
+        "CompoundFieldOwners": model.CompoundFieldOwners,
+        "Container": model.Container,
+        "ContainerAdjustment": ContainerAdjustment,
+        "ContainerEviction": model.ContainerEviction,
+        "ContainerUpdate": ContainerUpdate,
+        "FieldOwners": model.FieldOwners,
+        "Hook": model.Hook,
+        "Hooks": model.Hooks,
+        "HugepageLimit": model.HugepageLimit,
+        "Image": model.Image,
+        "KeyValue": model.KeyValue,
+        "LinuxCPU": model.LinuxCpu,
+        "LinuxContainer": model.LinuxContainer,
+        "LinuxContainerAdjustment": model.LinuxContainerAdjustment,
+        "LinuxContainerUpdate": model.LinuxContainerUpdate,
+        "LinuxDevice": model.Device,
+        "LinuxDeviceCgroup": model.DeviceCgroupRule,
+        "LinuxIOPriority": model.IoPriority,
+        "LinuxMemory": model.LinuxMemory,
+        "LinuxMemoryPolicy": model.MemoryPolicy,
+        "LinuxNamespace": model.Namespace,
+        "LinuxNetDevice": model.NetDevice,
+        "LinuxPids": model.Pids,
+        "LinuxPodSandbox": model.LinuxPod,
+        "LinuxRdt": model.Rdt,
+        "LinuxResources": model.LinuxResources,
+        "LinuxScheduler": model.Scheduler,
+        "LinuxSeccomp": model.Seccomp,
+        "LinuxSeccompArg": model.SeccompArg,
+        "LinuxSyscall": model.SeccompSyscall,
+        "Mount": model.Mount,
+        "OwningPlugins": model.OwningPlugins,
+        "POSIXRlimit": model.Rlimit,
+        "PluginInstance": model.PluginInstance,
+        "PodSandbox": model.Pod,
+        "SecurityProfile": model.SecurityProfile,
+        "User": model.User,
+    }
+)
+ENUMS: Final[Mapping[str, type[IntEnum]]] = MappingProxyType(
+    {
+        "ContainerState": model.ContainerState,
+        "IOPrioClass": model.IoPriorityClass,
+        "LinuxSchedulerFlag": model.SchedulerFlag,
+        "LinuxSchedulerPolicy": model.SchedulerPolicy,
+        "MpolFlag": model.MemoryPolicyFlag,
+        "MpolMode": model.MemoryPolicyMode,
+        "ProfileType": model.ProfileType,
+    }
+)
+
+# Fields whose texts are the same in most containers, beside the keys of maps.
+REPEATING: Final = frozenset(
+    {
+        "access",
+        "architectures",
+        "destination",
+        "names",
+        "options",
+        "page_size",
+        "runtime_handler",
+        "type",
+    }
+)
+
+
+def attribute(field: FieldDescriptor) -> str:
+    """Return the name of *field* in our classes: lower case, no Python keyword."""
+    name = field.name.lower()
+    return f"{name}_" if keyword.iskeyword(name) else name
+
+
+def is_wrapper(message: Descriptor) -> bool:
+    """Tell whether *message* is an ``Optional...``: absent, or one plain value."""
+    return message.name.startswith("Optional")
+
+
+def is_map(message: Descriptor) -> bool:
+    """Tell whether *message* is the hidden entry type of a map field."""
+    return message.GetOptions().map_entry
+
+
+def descriptor_of(kind: type[Value]) -> Descriptor:
+    """Return the descriptor of the message that *kind* stands for.
+
+    Raises:
+        KeyError: There is none.
+    """
+    name = next(
+        (name for name, value in VALUES.items() if value is kind), kind.__name__
+    )
+    return nri_pb2.DESCRIPTOR.message_types_by_name[name]

@@ -1,0 +1,48 @@
+"""An update of a container that exists."""
+
+from __future__ import annotations
+
+from typing import Self
+
+import attrs
+
+from nri_proto import Level
+from nri_resmgr.stub.fields import level_of
+from nri_resmgr.stub.model import LinuxContainerUpdate, LinuxResources
+from nri_resmgr.stub.resource_setters import ResourceSetters
+
+
+@attrs.frozen(eq=False, repr=False)
+class ContainerUpdate(ResourceSetters):
+    """What changes in one container: Linux resources and nothing else.
+
+    Return only what changes; a full set of resources conflicts with other plugins.
+    With `ignore_failure` a conflict or a failure to apply is dropped without a word.
+
+    >>> ContainerUpdate("c0ffee").set_cpus("0-3").set_mems("0").resources.cpu
+    LinuxCpu(cpus='0-3', mems='0')
+    """
+
+    container_id: str = ""
+    linux: LinuxContainerUpdate | None = None
+    ignore_failure: bool = False
+
+    @property
+    def resources(self) -> LinuxResources:
+        """The resources to set, all absent in an empty update."""
+        return (self.linux and self.linux.resources) or LinuxResources()
+
+    @property
+    def needs_level(self) -> Level:
+        """The first NRI level whose runtimes read all that is set."""
+        return level_of(self)
+
+    def ignoring_failure(self) -> Self:
+        """Return this update as one that may fail without anybody being told."""
+        return attrs.evolve(self, ignore_failure=True)
+
+    def _resources(self) -> LinuxResources:
+        return self.resources
+
+    def _with_resources(self, resources: LinuxResources) -> Self:
+        return attrs.evolve(self, linux=LinuxContainerUpdate(resources))

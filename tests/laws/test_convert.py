@@ -1,0 +1,43 @@
+"""Nothing is lost between values, messages and bytes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from google.protobuf.json_format import MessageToDict
+from google.protobuf.message import Message
+from hypothesis import given, settings
+
+from nri_resmgr.stub.convert import from_message, to_message
+from nri_resmgr.stub.model.frozen import Value
+from tests.strategies_model import any_value
+
+
+@given(any_value())
+def test_a_value_survives_its_message(value: Value) -> None:
+    assert from_message(to_message(value)) == value
+
+
+@given(any_value())
+def test_a_value_survives_the_wire(value: Value) -> None:
+    message: Message = to_message(value)
+
+    again = type(message).FromString(message.SerializeToString())
+
+    assert from_message(again) == value
+
+
+@given(any_value())
+def test_equal_values_hash_equal_and_share_their_repr(value: Value) -> None:
+    twin: Any = from_message(to_message(value))
+
+    assert (hash(twin), repr(twin)) == (hash(value), repr(value))
+
+
+@given(any_value())
+@settings(max_examples=50)
+def test_a_message_made_of_what_it_prints_is_the_same_message(value: Value) -> None:
+    message: Message = to_message(value)
+    printed = MessageToDict(message, preserving_proto_field_name=True)
+
+    assert sorted(printed) == sorted(field.name for field, _ in message.ListFields())

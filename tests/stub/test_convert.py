@@ -1,0 +1,130 @@
+"""Conversion: presence, unknown numbers, sharing, and errors that name the field."""
+
+from __future__ import annotations
+
+import pytest
+
+from nri_proto import nri_pb2
+from nri_resmgr.stub.adjustment import ContainerAdjustment
+from nri_resmgr.stub.convert import from_message, to_message
+from nri_resmgr.stub.model import (
+    Container,
+    HugepageLimit,
+    KeyValue,
+    LinuxContainer,
+    LinuxContainerAdjustment,
+    LinuxMemory,
+    LinuxResources,
+    Mount,
+    NetDevice,
+    Pod,
+    Rdt,
+)
+from nri_resmgr.stub.model.frozen import Value
+from nri_resmgr.stub.reply_errors import BadField
+
+
+def test_a_wrapper_with_zero_is_present() -> None:
+    message = nri_pb2.LinuxMemory(limit=nri_pb2.OptionalInt64(value=0))
+
+    assert from_message(message) == LinuxMemory(limit=0)
+    assert to_message(LinuxMemory(limit=0)) == message
+    assert not to_message(LinuxMemory()).HasField("limit")
+
+
+def test_an_empty_list_in_a_wrapper_is_present() -> None:
+    message = nri_pb2.LinuxRdt(schemata=nri_pb2.OptionalRepeatedString())
+
+    assert from_message(message) == Rdt(schemata=())
+    assert to_message(Rdt(schemata=())) == message
+
+
+def test_an_empty_part_is_not_an_absent_part() -> None:
+    message = nri_pb2.Container(linux=nri_pb2.LinuxContainer())
+
+    assert from_message(message) == Container(linux=LinuxContainer())
+    assert from_message(nri_pb2.Container()) == Container(linux=None)
+
+
+def test_a_state_of_the_future_is_kept_as_its_number() -> None:
+    message = nri_pb2.Container()
+    message.MergeFromString(b"\x20\x63")  # field 4, 99
+
+    assert from_message(message).state == 99
+    assert to_message(from_message(message)) == message
+
+
+def test_fields_of_the_future_are_dropped() -> None:
+    message = nri_pb2.PodSandbox.FromString(b"\x0a\x01p\xfa\x3e\x01x")  # 1 and 1007
+
+    assert from_message(message) == Pod(id="p")
+
+
+def test_equal_parts_of_two_containers_are_one_object() -> None:
+    message = nri_pb2.Container(mounts=[nri_pb2.Mount(destination="/proc")])
+    one, other = from_message(message), from_message(message)
+
+    assert one is not other
+    assert one.mounts[0] is other.mounts[0]
+
+
+def test_a_large_pod_is_not_kept() -> None:
+    message = nri_pb2.PodSandbox(annotations={"config": "x" * 20_000})
+
+    assert from_message(message) == from_message(message)
+    assert from_message(message) is not from_message(message)
+
+
+def test_requests_have_no_value() -> None:
+    with pytest.raises(KeyError, match="CreateContainerRequest"):
+        from_message(nri_pb2.CreateContainerRequest())
+
+
+@pytest.mark.parametrize(
+    ("value", "field"),
+    [
+        pytest.param(Pod(name="\ud800"), "Pod.name", id="text with a surrogate"),
+        pytest.param(
+            ContainerAdjustment(env=[KeyValue("A", "1"), KeyValue("B", "\ud800")]),
+            "ContainerAdjustment.env[1].value",
+            id="text with a surrogate in a list",
+        ),
+        pytest.param(
+            LinuxContainer(net_devices={"eth1": NetDevice("\ud800")}),
+            "LinuxContainer.net_devices['eth1'].name",
+            id="text with a surrogate in a map",
+        ),
+        pytest.param(
+            Pod(labels={"app": "\ud800"}), "Pod.labels", id="a label with a surrogate"
+        ),
+        pytest.param(
+            LinuxResources(hugepage_limits=[HugepageLimit("2MB", -1)]),
+            "LinuxResources.hugepage_limits[0].limit",
+            id="a negative number where there is no sign",
+        ),
+        pytest.param(
+            LinuxMemory(limit=2**63), "LinuxMemory.limit", id="a number too large"
+        ),
+        pytest.param(
+            LinuxMemory(limit="1Gi"),  # type: ignore[arg-type]  # the bug at test
+            "LinuxMemory.limit",
+            id="text where a number belongs",
+        ),
+        pytest.param(
+            ContainerAdjustment(
+                linux=LinuxContainerAdjustment(
+                    resources=Mount()  # type: ignore[arg-type]  # the bug at test
+                )
+            ),
+            "ContainerAdjustment.linux.resources",
+            id="a part of another kind",
+        ),
+    ],
+)
+def test_what_cannot_be_written_is_an_error_that_names_the_field(
+    value: Value, field: str
+) -> None:
+    with pytest.raises(BadField) as caught:
+        to_message(value)
+
+    assert caught.value.field == field
