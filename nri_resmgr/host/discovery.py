@@ -6,9 +6,16 @@ import structlog
 
 from nri_resmgr.host.caches import read_caches
 from nri_resmgr.host.cores import read_cores, read_cpus
+from nri_resmgr.host.devices import read_devices
 from nri_resmgr.host.fields import cpus, optional_cpus
 from nri_resmgr.host.nodes import read_distances, read_nodes
 from nri_resmgr.host.paths import CPU_ROOT
+from nri_resmgr.host.platform import (
+    has_speed_select,
+    read_cgroup_layout,
+    read_rdt,
+    read_uncore,
+)
 from nri_resmgr.host.tree import BadHostFile, Tree
 from nri_resmgr.topology import ContradictoryMachine, Machine
 from nri_resmgr.values import NO_CPUS
@@ -49,6 +56,11 @@ def read_machine(tree: Tree) -> Machine:
             present=present,
             # The command line may name CPUs that are offline or never came.
             isolated=isolated & online,
+            devices=read_devices(tree, nodes, online),
+            uncore=read_uncore(tree),
+            rdt=read_rdt(tree),
+            cgroup=read_cgroup_layout(tree),
+            has_speed_select=has_speed_select(tree),
         )
     except ContradictoryMachine as error:
         raise BadHostFile("/sys/devices/system", error.what) from error

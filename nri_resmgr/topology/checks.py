@@ -33,15 +33,17 @@ def check_cores(cores: Sequence[Core], cpus: Sequence[Cpu]) -> CpuSet:
     """
     online = CpuSet()
     for core in cores:
-        _require(bool(core.cpus), f"core {core.id} has no CPU")
-        both = core.cpus & online
-        _require(not both, f"CPU {both} is in two cores")
+        if not core.cpus:
+            raise ContradictoryMachine(f"core {core.id} has no CPU")
+        if both := core.cpus & online:
+            raise ContradictoryMachine(f"CPU {both} is in two cores")
         online |= core.cpus
-    _require(bool(online), "no CPU is online")
+    if not online:
+        raise ContradictoryMachine("no CPU is online")
     _ascending([core.cpus.first for core in cores], "cores")
     _ascending([cpu.id for cpu in cpus], "CPUs")
-    odd = CpuSet.from_iterable(cpu.id for cpu in cpus) ^ online
-    _require(not odd, f"CPU {odd} is only in one of cores and CPUs")
+    if odd := CpuSet.from_iterable(cpu.id for cpu in cpus) ^ online:
+        raise ContradictoryMachine(f"CPU {odd} is only in one of cores and CPUs")
     return online
 
 
@@ -54,11 +56,13 @@ def check_nodes(nodes: Sequence[Node], online: CpuSet) -> None:
     _ascending([node.id for node in nodes], "nodes")
     seen = CpuSet()
     for node in nodes:
-        both = node.cpus & seen
-        _require(not both, f"CPU {both} is in two nodes")
+        if both := node.cpus & seen:
+            raise ContradictoryMachine(f"CPU {both} is in two nodes")
         seen |= node.cpus
-    _require(seen <= online, f"CPU {seen - online} is in a node and not online")
-    _require(online <= seen, f"CPU {online - seen} is online and in no node")
+    if extra := seen - online:
+        raise ContradictoryMachine(f"CPU {extra} is in a node and not online")
+    if missing := online - seen:
+        raise ContradictoryMachine(f"CPU {missing} is online and in no node")
 
 
 def check_distances(nodes: Sequence[Node], rows: Sequence[Sequence[int]]) -> None:
@@ -67,11 +71,14 @@ def check_distances(nodes: Sequence[Node], rows: Sequence[Sequence[int]]) -> Non
     Raises:
         ContradictoryMachine: There is not.
     """
-    square = len(rows) == len(nodes) and all(len(r) == len(nodes) for r in rows)
-    _require(square, f"distances are no {len(nodes)} by {len(nodes)} matrix")
+    size = len(nodes)
+    if len(rows) != size or any(len(row) != size for row in rows):
+        raise ContradictoryMachine(f"distances are no {size} by {size} matrix")
     for node, row in zip(nodes, rows, strict=True):
-        near = min(row) >= _LOCAL_DISTANCE
-        _require(near, f"node {node.id} has a distance below {_LOCAL_DISTANCE}")
+        if min(row) < _LOCAL_DISTANCE:
+            raise ContradictoryMachine(
+                f"node {node.id} has a distance below {_LOCAL_DISTANCE}"
+            )
 
 
 def check_sets(
@@ -82,25 +89,22 @@ def check_sets(
     Raises:
         ContradictoryMachine: They name others.
     """
-    _require(online <= present, f"CPU {online - present} is online and not present")
-    extra = isolated - online
-    _require(not extra, f"CPU {extra} is isolated and not online")
+    if extra := online - present:
+        raise ContradictoryMachine(f"CPU {extra} is online and not present")
+    if extra := isolated - online:
+        raise ContradictoryMachine(f"CPU {extra} is isolated and not online")
     shared: dict[tuple[int, CacheKind], CpuSet] = {}
     for cache in caches:
-        name = f"a level {cache.level} cache"
+        if not cache.cpus:
+            raise ContradictoryMachine(f"a level {cache.level} cache has no CPU")
+        if extra := cache.cpus - online:
+            raise ContradictoryMachine(f"CPU {extra} has a cache and is not online")
         others = shared.get((cache.level, cache.kind), NO_CPUS)
-        both = cache.cpus & others
-        _require(not both, f"CPU {both} shares two caches of level {cache.level}")
+        if both := cache.cpus & others:
+            raise ContradictoryMachine(f"CPU {both} has two level {cache.level} caches")
         shared[cache.level, cache.kind] = others | cache.cpus
-        _require(bool(cache.cpus), f"{name} has no CPU")
-        extra = cache.cpus - online
-        _require(not extra, f"{name} is shared by CPU {extra}, which is not online")
 
 
 def _ascending(ids: Sequence[int], what: str) -> None:
-    _require(sorted(set(ids)) == list(ids), f"{what} repeat or are out of order")
-
-
-def _require(holds: bool, what: str) -> None:  # noqa: FBT001 - a condition is its point
-    if not holds:
-        raise ContradictoryMachine(what)
+    if sorted(set(ids)) != list(ids):
+        raise ContradictoryMachine(f"{what} repeat or are out of order")

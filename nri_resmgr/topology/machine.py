@@ -16,6 +16,7 @@ from nri_resmgr.topology.checks import (
 )
 from nri_resmgr.topology.cores import Cluster, Core, CoreKind, Cpu, Die, Package
 from nri_resmgr.topology.memory import MemoryKind, Node
+from nri_resmgr.topology.platform import CgroupLayout, Device, Rdt, Uncore
 from nri_resmgr.values import NO_CPUS, CpuSet, NodeSet
 
 
@@ -36,6 +37,11 @@ class Machine:
             tells them: 10 is "here", and a pair need not be symmetric.
         present: CPUs that are plugged in, online or not.
         isolated: Online CPUs taken from the scheduler by ``isolcpus=``.
+        devices: Devices of hardware by kind, then name.
+        uncore: Uncore frequency domains by name.
+        rdt: What resctrl offers; None where it is not mounted.
+        cgroup: How cgroups are mounted; None where they are not.
+        has_speed_select: Whether the driver of Intel Speed Select is there.
 
     Raises:
         ContradictoryMachine: The facts do not fit together.
@@ -48,6 +54,11 @@ class Machine:
     caches: tuple[Cache, ...] = ()
     present: CpuSet = attrs.field()
     isolated: CpuSet = NO_CPUS
+    devices: tuple[Device, ...] = ()
+    uncore: tuple[Uncore, ...] = ()
+    rdt: Rdt | None = None
+    cgroup: CgroupLayout | None = None
+    has_speed_select: bool = False
 
     @present.default
     def _all_plugged_in_are_online(self) -> CpuSet:

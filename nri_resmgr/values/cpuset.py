@@ -201,6 +201,8 @@ NO_NODES: Final = NodeSet()
 
 
 def _region_bits(text: str, region: str) -> int:
+    if len(region) < len(str(MAX_ID)) and region.isascii() and region.isdecimal():
+        return 1 << int(region)  # most regions by far are one id
     match = _REGION.fullmatch(region)
     if match is None:
         raise BadListFormat(text, region)

@@ -1,0 +1,125 @@
+"""What the kernel offers for control: resctrl, uncore, Speed Select, cgroups."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from nri_resmgr.host.fields import frequency, number, optional_number, required
+from nri_resmgr.host.paths import CPU_ROOT
+from nri_resmgr.host.tree import BadHostFile, Tree
+from nri_resmgr.topology import CgroupLayout, Rdt, RdtResource, Uncore
+
+CGROUP_ROOT: Final = "/sys/fs/cgroup"
+UNCORE_ROOT: Final = f"{CPU_ROOT}/intel_uncore_frequency"
+SST_DEVICE: Final = "/dev/isst_interface"
+
+_DIE: Final = re.compile(r"package_(\d+)_die_(\d+)", re.ASCII)
+_CACHE: Final = re.compile(r"L[23](?:CODE|DATA)?", re.ASCII)
+_BANDWIDTH: Final = frozenset({"MB", "SMBA"})
+
+
+def read_cgroup_layout(tree: Tree) -> CgroupLayout | None:
+    """Tell how cgroups are mounted; None where they are not.
+
+    Source:
+        systemd, "Control Group APIs and Delegation", "Three Different Tree
+        Setups".
+    """
+    if tree.read(f"{CGROUP_ROOT}/cgroup.controllers") is not None:
+        return CgroupLayout.V2
+    if tree.read(f"{CGROUP_ROOT}/unified/cgroup.controllers") is not None:
+        return CgroupLayout.HYBRID
+    return CgroupLayout.V1 if tree.names(CGROUP_ROOT) else None
+
+
+def has_speed_select(tree: Tree) -> bool:
+    """Tell whether the driver of Intel Speed Select is there."""
+    return tree.target(SST_DEVICE) is not None
+
+
+def read_uncore(tree: Tree) -> tuple[Uncore, ...]:
+    """Read the uncore frequency domains by name; none without the driver.
+
+    Raises:
+        BadHostFile: A file cannot be read as what it should be.
+
+    Source:
+        Linux, Documentation/admin-guide/pm/intel_uncore_frequency_scaling.rst.
+    """
+    return tuple(
+        _read_domain(tree, name)
+        for name in tree.names(UNCORE_ROOT)
+        if _DIE.fullmatch(name) or name.startswith("uncore")
+    )
+
+
+def _read_domain(tree: Tree, name: str) -> Uncore:
+    folder = f"{UNCORE_ROOT}/{name}"
+    match = _DIE.fullmatch(name)
+    return Uncore(
+        name=name,
+        package=int(match[1]) if match else number(tree, f"{folder}/package_id"),
+        die=int(match[2]) if match else None,
+        domain=None if match else optional_number(tree, f"{folder}/domain_id"),
+        min=frequency(tree, f"{folder}/initial_min_freq_khz"),
+        max=frequency(tree, f"{folder}/initial_max_freq_khz"),
+    )
+
+
+def read_rdt(tree: Tree) -> Rdt | None:
+    """Read what resctrl offers; None where it is not mounted.
+
+    Raises:
+        MissingHostFile: resctrl lacks a file that says what a resource can do.
+        BadHostFile: A file cannot be read as what it should be.
+
+    Source:
+        Linux, Documentation/filesystems/resctrl.rst, "Info directory".
+    """
+    for line in (tree.read("/proc/mounts") or "").splitlines():
+        words = line.split()
+        if len(words) > 3 and words[2] == "resctrl":  # noqa: PLR2004 - fields of fstab(5)
+            return _read_info(tree, words[1], tuple(words[3].split(",")))
+    return None
+
+
+def _read_info(tree: Tree, mount: str, options: tuple[str, ...]) -> Rdt:
+    info = f"{mount}/info"
+    features = tree.read(f"{info}/L3_MON/mon_features") or ""
+    return Rdt(
+        mount=mount,
+        options=options,
+        resources=tuple(_read_resources(tree, info)),
+        rmids=optional_number(tree, f"{info}/L3_MON/num_rmids") or 0,
+        features=tuple(features.split()),
+    )
+
+
+def _read_resources(tree: Tree, info: str) -> Iterator[RdtResource]:
+    for name in tree.names(info):
+        folder = f"{info}/{name}"
+        if _CACHE.fullmatch(name):
+            yield RdtResource(
+                name,
+                closids=number(tree, f"{folder}/num_closids"),
+                mask=_read_mask(tree, f"{folder}/cbm_mask"),
+                min_bits=number(tree, f"{folder}/min_cbm_bits"),
+                sparse=bool(optional_number(tree, f"{folder}/sparse_masks")),
+            )
+        elif name in _BANDWIDTH:
+            yield RdtResource(
+                name,
+                closids=number(tree, f"{folder}/num_closids"),
+                min_percent=number(tree, f"{folder}/min_bandwidth"),
+                step_percent=number(tree, f"{folder}/bandwidth_gran"),
+            )
+
+
+def _read_mask(tree: Tree, path: str) -> int:
+    text = required(tree, path)
+    try:
+        return int(text, 16)
+    except ValueError:
+        raise BadHostFile(path, f"not a hexadecimal mask: {text!r}") from None

@@ -1,0 +1,84 @@
+"""A machine as plain data for JSON and YAML, and back."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import attrs
+import cattrs
+from cattrs.v import format_exception
+
+from nri_resmgr.topology.machine import Machine
+from nri_resmgr.values import CpuSet, InputError, NodeSet
+
+
+@attrs.define(eq=False)
+class BadMachineDocument(InputError):
+    """A document does not describe a machine."""
+
+    why: str
+
+    def __str__(self) -> str:
+        return f"not a machine: {self.why}"
+
+
+def to_document(machine: Machine) -> dict[str, Any]:
+    """Return the machine as dictionaries, lists, texts and numbers.
+
+    Keys are the attributes' names and are left out where they have their
+    default; CPU sets are in the kernel's list format, sizes in bytes,
+    frequencies in kHz.
+    """
+    document: dict[str, Any] = _CONVERTER.unstructure(machine)
+    return document
+
+
+def from_document(document: object) -> Machine:
+    """Build the machine that `to_document` described.
+
+    Raises:
+        BadMachineDocument: A key is unknown or missing, or a value is of
+            another type, or the facts do not fit together; the text names
+            the first paths.
+    """
+    if not isinstance(document, dict):
+        raise BadMachineDocument(f"want a mapping, found {document!r:.40}")
+    try:
+        return _CONVERTER.structure(document, Machine)
+    except cattrs.BaseValidationError as error:
+        problems = cattrs.transform_error(error, format_exception=_sentence)
+        raise BadMachineDocument("; ".join(problems[:_MAX_PROBLEMS])) from error
+
+
+_PLAIN: Final = frozenset({int, str, bool})
+_MAX_PROBLEMS: Final = 3
+
+
+def _make_converter() -> cattrs.Converter:
+    converter = cattrs.Converter(omit_if_default=True, forbid_extra_keys=True)
+    # By identity: an enumeration of words is a str too.
+    converter.register_structure_hook_func(_PLAIN.__contains__, _exactly)
+    for ids in (CpuSet, NodeSet):
+        converter.register_unstructure_hook(ids, str)
+        converter.register_structure_hook(ids, _parse_ids)
+    return converter
+
+
+def _exactly(value: object, kind: type) -> object:
+    """Refuse to guess: ``int("7")`` and ``bool("no")`` are somebody's mistakes."""
+    if type(value) is not kind:
+        msg = f"want {kind.__name__}, found {value!r}"
+        raise TypeError(msg)
+    return value
+
+
+def _parse_ids(value: object, kind: type[CpuSet | NodeSet]) -> CpuSet | NodeSet:
+    return kind.parse(str(value))
+
+
+def _sentence(error: BaseException, kind: type | None) -> str:
+    known = isinstance(error, InputError | TypeError)
+    return str(error) if known else format_exception(error, kind)
+
+
+_CONVERTER: Final = _make_converter()
