@@ -31,7 +31,8 @@ def read_cgroup_layout(tree: Tree) -> CgroupLayout | None:
         return CgroupLayout.V2
     if tree.read(f"{CGROUP_ROOT}/unified/cgroup.controllers") is not None:
         return CgroupLayout.HYBRID
-    return CgroupLayout.V1 if tree.names(CGROUP_ROOT) else None
+    cpuset = tree.read(f"{CGROUP_ROOT}/cpuset/cpuset.cpus")
+    return CgroupLayout.V1 if cpuset is not None else None
 
 
 def has_speed_select(tree: Tree) -> bool:

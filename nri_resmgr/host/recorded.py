@@ -17,7 +17,8 @@ class RecordedTree:
 
     Attributes:
         files: Path on the host to text.
-        links: Path on the host to the absolute path that it leads to.
+        links: Path on the host to the absolute path that it leads to, which may
+            be itself: then it is known to exist and no more.
     """
 
     files: Mapping[str, str]
@@ -36,6 +37,8 @@ class RecordedTree:
 
     def target(self, path: str) -> str | None:
         """See `Tree.target`."""
+        if path in self.links:  # even where nothing was read behind it
+            return self.links[path]
         real = self._resolved(path)
         return real if real in self.files or real in self._children else None
 
@@ -85,7 +88,7 @@ class RecordingTree:
     def target(self, path: str) -> str | None:
         """See `Tree.target`."""
         real = self.tree.target(path)
-        if real is not None and real != path:
+        if real is not None:
             self.links[path] = real
         return real
 

@@ -64,6 +64,8 @@ def write_tree(tree: RecordedTree, root: Path) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(f"{text}\n")
     for path, target in tree.links.items():
+        if path == target:
+            continue
         link = root / path.lstrip("/")
         link.parent.mkdir(parents=True, exist_ok=True)
         up = "../" * path.strip("/").count("/")

@@ -1,0 +1,87 @@
+"""A machine as an indented tree for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from nri_resmgr.topology.cores import CoreKind, Die
+from nri_resmgr.topology.machine import Machine
+from nri_resmgr.topology.memory import Node
+from nri_resmgr.values import format_bytes
+
+
+def format_tree(machine: Machine) -> str:
+    """Return the machine as a tree of packages, dies, nodes and shared caches.
+
+    Levels that say nothing new are left out: the only die of a package, the
+    private caches of a core. The last line has no newline.
+    """
+    return "\n".join(_lines(machine))
+
+
+def _lines(machine: Machine) -> Iterator[str]:
+    yield _machine(machine)
+    for package in machine.packages:
+        dies = [die for die in machine.dies if die.package == package.id]
+        yield f"  package {package.id}: CPUs {package.cpus}"
+        for die in dies:
+            if len(dies) > 1:
+                yield f"    die {die.id}: CPUs {die.cpus}"
+            yield from _die(machine, die)
+    yield from _elsewhere(machine)
+    yield from _distances(machine)
+    yield from _devices(machine)
+
+
+def _machine(machine: Machine) -> str:
+    parts = [
+        f"{len(machine.online)} CPUs online ({machine.online})",
+        f"{len(machine.cores)} cores",
+    ]
+    for name, cpus in (("offline", machine.offline), ("isolated", machine.isolated)):
+        if cpus:
+            parts.append(f"{name} {cpus}")
+    if machine.kinds != (CoreKind.PERFORMANCE,):
+        parts += [f"{kind} {machine.cpus_of_kind(kind)}" for kind in machine.kinds]
+    return f"machine: {', '.join(parts)}"
+
+
+def _die(machine: Machine, die: Die) -> Iterator[str]:
+    for node in machine.nodes:
+        if not node.cpus.isdisjoint(die.cpus):
+            yield f"      {_node(node)}, CPUs {node.cpus & die.cpus}"
+    cores = {core.cpus for core in machine.cores}
+    for cache in machine.caches:
+        if cache.cpus <= die.cpus and cache.cpus not in cores:
+            size = f" {format_bytes(cache.size)}" if cache.size else ""
+            yield f"      level {cache.level} cache{size}: CPUs {cache.cpus}"
+
+
+def _elsewhere(machine: Machine) -> Iterator[str]:
+    for node in machine.nodes:
+        if not node.cpus:
+            yield f"  {_node(node)}"
+
+
+def _node(node: Node) -> str:
+    parts = [f"node {node.id}:"]
+    parts.append(f"{format_bytes(node.memory)} {node.kind}" if node.memory else "empty")
+    if node.movable:
+        parts.append("movable")
+    parts += [f"{p.count} x {format_bytes(p.size)} pages" for p in node.hugepages]
+    return f"{parts[0]} {', '.join(parts[1:])}"
+
+
+def _distances(machine: Machine) -> Iterator[str]:
+    if len(machine.nodes) < 2:  # noqa: PLR2004 - one node is near to itself
+        return
+    yield "  distances:"
+    yield "    node " + "".join(f"{node.id:>4}" for node in machine.nodes)
+    for node, row in zip(machine.nodes, machine.distances, strict=True):
+        yield f"    {node.id:>4} " + "".join(f"{far:>4}" for far in row)
+
+
+def _devices(machine: Machine) -> Iterator[str]:
+    for device in machine.devices:
+        if device.node is not None:
+            yield f"  {device.kind} {device.name}: node {device.node}"
