@@ -60,6 +60,12 @@ class Misbehaviour:
     empty_chunks: int = 0
     oversize: bool = False
 
+    def __attrs_post_init__(self) -> None:
+        if self.fall_silent is Step.EVENT:
+            raise ValueError(
+                "a runtime is silent after the handshake by asking nothing"
+            )
+
 
 GOOD: Final = Misbehaviour()
 

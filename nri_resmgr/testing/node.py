@@ -160,7 +160,7 @@ class Node:
         message = self.world.new_container(pod, to_message(container))
         async with self._events() as plugins:
             try:
-                merge = await ask_creation(plugins, pod, message)
+                merge = await ask_creation(plugins, pod, message, self._profile.level)
                 self._apply(merge.updates, must_work=self._profile.is_crio)
             except RuntimeRefusal:
                 # Source: containerd undoes, CRI-O does not when a plugin failed.

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Final, TypeAlias, cast
+from typing import TypeAlias, cast
 
 import attrs
 from google.protobuf.message import Message
@@ -14,10 +13,9 @@ from nri_proto import (
     PLUGIN_METHODS,
     Code,
     Event,
-    MessageTooLarge,
     nri_pb2,
 )
-from nri_proto.levels import DEDICATED_CALLS, SPLIT_SYNC
+from nri_proto.levels import DEDICATED_CALLS
 from nri_resmgr.testing.connection import PluginConnection
 from nri_resmgr.testing.errors import (
     BadIdentity,
@@ -27,15 +25,11 @@ from nri_resmgr.testing.errors import (
     PluginRefused,
     RegistrationFailed,
 )
+from nri_resmgr.testing.identity import check_identity
 from nri_resmgr.testing.launch import PluginProcess
 from nri_resmgr.testing.misbehaviour import Step
 from nri_resmgr.testing.profile import Profile
-from nri_resmgr.testing.splitting import sync_requests
 from nri_resmgr.testing.tape import Tape
-
-# Source: nri, pkg/api/plugin.go (the name rule came with level 0.12).
-_INDEX: Final = re.compile(r"[0-9][0-9]")
-_NAME: Final = re.compile(r"[A-Za-z0-9_.+-]+")
 
 ApplyUpdates: TypeAlias = Callable[[Sequence[nri_pb2.ContainerUpdate]], Awaitable[None]]
 
@@ -132,29 +126,6 @@ class ConnectedPlugin:
         await self._end_configure(configured)
         await self.step(Step.CONFIGURED)
 
-    async def synchronize(
-        self,
-        pods: Sequence[nri_pb2.PodSandbox],
-        containers: Sequence[nri_pb2.Container],
-    ) -> Sequence[nri_pb2.ContainerUpdate]:
-        """Tell the plugin what runs; return the updates it wants.
-
-        Raises:
-            RegistrationFailed: It cannot take several messages, or one object
-                alone is too large.
-            PluginRefused: It answered with an error.
-            PluginLost: It went away, or took too long for all of it.
-        """
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + self._profile.options.request_timeout
-        for request in self._sync_requests(pods, containers):
-            reply = await self._synchronize(request, deadline - loop.time())
-            if reply.more != request.more or (request.more and reply.update):
-                why = "plugin does not handle split sync requests"
-                raise RegistrationFailed(self.name, why)
-        await self.step(Step.SYNCHRONIZED)
-        return reply.update
-
     async def ask(self, event: Event, request: Message) -> Message:
         """Send an event that has had a call of its own since its first level.
 
@@ -216,35 +187,6 @@ class ConnectedPlugin:
         await self.step(Step.EVENT)
         return await self.connection.end(method, answer, timeout)
 
-    def _sync_requests(
-        self,
-        pods: Sequence[nri_pb2.PodSandbox],
-        containers: Sequence[nri_pb2.Container],
-    ) -> Sequence[nri_pb2.SynchronizeRequest]:
-        if self._profile.level < SPLIT_SYNC:
-            return [nri_pb2.SynchronizeRequest(pods=pods, containers=containers)]
-        options = self._profile.options
-        empty = nri_pb2.SynchronizeRequest(more=True)
-        wrong = self.connection.misbehaviour
-        limit = options.sync_limit if not wrong.oversize else 1 << 30
-        cut = sync_requests(pods, containers, limit=limit, objects=options.sync_objects)
-        try:
-            return [*[empty] * wrong.empty_chunks, *cut]
-        except MessageTooLarge as error:
-            raise RegistrationFailed(self.name, str(error)) from error
-
-    async def _synchronize(
-        self, request: nri_pb2.SynchronizeRequest, within: float
-    ) -> nri_pb2.SynchronizeResponse:
-        method = PLUGIN_METHODS["Synchronize"]
-        try:
-            answer = self.connection.begin(method, request, within)
-        except MessageTooLarge as error:  # NRI < 0.7 does not split
-            raise RegistrationFailed(self.name, str(error)) from error
-        await self.step(Step.SYNCHRONIZING)
-        reply = await self.connection.end(method, answer, within)
-        return cast("nri_pb2.SynchronizeResponse", reply)
-
     async def _serve(self, method: str, request: Message) -> Message:
         match request:
             case nri_pb2.RegisterPluginRequest():
@@ -272,17 +214,13 @@ class ConnectedPlugin:
         self._registered.set_result(None)
 
     def _identify(self, index: str, name: str) -> None:
-        is_strict = self._profile.level >= DEDICATED_CALLS
-        if not (_NAME.fullmatch(name) if is_strict else name):
-            why = f"invalid plugin name: {name!r}"
-        elif _INDEX.fullmatch(index) is None:
-            why = f"invalid plugin index: {index!r}"
-        else:
-            self.index, self.base = index, name
-            self.connection.plugin = self.name
-            return
-        self._registered.set_exception(BadIdentity(name, why))
-        raise ErrorReply(why)
+        try:
+            check_identity(index, name, self._profile.level)
+        except BadIdentity as error:
+            self._registered.set_exception(error)
+            raise ErrorReply(error.why) from error
+        self.index, self.base = index, name
+        self.connection.plugin = self.name
 
     def _begin_configure(self) -> asyncio.Future[Message]:
         config = "" if self.launched is None else self.launched.config

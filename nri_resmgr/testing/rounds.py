@@ -9,7 +9,7 @@ from typing import cast
 import attrs
 from google.protobuf.message import Message
 
-from nri_proto import Event, nri_pb2
+from nri_proto import Event, Level, nri_pb2
 from nri_resmgr.testing.errors import (
     AdjustmentRejected,
     PluginLost,
@@ -51,6 +51,7 @@ async def ask_creation(
     plugins: Sequence[ConnectedPlugin],
     pod: nri_pb2.PodSandbox,
     container: nri_pb2.Container,
+    level: Level,
 ) -> CreationMerge:
     """Collect adjustments, each plugin seeing those before it, and validate them.
 
@@ -58,7 +59,7 @@ async def ask_creation(
         RuntimeRefusal: A plugin failed, two are in conflict, or a validator
             turned the result down.
     """
-    merge = CreationMerge(container)
+    merge = CreationMerge(container, level)
     for plugin in plugins:
         request = nri_pb2.CreateContainerRequest(pod=pod, container=merge.container)
         reply = await _ask(plugin, Event.CREATE_CONTAINER, request)

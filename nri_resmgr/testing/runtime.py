@@ -23,11 +23,12 @@ from nri_resmgr.testing.errors import (
     StartFailed,
     UpdatesFailed,
 )
-from nri_resmgr.testing.launch import PluginProcess, discover, launch
+from nri_resmgr.testing.launch import Installed, PluginProcess, discover, launch
 from nri_resmgr.testing.misbehaviour import GOOD, Misbehaviour
 from nri_resmgr.testing.node import Node
 from nri_resmgr.testing.plugin import ConnectedPlugin, FellSilent, Launched
 from nri_resmgr.testing.profile import Options, Profile
+from nri_resmgr.testing.synchronizing import synchronize
 from nri_resmgr.testing.tape import Record, Tape
 
 _SOCKET: Final = "nri.sock"
@@ -67,6 +68,7 @@ class Runtime(Node):
         self._tape = Tape()
         self._listener: socket.socket | None = None
         self._tasks: set[asyncio.Task[None]] = set()
+        self._faults: list[BaseException] = []
         self._connections: list[PluginConnection] = []
         self._processes: list[PluginProcess] = []
         self._misbehaviours: collections.deque[Misbehaviour] = collections.deque()
@@ -114,7 +116,11 @@ class Runtime(Node):
             StartFailed: A plugin's file name is wrong; before level 0.7 any
                 plugin that does not start.
         """
-        await self._start_installed()
+        try:
+            await self._start_installed()
+        except StartFailed:
+            await self.stop()
+            raise
         self.socket_path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.socket_path.unlink(missing_ok=True)
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -138,15 +144,19 @@ class Runtime(Node):
         await asyncio.gather(*(process.end(grace) for process in self._processes))
         self._connections.clear()
         self._roster.drop_closed()
+        # A fault of the test runtime itself must not pass for a quiet plugin.
+        faults, self._faults = self._faults, []
+        for fault in faults:
+            raise fault
 
-    async def synchronized(self, plugin: str, within: float = 10.0) -> ConnectedPlugin:
+    async def synchronized(self, plugin: str, within: float = 10.0) -> None:
         """Wait until ``NN-name`` gets events.
 
         Raises:
             TimeoutError: It does not within so many seconds.
         """
         async with asyncio.timeout(within):
-            return await self._roster.wait_for(plugin)
+            await self._roster.wait_for(plugin)
 
     async def gone(self, plugin: str, within: float = 10.0) -> None:
         """Wait until the connection of ``NN-name`` has ended.
@@ -166,10 +176,23 @@ class Runtime(Node):
             PluginRefused: It answered with an error.
             PluginLost: It went away, or was too late and got disconnected.
         """
-        found = self._roster.named(plugin)
-        if found is None:
-            raise KeyError(plugin)
-        return await found.call(method, request)
+        return await self._named(plugin).call(method, request)
+
+    def write(self, plugin: str, data: bytes) -> None:
+        """Write raw bytes to ``NN-name``.
+
+        Raises:
+            KeyError: There is no such plugin.
+        """
+        self._named(plugin).connection.write(data)
+
+    def misbehave_now(self, plugin: str, wrong: Misbehaviour) -> None:
+        """Tell what goes wrong from now on with ``NN-name``.
+
+        Raises:
+            KeyError: There is no such plugin.
+        """
+        self._named(plugin).connection.misbehaviour = wrong
 
     async def _accept(self, listener: socket.socket) -> None:
         # One after the other, as Go's runtime: whoever is slow delays the rest.
@@ -190,20 +213,33 @@ class Runtime(Node):
         may_fail = self._profile.level >= SPLIT_SYNC
         started = []
         for installed in discover(options.plugin_folder, options.config_folder):
-            process, connected = launch(installed, options.plugin_output)
-            self._processes.append(process)
-            plugin = self._new_plugin(
-                Launched(installed.index, installed.base, installed.config, process)
-            )
-            if await self._admit(plugin, connected):
+            plugin = await self._launch(installed)
+            if plugin is not None:
                 started.append(plugin)
             elif not may_fail:
-                await self.stop()
-                raise StartFailed(f"{plugin.name}: {self.dropped[-1]}")
+                raise StartFailed(str(self.dropped[-1]))
         for plugin in started:
             # Before 0.7 nobody synchronizes them.
             if not may_fail or await self._synchronize(plugin):
                 self._roster.add(plugin)
+
+    async def _launch(self, installed: Installed) -> ConnectedPlugin | None:
+        try:
+            process, connected = launch(installed, self._profile.options.plugin_output)
+        except StartFailed as error:
+            self.dropped.append(error)
+            return None
+        self._processes.append(process)
+        plugin = self._new_plugin(
+            Launched(installed.index, installed.base, installed.config, process)
+        )
+        return plugin if await self._admit(plugin, connected) else None
+
+    def _named(self, plugin: str) -> ConnectedPlugin:
+        found = self._roster.named(plugin)
+        if found is None:
+            raise KeyError(plugin)
+        return found
 
     def _new_plugin(self, launched: Launched | None) -> ConnectedPlugin:
         return ConnectedPlugin(self._profile, self._serve_updates, launched)
@@ -230,7 +266,7 @@ class Runtime(Node):
 
     async def _synchronize(self, plugin: ConnectedPlugin) -> bool:
         try:
-            updates = await plugin.synchronize(*self.world.snapshot())
+            updates = await synchronize(plugin, self._profile, *self.world.snapshot())
             self._apply(updates, must_work=self._profile.is_crio)
         except FellSilent:
             return False
@@ -252,4 +288,9 @@ class Runtime(Node):
     def _spawn(self, work: collections.abc.Coroutine[None, None, None]) -> None:
         task = asyncio.create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._end)
+
+    def _end(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._faults.append(error)

@@ -7,7 +7,8 @@ from typing import Final
 
 from google.protobuf.message import Message
 
-from nri_proto import nri_pb2
+from nri_proto import Level, nri_pb2
+from nri_proto.levels import NEWEST
 from nri_resmgr.testing.merge.keyed import (
     REMOVAL,
     merge_devices,
@@ -17,6 +18,7 @@ from nri_resmgr.testing.merge.keyed import (
     merge_strings,
 )
 from nri_resmgr.testing.merge.owners import Owners
+from nri_resmgr.testing.merge.releases import as_merged, as_read
 from nri_resmgr.testing.merge.resources import Claimant, merge_resources, put
 from nri_resmgr.testing.merge.updates import UpdateMerge
 
@@ -54,11 +56,12 @@ class CreationMerge:
         owners: Who wanted what, of this and of other containers.
     """
 
-    def __init__(self, container: nri_pb2.Container) -> None:
+    def __init__(self, container: nri_pb2.Container, level: Level = NEWEST) -> None:
         self.container = nri_pb2.Container()
         self.container.CopyFrom(container)
         self.adjustment = nri_pb2.ContainerAdjustment()
         self.owners = Owners()
+        self._level = level
         self._updates = UpdateMerge(self.owners, creating=container.id)
 
     @property
@@ -74,8 +77,10 @@ class CreationMerge:
             UpdateDuringCreation: It asks for an update of this container.
         """
         claimant = Claimant(self.owners, self.container.id, plugin)
+        adjust = as_read(reply.adjust, self._level)
         for merge in _MERGES:
-            merge(claimant, reply.adjust, self.container, self.adjustment)
+            merge(claimant, adjust, self.container, self.adjustment)
+        as_merged(self.adjustment, self._level)
         self._updates.apply(plugin, reply.update)
 
 
