@@ -16,6 +16,7 @@ from nri_resmgr.stub.link import Link
 from nri_resmgr.stub.outbox import Outbox, UnsolicitedUpdates
 from nri_resmgr.stub.runner import Overrun, Runner, StatusOf, default_status
 from nri_resmgr.stub.service import PluginService
+from nri_resmgr.stub.tap import OnMessage, TappedLink
 from nri_resmgr.stub.transport import Endpoint
 
 # What we speak; told to runtimes that ask (NRI >= 0.12).
@@ -33,12 +34,14 @@ class Options:
         overrun: What becomes of requests whose handler is late.
         unsolicited_updates: When updates may go out on their own.
         status_of: Gives status and sentence for a handler's exception.
+        on_message: Called with every message, both ways; must not raise.
     """
 
     registration_timeout: float = 30.0
     overrun: Overrun = Overrun.ANSWER
     unsolicited_updates: UnsolicitedUpdates = UnsolicitedUpdates.AUTO
     status_of: StatusOf = default_status
+    on_message: OnMessage | None = None
 
 
 class Session:
@@ -59,7 +62,7 @@ class Session:
     ) -> None:
         self._identity = identity
         self._options = options
-        self._link = Link(Trunk.of_plugin(), self._on_call)
+        self._link = self._new_link()
         self._runner = Runner(self._link, options.overrun, options.status_of)
         self.outbox = Outbox(self._link, self._runner, options.unsolicited_updates)
         self.service = PluginService(
@@ -127,6 +130,11 @@ class Session:
             await self._link.call(method, request, self._options.registration_timeout)
         except CallFailed as error:
             raise RegistrationRefused(name, index, error.message) from None
+
+    def _new_link(self) -> Link:
+        if self._options.on_message is None:
+            return Link(Trunk.of_plugin(), self._on_call)
+        return TappedLink(Trunk.of_plugin(), self._on_call, self._options.on_message)
 
     def _on_call(self, call: Call) -> None:
         try:

@@ -1,0 +1,95 @@
+"""A tap on the link: every message of a session, both ways, to one callback."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from typing import TypeAlias
+
+import attrs
+from google.protobuf.message import DecodeError, Message
+
+from nri_proto import PLUGIN_METHODS, Call, Code, Method, Trunk
+from nri_resmgr.stub.errors import CallFailed, SessionError
+from nri_resmgr.stub.link import Link
+
+
+class Sender(enum.StrEnum):
+    """Who sent a message."""
+
+    PLUGIN = "plugin"
+    RUNTIME = "runtime"
+
+
+@attrs.frozen
+class Tapped:
+    """One message.
+
+    Attributes:
+        sender: Who sent it.
+        method: The call it belongs to; a reply has its request's.
+        body: The request, the reply, or the error in place of a reply. Not a copy.
+        request: What a reply answers; None where *body* is a request itself.
+    """
+
+    sender: Sender
+    method: str
+    body: Message | SessionError
+    request: Message | None = None
+
+
+# It runs before the message goes on, so it must be quick, and must not raise.
+OnMessage: TypeAlias = Callable[[Tapped], None]
+
+
+class TappedLink(Link):
+    """A link that tells of each message before passing it on.
+
+    A class of its own, so that a session without a tap pays nothing.
+    """
+
+    def __init__(
+        self, trunk: Trunk, on_call: Callable[[Call], None], tap: OnMessage
+    ) -> None:
+        super().__init__(trunk, self._tap_call)
+        self._pass_on = on_call
+        self._tap = tap
+        self._open: dict[int, tuple[str, Message]] = {}
+
+    async def call(self, method: Method, request: Message, within: float) -> Message:
+        """Call the peer; see `Link.call`."""
+        self._tap(Tapped(Sender.PLUGIN, method.name, request))
+        try:
+            answer = await super().call(method, request, within)
+        except SessionError as error:
+            self._tap(Tapped(Sender.RUNTIME, method.name, error, request))
+            raise
+        self._tap(Tapped(Sender.RUNTIME, method.name, answer, request))
+        return answer
+
+    def reply(self, stream_id: int, message: Message | None = None) -> None:
+        """Answer a call; see `Link.reply`."""
+        if (found := self._open.pop(stream_id, None)) is not None:
+            name, request = found
+            body = message or PLUGIN_METHODS[name].response()
+            self._tap(Tapped(Sender.PLUGIN, name, body, request))
+        super().reply(stream_id, message)
+
+    def refuse(self, stream_id: int, code: int, message: str) -> None:
+        """Answer a call with an error; see `Link.refuse`."""
+        if (found := self._open.pop(stream_id, None)) is not None:
+            name, request = found
+            body = CallFailed(name, code, message)
+            self._tap(Tapped(Sender.PLUGIN, name, body, request))
+        super().refuse(stream_id, code, message)
+
+    def _tap_call(self, call: Call) -> None:
+        try:
+            request = PLUGIN_METHODS[call.method].request.FromString(call.payload)
+        except DecodeError as error:
+            unread = CallFailed(call.method, Code.INTERNAL, str(error))
+            self._tap(Tapped(Sender.RUNTIME, call.method, unread))
+        else:
+            self._open[call.stream_id] = call.method, request
+            self._tap(Tapped(Sender.RUNTIME, call.method, request))
+        self._pass_on(call)
