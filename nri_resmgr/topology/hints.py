@@ -1,0 +1,81 @@
+"""Topology hints: where the things that a container uses sit."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+import attrs
+
+from nri_resmgr.topology.machine import Machine
+from nri_resmgr.values import NO_CPUS, NO_NODES, CpuSet, NodeSet
+
+# Parts of every image and of every pod: where they lie says nothing.
+_COMMON: Final = (
+    "/.nri-resource-policy",
+    "/dev/termination-log",
+    "/etc/",
+    "/lib/",
+    "/lib64/",
+    "/usr/lib/",
+    "/usr/lib32/",
+    "/usr/lib64/",
+)
+_SMALL_VOLUME: Final = re.compile(
+    r"/pods/[^/]+/volumes/kubernetes\.io~(?:configmap|secret)/"
+)
+
+
+@attrs.frozen
+class Hint:
+    """A place that something a container uses is near to.
+
+    Attributes:
+        provider: What told so: a path in sysfs, or ``podresapi:`` and a name.
+        cpus: The CPUs near it; none where only the nodes are known.
+        nodes: The nodes near it; none where only the CPUs are known.
+    """
+
+    provider: str
+    cpus: CpuSet = NO_CPUS
+    nodes: NodeSet = NO_NODES
+
+
+def is_telling_mount(source: str, destination: str, *, read_only: bool) -> bool:
+    """Tell whether the place of a mount's host path says where work is done.
+
+    Args:
+        source: The path on the host; the one whose device is looked up.
+        destination: The path in the container.
+        read_only: Whether the container cannot write to it.
+    """
+    if read_only or _SMALL_VOLUME.search(source):
+        return False
+    return not source.startswith(_COMMON) and not destination.startswith(_COMMON)
+
+
+def pod_resource_hints(devices: Mapping[str, NodeSet]) -> tuple[Hint, ...]:
+    """Turn the nodes that the kubelet tells of devices into hints.
+
+    Args:
+        devices: A name for each device, such as resource and id, to its nodes.
+    """
+    return tuple(
+        Hint(f"podresapi:{name}", nodes=nodes) for name, nodes in devices.items()
+    )
+
+
+def complete_hints(hints: Iterable[Hint], machine: Machine) -> tuple[Hint, ...]:
+    """Keep one hint per provider, the first, with CPUs and nodes both known.
+
+    A hint is left out when it says nothing: nothing of it is online, or it is
+    near to every CPU, as PCI devices of unknown place are.
+    """
+    completed: dict[str, Hint] = {}
+    for hint in hints:
+        nodes = hint.nodes & machine.node_ids or machine.nodes_of(hint.cpus)
+        cpus = hint.cpus & machine.online or machine.cpus_of(nodes)
+        if nodes and cpus != machine.online:
+            completed.setdefault(hint.provider, Hint(hint.provider, cpus, nodes))
+    return tuple(completed.values())
