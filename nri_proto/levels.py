@@ -62,6 +62,7 @@ SPLIT_SYNC: Final = Level(0, 7)  # also: timeouts told in Configure
 POD_UPDATES: Final = Level(0, 9, 1)
 VALIDATION: Final = Level(0, 10)
 DEDICATED_CALLS: Final = Level(0, 12)  # also: versions told both ways
+NEWEST_FIELDS: Final = Level(0, 12)  # memory policy is the last that was added
 SAFE_UPDATES: Final = Level(0, 12, 1)  # UpdateContainers cannot dead-lock
 NEWEST: Final = Level(0, 13)
 

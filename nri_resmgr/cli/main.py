@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Any, Final, Protocol
 
 from nri_resmgr.cli.flags import Flags, one_of, process_environment
 from nri_resmgr.stub.serve import exit_status
@@ -15,8 +15,6 @@ from nri_resmgr.values.errors import ResmgrError
 
 DEFAULT_NAME: Final = "resource-policy"
 DEFAULT_INDEX: Final = "90"  # after plugins that change what a container asks for
-
-Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 _EXAMPLES: Final = """\
 examples:
@@ -62,6 +60,13 @@ def build_parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
     _add_install(commands)
     _add_uninstall(commands)
     return parser
+
+
+class Commands(Protocol):
+    """What argparse returns for subcommands; its class has no public name."""
+
+    def add_parser(self, name: str, **how: Any) -> argparse.ArgumentParser:
+        """Add a subcommand."""
 
 
 def _add_run(commands: Commands, environment: Mapping[str, str]) -> None:

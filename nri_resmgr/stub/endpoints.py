@@ -8,12 +8,12 @@ from typing import Any, Final, TypeAlias
 
 import attrs
 from google.protobuf.message import Message
-from nri_resmgr.stub.replies import create_response, stop_response, update_response
 
 from nri_proto import STATE_CHANGES, Event, nri_pb2
 from nri_resmgr.stub.adjustment import ContainerAdjustment
 from nri_resmgr.stub.convert import from_message
 from nri_resmgr.stub.model import Container, OwningPlugins, PluginInstance, Pod
+from nri_resmgr.stub.replies import create_response, stop_response, update_response
 from nri_resmgr.stub.update import ContainerUpdate
 
 # The request message is one of many types, alike in what we take from it.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias, TypeVar
@@ -85,6 +84,8 @@ class Plugin:
         """
         name = function.__name__
         if name not in HANDLER_NAMES:
+            import difflib  # 10 ms that only a mistake pays for
+
             close = difflib.get_close_matches(name, HANDLER_NAMES, n=1)
             hint = f", did you mean {close[0]}?" if close else ""
             raise BadHandler(f"NRI has nothing to handle by {name}(){hint}")

@@ -10,7 +10,6 @@ from typing import Any, Final, cast
 import attrs
 import structlog
 from google.protobuf.message import Message
-from nri_resmgr.stub.replies import synchronize_response
 
 from nri_proto import RUNTIME_METHODS, Level, nri_pb2
 from nri_proto.levels import SAFE_UPDATES
@@ -22,6 +21,7 @@ from nri_resmgr.stub.errors import (
 )
 from nri_resmgr.stub.link import Link
 from nri_resmgr.stub.model import ContainerEviction
+from nri_resmgr.stub.replies import synchronize_response
 from nri_resmgr.stub.request import current_request
 from nri_resmgr.stub.runner import Runner
 from nri_resmgr.stub.update import ContainerUpdate

@@ -9,10 +9,10 @@ from typing import Any, cast
 import attrs
 import structlog
 from google.protobuf.message import Message
-from nri_resmgr.stub.replies import synchronize_response
 
 from nri_proto import nri_pb2
-from nri_proto.levels import OLDEST_EVENT_MASK, SPLIT_SYNC
+from nri_proto.levels import NEWEST_FIELDS, OLDEST_EVENT_MASK, SPLIT_SYNC
+from nri_resmgr.stub.adjustment import ContainerAdjustment
 from nri_resmgr.stub.endpoints import (
     ENDPOINTS,
     Endpoint,
@@ -21,6 +21,7 @@ from nri_resmgr.stub.endpoints import (
 )
 from nri_resmgr.stub.handlers import Handlers
 from nri_resmgr.stub.outbox import Outbox
+from nri_resmgr.stub.replies import CreateReply, synchronize_response
 from nri_resmgr.stub.request import current_request
 from nri_resmgr.stub.runner import Invocation, Runner
 from nri_resmgr.stub.runtime_info import Configuration, RuntimeInfo
@@ -144,6 +145,7 @@ class PluginService:
 
         def answer(result: object) -> Message | None:
             response = endpoint.encode(result, request)
+            self._warn_of_ignored_fields(result)
             if endpoint.carries_updates:
                 self.outbox.attach(response, busy=request.container.id)
             return response
@@ -154,3 +156,14 @@ class PluginService:
             answer,
             rejection if endpoint.rejects else None,
         )
+
+    def _warn_of_ignored_fields(self, result: object) -> None:
+        # Runtimes skip fields they do not know without a word.
+        adjustment = result.adjustment if isinstance(result, CreateReply) else result
+        level = self.runtime.level
+        if level is None or level >= NEWEST_FIELDS or adjustment is None:
+            return
+        if isinstance(adjustment, ContainerAdjustment) and (
+            (needed := adjustment.needs_level) > level
+        ):
+            log.warning("adjustment.too-new", needs=str(needed), runtime=str(level))
