@@ -1,0 +1,79 @@
+"""One log line per decision, with its reasons as fields."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, Final
+
+import structlog
+
+from nri_resmgr.policy.decision import Decision, Reason, Rule
+from nri_resmgr.policy.events import (
+    Created,
+    Event,
+    PodStopped,
+    Removed,
+    Stopped,
+    Synchronized,
+    Updated,
+)
+
+log = structlog.get_logger(__name__)
+
+_NAMES: Final[dict[type, str]] = {
+    Created: "container.placed",
+    Updated: "container.updated",
+    Stopped: "container.released",
+    Removed: "container.forgotten",
+    PodStopped: "pod.forgotten",
+    Synchronized: "node.synchronized",
+}
+
+
+def report_decision(event: Event, decision: Decision[Any], *, dry_run: bool) -> None:
+    """Log what was decided and why; noise about unknown containers at debug."""
+    name = _NAMES[type(event)]
+    fields: dict[str, object] = {"updates": len(decision.updates)}
+    if dry_run:
+        fields["dry_run"] = True
+    if isinstance(event, Synchronized):
+        _report_all(name, decision.reasons, fields)
+    elif len(decision.reasons) == 1:
+        (reason,) = decision.reasons
+        _level_of(reason)(name, **_fields_of(reason), **fields)
+    elif decision.reasons:
+        ids = [reason.container for reason in decision.reasons]
+        log.info(name, containers=ids, **fields)
+
+
+def _report_all(
+    name: str, reasons: tuple[Reason, ...], fields: dict[str, object]
+) -> None:
+    rules = Counter(reason.rule.value for reason in reasons)
+    log.info(name, containers=len(reasons), rules=dict(rules), **fields)
+    for reason in reasons:
+        if reason.rule is Rule.FELL_BACK:
+            log.warning("container.fell-back", **_fields_of(reason))
+        else:
+            log.debug("container.adopted", **_fields_of(reason))
+
+
+def _level_of(reason: Reason) -> Any:
+    match reason.rule:
+        case Rule.UNKNOWN_CONTAINER:
+            return log.debug
+        case Rule.FELL_BACK:
+            return log.warning
+        case _:
+            return log.info
+
+
+def _fields_of(reason: Reason) -> dict[str, object]:
+    fields: dict[str, object] = {
+        "container": reason.container,
+        "title": reason.title,
+        "rule": reason.rule.value,
+        "cpus": str(reason.cpus),
+        "detail": str(reason.detail),
+    }
+    return {key: value for key, value in fields.items() if value}

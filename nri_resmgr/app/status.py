@@ -1,0 +1,30 @@
+"""What the runtime is told of an error: a ttRPC code and one sentence."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from nri_proto import Code
+from nri_resmgr.stub.errors import Refused, SessionError, UnsolicitedUpdatesUnsafe
+from nri_resmgr.values import HostError, InputError, PolicyError
+
+CODES: Final[tuple[tuple[type[Exception], Code], ...]] = (
+    (PolicyError, Code.RESOURCE_EXHAUSTED),
+    (InputError, Code.INVALID_ARGUMENT),
+    (HostError, Code.FAILED_PRECONDITION),
+    (SessionError, Code.UNAVAILABLE),
+    (UnsolicitedUpdatesUnsafe, Code.FAILED_PRECONDITION),
+)
+
+
+def status_of(error: Exception) -> tuple[int, str]:
+    """Give the code and the sentence for a handler's exception.
+
+    What is in no branch of the tree is a bug of ours, and says so.
+    """
+    if isinstance(error, Refused):
+        return error.code, error.message
+    for branch, code in CODES:
+        if isinstance(error, branch):
+            return code, str(error)
+    return Code.INTERNAL, f"bug in nri-resmgr: {type(error).__name__}: {error}"

@@ -1,0 +1,73 @@
+"""CPUs as configurations name them: a list, all but a list, or how many."""
+
+from __future__ import annotations
+
+from typing import Final, TypeAlias
+
+import attrs
+
+from nri_resmgr.config.errors import BadSetting
+from nri_resmgr.config.table import Table
+from nri_resmgr.values import CpuSet, InputError, parse_cpus
+
+_LISTED: Final = "cpuset:"
+_ALL_BUT: Final = "exclude-cpuset:"
+
+
+@attrs.frozen
+class Listed:
+    """Exactly these CPUs."""
+
+    cpus: CpuSet
+
+
+@attrs.frozen
+class AllBut:
+    """All CPUs there are but these."""
+
+    cpus: CpuSet
+
+
+@attrs.frozen
+class Amount:
+    """So many CPUs, whichever."""
+
+    count: int
+
+
+CpuChoice: TypeAlias = Listed | AllBut | Amount
+
+
+def read_cpus(resources: Table) -> CpuChoice | None:
+    """Read the ``cpu`` row of ``availableResources`` or ``reservedResources``.
+
+    Returns:
+        None where nothing is said. A fraction of a CPU counts as a whole one.
+
+    Raises:
+        BadSetting: It is none of ``cpuset:LIST``, ``exclude-cpuset:LIST`` and a
+            Kubernetes quantity.
+    """
+    text = resources.amount("cpu")
+    if text is None:
+        return None
+    try:
+        return _parse(text.strip())
+    except InputError as error:
+        raise BadSetting(resources.at("cpu"), f"{error}{_hint(text)}") from None
+
+
+def _parse(text: str) -> CpuChoice:
+    if text.startswith(_LISTED):
+        return Listed(CpuSet.parse(text.removeprefix(_LISTED)))
+    if text.startswith(_ALL_BUT):
+        return AllBut(CpuSet.parse(text.removeprefix(_ALL_BUT)))
+    return Amount(-(-parse_cpus(text) // 1000))
+
+
+def _hint(text: str) -> str:
+    try:
+        cpus = CpuSet.parse(text)
+    except InputError:
+        return ""
+    return f"; for a list of CPUs write {_LISTED}{cpus}" if cpus else ""

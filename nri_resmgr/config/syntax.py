@@ -1,0 +1,76 @@
+"""YAML text to plain values, with every error told by its line."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import yaml
+
+from nri_resmgr.config.errors import BadSyntax
+
+# Larger than what a ConfigMap can hold; a wrong file must not eat the memory.
+MAX_TEXT: Final = 2 << 20
+
+# Deeper nesting than any document has; libyaml's own recursion has no limit.
+_MAX_DEPTH: Final = 64
+
+# libyaml is ten times as fast; not every build of PyYAML has it.
+_Safe: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class _Loader(_Safe):  # type: ignore[misc] # which of the two classes it is, is known at run time only
+    """A safe loader that refuses a key that comes twice."""
+
+
+def _mapping(loader: Any, node: yaml.MappingNode) -> dict[object, object]:
+    seen: set[object] = set()
+    for key, _ in node.value:
+        name = key.value if isinstance(key, yaml.ScalarNode) else None
+        if name is None or name in seen:
+            what = "a key must be text" if name is None else f"key {name!r} comes twice"
+            raise yaml.constructor.ConstructorError(None, None, what, key.start_mark)
+        seen.add(name)
+    found: dict[object, object] = loader.construct_mapping(node, deep=True)
+    return found
+
+
+_Loader.add_constructor("tag:yaml.org,2002:map", _mapping)
+
+
+def parse_yaml(text: str) -> object:
+    """Parse *text*, one YAML document.
+
+    Returns:
+        Plain values; None for a text without content.
+
+    Raises:
+        BadSyntax: It is not YAML, has several documents, has the same key twice,
+            or is too large or too deep to be a configuration.
+    """
+    if len(text) > MAX_TEXT:
+        raise BadSyntax(f"{len(text)} characters are too many for a configuration")
+    try:
+        _check_depth(text)
+        return yaml.load(text, Loader=_Loader)  # noqa: S506 - _Loader is a safe loader
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        why = error.problem or error.context or "not YAML"
+        raise BadSyntax(why, mark.line + 1 if mark else 0) from None
+    except yaml.YAMLError as error:
+        raise BadSyntax(" ".join(str(error).split())) from None
+    except ValueError as error:
+        # Dates that do not exist, and characters that have no UTF-8 form.
+        raise BadSyntax(f"not a value: {error}") from None
+
+
+def _check_depth(text: str) -> None:
+    depth = 0
+    for event in yaml.parse(text, Loader=_Loader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if depth > _MAX_DEPTH:
+            mark = event.start_mark
+            line = mark.line + 1 if mark else 0
+            raise BadSyntax(f"more than {_MAX_DEPTH} levels deep", line)

@@ -1,0 +1,106 @@
+"""Typed reading of a parsed document; every complaint says where."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
+
+import attrs
+
+from nri_resmgr.config.errors import BadSetting
+
+_T = TypeVar("_T")
+
+
+@attrs.frozen
+class Table:
+    """A mapping of a document, with its path in it. A null value is as absent."""
+
+    path: str
+    rows: Mapping[str, object]
+
+    @classmethod
+    def read(cls, document: object, *keys: str, path: str = "$") -> Table:
+        """Take *document* for a mapping that has none but *keys*.
+
+        Raises:
+            BadSetting: It is no mapping, or has another key.
+        """
+        if document is None:
+            document = {}
+        if not isinstance(document, Mapping):
+            raise BadSetting(path, f"expected a mapping, not {_kind(document)}")
+        for key in document:
+            if key not in keys:
+                raise BadSetting(f"{path}.{key}", _unknown("key", str(key), keys))
+        return cls(path, {k: v for k, v in document.items() if v is not None})
+
+    def at(self, key: str) -> str:
+        """Return the path of a key."""
+        return f"{self.path}.{key}"
+
+    def table(self, key: str, *keys: str) -> Table:
+        """Read a mapping; one that is absent has no rows."""
+        return Table.read(self.rows.get(key), *keys, path=self.at(key))
+
+    def text(self, key: str, default: str) -> str:
+        """Read text."""
+        return self._read(key, str, "text", default)
+
+    def flag(self, key: str, *, default: bool) -> bool:
+        """Read ``true`` or ``false``."""
+        return self._read(key, bool, "true or false", default)
+
+    def texts(self, key: str, default: Sequence[str]) -> tuple[str, ...]:
+        """Read a list of text."""
+        found = self._read(key, list, "a list", list(default))
+        for place, one in enumerate(found):
+            if not isinstance(one, str):
+                path = f"{self.at(key)}[{place}]"
+                raise BadSetting(path, f"expected text, not {_kind(one)}")
+        return tuple(found)
+
+    def choice(self, key: str, choices: Sequence[str], default: str) -> str:
+        """Read one word out of *choices*."""
+        found = self.text(key, default)
+        if found not in choices:
+            raise BadSetting(self.at(key), _unknown("value", found, choices))
+        return found
+
+    def amount(self, key: str) -> str | None:
+        """Read what may be written as text or as a number; None where absent."""
+        found = self.rows.get(key)
+        if found is None or isinstance(found, str):
+            return found
+        if isinstance(found, bool) or not isinstance(found, (int, float)):
+            raise BadSetting(self.at(key), f"expected text, not {_kind(found)}")
+        return str(found)
+
+    def _read(self, key: str, wanted: type[_T], name: str, default: _T) -> _T:
+        found = self.rows.get(key, default)
+        if not isinstance(found, wanted):
+            raise BadSetting(self.at(key), f"expected {name}, not {_kind(found)}")
+        return found
+
+
+def _kind(found: object) -> str:
+    match found:
+        case bool() | int() | float() | str():
+            return repr(found)
+        case Mapping():
+            return "a mapping"
+        case list():
+            return "a list"
+        case None:
+            return "nothing"
+        case _:
+            return f"a {type(found).__name__}"
+
+
+def _unknown(what: str, found: str, known: Sequence[str]) -> str:
+    by_case = {word.lower(): word for word in known}
+    close = difflib.get_close_matches(found.lower(), by_case, n=1)
+    if close:
+        return f"unknown {what}, did you mean {by_case[close[0]]}?"
+    return f"unknown {what}, expected {' or '.join(known)}"
