@@ -1,0 +1,71 @@
+"""The daemon: settings and machine read, policy built, sessions served."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+from pathlib import Path
+
+import attrs
+
+from nri_resmgr.app.resource_policy import ResourcePolicy
+from nri_resmgr.app.status import status_of
+from nri_resmgr.cli.logs import LogFormat, configure_logging
+from nri_resmgr.cli.main import DEFAULT_INDEX, DEFAULT_NAME
+from nri_resmgr.config import StaticPolicyConfig, parse_config
+from nri_resmgr.host.discovery import read_machine
+from nri_resmgr.host.text_file import read_text_file
+from nri_resmgr.host.tree import HostTree
+from nri_resmgr.stub import Options, Stub, run_until_signal
+from nri_resmgr.stub.identity import INDEX_VARIABLE, NAME_VARIABLE
+from nri_resmgr.values import InputError
+
+
+def run(options: argparse.Namespace) -> int:
+    """Serve until told to stop; see `nri_resmgr.cli.main` for the flags.
+
+    Raises:
+        ResmgrError: Bad input, or the node cannot be served.
+    """
+    configure_logging(options.log_level, LogFormat(options.log_format))
+    # All input is judged before the runtime hears of us.
+    config = _read_config(options.config_file)
+    machine = read_machine(HostTree(options.host_root))
+    policy = ResourcePolicy(machine, config, dry_run=options.dry_run)
+    asyncio.run(_serve(policy, options))
+    return 0
+
+
+@attrs.define(eq=False)
+class BadConfigFile(InputError):
+    """The file that ``--config-file`` names has a mistake."""
+
+    path: Path
+    mistake: InputError
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.mistake}"
+
+
+def _read_config(path: Path | None) -> StaticPolicyConfig | None:
+    if path is None:
+        return None
+    text = read_text_file(path)
+    try:
+        return parse_config(text)
+    except InputError as mistake:
+        raise BadConfigFile(path, mistake) from None
+
+
+async def _serve(policy: ResourcePolicy, options: argparse.Namespace) -> None:
+    # A runtime that launched us has said who we are.
+    launched = os.environ.keys() & {NAME_VARIABLE, INDEX_VARIABLE}
+    stub = Stub.from_environment(
+        policy,
+        name=options.nri_plugin_name or (None if launched else DEFAULT_NAME),
+        index=options.nri_plugin_index or (None if launched else DEFAULT_INDEX),
+        socket=options.nri_socket,
+        options=Options(status_of=status_of),
+    )
+    await run_until_signal(stub)

@@ -1,0 +1,34 @@
+"""Files that people write: read whole, or refused with a sentence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import attrs
+
+from nri_resmgr.values import InputError
+
+
+@attrs.define(eq=False)
+class UnreadableFile(InputError):
+    """A file that the user named cannot be read."""
+
+    path: Path
+    why: str
+
+    def __str__(self) -> str:
+        return f"cannot read {self.path}: {self.why}"
+
+
+def read_text_file(path: Path) -> str:
+    """Return the text of *path*.
+
+    Raises:
+        UnreadableFile: It is missing, not for us, or not UTF-8.
+    """
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UnreadableFile(path, (error.strerror or str(error)).lower()) from None
+    except UnicodeDecodeError as error:
+        raise UnreadableFile(path, f"not UTF-8 at byte {error.start}") from None
