@@ -1,0 +1,120 @@
+"""One boot of the emulated machine: tests go in, their JUnit report comes out."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+from tests.qemu.image import Image, write_ext4
+from tests.qemu.layout import qemu_arguments
+from tests.testbed.binaries import SEARCH_PATH
+
+_CHECKOUT = Path(__file__).parents[2]
+_PROJECT = (
+    *("nri_proto", "nri_resmgr", "plugins", "conf.d", "deploy", "tests"),
+    *("pyproject.toml",),
+)
+# An Intel CPU, because Linux asks AMD's for dies in a way that QEMU does not answer.
+# cx16 off: QEMU 7.2 loses the flags of an interrupted cmpxchg16b, and the guest dies
+# of a double fault. la57 off: page walks of four levels instead of five.
+_CPU = "max,vendor=GenuineIntel,family=6,model=85,stepping=4,-cx16,-la57"
+_KERNEL_ARGUMENTS = (
+    *("console=ttyS0", "rdinit=/init", "panic=-1", "loglevel=4", "nokaslr"),
+    # Reading the TSC stays inside the emulated CPU; the HPET is a device.
+    *("tsc=reliable", "clocksource=tsc", "no_timer_check", "lpj=10000000"),
+    # What protects or watches a real machine only delays an emulated one.
+    *("mitigations=off", "init_on_alloc=0", "hardened_usercopy=off", "nowatchdog"),
+    *("audit=0", "apparmor=0"),
+    # Containers come and go by RCU grace periods: mounts, namespaces, cgroups.
+    "rcupdate.rcu_expedited=1",
+    # Tests read where memory is; the kernel must not move it behind their back.
+    "numa_balancing=disable",
+)
+
+
+class GuestSilent(Exception):
+    """The guest ended or was ended without a report; the text is its console."""
+
+
+def run_guest(
+    image: Image, pytest_arguments: tuple[str, ...], folder: Path, seconds: float
+) -> str:
+    """Boot, run pytest over this checkout in the guest, power off.
+
+    Args:
+        image: What to boot; stays as it is.
+        pytest_arguments: Paths in the checkout, and options.
+        folder: Gets the second disk, ``console.log`` and ``report.xml``; both can
+            be watched as they grow.
+        seconds: How long the guest may take in all.
+
+    Returns:
+        The JUnit report.
+
+    Raises:
+        GuestSilent: There is none.
+    """
+    project = _write_project(folder, pytest_arguments)
+    console, report = folder / "console.log", folder / "report.xml"
+    argv = [
+        # Whoever kills the tests kills the guest too.
+        *("setpriv", "--pdeathsig", "KILL"),
+        *_qemu(image, project),
+        *("-serial", f"file:{console}", "-serial", f"file:{report}"),
+    ]
+    ended = _ended(argv, seconds)
+    text = report.read_text() if report.exists() else ""
+    # A report cut short is no report either.
+    if not text.rstrip().endswith("</testsuites>"):
+        lines = console.read_text(errors="replace") if console.exists() else ""
+        raise GuestSilent(f"{ended}; the console's end:\n{lines[-6000:]}")
+    return text
+
+
+def _ended(argv: list[str], seconds: float) -> str:
+    try:
+        done = subprocess.run(
+            argv,
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=seconds,
+            env=os.environ | {"PATH": SEARCH_PATH},
+        )
+    except subprocess.TimeoutExpired:
+        return f"killed after {seconds:g} s"
+    return f"QEMU exited with {done.returncode} {done.stderr.strip()}"
+
+
+def _qemu(image: Image, project: Path) -> list[str]:
+    argv = ["qemu-system-x86_64", "-nodefaults", "-no-user-config", "-no-reboot"]
+    argv += ["-display", "none", "-machine", "q35", "-cpu", _CPU]
+    # Never KVM: where it exists it may not work. Never one thread per CPU: another
+    # CPU can then run code that the kernel has just patched (static keys), which ends
+    # in an int3 Oops once in a few boots; and with two cores it is no faster.
+    argv += ["-accel", "tcg,thread=single", *qemu_arguments()]
+    argv += ["-kernel", str(image.kernel), "-initrd", str(image.initramfs)]
+    argv += ["-append", " ".join(_KERNEL_ARGUMENTS)]
+    for disk in (image.root, project):
+        # Writes go to a file that ends with QEMU, so runs can share the image.
+        argv += ["-drive", f"file={disk},format=raw,if=virtio,snapshot=on"]
+    return argv
+
+
+def _write_project(folder: Path, pytest_arguments: tuple[str, ...]) -> Path:
+    tree, disk = folder / "project", folder / "project.ext4"
+    tree.mkdir()
+    for name in _PROJECT:
+        source = _CHECKOUT / name
+        if source.is_dir():
+            shutil.copytree(
+                source, tree / name, ignore=shutil.ignore_patterns("__pycache__")
+            )
+        else:
+            shutil.copy2(source, tree)
+    (tree / "guest-arguments").write_text("\n".join(pytest_arguments))
+    write_ext4(disk, tree, "256M")
+    shutil.rmtree(tree)
+    return disk
