@@ -79,9 +79,8 @@ def _sparse_reader(descriptor: Descriptor) -> Read:
     def read(message: Message) -> object:
         values = {}
         for field, value in message.ListFields():
-            if (step := plan.get(field.number)) is not None:
-                name, read_field = step
-                values[name] = value if read_field is None else read_field(value)
+            name, read_field = plan[field.number]
+            values[name] = value if read_field is None else read_field(value)
         return build(**values)
 
     return read

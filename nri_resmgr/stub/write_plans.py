@@ -12,7 +12,7 @@ from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
 from nri_resmgr.stub.model.frozen import Value
-from nri_resmgr.stub.schema import VALUES, attribute, descriptor_of, is_map, is_wrapper
+from nri_resmgr.stub.schema import attribute, descriptor_of, is_map, is_wrapper
 
 Write = Callable[[Any], Any]
 
@@ -31,7 +31,12 @@ class FieldPlan:
 
 
 def write(value: Value) -> Message:
-    """Fill a message from *value*; protobuf's own errors come out as they are."""
+    """Fill a message from *value*; protobuf's own errors come out as they are.
+
+    Protobuf also finds a value that stands for another message than the field's.
+    """
+    if not isinstance(value, Value):
+        raise TypeError(f"expected a value of the model, got {value!r}")
     message, fields = _plan(_class_of(value))
     return message(
         **{
@@ -68,27 +73,13 @@ def _field_writer(field: FieldDescriptor) -> Write | None:
     if is_wrapper(kind):
         wrapper = GetMessageClass(kind)
         return lambda content: wrapper(value=content)
-    one = _value_writer(kind)
-    return (lambda items: [*map(one, items)]) if field.is_repeated else one
+    return (lambda items: [*map(write, items)]) if field.is_repeated else write
 
 
 def _map_writer(entry: Descriptor) -> Write:
-    kind = entry.fields_by_name["value"].message_type
-    if kind is None:
+    if entry.fields_by_name["value"].message_type is None:
         return dict
-    one = _value_writer(kind)
-    return lambda entries: {key: one(value) for key, value in entries.items()}
-
-
-def _value_writer(kind: Descriptor) -> Write:
-    expected = VALUES[kind.name]
-
-    def write_one(value: Value) -> Message:
-        if not isinstance(value, expected):
-            raise TypeError(f"expected {expected.__name__}, got {value!r}")
-        return write(value)
-
-    return write_one
+    return lambda entries: {key: write(value) for key, value in entries.items()}
 
 
 def blame(value: Value) -> Iterator[tuple[str, Exception]]:

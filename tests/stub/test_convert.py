@@ -119,6 +119,13 @@ def test_requests_have_no_value() -> None:
             "ContainerAdjustment.linux.resources",
             id="a part of another kind",
         ),
+        pytest.param(
+            LinuxContainer(
+                resources={"cpu": {}}  # type: ignore[arg-type]  # the bug at test
+            ),
+            "LinuxContainer.resources",
+            id="a dict where a part belongs",
+        ),
     ],
 )
 def test_what_cannot_be_written_is_an_error_that_names_the_field(

@@ -17,6 +17,8 @@ from nri_resmgr.stub.model import (
     DeviceCgroupRule,
     KeyValue,
     LinuxContainerAdjustment,
+    LinuxContainerUpdate,
+    LinuxResources,
     Mount,
     Namespace,
     Rlimit,
@@ -171,6 +173,17 @@ def test_a_wrong_type_is_told_with_what_was_expected(
             CreateReply(updates=[C1.set_unified("k", "1"), C1.set_unified("k", "2")]),
             DuplicateKey("linux.resources.unified of c1", "k"),
             id="one key of one container in two updates",
+        ),
+        pytest.param(
+            CreateReply(
+                updates=[
+                    ContainerUpdate(
+                        "c1", LinuxContainerUpdate(LinuxResources(unified={"": "1"}))
+                    )
+                ]
+            ),
+            BadKey("linux.resources.unified", ""),
+            id="an empty key in an update, by the constructor",
         ),
         pytest.param(
             ContainerAdjustment(env=[KeyValue("A"), KeyValue("A")]),
