@@ -29,6 +29,11 @@ from nri_resmgr.testing.misbehaviour import (
 )
 from nri_resmgr.testing.node import Created, Updated
 from nri_resmgr.testing.profile import Options
+from nri_resmgr.testing.running import (
+    PluginEnded,
+    plugin_process,
+    running_plugin,
+)
 from nri_resmgr.testing.runtime import Runtime
 from nri_resmgr.testing.tape import Failure, Record, Side
 
@@ -42,6 +47,7 @@ __all__ = [
     "FieldConflict",
     "Misbehaviour",
     "Options",
+    "PluginEnded",
     "PluginHungUp",
     "PluginLate",
     "PluginLost",
@@ -57,4 +63,6 @@ __all__ = [
     "Updated",
     "UpdatesFailed",
     "ValidatorLost",
+    "plugin_process",
+    "running_plugin",
 ]

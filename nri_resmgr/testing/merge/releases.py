@@ -59,6 +59,8 @@ def as_merged(merged: nri_pb2.ContainerAdjustment, level: Level) -> None:
             if key.removeprefix(REMOVAL) not in sysctl:
                 del sysctl[key]
                 merged.annotations[key] = ""
+    if not merged.linux.ByteSize():
+        merged.ClearField("linux")  # a part that says nothing is not there
 
 
 def _clear(message: Message, path: str) -> None:
