@@ -5,13 +5,12 @@ docs/stub-fields.md is this table with words; a test keeps the two the same.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 import attrs
 
 from nri_proto import Level
-from nri_resmgr.stub.model.frozen import Value
+from nri_resmgr.stub.model.frozen import Value, default_of
 
 OLDEST: Final = Level(0, 2)
 
@@ -25,7 +24,8 @@ class Field:
         setter: The method that sets it.
         level: First NRI level whose runtimes read it; older ones drop it silently.
         remover: The method that marks it, or a key of it, as removed.
-        key: What identifies an item of a repeated field, None for any other field.
+        key: What identifies an item of a repeated field; "" for a map, which has keys
+            of its own; None for a field without keys.
         removal_level: First NRI level that carries out a removal.
     """
 
@@ -44,8 +44,7 @@ class Field:
             parent, content = content, getattr(content, name, None)
             if content is None:
                 return None
-        unset = getattr(type(parent)(), name)
-        return None if content == unset else content
+        return None if content == default_of(parent, name) else content
 
 
 def _resource(path: str, setter: str, level: Level = OLDEST) -> Field:
@@ -53,7 +52,7 @@ def _resource(path: str, setter: str, level: Level = OLDEST) -> Field:
 
 
 FIELDS: Final = (
-    Field("annotations", "set_annotation", remover="remove_annotation"),
+    Field("annotations", "set_annotation", remover="remove_annotation", key=""),
     Field(
         "mounts",
         "set_mount",
@@ -74,8 +73,8 @@ FIELDS: Final = (
     Field(
         "linux.namespaces", "set_namespace", Level(0, 10), "remove_namespace", "type"
     ),
-    Field("linux.sysctl", "set_sysctl", Level(0, 11), "remove_sysctl"),
-    Field("linux.net_devices", "set_net_device", Level(0, 11), "remove_net_device"),
+    Field("linux.sysctl", "set_sysctl", Level(0, 11), "remove_sysctl", ""),
+    Field("linux.net_devices", "set_net_device", Level(0, 11), "remove_net_device", ""),
     Field("linux.scheduler", "set_scheduler", Level(0, 11)),
     Field("linux.rdt.clos_id", "set_rdt_clos_id", Level(0, 11), "remove_rdt"),
     Field("linux.rdt.schemata", "set_rdt_schemata", Level(0, 11), "remove_rdt"),
@@ -104,20 +103,24 @@ FIELDS: Final = (
     Field("linux.resources.hugepage_limits", "set_hugepage_limit", key="page_size"),
     _resource("blockio_class", "set_blockio_class"),
     _resource("rdt_class", "set_rdt_class"),
-    _resource("unified", "set_unified"),
+    Field("linux.resources.unified", "set_unified", key=""),
     _resource("devices", "add_device_rule", Level(0, 10)),
     _resource("pids", "set_pids_limit", Level(0, 7)),
 )
+
+KEYED: Final = tuple(field for field in FIELDS if field.key is not None)
 
 # `remove` alone is a mark, not a field that the runtime merges.
 _RDT_REMOVAL: Final = Field("linux.rdt.remove", "remove_rdt", Level(0, 11))
 
 
-def keys_of(field: Field, content: object) -> tuple[str, ...]:
+def keys_of(field: Field, content: Any) -> tuple[str, ...]:
     """Return the keys that *content* of *field* has, marks included, doubles too."""
-    if isinstance(content, tuple) and field.key is not None:
-        return tuple(getattr(item, field.key) for item in content)
-    return tuple(content) if isinstance(content, Mapping) else ()
+    if field.key is None or content is None:
+        return ()
+    if not field.key:
+        return tuple(content)
+    return tuple(getattr(item, field.key) for item in content)
 
 
 def level_of(change: Value) -> Level:

@@ -10,7 +10,7 @@ import attrs
 from nri_proto import nri_pb2
 from nri_resmgr.stub.adjustment import ContainerAdjustment
 from nri_resmgr.stub.convert import to_message
-from nri_resmgr.stub.fields import FIELDS, keys_of
+from nri_resmgr.stub.fields import FIELDS, KEYED, keys_of
 from nri_resmgr.stub.model import ContainerEviction
 from nri_resmgr.stub.model.frozen import as_tuple
 from nri_resmgr.stub.reply_errors import (
@@ -170,17 +170,19 @@ def _wrong(result: object, expected: str) -> TypeError:
 
 def _check_keys(change: ContainerAdjustment | ContainerUpdate) -> None:
     """Find in one value what its methods refuse and its constructor lets by."""
-    for field in FIELDS:
+    for field in KEYED:
         keys = keys_of(field, field.content(change))
-        for key, count in Counter(keys).items():
+        if len(set(keys)) < len(keys):
+            raise DuplicateKey(field.path, Counter(keys).most_common(1)[0][0])
+        for key in keys:
             if key in ("", "-"):
                 raise BadKey(field.path, key)
-            if count > 1:
-                raise DuplicateKey(field.path, key)
 
 
 def _check_claims(updates: tuple[ContainerUpdate, ...]) -> None:
     """Find a field of one container that two updates set."""
+    if len({update.container_id for update in updates}) == len(updates):
+        return
     claims: set[tuple[str, str, str]] = set()
     for update in updates:
         for field in FIELDS:

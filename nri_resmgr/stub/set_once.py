@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import attrs
 
-from nri_resmgr.stub.model.frozen import Value
+from nri_resmgr.stub.model.frozen import Value, default_of
 from nri_resmgr.stub.reply_errors import BadKey, DuplicateKey, EmptyText
 
 ValueT = TypeVar("ValueT", bound=Value)
@@ -20,7 +20,7 @@ def with_field(value: ValueT, name: str, content: object, label: str) -> ValueT:
     Raises:
         DuplicateKey: It holds something; *label* is how the error calls it.
     """
-    if getattr(value, name) != getattr(type(value)(), name):
+    if getattr(value, name) != default_of(value, name):
         raise DuplicateKey(label)
     return attrs.evolve(value, **{name: content})
 

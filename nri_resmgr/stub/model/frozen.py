@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from enum import Enum
+from functools import cache
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -42,6 +43,13 @@ class Value:
         return f"{type(self).__name__}({', '.join(shown)})"
 
 
+def default_of(value: object, name: str) -> object:
+    """Return what the attribute *name* of *value* holds if nobody sets it."""
+    # Any: mypy takes the class for one of its instances where it has to be hashable.
+    kind: Any = type(value)
+    return _default(kind, name)
+
+
 def as_texts(items: Iterable[str]) -> tuple[str, ...]:
     """Freeze a repeated string; authors may write a list.
 
@@ -71,6 +79,11 @@ def as_mapping(entries: Mapping[Any, Any]) -> Mapping[Any, Any]:
     if type(entries) is MappingProxyType:
         return entries
     return MappingProxyType(dict(entries)) if entries else EMPTY
+
+
+@cache
+def _default(kind: Any, name: str) -> object:
+    return getattr(attrs.fields(kind), name).default
 
 
 def _hashable(value: object) -> object:
