@@ -22,13 +22,14 @@ from nri_proto import (
     Trunk,
 )
 from tests.wire.spelled import trunk_parts
+from tests.wire.streams import texts, unhurried
 
 payloads = st.one_of(
     st.binary(max_size=20),
     st.integers(0, 5000).map(lambda size: b"\xff" * size),
     st.sampled_from([4030, 4070, 4080, 4086]).map(lambda size: b"\xfe" * size),
 )
-metadata = st.lists(st.tuples(st.text(max_size=4), st.text(max_size=4)), max_size=2)
+metadata = st.lists(st.tuples(texts, texts), max_size=2)
 timeouts = st.none() | st.integers(-(10**6), 10**6).filter(bool)
 
 
@@ -115,7 +116,7 @@ class Session(RuleBasedStateMachine):
         which=st.integers(0, 99),
         payload=payloads,
         code=st.sampled_from([0, 0, 1, 2, 13, 99, -1]),
-        message=st.text(max_size=5),
+        message=texts,
     )
     def answer(
         self, side: int, which: int, payload: bytes, code: int, message: str
@@ -155,4 +156,4 @@ class Session(RuleBasedStateMachine):
 
 
 TestSession = Session.TestCase
-TestSession.settings = settings(max_examples=60, stateful_step_count=40)
+TestSession.settings = settings(unhurried, max_examples=60, stateful_step_count=40)

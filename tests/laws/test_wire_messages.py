@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from nri_proto import nri_pb2
 from nri_proto._gen import ttrpc_pb2
 from tests.wire.spelled import field
+from tests.wire.streams import texts, unhurried
 
 _SCALARS: dict[int, st.SearchStrategy[Any]] = {
     FieldDescriptor.CPPTYPE_INT32: st.integers(-(2**31), 2**31 - 1),
@@ -47,7 +48,7 @@ def values(described: FieldDescriptor, depth: int) -> st.SearchStrategy[Any]:
     if described.type == FieldDescriptor.TYPE_BYTES:
         return st.binary(max_size=6)
     if described.type == FieldDescriptor.TYPE_STRING:
-        return st.text(max_size=6)
+        return texts
     return _SCALARS[described.cpp_type]
 
 
@@ -91,7 +92,7 @@ def test_the_parser_is_the_fast_one() -> None:
 @pytest.mark.parametrize(
     "descriptor", message_types(), ids=lambda found: found.full_name
 )
-@settings(max_examples=20)
+@settings(unhurried, max_examples=20)
 @given(data=st.data())
 def test_messages_round_trip(descriptor: Descriptor, data: st.DataObject) -> None:
     if not descriptor.fields:

@@ -30,7 +30,7 @@ from tests.wire.oracle import (
     taken_apart,
 )
 from tests.wire.spelled import PLUGIN, PLUGIN_SERVICE, RUNTIME
-from tests.wire.streams import connections, deliveries, noise, trunks
+from tests.wire.streams import connections, deliveries, noise, trunks, unhurried
 
 Outcome: TypeAlias = list[Call | Refusal | Reply | Stray] | tuple[str, int, int]
 
@@ -59,6 +59,7 @@ def test_refusing_a_stream_blames_the_peer() -> None:
     assert issubclass(TrunkFrameTooLarge, RemoteProtocolError)
 
 
+@unhurried
 @given(st.data())
 def test_bytes_mean_the_same_however_they_are_cut(data: st.DataObject) -> None:
     stream = data.draw(trunks() | noise | st.binary(max_size=200))
@@ -70,6 +71,7 @@ def test_bytes_mean_the_same_however_they_are_cut(data: st.DataObject) -> None:
     assert cut == whole
 
 
+@unhurried
 @given(st.data())
 def test_each_connection_gets_its_bytes_and_no_others(data: st.DataObject) -> None:
     stream = data.draw(trunks())
@@ -95,6 +97,7 @@ def test_each_connection_gets_its_bytes_and_no_others(data: st.DataObject) -> No
         assert got == expected
 
 
+@unhurried
 @given(st.data())
 def test_a_connections_bytes_come_out_as_its_frames(data: st.DataObject) -> None:
     stream = data.draw(connections())
@@ -175,6 +178,7 @@ def as_judged(what: Call | Refusal | Reply | Stray) -> object:
     return what
 
 
+@unhurried
 @given(trunks())
 def test_every_frame_is_judged_as_the_rules_say(stream: bytes) -> None:
     arrivals = in_order_of_arrival(stream, (PLUGIN, RUNTIME))

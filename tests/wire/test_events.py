@@ -16,6 +16,7 @@ from nri_proto import (
     nri_pb2,
     parse_mask,
 )
+from tests.wire.streams import unhurried
 
 
 def test_bits_and_names_are_those_of_nri() -> None:
@@ -109,12 +110,14 @@ def test_an_unknown_word_is_told_with_those_that_are_known(
     assert str(raised.value) == f"unknown event {word!r}; known are {known}"
 
 
+@unhurried
 @given(st.sets(st.sampled_from(Event)))
 def test_masks_come_apart_into_what_was_joined(events: set[Event]) -> None:
     assert events_of(mask_of(events)) == tuple(sorted(events))
     assert parse_mask(",".join(event.method for event in events)) == mask_of(events)
 
 
+@unhurried
 @given(st.integers(0, 2**31 - 1))
 def test_bits_of_no_event_are_left_out(mask: int) -> None:
     assert mask_of(events_of(mask)) == mask & 0x3FFF == mask & ALL_EVENTS

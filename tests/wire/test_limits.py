@@ -66,6 +66,7 @@ def test_a_call_of_4_mib_fits_and_one_byte_more_uses_no_stream_id() -> None:
         MessageTooLarge, match=r"^message of 4194305 bytes exceeds the limit of 4194304"
     ):
         client.call(PLUGIN_SERVICE, "Synchronize", fits + b"\xff")
+    assert client.abandon() == ()
     assert client.call(PLUGIN_SERVICE, "Synchronize", fits) == (
         1,
         ttrpc(1, REQUEST, asks(fits)),
@@ -225,7 +226,7 @@ BEYOND = trunk(PLUGIN, (0xFFFFFFFF).to_bytes(4) + bytes((0, 0, 0, 1, 1, 0)))
         pytest.param(
             [
                 trunk(PLUGIN, ttrpc(stream_id, kind))
-                for stream_id in range(40_000)
+                for stream_id in range(10_000)
                 for kind in (0, 1, 3)
             ],
             4 * CHUNK,
