@@ -208,9 +208,9 @@ def _places(spec: MachineSpec, cores: Sequence[Core]) -> Iterator[_Place]:
     for extra in spec.extra:
         for number in range(extra.count):
             owner = number * owners // extra.count
-            node = Node(
-                owners, memory=extra.memory, kind=extra.kind, movable=extra.movable
-            )
+            kind = extra.kind if extra.memory else MemoryKind.DRAM
+            movable = extra.movable and bool(extra.memory)
+            node = Node(owners, memory=extra.memory, kind=kind, movable=movable)
             package = cores[owner * each].package
             yield _Place(package, owner, _FARTHER[extra.kind], node)
 

@@ -1,0 +1,185 @@
+"""Bad sysfs files give an error that names them, never a wrong model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nri_resmgr.host.discovery import read_machine
+from nri_resmgr.host.recorded import RecordedTree
+from nri_resmgr.host.sysfs_writer import sysfs_files
+from nri_resmgr.host.tree import (
+    BadHostFile,
+    HostTree,
+    MissingHostFile,
+    UnreadableHostFile,
+)
+from nri_resmgr.topology import Machine, parse_spec
+from nri_resmgr.values import HostError
+
+CPU = "/sys/devices/system/cpu"
+NODE = "/sys/devices/system/node"
+
+# cores {0,4} {1,5} | {2,6} {3,7}; one digit for every id, so a cut one is empty
+GOOD = sysfs_files(parse_spec("2s2c2t cluster=1 cxl=1Gi"))
+
+
+def with_file(path: str, text: str | None) -> RecordedTree:
+    """Give the good files with another text in one, or without it."""
+    files = {name: old for name, old in GOOD.files.items() if name != path}
+    return RecordedTree(files if text is None else files | {path: text}, GOOD.links)
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "why"),
+    [
+        pytest.param(f"{CPU}/online", "", "no CPU is online", id="nobody online"),
+        pytest.param(f"{CPU}/online", "0-", "not a CPU", id="a list cut short"),
+        pytest.param(f"{CPU}/present", "0-3", "lacks online CPU 4-7", id="not present"),
+        pytest.param(
+            f"{CPU}/cpu0/topology/core_id", "", "not a number: ''", id="an empty number"
+        ),
+        pytest.param(
+            f"{CPU}/cpu0/topology/core_cpus_list", "1", "CPU 0 is not in", id="no self"
+        ),
+        pytest.param(
+            f"{CPU}/cpu4/topology/core_cpus_list",
+            "4",
+            "4, but CPU 0 says 0,4",
+            id="siblings that disagree",
+        ),
+        pytest.param(
+            f"{CPU}/cpu1/cache/index0/type", "Odd", "not a kind", id="no kind of cache"
+        ),
+        pytest.param(
+            f"{CPU}/cpu1/cache/index2/size", "2", "not a size", id="a size of nothing"
+        ),
+        pytest.param(
+            f"{CPU}/cpu2/cache/index3/shared_cpu_list",
+            "0-1",
+            "CPU 2 does not share its own cache",
+            id="a cache of others",
+        ),
+        pytest.param(f"{NODE}/online", "x", "not a CPU or node list", id="no nodes"),
+        pytest.param(
+            f"{NODE}/node1/cpulist", "1-3,6-7", "CPU 1 is in another", id="two nodes"
+        ),
+        pytest.param(
+            f"{NODE}/node1/cpulist", "2-3,6-8", "CPU 8 is not online", id="offline"
+        ),
+        pytest.param(f"{NODE}/node0/meminfo", "", "MemTotal", id="no memory line"),
+        pytest.param(
+            f"{NODE}/node0/meminfo", "Node 0 MemTotal: 16", "MemTotal", id="cut line"
+        ),
+        pytest.param(
+            f"{NODE}/node1/distance", "21 10", "want 3 numbers", id="a short row"
+        ),
+        pytest.param(
+            f"{NODE}/node1/distance", "9 10 9", "9 is less than local", id="too near"
+        ),
+        pytest.param(
+            f"{NODE}/node1/distance", "a b c", "want 3 numbers", id="no numbers"
+        ),
+        pytest.param(
+            "/sys/devices/cpu_atom/cpus",
+            "0-3",
+            "only some of CPU 0,4",
+            id="half a core",
+        ),
+    ],
+)
+def test_a_bad_file_is_named(path: str, text: str, why: str) -> None:
+    with pytest.raises(BadHostFile, match=why) as caught:
+        read_machine(with_file(path, text))
+
+    assert caught.value.path == path
+    assert str(caught.value).startswith(f"{path}: ")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        f"{CPU}/online",
+        f"{CPU}/cpu2/topology/physical_package_id",
+        f"{CPU}/cpu2/topology/core_id",
+        f"{CPU}/cpu2/cache/index3/level",
+        f"{CPU}/cpu2/cache/index3/type",
+        f"{CPU}/cpu2/cache/index3/shared_cpu_list",
+        f"{NODE}/node2/cpulist",
+        f"{NODE}/node2/meminfo",
+        f"{NODE}/node2/distance",
+    ],
+)
+def test_a_missing_file_is_named(path: str) -> None:
+    with pytest.raises(MissingHostFile) as caught:
+        read_machine(with_file(path, None))
+
+    assert str(caught.value) == f"{path}: no such file"
+
+
+def test_cpus_that_no_node_has_are_told() -> None:
+    with pytest.raises(BadHostFile, match="no CPU 6-7") as caught:
+        read_machine(with_file(f"{NODE}/node1/cpulist", "2-3"))
+
+    assert caught.value.path == f"{NODE}/node*/cpulist"
+
+
+def test_caches_that_overlap_are_told() -> None:
+    # CPU 2 finds itself outside of the cache that CPU 0 told of.
+    with pytest.raises(BadHostFile, match="but CPU 0-1,4-5 shares another one"):
+        read_machine(with_file(f"{CPU}/cpu2/cache/index3/shared_cpu_list", "0-7"))
+
+
+def test_a_cpu_of_two_kinds_is_told() -> None:
+    files = {"/sys/devices/cpu_core/cpus": "0-7", "/sys/devices/cpu_atom/cpus": "3,7"}
+    tree = RecordedTree({**GOOD.files, **files}, GOOD.links)
+
+    with pytest.raises(BadHostFile, match="CPU 3,7 is of two kinds"):
+        read_machine(tree)
+
+
+def test_frequencies_the_wrong_way_round_are_told() -> None:
+    policy = f"{CPU}/cpufreq/policy0"
+    files = {
+        f"{policy}/affected_cpus": "0 4",
+        f"{policy}/cpuinfo_min_freq": "3000000",
+        f"{policy}/cpuinfo_max_freq": "800000",
+    }
+
+    with pytest.raises(BadHostFile, match="3000000 is above the maximum"):
+        read_machine(RecordedTree({**GOOD.files, **files}, GOOD.links))
+
+
+def test_a_folder_in_the_place_of_a_file_is_told(tmp_path: Any) -> None:
+    (tmp_path / "file").mkdir()
+
+    with pytest.raises(UnreadableHostFile, match="/file: Is a directory"):
+        HostTree(tmp_path).read("/file")
+
+
+def shape(machine: Machine) -> object:
+    """Everything that a CPU or memory set is chosen by."""
+    return (
+        [core.cpus for core in machine.cores],
+        [(node.id, node.cpus, node.memory) for node in machine.nodes],
+        [(cache.level, cache.kind, cache.cpus) for cache in machine.caches],
+        [(package.id, package.cpus) for package in machine.packages],
+        machine.distances,
+    )
+
+
+@given(st.sampled_from(sorted(GOOD.files)), st.integers(0, 12) | st.none())
+@settings(max_examples=300, deadline=None)
+def test_a_file_cut_short_or_gone_never_makes_another_machine(
+    path: str, length: int | None
+) -> None:
+    text = None if length is None else GOOD.files[path][:length].strip()
+    try:
+        machine = read_machine(with_file(path, text))
+    except HostError:
+        return
+
+    assert shape(machine) == shape(read_machine(GOOD))

@@ -1,0 +1,91 @@
+"""What is written as sysfs, or dumped, reads back as the same machine."""
+
+from __future__ import annotations
+
+import tarfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+
+from nri_resmgr.host.discovery import read_machine
+from nri_resmgr.host.dump import BadDump, load_dump, load_files, write_dump
+from nri_resmgr.host.sysfs_writer import sysfs_files, write_tree
+from nri_resmgr.host.tree import HostTree
+from nri_resmgr.topology import Machine, parse_spec
+from nri_resmgr.topology.document import from_document, to_document
+from tests.topology.strategies import machines
+
+RICH = parse_spec("2s2n2c2t l3=1 cxl=2x1Gi pmem=1Gi hbm=1Mi hugepages=2Mi:3 offline=3")
+
+
+@given(machines())
+@settings(max_examples=60, deadline=None)
+def test_sysfs_tells_the_machine_it_was_made_from(machine: Machine) -> None:
+    assert read_machine(sysfs_files(machine)) == machine
+
+
+@given(machines())
+@settings(max_examples=40, deadline=None)
+def test_a_document_holds_the_whole_machine(machine: Machine) -> None:
+    assert from_document(to_document(machine)) == machine
+
+
+def test_real_files_and_links_tell_the_same(tmp_path: Path) -> None:
+    write_tree(sysfs_files(RICH), tmp_path)
+
+    assert read_machine(HostTree(tmp_path)) == RICH
+
+
+def test_a_dump_loads_again_from_its_model_and_from_its_files(tmp_path: Path) -> None:
+    path = tmp_path / "machine.tar.gz"
+
+    assert write_dump(sysfs_files(RICH), path) == RICH
+    assert load_dump(path) == RICH
+    assert read_machine(load_files(path)) == RICH
+
+
+def test_a_dump_of_this_machine_needs_this_machine_no_more(tmp_path: Path) -> None:
+    path = tmp_path / "machine.tar.gz"
+    machine = write_dump(HostTree("/"), path)
+
+    assert load_dump(path) == machine
+    assert read_machine(load_files(path)) == machine
+
+
+@pytest.mark.parametrize(
+    ("kept", "then"),
+    [
+        pytest.param(0, b"", id="empty"),
+        pytest.param(0, b"no archive at all", id="something else"),
+        pytest.param(100, b"", id="cut short"),
+        pytest.param(60, b"\xff" * 200, id="garbled"),
+    ],
+)
+def test_a_damaged_dump_is_refused(kept: int, then: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "machine.tar.gz"
+    write_dump(sysfs_files(RICH), path)
+    path.write_bytes(path.read_bytes()[:kept] + then)
+
+    with pytest.raises(BadDump, match=r"machine\.tar\.gz: not a dump"):
+        load_dump(path)
+
+
+@pytest.mark.parametrize(
+    ("model", "why"),
+    [
+        pytest.param('{"format": 1}', "want a mapping", id="no machine"),
+        pytest.param("{", "Expecting property name", id="no JSON"),
+        pytest.param('{"format": 2}', "no files of a host", id="another format"),
+    ],
+)
+def test_a_dump_with_a_bad_model_is_refused(
+    model: str, why: str, tmp_path: Path
+) -> None:
+    (tmp_path / "machine.json").write_text(model)
+    path = tmp_path / "machine.tar.gz"
+    with tarfile.open(path, "w:gz") as archive:
+        archive.add(tmp_path / "machine.json", "machine.json")
+
+    with pytest.raises(BadDump, match=why):
+        load_dump(path)
