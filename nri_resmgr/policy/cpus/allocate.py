@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
+
+import attrs
 
 from nri_resmgr.policy.cpus.costs import costs_of
 from nri_resmgr.policy.cpus.errors import CpusExhausted
 from nri_resmgr.policy.cpus.index import CpuIndex, index_of, narrowest_level
 from nri_resmgr.policy.cpus.levels import Level
+from nri_resmgr.policy.cpus.problem import Problem, narrowed
+from nri_resmgr.policy.cpus.quick import Quick
 from nri_resmgr.policy.cpus.request import (
     CpuPick,
     CpuRequest,
@@ -15,9 +20,13 @@ from nri_resmgr.policy.cpus.request import (
     Reason,
     Rule,
 )
-from nri_resmgr.policy.cpus.search import Search
+from nri_resmgr.policy.cpus.search import cheapest
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import NO_CPUS, CpuSet
+
+# CPUs wanted times CPUs to choose from, up to which a search is quick enough
+# to make sure of the best pick (some milliseconds).
+_MOST_WORK: Final = 1 << 15
 
 
 def allocate_cpus(request: CpuRequest, machine: Machine) -> CpuPick:
@@ -73,24 +82,12 @@ def release_cpus(
     """
     if len(held) < count:
         raise CpusExhausted(wanted=count, free=held)
-    keep = _with_count(wish or Preferences(), len(held) - count, held)
-    stay = allocate_cpus(keep, machine)
+    wish = wish or Preferences()
+    kept = {
+        field.name: getattr(wish, field.name) for field in attrs.fields(Preferences)
+    }
+    stay = allocate_cpus(CpuRequest(len(held) - count, held, **kept), machine)
     return CpuPick(held - stay.cpus, stay.level, stay.reason)
-
-
-def _with_count(wish: Preferences, count: int, free: CpuSet) -> CpuRequest:
-    return CpuRequest(
-        count,
-        free,
-        near=wish.near,
-        far=wish.far,
-        held=wish.held,
-        priority=wish.priority,
-        classes=wish.classes,
-        spread=wish.spread,
-        cores=wish.cores,
-        levels=wish.levels,
-    )
 
 
 def _choose(request: CpuRequest, index: CpuIndex) -> CpuSet:
@@ -100,11 +97,22 @@ def _choose(request: CpuRequest, index: CpuIndex) -> CpuSet:
         missing = request.count - len(chosen)
         if len(tier) > missing:
             held = (request.held | chosen).bits
-            costs = costs_of(request, index)
-            search = Search(tier.bits, held, missing, costs)
-            return chosen | search.cheapest(index.root)
+            costs = costs_of(request.without_sets(), index)
+            problem = Problem(missing, tier.bits, tier.bits, held, costs, index)
+            return chosen | (
+                _solved(problem, roomy=request.spread) if missing else NO_CPUS
+            )
         chosen |= tier
     return chosen
+
+
+def _solved(problem: Problem, *, roomy: bool) -> CpuSet:
+    problem = narrowed(problem)
+    if not problem.is_plain:
+        return cheapest(problem)
+    pick, is_best = Quick(problem, -1 if roomy else 1).best()
+    work = problem.count * problem.take.bit_count()
+    return pick if is_best or work > _MOST_WORK else cheapest(problem)
 
 
 def _tiers(request: CpuRequest) -> Iterator[CpuSet]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from functools import lru_cache
 
 import attrs
 
@@ -10,9 +10,6 @@ from nri_resmgr.policy.cpus.index import CpuIndex
 from nri_resmgr.policy.cpus.levels import Level
 from nri_resmgr.policy.cpus.priorities import CpuPriority
 from nri_resmgr.policy.cpus.request import CoreUse, Preferences
-
-# What counts before the class of a CPU: remote memory costs more than slow cores.
-_WIDE: Final = frozenset({Level.PACKAGE, Level.DIE, Level.NODE})
 
 
 @attrs.frozen
@@ -46,18 +43,29 @@ class Costs:
     sibling: int = 0
     broken: int = 0
 
+    @property
+    def counts_groups(self) -> bool:
+        """Whether touching costs something at every level."""
+        return all(self.touch)
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether threads of a core are all the same to the pick."""
+        return not self.sibling and not self.broken and self.counts_groups
+
+
+# One entry per wish in use: policies have a handful.
+@lru_cache(maxsize=64)
 def costs_of(wish: Preferences, index: CpuIndex) -> Costs:
     """Turn preferences into prices on one machine."""
-    counted = [bool(cut.levels & wish.levels) for cut in index.partitions]
-    inside = 1 + max(
-        depth for depth, cut in enumerate(index.partitions) if cut.levels & _WIDE
-    )
+    # Every pick touches the machine; that it counts makes no difference.
+    counts = wish.levels | {Level.MACHINE}
+    counted = [bool(cut.levels & counts) for cut in index.partitions]
     digits = _Digits(2 * len(counted) + 3, index.root.bits.bit_count())
-    outer = [digits.take(counted=on) for on in counted[:inside]]
+    outer = [digits.take(counted=on) for on in counted[: index.inside]]
     other, farthest = digits.take(), digits.take()
     threads = digits.take()
-    inner = [digits.take(counted=on) for on in counted[inside:]]
+    inner = [digits.take(counted=on) for on in counted[index.inside :]]
     sign = -1 if wish.spread else 1
     return Costs(
         touch=(*outer, *inner),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from typing import Final
 
 import attrs
 
@@ -11,6 +12,9 @@ from nri_resmgr.policy.cpus.levels import Level, Partition, partitions
 from nri_resmgr.policy.cpus.priorities import PrioritySets, machine_priorities
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import CpuSet
+
+# What counts before the class of a CPU: remote memory costs more than slow cores.
+_WIDE: Final = frozenset({Level.PACKAGE, Level.DIE, Level.NODE})
 
 
 @attrs.frozen(eq=False)
@@ -30,10 +34,23 @@ class Group:
 
 @attrs.frozen(eq=False)
 class CpuIndex:
-    """What the allocator needs of a machine, in the form in which it is fast."""
+    """What the allocator needs of a machine, in the form in which it is fast.
+
+    Attributes:
+        partitions: Groups by depth: the machine first, cores last.
+        ancestors: Per depth, per depth not below it, per group: the index of
+            the group around it.
+        within: Per depth and group, per depth below: indices of the groups inside.
+        root: The same groups as a tree.
+        inside: The first depth inside of packages, dies and nodes.
+        priorities: What the model tells of better and worse CPUs.
+    """
 
     partitions: tuple[Partition, ...]
+    ancestors: tuple[tuple[tuple[int, ...], ...], ...]
+    within: tuple[tuple[tuple[tuple[int, ...], ...], ...], ...]
     root: Group
+    inside: int
     priorities: PrioritySets
 
 
@@ -72,7 +89,41 @@ def _build(same: _Same) -> CpuIndex:
     groups: Sequence[Group] = ()
     for depth in reversed(range(len(cuts))):
         groups = _above(depth, cuts[depth].groups, groups)
-    return CpuIndex(cuts, groups[0], machine_priorities(same.machine))
+    wide = max(depth for depth, cut in enumerate(cuts) if cut.levels & _WIDE)
+    ancestors = tuple(_ancestors(cuts))
+    return CpuIndex(
+        partitions=cuts,
+        ancestors=ancestors,
+        within=tuple(_within(cuts, ancestors)),
+        root=groups[0],
+        inside=wide + 1,
+        priorities=machine_priorities(same.machine),
+    )
+
+
+def _ancestors(cuts: Sequence[Partition]) -> Iterator[tuple[tuple[int, ...], ...]]:
+    firsts = [[CpuSet(bits).first for bits in cut.groups] for cut in cuts]
+    homes = [
+        {cpu: place for place, bits in enumerate(cut.groups) for cpu in CpuSet(bits)}
+        for cut in cuts
+    ]
+    for depth, inner in enumerate(firsts):
+        yield tuple(
+            tuple(home[first] for first in inner) for home in homes[: depth + 1]
+        )
+
+
+def _within(
+    cuts: Sequence[Partition], ancestors: Sequence[Sequence[Sequence[int]]]
+) -> Iterator[tuple[tuple[tuple[int, ...], ...], ...]]:
+    for depth, cut in enumerate(cuts):
+        rows: list[list[list[int]]] = [
+            [[] for _ in cuts[depth + 1 :]] for _ in cut.groups
+        ]
+        for below, around in enumerate(ancestors[depth + 1 :]):
+            for inner, outer in enumerate(around[depth]):
+                rows[outer][below].append(inner)
+        yield tuple(tuple(map(tuple, row)) for row in rows)
 
 
 def _above(depth: int, masks: Sequence[int], below: Sequence[Group]) -> list[Group]:

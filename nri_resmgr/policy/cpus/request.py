@@ -50,6 +50,16 @@ class Preferences:
     cores: CoreUse = CoreUse.WHOLE
     levels: frozenset[Level] = COUNTED
 
+    def without_sets(self) -> Preferences:
+        """Return what stays the same while the sets change with every request."""
+        return Preferences(
+            priority=self.priority,
+            classes=self.classes,
+            spread=self.spread,
+            cores=self.cores,
+            levels=self.levels,
+        )
+
 
 @attrs.frozen
 class CpuRequest(Preferences):

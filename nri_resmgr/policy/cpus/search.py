@@ -2,68 +2,72 @@
 
 from __future__ import annotations
 
-import attrs
+from operator import add
 
-from nri_resmgr.policy.cpus.costs import Costs
 from nri_resmgr.policy.cpus.index import Group
+from nri_resmgr.policy.cpus.problem import Problem
 from nri_resmgr.values import CpuSet
 
 # Price and CPUs of the best pick of 0, 1, 2, ... CPUs out of one group.
-_Best = list[tuple[int, int]]
+_Best = tuple[list[int], list[int]]
 
 
-@attrs.frozen(eq=False)
-class Search:
-    """One search: *count* CPUs out of *free*, beside those *held*, at *costs*."""
+def cheapest(problem: Problem) -> CpuSet:
+    """Return the cheapest pick; of equal ones, lower groups give more.
 
-    free: int
-    held: int
-    count: int
-    costs: Costs
+    Costs about as many steps as CPUs to take times CPUs wanted.
+    """
+    return CpuSet(_best(problem.index.root, problem)[1][problem.count])
 
-    def cheapest(self, group: Group) -> CpuSet:
-        """Return the cheapest pick; of equal ones, lower groups give more."""
-        return CpuSet(self._best(group)[self.count][1])
 
-    def _best(self, group: Group) -> _Best:
-        free = group.bits & self.free
-        if not free:
-            return [(0, 0)]
-        best: _Best = [(0, 0)]
-        if not group.children:
-            best = self._core(group)
-        for child in group.children:
-            if child.bits & free:
-                best = _joined(best, self._best(child), self.count)
-        if group.bits & self.held:
-            return best
-        costs = self.costs
-        touch = costs.touch[group.depth] + costs.room[group.depth] * free.bit_count()
-        return [best[0], *((price + touch, bits) for price, bits in best[1:])]
+def _best(group: Group, problem: Problem) -> _Best:
+    best = _core(group, problem)
+    for child in group.children:
+        if child.bits & problem.take:
+            best = _joined(best, _best(child, problem), problem.count)
+    if group.bits & problem.held:
+        return best
+    costs = problem.costs
+    room = (group.bits & problem.free).bit_count()
+    touch = costs.touch[group.depth] + costs.room[group.depth] * room
+    prices, picks = best
+    return [0, *(price + touch for price in prices[1:])], picks
 
-    def _core(self, core: Group) -> _Best:
-        costs = self.costs
-        free = core.bits & self.free
-        price, bits = (costs.broken if free == core.bits else 0), 0
-        beside = bool(core.bits & self.held)
-        best: _Best = [(0, 0)]
-        for mask, each in costs.cpus:
-            for cpu in CpuSet(free & mask):
-                price += each + costs.sibling * beside
-                bits |= 1 << cpu
-                best.append((price, bits))
-                beside = True
-        return best[: self.count + 1]
+
+def _core(group: Group, problem: Problem) -> _Best:
+    """Return the picks out of a core, of other groups only the empty one."""
+    prices, picks = [0], [0]
+    if group.children:
+        return prices, picks
+    costs = problem.costs
+    bits, beside = 0, bool(group.bits & problem.held)
+    idle = group.bits & problem.free == group.bits and not beside
+    price = costs.broken if idle else 0
+    for mask, each in costs.cpus:
+        for cpu in CpuSet(group.bits & problem.take & mask):
+            price += each + (costs.sibling if beside else 0)
+            bits |= 1 << cpu
+            prices.append(price)
+            picks.append(bits)
+            beside = True
+    return prices[: problem.count + 1], picks[: problem.count + 1]
 
 
 def _joined(a: _Best, b: _Best, count: int) -> _Best:
     """Return the best of both groups; on equal prices *a* gives more."""
-    best: _Best = []
-    for size in range(min(len(a) + len(b) - 1, count + 1)):
-        most = min(size, len(a) - 1)
-        least = max(0, size - len(b) + 1)
-        price, taken = min(
-            (a[part][0] + b[size - part][0], -part) for part in range(least, most + 1)
+    (prices_a, picks_a), (prices_b, picks_b) = a, b
+    most_a, most_b = len(prices_a) - 1, len(prices_b) - 1
+    falling = prices_a[::-1]
+    prices, picks = [], []
+    for size in range(min(most_a + most_b, count) + 1):
+        # Pairs by what b gives, ascending: the first of equal prices is taken.
+        low, high = max(0, size - most_a), min(size, most_b)
+        start = most_a - size + low
+        sums = list(
+            map(add, falling[start : start + high - low + 1], prices_b[low : high + 1])
         )
-        best.append((price, a[-taken][1] | b[size + taken][1]))
-    return best
+        price = min(sums)
+        given = low + sums.index(price)
+        prices.append(price)
+        picks.append(picks_a[size - given] | picks_b[given])
+    return prices, picks

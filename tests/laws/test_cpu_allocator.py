@@ -1,0 +1,237 @@
+"""Laws of the CPU allocator, held against brute force on small machines."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from functools import lru_cache
+
+import attrs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nri_resmgr.policy.cpus import (
+    CoreUse,
+    CpuPriority,
+    CpuRequest,
+    CpusExhausted,
+    Preferences,
+    PrioritySets,
+    allocate_cpus,
+    release_cpus,
+)
+from nri_resmgr.topology import CoreKind, Machine, parse_spec
+from nri_resmgr.values import NO_CPUS, CpuSet
+
+MOST_CPUS = 10
+ANY = CpuPriority.ANY
+
+SHAPES = [
+    f"{s}s{d}d{n}n{c}c{t}t{e}e{words}"
+    for s, d, n, c, t, e in itertools.product(
+        (1, 2, 3), (1, 2), (1, 2), range(1, 9), (1, 2, 4), (0, 2, 4)
+    )
+    for words in ("", " l3=2", " l3=3", " cluster=2", " cluster=2 l3=4")
+    if 2 < s * d * n * (c * t + e) <= MOST_CPUS
+]
+
+
+def subsets(cpus: CpuSet) -> st.SearchStrategy[CpuSet]:
+    return st.sets(st.sampled_from(tuple(cpus))).map(CpuSet.from_iterable)
+
+
+Case = tuple[CpuRequest, str]
+
+OFFLINE = ("", "", " offline=1", " offline=2")
+SPECS = st.tuples(st.sampled_from(SHAPES), st.sampled_from(OFFLINE)).map("".join)
+
+machine_of = lru_cache(parse_spec)
+
+
+@st.composite
+def requests(draw: st.DrawFn) -> Case:
+    """Draw a machine and a request that only asks for a number of CPUs."""
+    spec = draw(SPECS)
+    machine = machine_of(spec)
+    free = draw(subsets(machine.online))
+    return CpuRequest(draw(st.integers(0, len(free))), free, priority=ANY), spec
+
+
+@st.composite
+def wishes(draw: st.DrawFn) -> Case:
+    """Draw a machine and a request with all kinds of preferences."""
+    spec = draw(SPECS)
+    machine = machine_of(spec)
+    free = draw(subsets(machine.online))
+    high = draw(subsets(machine.online))
+    low = draw(subsets(machine.online)) - high
+    some = st.one_of(st.just(NO_CPUS), subsets(machine.online))
+    request = CpuRequest(
+        draw(st.integers(0, len(free))),
+        free,
+        near=draw(some),
+        far=draw(some),
+        held=draw(some) - free,
+        priority=draw(st.sampled_from(CpuPriority)),
+        classes=draw(st.sampled_from((None, PrioritySets(high, low)))),
+        spread=draw(st.booleans()),
+        cores=draw(st.sampled_from(CoreUse)),
+    )
+    return request, spec
+
+
+def levels(machine: Machine) -> Iterator[tuple[bool, list[CpuSet]]]:
+    """Yield the groups of every level in order, and whether it is a wide one."""
+    caches = {}
+    for cache in machine.caches:
+        for cpu in cache.cpus:
+            if caches.setdefault(cpu, cache).level < cache.level:
+                caches[cpu] = cache
+    rows = [
+        (True, [package.cpus for package in machine.packages]),
+        (True, [die.cpus for die in machine.dies]),
+        (True, [node.cpus for node in machine.nodes]),
+        (False, list({cache.cpus for cache in caches.values()})),
+        (False, [cluster.cpus for cluster in machine.clusters]),
+    ]
+    yield from sorted((row for row in rows if row[1]), key=lambda row: len(row[1]))
+    yield False, [core.cpus for core in machine.cores]
+
+
+def touched(cpus: CpuSet, machine: Machine, beside: CpuSet = NO_CPUS) -> list[int]:
+    """Count the groups that a pick touches, level by level.
+
+    A group is known by the levels around it too, so that a level that crosses
+    another one is cut along it.
+    """
+    places: dict[int, tuple[int, ...]] = dict.fromkeys(machine.online, ())
+    counts = []
+    for _, groups in levels(machine):
+        for cpu in machine.online:
+            inside = next(n for n, group in enumerate(groups) if cpu in group)
+            places[cpu] = (*places[cpu], inside)
+        known = {places[cpu] for cpu in beside}
+        counts.append(len({places[cpu] for cpu in cpus} - known))
+    return counts
+
+
+def paid_for_classes(cpus: CpuSet, request: CpuRequest, machine: Machine) -> list[int]:
+    """Count the CPUs that are not of the preferred class, and the farthest ones."""
+    low = machine.cpus_of_kind(CoreKind.EFFICIENT)
+    classes = request.classes or PrioritySets(low=low)
+    high, low = classes.high, classes.low
+    normal = machine.online - high - low
+    first, last = {
+        CpuPriority.HIGH: (high, low),
+        CpuPriority.NORMAL: (normal, high),
+        CpuPriority.LOW: (low, high),
+        CpuPriority.ANY: (machine.online, NO_CPUS),
+    }[request.priority]
+    return [len(cpus - first), len(cpus & last)]
+
+
+def paid_for_threads(cpus: CpuSet, request: CpuRequest, machine: Machine) -> int:
+    """Count second threads or broken idle cores, whichever the request minds."""
+    cores = [core.cpus for core in machine.cores if core.cpus & cpus]
+    if request.cores is CoreUse.ONE_THREAD:
+        return sum(len(core & cpus) - (not core & request.held) for core in cores)
+    if request.cores is CoreUse.FRAGMENTS:
+        return sum(core <= request.free and not core & request.held for core in cores)
+    return 0
+
+
+def price(cpus: CpuSet, request: CpuRequest, machine: Machine) -> list[int]:
+    """Return what the documentation compares, the first difference first."""
+    counts = touched(cpus, machine, request.held)
+    wide = [n for n, (is_wide, _) in enumerate(levels(machine), 1) if is_wide][-1]
+    return [
+        -len(cpus & request.near),
+        len(cpus & request.far),
+        *counts[:wide],
+        *paid_for_classes(cpus, request, machine),
+        paid_for_threads(cpus, request, machine),
+        *counts[wide:],
+    ]
+
+
+def picks(cpus: CpuSet, count: int) -> Iterator[CpuSet]:
+    return map(CpuSet.from_iterable, itertools.combinations(cpus, count))
+
+
+@given(wishes())
+def test_takes_the_wanted_number_of_free_cpus(case: Case) -> None:
+    request, machine = case[0], machine_of(case[1])
+    pick = allocate_cpus(request, machine)
+
+    assert len(pick.cpus) == request.count
+    assert pick.cpus <= request.free
+
+
+@given(requests())
+def test_touches_the_fewest_groups_that_can_hold_the_request(case: Case) -> None:
+    request, machine = case[0], machine_of(case[1])
+    pick = allocate_cpus(request, machine)
+    fewest = min(
+        touched(other, machine) for other in picks(request.free, request.count)
+    )
+
+    assert touched(pick.cpus, machine) == fewest
+
+
+@given(wishes())
+def test_no_other_pick_is_better(case: Case) -> None:
+    request, machine = case[0], machine_of(case[1])
+    pick = allocate_cpus(request, machine)
+    least = min(
+        price(other, request, machine) for other in picks(request.free, request.count)
+    )
+
+    assert price(pick.cpus, request, machine) == least
+
+
+@given(requests())
+def test_refuses_just_what_cannot_be(case: Case) -> None:
+    request, machine = case[0], machine_of(case[1])
+    with pytest.raises(CpusExhausted) as refusal:
+        allocate_cpus(CpuRequest(len(request.free) + 1, request.free), machine)
+
+    assert refusal.value.wanted == len(request.free) + 1
+    assert refusal.value.free == request.free
+
+
+@given(wishes())
+def test_asking_again_after_release_gives_the_same(case: Case) -> None:
+    request, machine = case[0], machine_of(case[1])
+    first = allocate_cpus(request, machine)
+    # Another model of the same machine is as good as the first.
+    again = attrs.evolve(machine)
+    rest = request.free - first.cpus
+    given_back = release_cpus(first.cpus, request.count, machine)
+
+    assert given_back.cpus == first.cpus
+    assert rest | given_back.cpus == request.free
+    assert allocate_cpus(request, again) == first
+
+
+@given(requests())
+def test_what_stays_after_a_release_is_as_compact_as_can_be(case: Case) -> None:
+    request, machine = case[0], machine_of(case[1])
+    gone = release_cpus(request.free, request.count, machine, Preferences(priority=ANY))
+    stay = request.free - gone.cpus
+    fewest = min(touched(other, machine) for other in picks(request.free, len(stay)))
+
+    assert len(gone.cpus) == request.count
+    assert gone.cpus <= request.free
+    assert touched(stay, machine) == fewest
+
+
+@given(requests())
+def test_the_level_is_the_narrowest_one_that_holds_the_pick(case: Case) -> None:
+    request, machine = case[0], machine_of(case[1])
+    pick = allocate_cpus(request, machine)
+    places = touched(pick.cpus, machine)
+    holding = places.count(1)
+
+    assert (pick.level == "machine") == (holding == 0 and request.count > 1)
+    assert (pick.level == "thread") == (request.count <= 1)
