@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nri_proto import PLUGIN_METHODS, RUNTIME_METHODS, Call, Reply, Trunk
+from nri_proto import PLUGIN_METHODS, RUNTIME_METHODS, Call, Reply, Stray, Trunk
 from nri_proto.mux import Demultiplexer, trunk_frames
 from tests.wire.spelled import (
     FOUR_MIB,
@@ -155,3 +155,14 @@ def test_a_reply_and_a_call_may_be_cut_into_each_other() -> None:
     events = plugin.receive_data(stream)
 
     assert events == [Call(1, CONFIGURE.service, "Shutdown", b""), Reply(1, 0)]
+
+
+def test_a_lost_trunk_abandons_our_calls_and_not_the_peers() -> None:
+    plugin = Trunk.of_plugin()
+    for _ in range(3):
+        plugin.call(UPDATE, b"")
+    plugin.receive_data(trunk(PLUGIN, ttrpc(7, REQUEST, request("Shutdown"))))
+    plugin.receive_data(trunk(RUNTIME, ttrpc(3, RESPONSE)))
+
+    assert plugin.abandon() == (1, 5)
+    assert plugin.receive_data(trunk(RUNTIME, ttrpc(1, RESPONSE))) == [Stray(1)]
