@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
 from typing import Any, cast
 
 import attrs
@@ -111,14 +110,17 @@ class PluginService:
         if request.more:
             more = nri_pb2.SynchronizeResponse(more=True)
             return Invocation(None, (), lambda _: more)
-        arguments = self._snapshot.take()
-        return Invocation(handler, arguments, self._synchronized, limited=False)
+        pods, containers = self._snapshot.take()
+        return Invocation(
+            handler, (pods, containers), self._synchronized, limited=False
+        )
 
     def _synchronized(self, result: object) -> Message:
-        response = synchronize_response(cast("Iterable[Any] | None", result))
+        response = synchronize_response(result)
         self.outbox.put(split_updates(response))
         if not self.synchronized.done():
             self.synchronized.set_result(None)
+            log.info("plugin.synchronized", updates=len(response.update))
         self._leave_the_living_dead()
         return response
 

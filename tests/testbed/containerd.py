@@ -33,8 +33,8 @@ class Containerd:
         layout: Sockets, plugin folders, log.
         release: Major and minor number.
         cri: A client that outlives restarts.
-        cgroup_root: Parent of all its pods' cgroups. The second component of a
-            pod's path tells its QoS class, as with a kubelet.
+        cgroup_root: Parent of all its pods' cgroups, called as a kubelet with a
+            cgroup root of its own would call it.
     """
 
     def __init__(
@@ -43,7 +43,9 @@ class Containerd:
         self.layout = Layout(folder)
         self.release = programs.release
         self.cri = CriClient(self.layout.cri_socket)
-        self.cgroup_root = f"/kubepods-{hashlib.sha256(bytes(folder)).hexdigest()[:8]}"
+        name = hashlib.sha256(bytes(folder)).hexdigest()[:8]
+        self._cgroup_top = f"/nri-resmgr-{name}"
+        self.cgroup_root = f"{self._cgroup_top}/kubepods"
         self._programs = programs
         self._options = options or Options()
         self._daemon: subprocess.Popen[bytes] | None = None
@@ -93,7 +95,7 @@ class Containerd:
         """End everything, containers included, and remove every trace."""
         self.kill()
         self.cri.close()
-        sweep(self.layout, self.cgroup_root)
+        sweep(self.layout, self._cgroup_top)
 
     def run_pod(self, spec: PodSpec) -> Pod:
         """Start a pod; its containers come by `Pod.start` or `Pod.create`."""

@@ -1,0 +1,161 @@
+"""Plugins that containerd itself launches, and plugins that are too late."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from nri_resmgr.host.discovery import read_machine
+from nri_resmgr.host.tree import HostTree
+from nri_resmgr.values import CpuSet
+from tests.testbed.containerd import Containerd
+from tests.testbed.containerd_config import Layout, Options
+from tests.testbed.patience import patience, wait_until
+from tests.testbed.plugin_process import PluginProcess
+from tests.testbed.pods import Container, PodSpec
+from tests.testbed.resources import Resources
+
+pytestmark = pytest.mark.containerd
+
+NewContainerd = Callable[[Options], Containerd]
+
+ALL = read_machine(HostTree("/")).online
+MANY = len(ALL) // 2
+
+# Blocks the event loop itself, as a plugin with a bug would.
+LATE_PLUGIN = """
+import sys, time
+from nri_resmgr.cli.logs import LogFormat, configure_logging
+from nri_resmgr.stub import ContainerAdjustment, serve
+
+class Late:
+    def synchronize(self, pods, containers):
+        pass
+
+    def create_container(self, pod, container):
+        if container.name == "slow":
+            time.sleep(float(sys.argv[2]))
+        return ContainerAdjustment().set_env("TOUCHED", "yes")
+
+configure_logging("info", LogFormat.JSON)
+serve(Late(), name="late", index="50", socket=sys.argv[1])
+"""
+
+# Waits for ever, politely: the event loop goes on.
+PATIENT_PLUGIN = """
+import asyncio, sys
+from nri_resmgr.cli.logs import LogFormat, configure_logging
+from nri_resmgr.stub import ContainerAdjustment, current_request, serve
+
+class Patient:
+    def synchronize(self, pods, containers):
+        pass
+
+    async def create_container(self, pod, container):
+        current_request().safe_answer = ContainerAdjustment().set_env(
+            "TOUCHED", "safely"
+        )
+        await asyncio.Event().wait()
+
+configure_logging("info", LogFormat.JSON)
+serve(Patient(), name="patient", index="50", socket=sys.argv[1])
+"""
+
+
+def install(layout: Layout, *arguments: str) -> None:
+    folders = ("--plugin-dir", layout.plugins, "--config-dir", layout.conf_d)
+    command = (sys.executable, "-m", "nri_resmgr", "install", *arguments, *folders)
+    subprocess.run(command, check=True, capture_output=True, text=True)
+
+
+def start(daemon: Containerd, name: str, resources: Resources) -> Container:
+    return daemon.run_pod(PodSpec(name, qos=resources.qos)).start(name, resources)
+
+
+def cpus_of(container: Container) -> CpuSet:
+    return CpuSet.parse(container.cpus())
+
+
+def test_an_installed_plugin_is_launched_and_pins(
+    new_containerd: NewContainerd,
+) -> None:
+    daemon = new_containerd(Options())
+    install(daemon.layout)
+    daemon.start()
+    shared = start(daemon, "shared", Resources.best_effort())
+    exclusive = start(daemon, "exclusive", Resources.guaranteed(MANY))
+    own, during = cpus_of(exclusive), cpus_of(shared)
+    exclusive.stop()
+
+    assert (len(own), during) == (MANY, ALL - own)
+    assert cpus_of(shared) == ALL
+
+
+def test_a_killed_containerd_launches_a_new_one_and_the_old_one_ends(
+    new_containerd: NewContainerd,
+) -> None:
+    daemon = new_containerd(Options())
+    install(daemon.layout)
+    daemon.start()
+    [first] = plugin_pids(daemon.layout)
+    exclusive = start(daemon, "exclusive", Resources.guaranteed(MANY))
+    own = cpus_of(exclusive)
+    daemon.kill()
+    wait_until(lambda: not Path(f"/proc/{first}").exists(), "the plugin to end")
+    daemon.start()
+    shared = start(daemon, "shared", Resources.best_effort())
+
+    assert cpus_of(exclusive) == own
+    assert len(plugin_pids(daemon.layout)) == 1
+    # containerd 1.7 before 1.7.26 (NRI 0.6) never tells a plugin that it launches
+    # what runs already; docs/limits.md says so.
+    assert cpus_of(shared) == (ALL if daemon.release < (2, 0) else ALL - own)
+
+
+def test_a_plugin_that_is_too_late_loses_the_container_and_comes_back(
+    containerd: Containerd, tmp_path: Path
+) -> None:
+    script = tmp_path / "late.py"
+    script.write_text(LATE_PLUGIN)
+    seconds = patience(Options().request_timeout * 1.5)
+    arguments = (str(script), str(containerd.layout.nri_socket), str(seconds))
+    with PluginProcess(arguments, tmp_path / "log") as plugin:
+        slow = start(containerd, "slow", Resources.best_effort())
+        plugin.wait_for("plugin.synchronized", 2)
+        quick = start(containerd, "quick", Resources.best_effort())
+
+        touched = [
+            "TOUCHED=yes" in container.exec("env").splitlines()
+            for container in (slow, quick)
+        ]
+        assert touched == [False, True]
+
+
+def test_a_handler_that_waits_too_long_is_answered_for_in_time(
+    containerd: Containerd, tmp_path: Path
+) -> None:
+    script = tmp_path / "patient.py"
+    script.write_text(PATIENT_PLUGIN)
+    arguments = (str(script), str(containerd.layout.nri_socket))
+    with PluginProcess(arguments, tmp_path / "log") as plugin:
+        container = start(containerd, "any", Resources.best_effort())
+
+        assert "TOUCHED=safely" in container.exec("env").splitlines()
+        assert len(plugin.events("handler.overran")) == 1
+        assert len(plugin.events("plugin.registered")) == 1
+
+
+def plugin_pids(layout: Layout) -> list[int]:
+    """Processes that were launched from the plugin folder."""
+    folder = bytes(layout.plugins)
+    pids = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            if folder in path.read_bytes():
+                pids.append(int(path.parent.name))
+    return pids

@@ -1,0 +1,176 @@
+"""The daemon on a real containerd: what containers see from inside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from nri_resmgr.host.discovery import read_machine
+from nri_resmgr.host.tree import HostTree
+from nri_resmgr.values import CpuSet, NodeSet
+from tests.testbed.containerd import Containerd
+from tests.testbed.cri import CallFailed
+from tests.testbed.plugin_process import PluginProcess
+from tests.testbed.pods import Container, PodSpec
+from tests.testbed.resources import Resources
+
+pytestmark = pytest.mark.containerd
+
+ALL = read_machine(HostTree("/")).online
+
+# Half of the machine: 1 of 2 CPUs here, 8 of 16 in the emulated one.
+MANY = len(ALL) // 2
+
+
+@pytest.fixture
+def plugin(containerd: Containerd, tmp_path: Path) -> Iterator[PluginProcess]:
+    process = PluginProcess.resource_policy(
+        containerd.layout.nri_socket, tmp_path / "plugin.log"
+    )
+    with process:
+        yield process
+
+
+def start(daemon: Containerd, name: str, resources: Resources) -> Container:
+    pod = daemon.run_pod(PodSpec(name, qos=resources.qos))
+    return pod.start(name, resources)
+
+
+def start_shared(daemon: Containerd, name: str) -> Container:
+    return start(daemon, name, Resources.best_effort())
+
+
+def start_exclusive(daemon: Containerd, name: str, cpus: int) -> Container:
+    return start(daemon, name, Resources.guaranteed(cpus))
+
+
+def cpus_of(container: Container) -> CpuSet:
+    return CpuSet.parse(container.cpus())
+
+
+def test_a_guaranteed_container_sees_its_cpus_and_a_shared_one_the_rest(
+    containerd: Containerd, plugin: PluginProcess
+) -> None:
+    shared = start_shared(containerd, "shared")
+    before = cpus_of(shared)
+    exclusive = start_exclusive(containerd, "exclusive", MANY)
+    own, during = cpus_of(exclusive), cpus_of(shared)
+    exclusive.stop()
+    after = cpus_of(shared)
+
+    assert (before, len(own), during, after) == (ALL, MANY, ALL - own, ALL)
+
+
+def test_two_guaranteed_containers_never_share(
+    containerd: Containerd, plugin: PluginProcess
+) -> None:
+    if len(ALL) < 4:
+        pytest.skip("needs 4 CPUs; runs in the emulated machine")
+    shared = start_shared(containerd, "shared")
+    one = cpus_of(start_exclusive(containerd, "one", 2))
+    other = cpus_of(start_exclusive(containerd, "other", MANY - 1))
+
+    assert (len(one), len(other)) == (2, MANY - 1)
+    assert one.isdisjoint(other)
+    assert cpus_of(shared) == ALL - one - other
+
+
+def test_a_request_that_does_not_fit_fails_with_a_sentence(
+    containerd: Containerd, plugin: PluginProcess
+) -> None:
+    with pytest.raises(CallFailed) as refused:
+        start_exclusive(containerd, "too-large", len(ALL))
+
+    assert "to help, ask for at most" in str(refused.value)
+
+
+def test_a_killed_plugin_finds_its_grants_again(
+    containerd: Containerd, plugin: PluginProcess
+) -> None:
+    shared = start_shared(containerd, "shared")
+    exclusive = start_exclusive(containerd, "exclusive", MANY)
+    own = cpus_of(exclusive)
+    plugin.kill()
+    while_away = cpus_of(exclusive), cpus_of(shared)
+    plugin.start()
+    late = start_shared(containerd, "late")
+
+    assert while_away == (own, ALL - own)
+    assert (cpus_of(exclusive), cpus_of(shared)) == while_away
+    assert cpus_of(late) == ALL - own
+
+
+def test_what_changed_while_the_plugin_was_away_is_put_right(
+    containerd: Containerd, plugin: PluginProcess
+) -> None:
+    exclusive = start_exclusive(containerd, "exclusive", MANY)
+    own = cpus_of(exclusive)
+    plugin.kill()
+    unpinned = start_shared(containerd, "unpinned")
+    before = cpus_of(unpinned)
+    plugin.start()
+
+    assert before == ALL
+    assert cpus_of(unpinned) == ALL - own
+    assert cpus_of(exclusive) == own
+
+
+def test_a_killed_containerd_gets_its_plugin_back(
+    containerd: Containerd, plugin: PluginProcess
+) -> None:
+    shared = start_shared(containerd, "shared")
+    exclusive = start_exclusive(containerd, "exclusive", MANY)
+    own = cpus_of(exclusive)
+    containerd.kill()
+    containerd.start()
+    plugin.wait_for("plugin.synchronized", 2)
+    during = cpus_of(exclusive), cpus_of(shared)
+    exclusive.stop()
+
+    assert during == (own, ALL - own)
+    assert cpus_of(shared) == ALL
+
+
+def test_a_resize_moves_between_shared_and_exclusive_cpus(
+    containerd: Containerd, plugin: PluginProcess
+) -> None:
+    if MANY < 2:
+        pytest.skip("needs 4 CPUs; runs in the emulated machine")
+    shared = start_shared(containerd, "shared")
+    exclusive = start_exclusive(containerd, "exclusive", MANY)
+    before = cpus_of(exclusive)
+    exclusive.update(Resources.guaranteed(MANY - 1))
+    after = cpus_of(exclusive)
+
+    assert len(after) == MANY - 1
+    assert after <= before
+    assert cpus_of(shared) == ALL - after
+
+
+@pytest.mark.numa
+def test_memory_comes_from_the_nodes_of_the_cpus(
+    containerd: Containerd, plugin: PluginProcess
+) -> None:
+    machine = read_machine(HostTree("/"))
+    if len(machine.memory_nodes) < 2:
+        pytest.skip("one memory node only; runs in the emulated machine")
+    exclusive = start_exclusive(containerd, "exclusive", 2)
+    cpus = cpus_of(exclusive)
+    mems = NodeSet.parse(exclusive.mems())
+
+    assert len(machine.nodes_of(cpus)) == 1
+    assert mems == machine.nodes_of(cpus)
+
+
+def test_dry_run_decides_and_changes_nothing(
+    containerd: Containerd, tmp_path: Path
+) -> None:
+    log = tmp_path / "plugin.log"
+    socket = containerd.layout.nri_socket
+    with PluginProcess.resource_policy(socket, log, "--dry-run") as dry:
+        exclusive = start_exclusive(containerd, "exclusive", 1)
+
+        assert cpus_of(exclusive) == ALL
+        assert any(line.get("dry_run") for line in dry.events("container.placed"))

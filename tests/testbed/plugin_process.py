@@ -1,0 +1,81 @@
+"""A plugin as a process of its own, with its log as data."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from tests.testbed.patience import patience, wait_until
+
+
+class PluginProcess:
+    """A program that logs JSON lines to standard error; `with` starts it.
+
+    Args:
+        arguments: After the interpreter: a script's path, or ``-m`` and a module.
+        log: Where its output goes; appended to, so that a restart keeps it.
+    """
+
+    def __init__(self, arguments: Sequence[str], log: Path) -> None:
+        self._arguments = tuple(arguments)
+        self._log = log
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @classmethod
+    def resource_policy(cls, socket: Path, log: Path, *flags: str) -> Self:
+        """The daemon, on a runtime's socket."""
+        arguments = ("-m", "nri_resmgr", "run", "--nri-socket", str(socket))
+        return cls((*arguments, "--log-format", "json", *flags), log)
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.kill()
+
+    def start(self) -> None:
+        """Start it and wait until the runtime has synchronized it."""
+        before = len(self.events("plugin.synchronized"))
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(
+                (sys.executable, *self._arguments), stdout=log, stderr=log
+            )
+        self.wait_for("plugin.synchronized", before + 1)
+
+    def kill(self) -> None:
+        """End it as a crash would."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+    def wait(self) -> int:
+        """Wait for its own end; return the exit status."""
+        assert self._process is not None
+        return self._process.wait(patience(10))
+
+    @property
+    def log_text(self) -> str:
+        """All it has printed."""
+        return self._log.read_text() if self._log.exists() else ""
+
+    def events(self, name: str) -> list[dict[str, Any]]:
+        """Its log lines of one kind."""
+        lines = (json.loads(line) for line in self.log_text.splitlines())
+        return [line for line in lines if line["event"] == name]
+
+    def wait_for(self, name: str, count: int = 1) -> None:
+        """Wait until it has logged *count* lines of one kind."""
+        what = f"{count} x {name} in {self._log}"
+        wait_until(lambda: len(self.events(name)) >= count, what)
