@@ -1,0 +1,10 @@
+"""The resource policy: what the command ``nri-resmgr run`` does, as a plugin."""
+
+from __future__ import annotations
+
+import sys
+
+from nri_resmgr.cli.main import main
+
+if __name__ == "__main__":
+    sys.exit(main(["run", *sys.argv[1:]]))
