@@ -16,16 +16,20 @@ _TELLTALES = (
     f"{NODE_ROOT}/has_normal_memory",
 )
 
+# A folder per block of memory: a node may grow without any list changing.
+_BLOCKS = "/sys/devices/system/memory"
+
 
 @attrs.frozen
 class Fingerprint:
     """What a few small files said; equal ones mean that the model still holds."""
 
     texts: tuple[str | None, ...]
+    blocks: tuple[str, ...]
 
 
 def read_fingerprint(tree: Tree) -> Fingerprint:
-    """Read the files that change with every hotplug: a handful, no folder.
+    """Read the files that change with every hotplug: a handful and one folder.
 
     Take it *before* reading the machine: what changes in between is then seen
     at the next look, and never missed.
@@ -34,13 +38,8 @@ def read_fingerprint(tree: Tree) -> Fingerprint:
         UnreadableHostFile: A file is there and cannot be read.
     """
     texts = tuple(tree.read(path) for path in _TELLTALES)
-    return Fingerprint((*texts, _total(tree)))
-
-
-def _total(tree: Tree) -> str | None:
-    """Read the machine's memory: blocks of a node come and go without its id."""
-    lines = (tree.read("/proc/meminfo") or "").splitlines()
-    return next((line for line in lines if line.startswith("MemTotal:")), None)
+    # Not MemTotal: a balloon in a virtual machine changes it all the time.
+    return Fingerprint(texts, tree.names(_BLOCKS))
 
 
 class HotplugWatch:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from typing import Any, Final
 
 import attrs
@@ -50,14 +51,13 @@ def from_document(document: object) -> Machine:
         raise BadMachineDocument("; ".join(problems[:_MAX_PROBLEMS])) from error
 
 
-_PLAIN: Final = frozenset({int, str, bool})
 _MAX_PROBLEMS: Final = 3
 
 
 def _make_converter() -> cattrs.Converter:
     converter = cattrs.Converter(omit_if_default=True, forbid_extra_keys=True)
-    # By identity: an enumeration of words is a str too.
-    converter.register_structure_hook_func(_PLAIN.__contains__, _exactly)
+    for kind in (int, str, bool):
+        converter.register_structure_hook(kind, _exactly)
     for ids in (CpuSet, NodeSet):
         converter.register_unstructure_hook(ids, str)
         converter.register_structure_hook(ids, _parse_ids)
@@ -66,6 +66,8 @@ def _make_converter() -> cattrs.Converter:
 
 def _exactly(value: object, kind: type) -> object:
     """Refuse to guess: ``int("7")`` and ``bool("no")`` are somebody's mistakes."""
+    if issubclass(kind, enum.Enum):  # our words are a kind of str
+        return kind(value)
     if type(value) is not kind:
         msg = f"want {kind.__name__}, found {value!r}"
         raise TypeError(msg)
@@ -77,7 +79,7 @@ def _parse_ids(value: object, kind: type[CpuSet | NodeSet]) -> CpuSet | NodeSet:
 
 
 def _sentence(error: BaseException, kind: type | None) -> str:
-    known = isinstance(error, InputError | TypeError)
+    known = isinstance(error, InputError | TypeError | ValueError)
     return str(error) if known else format_exception(error, kind)
 
 

@@ -1,0 +1,76 @@
+"""Where devices and paths of the host sit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from nri_resmgr.host.hints import NodeType, device_hints, path_hints
+from nri_resmgr.host.recorded import RecordedTree
+from nri_resmgr.host.tree import HostTree
+from nri_resmgr.topology.hints import Hint
+from nri_resmgr.values import CpuSet, NodeSet
+
+NVME = "/sys/devices/pci0000:80/0000:80:01.0"
+SDA = "/sys/devices/pci0000:00/0000:00:02.0"
+DM = "/sys/devices/virtual/block/dm"
+GPU = "/sys/devices/pci0000:40/0000:40:00.0"
+
+TREE = RecordedTree(
+    files={
+        f"{NVME}/numa_node": "1",
+        f"{NVME}/local_cpulist": "4-7",
+        f"{SDA}/numa_node": "0",
+        f"{GPU}/numa_node": "-1",
+        f"{GPU}/local_cpulist": "0-3",
+    },
+    links={
+        "/sys/dev/block/259:0": f"{NVME}/nvme/nvme0/nvme0n1",
+        "/sys/dev/block/8:1": f"{SDA}/ata1/block/sda/sda1",
+        "/sys/dev/block/9:0": "/sys/devices/virtual/block/md0",
+        "/sys/devices/virtual/block/md0/slaves/nvme0n1": f"{NVME}/nvme/nvme0/nvme0n1",
+        "/sys/devices/virtual/block/md0/slaves/dm-0": f"{DM}-0",
+        f"{DM}-0/slaves/sda1": f"{SDA}/ata1/block/sda/sda1",
+        "/sys/dev/block/253:1": f"{DM}-1",
+        f"{DM}-1/slaves/dm-1": f"{DM}-1",
+        "/sys/dev/char/243:0": "/sys/devices/virtual/vfio/12",
+        "/sys/kernel/iommu_groups/12/devices/0000:40:00.0": GPU,
+        "/sys/dev/char/1:3": "/sys/devices/virtual/mem/null",
+    },
+)
+
+NEAR_NVME = Hint(NVME, CpuSet.parse("4-7"), NodeSet.of(1))
+NEAR_SDA = Hint(SDA, nodes=NodeSet.of(0))
+
+
+def test_the_first_folder_above_that_knows_tells() -> None:
+    assert device_hints(TREE, NodeType.BLOCK, 259, 0) == (NEAR_NVME,)
+    assert device_hints(TREE, NodeType.BLOCK, 8, 1) == (NEAR_SDA,)
+
+
+def test_stacked_devices_are_where_their_parts_are() -> None:
+    assert set(device_hints(TREE, NodeType.BLOCK, 9, 0)) == {NEAR_NVME, NEAR_SDA}
+
+
+def test_a_stack_without_end_has_one() -> None:
+    assert device_hints(TREE, NodeType.BLOCK, 253, 1) == ()
+
+
+def test_a_vfio_group_is_where_its_devices_are() -> None:
+    assert device_hints(TREE, NodeType.CHAR, 243, 0) == (
+        Hint(GPU, CpuSet.parse("0-3")),
+    )
+
+
+def test_virtual_and_unknown_devices_give_no_hint() -> None:
+    assert device_hints(TREE, NodeType.CHAR, 1, 3) == ()
+    assert device_hints(TREE, NodeType.CHAR, 99, 99) == ()
+
+
+def test_a_path_is_where_its_block_device_is(tmp_path: Path) -> None:
+    tree = HostTree("/")
+    device = tree.backing_device(str(tmp_path))
+    expected = device_hints(tree, NodeType.BLOCK, *device) if device else ()
+
+    assert path_hints(tree, str(tmp_path)) == expected
+    assert path_hints(tree, "/proc/self") == ()
+    assert path_hints(tree, str(tmp_path / "nothing")) == ()
