@@ -70,11 +70,12 @@ def test_no_frame_mixes_messages_however_replies_and_calls_mingle() -> None:
     plugin, runtime = Trunk.of_plugin(), Trunk.of_runtime()
     asked = [runtime.call(CONFIGURE, b"\xff" * (7 * n)) for n in range(1000)]
     plugin.receive_data(b"".join(sent for _, sent in asked))
-    written = b""
+    writes = []
 
     for nth, (stream_id, _) in enumerate(reversed(asked)):
-        written += plugin.reply(stream_id, b"\xfe" * (11 * nth))
-        written += plugin.call(UPDATE, b"\xfd" * (5 * nth))[1]
+        writes.append(plugin.reply(stream_id, b"\xfe" * (11 * nth)))
+        writes.append(plugin.call(UPDATE, b"\xfd" * (5 * nth))[1])
+    written = b"".join(writes)
 
     messages: list[tuple[int, int]] = []
     rest = 0  # of a message whose first frame is behind us
