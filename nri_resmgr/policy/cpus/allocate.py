@@ -9,7 +9,7 @@ import attrs
 
 from nri_resmgr.policy.cpus.costs import costs_of
 from nri_resmgr.policy.cpus.errors import CpusExhausted
-from nri_resmgr.policy.cpus.index import CpuIndex, index_of, narrowest_level
+from nri_resmgr.policy.cpus.index import CpuIndex, index_of
 from nri_resmgr.policy.cpus.levels import Level
 from nri_resmgr.policy.cpus.problem import Problem, narrowed
 from nri_resmgr.policy.cpus.quick import Quick
@@ -24,9 +24,9 @@ from nri_resmgr.policy.cpus.search import cheapest
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import NO_CPUS, CpuSet
 
-# CPUs wanted times CPUs to choose from, up to which a search is quick enough
-# to make sure of the best pick (some milliseconds).
-_MOST_WORK: Final = 1 << 15
+# CPUs wanted times CPUs to choose from, up to which a search takes a millisecond
+# or less. Beyond it a quick pick will do that may touch a core too many.
+_MOST_WORK: Final = 1 << 12
 
 
 def allocate_cpus(request: CpuRequest, machine: Machine) -> CpuPick:
@@ -36,6 +36,10 @@ def allocate_cpus(request: CpuRequest, machine: Machine) -> CpuPick:
     Then the pick touches the fewest packages, dies, NUMA nodes, caches,
     clusters and cores that can hold the request, in this order; `Costs` has
     it in full. Of equal picks the one with the lower ids wins.
+
+    A pick of many CPUs that no cache or node holds, out of cores that are half
+    taken, is the best one level by level and may touch more groups further
+    down than the best one overall.
 
     Args:
         request: What is wanted; CPUs of `free` must be online.
@@ -95,19 +99,18 @@ def _choose(request: CpuRequest, index: CpuIndex) -> CpuSet:
     chosen = NO_CPUS
     for tier in _tiers(request):
         missing = request.count - len(chosen)
+        if not missing:
+            break
         if len(tier) > missing:
             held = (request.held | chosen).bits
             costs = costs_of(request.without_sets(), index)
-            problem = Problem(missing, tier.bits, tier.bits, held, costs, index)
-            return chosen | (
-                _solved(problem, roomy=request.spread) if missing else NO_CPUS
-            )
+            problem = Problem(missing, tier.bits, request.free.bits, held, costs, index)
+            return chosen | _solved(narrowed(problem), roomy=request.spread)
         chosen |= tier
     return chosen
 
 
 def _solved(problem: Problem, *, roomy: bool) -> CpuSet:
-    problem = narrowed(problem)
     if not problem.is_plain:
         return cheapest(problem)
     pick, is_best = Quick(problem, -1 if roomy else 1).best()
@@ -118,34 +121,42 @@ def _solved(problem: Problem, *, roomy: bool) -> CpuSet:
 def _tiers(request: CpuRequest) -> Iterator[CpuSet]:
     """Cut the free CPUs into sets that are used up one after the other."""
     free, near, far = request.free, request.near, request.far
-    yield (free & near) - far
-    yield free & near & far
-    yield free - near - far
-    yield (free & far) - near
+    if near:
+        yield (free & near) - far
+        yield free & near & far
+    if near or far:
+        yield free - near - far
+        yield (free & far) - near
+    else:
+        yield free
 
 
 def _explained(cpus: CpuSet, request: CpuRequest, index: CpuIndex) -> CpuPick:
-    near, far = len(cpus & request.near), len(cpus & request.far)
-    if request.count in {0, len(request.free)}:
-        level, _ = _narrowest(cpus, request, index)
-        return CpuPick(cpus, level, Reason(Rule.EVERYTHING, 1, near, far))
     level, candidates = _narrowest(cpus, request, index)
-    if level is Level.MACHINE:
+    if request.count in {0, len(request.free)}:
+        rule, candidates = Rule.EVERYTHING, 1
+    elif level is Level.MACHINE:
         rule = Rule.SPILL
     elif candidates == 1:
         rule = Rule.ONLY_GROUP
     else:
         rule = Rule.ROOMIEST if request.spread else Rule.TIGHTEST
+    near = len(cpus & request.near) if request.near else 0
+    far = len(cpus & request.far) if request.far else 0
     return CpuPick(cpus, level, Reason(rule, candidates, near, far))
 
 
 def _narrowest(cpus: CpuSet, request: CpuRequest, index: CpuIndex) -> tuple[Level, int]:
     """Return the narrowest level that holds *cpus*, and its groups with room."""
-    free = request.free.bits
-    if request.count <= 1:
+    wanted, free = request.count, request.free.bits
+    if wanted <= 1:
         return Level.THREAD, len(request.free)
-    for cut in reversed(index.partitions):
-        if any(group & cpus.bits == cpus.bits for group in cut.groups):
-            roomy = [g for g in cut.groups if (g & free).bit_count() >= request.count]
-            return narrowest_level(cut), len(roomy)
-    return Level.MACHINE, 1
+    first = cpus.first
+    depth = next(
+        depth
+        for depth, home in reversed(tuple(enumerate(index.home)))
+        if not cpus.bits & ~home[first]
+    )
+    cut = index.partitions[depth]
+    rooms = [(mask & free).bit_count() for mask in cut.groups]
+    return cut.narrowest, sum(room >= wanted for room in rooms)

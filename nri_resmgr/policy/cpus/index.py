@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Final
 
@@ -41,6 +41,8 @@ class CpuIndex:
         ancestors: Per depth, per depth not below it, per group: the index of
             the group around it.
         within: Per depth and group, per depth below: indices of the groups inside.
+        largest: Per depth: the most CPUs that a group has.
+        home: Per depth and CPU: the mask of the group that the CPU is in.
         root: The same groups as a tree.
         inside: The first depth inside of packages, dies and nodes.
         priorities: What the model tells of better and worse CPUs.
@@ -49,6 +51,8 @@ class CpuIndex:
     partitions: tuple[Partition, ...]
     ancestors: tuple[tuple[tuple[int, ...], ...], ...]
     within: tuple[tuple[tuple[tuple[int, ...], ...], ...], ...]
+    largest: tuple[int, ...]
+    home: tuple[Mapping[int, int], ...]
     root: Group
     inside: int
     priorities: PrioritySets
@@ -61,12 +65,6 @@ def index_of(machine: Machine) -> CpuIndex:
     equal and not the same object only costs the time of building once more.
     """
     return _build(_Same(machine))
-
-
-def narrowest_level(partition: Partition) -> Level:
-    """Return the last of the levels that a partition stands for."""
-    order = tuple(Level)
-    return max(partition.levels, key=order.index)
 
 
 @attrs.frozen(eq=False)
@@ -95,6 +93,10 @@ def _build(same: _Same) -> CpuIndex:
         partitions=cuts,
         ancestors=ancestors,
         within=tuple(_within(cuts, ancestors)),
+        largest=tuple(max(map(int.bit_count, cut.groups)) for cut in cuts),
+        home=tuple(
+            {cpu: bits for bits in cut.groups for cpu in CpuSet(bits)} for cut in cuts
+        ),
         root=groups[0],
         inside=wide + 1,
         priorities=machine_priorities(same.machine),

@@ -39,10 +39,16 @@ class Partition:
     Attributes:
         levels: The levels that group the CPUs in just this way.
         groups: CPU masks, by lowest CPU.
+        narrowest: The last of the levels, which is what the groups are called.
     """
 
     levels: frozenset[Level]
     groups: tuple[int, ...]
+    narrowest: Level = attrs.field(init=False)
+
+    @narrowest.default
+    def _last(self) -> Level:
+        return max(self.levels, key=tuple(Level).index)
 
 
 def partitions(machine: Machine) -> tuple[Partition, ...]:

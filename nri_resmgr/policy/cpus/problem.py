@@ -89,7 +89,8 @@ def _kept(problem: Problem, groups: Iterable[int], kind: int = -1) -> Problem:
     zone = 0
     for mask in groups:
         zone |= mask
-    return attrs.evolve(problem, take=problem.take & zone & kind)
+    take, p = problem.take & zone & kind, problem
+    return Problem(p.count, take, p.free, p.held, p.costs, p.index)
 
 
 def _beside(problem: Problem) -> Problem:

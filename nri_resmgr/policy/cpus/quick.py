@@ -9,6 +9,9 @@ import attrs
 from nri_resmgr.policy.cpus.problem import Problem
 from nri_resmgr.values import CpuSet
 
+# Indices of groups with the room around each, from the widest group inwards.
+_Rooms = dict[int, tuple[int, ...]]
+
 
 @attrs.frozen(order=True)
 class Found:
@@ -44,88 +47,111 @@ class Quick:
     Attributes:
         problem: A plain one.
         sign: 1 if the tightest group wins, -1 if the roomiest does.
-        counts: CPUs to take, per depth and group.
     """
 
     problem: Problem
     sign: int
-    counts: tuple[Sequence[int], ...] = attrs.field(init=False)
-
-    @counts.default
-    def _count(self) -> tuple[Sequence[int], ...]:
-        take = self.problem.take
-        return tuple(
-            [(mask & take).bit_count() for mask in cut.groups]
-            for cut in self.problem.index.partitions
-        )
 
     def best(self) -> tuple[CpuSet, bool]:
         """Return a pick, and whether it is known to be the best."""
         depth, places = self._candidates()
-        outer = self._outer_rooms(depth, places)
-        rooms = dict(zip(places, outer, strict=True))
-        least = min(outer)
-        tightest = {at: room for at, room in rooms.items() if room == least}
+        tightest = self._tightest(depth, places)
+        if depth == len(self.problem.index.partitions) - 1:
+            return CpuSet(self._cut([min(tightest)])), True
+        found = self._all_inside(depth, tightest)
         ideal = self._ideal(depth)
-        found = [self._inside(depth, *one) for one in self._unlike(depth, tightest)]
         if hits := [pick for pick in found if pick.touched == ideal]:
-            return CpuSet(min(hits).bits), True
+            return CpuSet(min(hits).bits if len(hits) > 1 else hits[0].bits), True
         if len(tightest) < len(places):
-            found = [self._inside(depth, *one) for one in self._unlike(depth, rooms)]
+            found = self._all_inside(depth, self._rooms(depth, places))
         winner = min(found)
         return CpuSet(winner.bits), all(winner.touched <= pick.bound for pick in found)
 
     def _candidates(self) -> tuple[int, list[int]]:
         """Return the deepest depth with groups that hold the pick, and these."""
-        wanted = self.problem.count
-        for depth in range(len(self.counts) - 1, 0, -1):
-            row = self.counts[depth]
-            if fit := [place for place, count in enumerate(row) if count >= wanted]:
-                return depth, fit
-        return 0, [0]
+        index, take, wanted = self.problem.index, self.problem.take, self.problem.count
+        found = (0, [0])
+        for depth, cut in enumerate(index.partitions):
+            if index.largest[depth] < wanted:
+                break
+            counts = [(mask & take).bit_count() for mask in cut.groups]
+            fit = [place for place, count in enumerate(counts) if count >= wanted]
+            if not fit:
+                break
+            found = (depth, fit)
+        return found
 
-    def _outer_rooms(self, depth: int, places: Sequence[int]) -> list[tuple[int, ...]]:
-        """Return the room around every place, from the widest group inwards."""
-        free, index = self.problem.free, self.problem.index
+    def _tightest(self, depth: int, places: list[int]) -> _Rooms:
+        """Leave the places with the least room around, widest groups first."""
+        least: tuple[int, ...] = ()
+        for level in range(depth + 1):
+            around = self.problem.index.ancestors[depth][level]
+            room = self._room(level, {around[place] for place in places})
+            narrow = min(room.values())
+            places = [place for place in places if room[around[place]] == narrow]
+            least = (*least, narrow)
+        return dict.fromkeys(places, least)
+
+    def _rooms(self, depth: int, places: list[int]) -> _Rooms:
         columns: list[list[int]] = []
-        for cut, around in zip(index.partitions, index.ancestors[depth], strict=False):
-            masks = cut.groups
-            room = {
-                at: self.sign * (masks[at] & free).bit_count()
-                for at in {around[place] for place in places}
-            }
+        for level in range(depth + 1):
+            around = self.problem.index.ancestors[depth][level]
+            room = self._room(level, {around[place] for place in places})
             columns.append([room[around[place]] for place in places])
-        return list(zip(*columns, strict=True))
+        return dict(zip(places, zip(*columns, strict=True), strict=True))
 
-    def _unlike(
-        self, depth: int, rooms: Mapping[int, tuple[int, ...]]
-    ) -> list[tuple[int, tuple[int, ...]]]:
-        """Leave the first of places that are filled alike, with its outer room."""
-        below = self.counts[depth + 1 :]
+    def _room(self, depth: int, places: Iterable[int]) -> dict[int, int]:
+        masks, free = self.problem.index.partitions[depth].groups, self.problem.free
+        return {at: self.sign * (masks[at] & free).bit_count() for at in places}
+
+    def _all_inside(self, depth: int, rooms: _Rooms) -> list[Found]:
+        """Try every place, but only the first of those that are filled alike."""
+        counts = self._counts(depth, rooms)
+        if len(rooms) == 1:
+            ((place, outer),) = rooms.items()
+            return [self._inside(depth, place, outer, counts)]
         within = self.problem.index.within[depth]
-        seen: dict[tuple[tuple[int, ...], ...], tuple[int, tuple[int, ...]]] = {}
-        for place, room in rooms.items():
+        seen: dict[tuple[tuple[int, ...], ...], int] = {}
+        for place, outer in rooms.items():
             filling = (
                 tuple(map(row.__getitem__, inner))
-                for row, inner in zip(below, within[place], strict=True)
+                for row, inner in zip(counts, within[place], strict=True)
             )
-            seen.setdefault((room, *filling), (place, room))
-        return list(seen.values())
+            seen.setdefault((outer, *filling), place)
+        return [self._inside(depth, at, key[0], counts) for key, at in seen.items()]
 
-    def _inside(self, depth: int, place: int, outer: tuple[int, ...]) -> Found:
+    def _counts(self, depth: int, places: Iterable[int]) -> list[dict[int, int]]:
+        """Count the CPUs to take in every group inside of *places*, per depth."""
+        index, take = self.problem.index, self.problem.take
+        within = [index.within[depth][place] for place in places]
+        return [
+            {
+                inner: (cut.groups[inner] & take).bit_count()
+                for rows in within
+                for inner in rows[below]
+            }
+            for below, cut in enumerate(index.partitions[depth + 1 :])
+        ]
+
+    def _inside(
+        self,
+        depth: int,
+        place: int,
+        outer: tuple[int, ...],
+        counts: Sequence[Mapping[int, int]],
+    ) -> Found:
         """Go down from a group that holds the pick to the cores."""
         index, wanted = self.problem.index, self.problem.count
         zone = [place]
         touched, room, bound = [], [], []
-        for at in range(depth + 1, len(self.counts)):
-            row, within = self.counts[at], index.within[at - 1]
+        for below, row in enumerate(counts):
+            within = index.within[depth + below]
             inner = [kid for group in zone for kid in within[group][0] if row[kid]]
             zone = _fewest(inner, row, wanted, roomy=self.sign < 0)
             touched.append(len(zone))
             room.append(self.sign * sum(map(row.__getitem__, zone)))
-            every = index.within[depth][place][at - depth - 1]
-            alone = touched[-1] if at == depth + 1 else _least(every, row, wanted)
-            bound.append(alone)
+            every = index.within[depth][place][below]
+            bound.append(_least(every, row, wanted) if below else len(zone))
         bits = self._cut(zone)
         return Found(tuple(touched), outer, tuple(room), place, bits, tuple(bound))
 
@@ -137,17 +163,21 @@ class Quick:
             bits |= masks[core]
         bits &= take
         missing = self.problem.count - bits.bit_count()
-        last = CpuSet(masks[cores[-1]] & take)
-        return bits | last.lowest(missing).bits
+        last = masks[cores[-1]] & take
+        if last.bit_count() > missing:
+            last = CpuSet(last).lowest(missing).bits
+        return bits | last
 
     def _ideal(self, depth: int) -> tuple[int, ...]:
-        """Return how few groups a pick touches where the fullest are together."""
+        """Return how few groups a pick touches where all are free."""
         wanted = self.problem.count
-        return tuple(-(-wanted // max(row)) for row in self.counts[depth + 1 :])
+        return tuple(
+            -(-wanted // size) for size in self.problem.index.largest[depth + 1 :]
+        )
 
 
 def _fewest(
-    groups: Iterable[int], counts: Sequence[int], wanted: int, *, roomy: bool
+    groups: Iterable[int], counts: Mapping[int, int], wanted: int, *, roomy: bool
 ) -> list[int]:
     """Return the fewest groups that have *wanted* CPUs together, ascending.
 
@@ -165,12 +195,12 @@ def _fewest(
     return sorted(chosen)
 
 
-def _least(groups: Iterable[int], counts: Sequence[int], wanted: int) -> int:
+def _least(groups: Iterable[int], counts: Mapping[int, int], wanted: int) -> int:
     order = sorted(groups, key=counts.__getitem__, reverse=True)
     return _prefix(order, counts, wanted)
 
 
-def _prefix(order: Sequence[int], counts: Sequence[int], wanted: int) -> int:
+def _prefix(order: Sequence[int], counts: Mapping[int, int], wanted: int) -> int:
     """Return how many of the first groups have *wanted* CPUs together."""
     total = 0
     for many, group in enumerate(order, 1):
