@@ -45,11 +45,12 @@ class ExclusiveCpusShort(PolicyError):
 
     def _help(self) -> str:
         helps = []
-        if len(self.free | self.taken) >= self.wanted:
+        reach = self.free | self.taken | self.held
+        if len(reach) >= self.wanted:
             helps.append("stop containers that hold CPUs")
         else:
-            helps.append(f"ask for at most {len(self.free | self.taken)}")
-        if len(self.free | self.taken | self.reserved) > self.wanted:
+            helps.append(f"ask for at most {len(reach)}")
+        if len(reach | self.reserved) > self.wanted:
             helps.append("reserve fewer CPUs")
         if self.isolated:
             helps.append(

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 import attrs
 
 from nri_resmgr.policy.cpus import (
+    CpuPick,
     CpuRequest,
-    CpusExhausted,
     allocate_cpus,
     release_cpus,
 )
@@ -112,14 +112,12 @@ def resize(spec: ContainerSpec, held: CpuSet, room: Room) -> Placement:
     if count <= len(held):
         pick = release_cpus(held, len(held) - count, room.machine)
         return Placement(Rule.SHRUNK_IN_PLACE, held - pick.cpus, pick.level)
-    free = room.ordinary | held
     if not held <= room.supply.ordinary:
         return attrs.evolve(_allocate(spec, room, held), rule=Rule.MOVED)
-    if len(free) < count:
+    if len(room.ordinary) < count:
         raise _short(spec, room, held)
-    more = CpuRequest(count=count - len(held), free=free - held, held=held)
-    grown = allocate_cpus(more, room.machine)
-    fresh = allocate_cpus(CpuRequest(count=count, free=free), room.machine)
+    grown = _pick(count - len(held), room.ordinary - held, room.machine, held)
+    fresh = _pick(count, room.ordinary, room.machine)
     stay = room.machine.nodes_of(held | grown.cpus)
     if len(room.machine.nodes_of(fresh.cpus)) < len(stay):
         return Placement(Rule.MOVED, fresh.cpus, fresh.level)
@@ -131,18 +129,29 @@ def _allocate(spec: ContainerSpec, room: Room, held: CpuSet = NO_CPUS) -> Placem
     if count == 1 and room.isolated:
         pick = allocate_cpus(CpuRequest(count=1, free=room.isolated), room.machine)
         return Placement(Rule.ISOLATED_CPU, pick.cpus, pick.level)
-    try:
-        pick = allocate_cpus(CpuRequest(count=count, free=room.ordinary), room.machine)
-    except CpusExhausted as exhausted:
-        raise _short(spec, room, held) from exhausted
+    if len(room.ordinary) < count:
+        raise _short(spec, room, held)
+    pick = _pick(count, room.ordinary, room.machine)
     return Placement(Rule.WHOLE_CPUS, pick.cpus, pick.level)
+
+
+def _pick(
+    count: int, free: CpuSet, machine: Machine, held: CpuSet = NO_CPUS
+) -> CpuPick:
+    """Take CPUs of one kind of core where one kind has enough, strongest first."""
+    for kind in machine.kinds:
+        alike = machine.cpus_of_kind(kind)
+        if held <= alike and len(free & alike) >= count:
+            free &= alike
+            break
+    return allocate_cpus(CpuRequest(count=count, free=free, held=held), machine)
 
 
 def _short(spec: ContainerSpec, room: Room, held: CpuSet) -> ExclusiveCpusShort:
     return ExclusiveCpusShort(
         title=spec.title or spec.id,
         wanted=spec.whole_cpus,
-        free=room.ordinary,
+        free=room.ordinary - held,
         taken=room.taken & room.supply.ordinary,
         reserved=room.supply.reserved,
         isolated=room.isolated,

@@ -1,0 +1,25 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.policy.stories import Node, expectation_of, stories
+
+
+@pytest.mark.parametrize("path", stories(), ids=lambda path: path.stem)
+def test_everybody_gets_what_the_story_says(path: Path) -> None:
+    story = yaml.safe_load(path.read_text(encoding="utf-8"))
+    node = Node.of(story)
+
+    for step in story["story"]:
+        outcome = node.play(step)
+
+        assert (step, outcome) == (step, expectation_of(step))
+
+
+def test_every_story_begins_with_a_sentence() -> None:
+    assert [
+        path.name for path in stories() if not path.read_text().startswith("# ")
+    ] == []
