@@ -12,6 +12,7 @@ from typing import Final
 import attrs
 import structlog
 
+from nri_proto.levels import SPLIT_SYNC
 from nri_resmgr.stub.errors import ConnectionLost, SessionError, SocketUnusable
 from nri_resmgr.stub.handlers import Handlers
 from nri_resmgr.stub.identity import Identity, find_identity
@@ -238,12 +239,23 @@ class Stub:
                 runtime=str(session.service.runtime),
                 nri=str(session.service.runtime.level or "unknown"),
             )
+            self._warn_if_never_synchronized(session)
             self._opened.set()
             reason = await session.ended()
             log.warning("session.ended", why=reason or "end of file")
         finally:
             self._opened.clear()
             self._session = None
+
+    def _warn_if_never_synchronized(self, session: Session) -> None:
+        level = session.service.runtime.level
+        if not self._endpoint.reconnects and level and level < SPLIT_SYNC:
+            log.warning(
+                "runtime.tells-no-past",
+                nri=str(level),
+                why="it never synchronizes plugins that it launches",
+                instead="run the plugin as a service of its own",
+            )
 
 
 @attrs.define(eq=False)
