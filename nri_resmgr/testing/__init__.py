@@ -27,8 +27,8 @@ from nri_resmgr.testing.misbehaviour import (
     Misbehaviour,
     Step,
 )
-from nri_resmgr.testing.node import Created, Updated
 from nri_resmgr.testing.profile import Options
+from nri_resmgr.testing.results import Created, Updated
 from nri_resmgr.testing.running import (
     PluginEnded,
     plugin_process,

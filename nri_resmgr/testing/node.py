@@ -7,19 +7,16 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Final
 
-import attrs
-
 from nri_proto import Event, nri_pb2
-from nri_resmgr.stub.adjustment import ContainerAdjustment
 from nri_resmgr.stub.convert import from_message, to_message
-from nri_resmgr.stub.model import Container, LinuxResources, OwningPlugins, Pod
-from nri_resmgr.stub.update import ContainerUpdate
+from nri_resmgr.stub.model import Container, LinuxResources, Pod
 from nri_resmgr.testing.errors import ErrorReply, RuntimeRefusal, UpdatesFailed
 from nri_resmgr.testing.merge import apply_adjustment
 from nri_resmgr.testing.plugin import ConnectedPlugin
 from nri_resmgr.testing.profile import Profile
+from nri_resmgr.testing.results import Created, Updated, values_of
+from nri_resmgr.testing.roster import Roster
 from nri_resmgr.testing.rounds import (
-    Roster,
     ask_creation,
     ask_pod_update,
     ask_stop,
@@ -29,36 +26,6 @@ from nri_resmgr.testing.rounds import (
 from nri_resmgr.testing.world import World
 
 _EMPTY: Final = LinuxResources()
-
-
-@attrs.frozen
-class Created:
-    """A container was created.
-
-    Attributes:
-        container: As it is now, adjusted.
-        adjustment: What the plugins wanted, merged.
-        updates: Of other containers, merged; they have been applied.
-        owners: Which plugin set what.
-    """
-
-    container: Container
-    adjustment: ContainerAdjustment
-    updates: tuple[ContainerUpdate, ...]
-    owners: OwningPlugins
-
-
-@attrs.frozen
-class Updated:
-    """A container was updated, or stopped.
-
-    Attributes:
-        container: As it is now.
-        updates: What the plugins wanted, merged, others first.
-    """
-
-    container: Container
-    updates: tuple[ContainerUpdate, ...]
 
 
 class Node:
@@ -72,16 +39,18 @@ class Node:
         world: What exists; for assertions and for setting the scene.
         ignored: Failures that the runtime would only log.
         unupdatable: Ids of containers whose updates fail.
+        profile: The runtime that is played.
+        roster: Its plugins.
+        lock: Held during each event, as Go's adaptation holds one over all plugins.
     """
 
     def __init__(self, profile: Profile) -> None:
         self.world = World()
         self.ignored: list[RuntimeRefusal] = []
         self.unupdatable: set[str] = set()
-        self._profile = profile
-        self._roster = Roster()
-        # Go's adaptation holds one lock over every event of every plugin.
-        self._lock = asyncio.Lock()
+        self.profile = profile
+        self.roster = Roster()
+        self.lock = asyncio.Lock()
 
     @property
     def pods(self) -> tuple[Pod, ...]:
@@ -142,7 +111,7 @@ class Node:
             try:
                 await tell_all(plugins, Event.STOP_POD_SANDBOX, pod)
             except RuntimeRefusal as refusal:
-                if self._profile.is_crio:
+                if self.profile.is_crio:
                     raise
                 self.ignored.append(refusal)
 
@@ -160,11 +129,11 @@ class Node:
         message = self.world.new_container(pod, to_message(container))
         async with self._events() as plugins:
             try:
-                merge = await ask_creation(plugins, pod, message, self._profile.level)
-                self._apply(merge.updates, must_work=self._profile.is_crio)
+                merge = await ask_creation(plugins, pod, message, self.profile.level)
+                self.apply(merge.updates, must_work=self.profile.is_crio)
             except RuntimeRefusal:
                 # Source: containerd undoes, CRI-O does not when a plugin failed.
-                if not self._profile.is_crio:
+                if not self.profile.is_crio:
                     await self._stop(pod, message)
                     await self._tell(Event.REMOVE_CONTAINER, pod, message)
                 raise
@@ -174,7 +143,7 @@ class Node:
         return Created(
             from_message(message),
             from_message(merge.adjustment),
-            _values(merge.updates),
+            values_of(merge.updates),
             from_message(merge.owners.message()),
         )
 
@@ -187,7 +156,7 @@ class Node:
             try:
                 await tell_all(plugins, Event.START_CONTAINER, pod, container)
             except RuntimeRefusal as refusal:
-                if not self._profile.is_crio:
+                if not self.profile.is_crio:
                     self.world.stopped(container)
                     raise
                 self.ignored.append(refusal)
@@ -206,10 +175,10 @@ class Node:
             others = [
                 item for item in merge.updates if item.container_id != container_id
             ]
-            self._apply(others, must_work=self._profile.is_crio)
+            self.apply(others, must_work=self.profile.is_crio)
             self.world.update(container_id, merge.requested)
             await self._tell(Event.POST_UPDATE_CONTAINER, pod, container)
-        return Updated(from_message(container), _values(merge.updates))
+        return Updated(from_message(container), values_of(merge.updates))
 
     async def stop_container(self, container_id: str) -> Updated:
         """Stop a container; a plugin's error does not hold that up."""
@@ -218,7 +187,7 @@ class Node:
         async with self._events():
             self.world.stopped(container)
             updates = await self._stop(pod, container)
-        return Updated(from_message(container), _values(updates))
+        return Updated(from_message(container), values_of(updates))
 
     async def remove_container(self, container_id: str) -> None:
         """Remove a container, stopping it first where that is due."""
@@ -230,21 +199,26 @@ class Node:
             await self._tell(Event.REMOVE_CONTAINER, pod, container)
             del self.world.containers[container_id]
 
-    async def _serve_updates(self, updates: Sequence[nri_pb2.ContainerUpdate]) -> None:
-        async with self._lock:
+    async def serve_updates(self, updates: Sequence[nri_pb2.ContainerUpdate]) -> None:
+        """Apply what a plugin asks for unasked, once no event is under way.
+
+        Raises:
+            ErrorReply: Some failed; a plugin is never told which.
+        """
+        async with self.lock:
             try:
-                self._apply(updates, must_work=True)
+                self.apply(updates, must_work=True)
             except UpdatesFailed as error:
                 raise ErrorReply(str(error)) from error
 
     @asynccontextmanager
     async def _events(self) -> AsyncIterator[Sequence[ConnectedPlugin]]:
-        async with self._lock:
-            self._roster.drop_closed()
+        async with self.lock:
+            self.roster.drop_closed()
             try:
-                yield tuple(self._roster.plugins)
+                yield tuple(self.roster.plugins)
             finally:
-                self._roster.drop_closed()
+                self.roster.drop_closed()
 
     async def _tell(
         self,
@@ -253,7 +227,7 @@ class Node:
         container: nri_pb2.Container | None = None,
     ) -> None:
         try:
-            await tell_all(tuple(self._roster.plugins), event, pod, container)
+            await tell_all(tuple(self.roster.plugins), event, pod, container)
         except RuntimeRefusal as refusal:
             self.ignored.append(refusal)
 
@@ -261,16 +235,21 @@ class Node:
         self, pod: nri_pb2.PodSandbox, container: nri_pb2.Container
     ) -> Sequence[nri_pb2.ContainerUpdate]:
         try:
-            merge = await ask_stop(tuple(self._roster.plugins), pod, container)
+            merge = await ask_stop(tuple(self.roster.plugins), pod, container)
         except RuntimeRefusal as refusal:
             self.ignored.append(refusal)
             return ()
-        self._apply(merge.updates, must_work=False)
+        self.apply(merge.updates, must_work=False)
         return merge.updates
 
-    def _apply(
+    def apply(
         self, updates: Sequence[nri_pb2.ContainerUpdate], *, must_work: bool
     ) -> None:
+        """Apply updates to the world.
+
+        Raises:
+            UpdatesFailed: Some failed and *must_work* is set.
+        """
         failed = []
         for update in updates:
             if update.container_id not in self.unupdatable:
@@ -283,9 +262,3 @@ class Node:
         if must_work:
             raise failure
         self.ignored.append(failure)
-
-
-def _values(
-    updates: Sequence[nri_pb2.ContainerUpdate],
-) -> tuple[ContainerUpdate, ...]:
-    return tuple(from_message(update) for update in updates)

@@ -67,6 +67,7 @@ class ConnectedPlugin:
         self.launched = launched
         self._profile = profile
         self._apply_updates = apply_updates
+        self._is_silent = False
         self._falls_back = profile.level < DEDICATED_CALLS
         self._registered: asyncio.Future[None] = (
             asyncio.get_running_loop().create_future()
@@ -177,7 +178,8 @@ class ConnectedPlugin:
         if wrong.hang_up is step:
             self.connection.close()
             raise PluginHungUp
-        if wrong.fall_silent is step:
+        self._is_silent |= wrong.fall_silent is step
+        if self._is_silent:
             raise FellSilent
 
     async def _ask(self, method_name: str, request: Message) -> Message:
@@ -208,6 +210,7 @@ class ConnectedPlugin:
                 self._configured = self._begin_configure()
         except (PluginLost, FellSilent) as end:
             self._registered.set_exception(end)
+            self._registered.exception()  # nobody may be left to ask
             if isinstance(end, FellSilent):
                 await self.connection.wait_closed()
             raise ErrorReply("never sent") from end

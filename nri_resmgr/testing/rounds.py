@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Sequence
 from typing import cast
 
-import attrs
 from google.protobuf.message import Message
 
 from nri_proto import Event, Level, nri_pb2
@@ -130,7 +129,12 @@ async def _validate(
     container: nri_pb2.Container,
 ) -> None:
     event = Event.VALIDATE_CONTAINER_ADJUSTMENT
-    validators = [plugin for plugin in plugins if plugin.subscribes(event)]
+    validators = [
+        plugin
+        for plugin in plugins
+        # One that was lost earlier in this request has been skipped for good.
+        if plugin.subscribes(event) and not plugin.connection.is_closed
+    ]
     if not validators:
         return
     request = nri_pb2.ValidateContainerAdjustmentRequest(
@@ -164,39 +168,3 @@ async def _verdict(
     if answer.reject:
         return AdjustmentRejected(plugin.name, answer.reason)
     return None
-
-
-@attrs.define(eq=False)
-class Roster:
-    """The plugins that get events, by index."""
-
-    plugins: list[ConnectedPlugin] = attrs.field(factory=list)
-    _changed: asyncio.Event = attrs.field(factory=asyncio.Event)
-
-    def add(self, plugin: ConnectedPlugin) -> None:
-        """Put a plugin in its place; ties keep the order in which they came."""
-        self.plugins.append(plugin)
-        self.plugins.sort(key=lambda plugin: plugin.index)
-        self._change()
-
-    def drop_closed(self) -> None:
-        """Forget plugins that are gone; kill those the runtime had started."""
-        for plugin in [item for item in self.plugins if item.connection.is_closed]:
-            self.plugins.remove(plugin)
-            if plugin.launched is not None:
-                plugin.launched.process.kill()
-        self._change()
-
-    def named(self, name: str) -> ConnectedPlugin | None:
-        """Find a plugin by ``NN-name``."""
-        return next((item for item in self.plugins if item.name == name), None)
-
-    async def wait_for(self, name: str) -> ConnectedPlugin:
-        """Wait until a plugin gets events."""
-        while (plugin := self.named(name)) is None:
-            await self._changed.wait()
-        return plugin
-
-    def _change(self) -> None:
-        self._changed.set()
-        self._changed = asyncio.Event()

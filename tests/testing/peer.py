@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import socket
 import threading
@@ -39,6 +40,7 @@ class Peer:
         self.received = b""
         self.mask = 0
         self._socket = connected
+        self._replied = threading.Condition()
         self._trunk = Trunk.of_plugin()
         self._answers = dict(answers or {})
         self.register(name, index)
@@ -71,6 +73,15 @@ class Peer:
             nri_pb2.RegisterPluginRequest(plugin_name=name, plugin_idx=index),
         )
 
+    def join(self) -> None:
+        """Wait until the runtime hangs up."""
+        self._thread.join()
+
+    def shut_down(self) -> None:
+        """End the connection; answers may do that."""
+        with contextlib.suppress(OSError):  # the runtime may have been first
+            self._socket.shutdown(socket.SHUT_RDWR)
+
     def call(self, method: str, request: Message) -> None:
         """Write a call of the Runtime service; its reply goes to `replies`."""
         payload = request.SerializeToString()
@@ -83,14 +94,31 @@ class Peer:
 
     def hang_up(self) -> None:
         """End the connection and the thread."""
-        with contextlib.suppress(OSError):  # the runtime may have been first
-            self._socket.shutdown(socket.SHUT_RDWR)
+        self.shut_down()
         self._thread.join()
         self._socket.close()
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether no end of file has come."""
+        return self._thread.is_alive()
+
+    async def wait_disconnected(self) -> None:
+        """Wait for end of file."""
+        await asyncio.to_thread(self._thread.join, 5)
+        assert not self.is_connected
+
+    async def wait_replies(self, count: int) -> None:
+        """Wait until so many replies to our calls have come."""
+        assert await asyncio.to_thread(self._wait_replies, count)
 
     def calls(self) -> list[str]:
         """Name the request messages that came, in order."""
         return [type(request).__name__ for request in self.requests]
+
+    def _wait_replies(self, count: int) -> bool:
+        with self._replied:
+            return self._replied.wait_for(lambda: len(self.replies) >= count, 5)
 
     def _serve(self) -> None:
         try:
@@ -104,7 +132,9 @@ class Peer:
     def _take(self, event: object) -> None:
         match event:
             case Reply():
-                self.replies.append(event)
+                with self._replied:
+                    self.replies.append(event)
+                    self._replied.notify_all()
             case Call(stream_id, _, method_name):
                 method = PLUGIN_METHODS[method_name]
                 request = method.request.FromString(event.payload)

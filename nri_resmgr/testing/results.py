@@ -1,0 +1,50 @@
+"""What a request brought."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import attrs
+
+from nri_proto import nri_pb2
+from nri_resmgr.stub.adjustment import ContainerAdjustment
+from nri_resmgr.stub.convert import from_message
+from nri_resmgr.stub.model import Container, OwningPlugins
+from nri_resmgr.stub.update import ContainerUpdate
+
+
+@attrs.frozen
+class Created:
+    """A container was created.
+
+    Attributes:
+        container: As it is now, adjusted.
+        adjustment: What the plugins wanted, merged.
+        updates: Of other containers, merged; they have been applied.
+        owners: Which plugin set what.
+    """
+
+    container: Container
+    adjustment: ContainerAdjustment
+    updates: tuple[ContainerUpdate, ...]
+    owners: OwningPlugins
+
+
+@attrs.frozen
+class Updated:
+    """A container was updated, or stopped.
+
+    Attributes:
+        container: As it is now.
+        updates: What the plugins wanted, merged, others first.
+    """
+
+    container: Container
+    updates: tuple[ContainerUpdate, ...]
+
+
+def values_of(
+    updates: Iterable[nri_pb2.ContainerUpdate],
+) -> tuple[ContainerUpdate, ...]:
+    """Turn messages into values."""
+    return tuple(from_message(update) for update in updates)
