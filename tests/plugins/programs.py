@@ -1,0 +1,70 @@
+"""Plugins as processes: started by hand, or by the test runtime from its folder."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from nri_resmgr.cli.install import Folders, install
+from nri_resmgr.stub import Identity
+from nri_resmgr.testing import Options
+
+REPOSITORY = Path(__file__).parents[2]
+PLUGINS = REPOSITORY / "plugins"
+SAMPLES = REPOSITORY / "conf.d"
+
+
+def run_to_end(program: Path, *arguments: str) -> tuple[int, str]:
+    """Run a plugin that has to end by itself; return status and standard error."""
+    done = subprocess.run(
+        [sys.executable, program, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert done.stdout == ""
+    return done.returncode, done.stderr
+
+
+@asynccontextmanager
+async def running(
+    program: Path, *arguments: str
+) -> AsyncIterator[asyncio.subprocess.Process]:
+    """Run a plugin; at the end it gets SIGTERM and has to end well."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        program,
+        *arguments,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    try:
+        yield process
+    finally:
+        if process.returncode is None:
+            process.terminate()
+        async with asyncio.timeout(20):
+            await process.wait()
+    assert process.stderr is not None
+    said = (await process.stderr.read()).decode()
+    assert (process.returncode, "Traceback" in said) == (0, False)
+
+
+def installed(program: Path, name: str, config: str, directory: Path) -> Options:
+    """Install a plugin under index 10; return a runtime's options to launch it."""
+    folders = Folders(directory / "plugins", directory / "conf.d")
+    document = directory / f"{name}.yaml"
+    document.write_text(config)
+    install(str(program), Identity(name, "10"), folders, document)
+    return Options(
+        plugin_folder=folders.plugins,
+        config_folder=folders.configs,
+        plugin_output=directory / "output",
+        registration_timeout=20.0,  # a busy machine starts Python slowly
+        request_timeout=10.0,
+    )

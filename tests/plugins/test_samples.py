@@ -1,0 +1,24 @@
+"""The samples of conf.d: each read by its own plugin, and saying the defaults."""
+
+from __future__ import annotations
+
+from plugins.logger.__main__ import LAUNCHED_LOG_FILE
+from plugins.logger.__main__ import Settings as LoggerSettings
+from plugins.template.__main__ import Settings as TemplateSettings
+from tests.plugins.programs import SAMPLES
+
+
+def test_the_sample_of_the_logger_says_its_defaults() -> None:
+    text = (SAMPLES / "logger.conf").read_text()
+
+    told = LoggerSettings().changed_by_text(text)
+
+    assert told == LoggerSettings(log_file=LAUNCHED_LOG_FILE)
+    assert LoggerSettings().changed_by_text("# nothing") == LoggerSettings()
+
+
+def test_the_sample_of_the_template_says_its_defaults() -> None:
+    text = (SAMPLES / "template.conf").read_text()
+
+    assert TemplateSettings.parse(text) == TemplateSettings()
+    assert TemplateSettings.parse("# nothing") == TemplateSettings()
