@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import tarfile
 from pathlib import Path
 
@@ -29,6 +30,12 @@ def test_sysfs_tells_the_machine_it_was_made_from(machine: Machine) -> None:
 @settings(max_examples=40, deadline=None)
 def test_a_document_holds_the_whole_machine(machine: Machine) -> None:
     assert from_document(to_document(machine)) == machine
+
+
+def test_more_than_1024_cpus_are_told_too() -> None:
+    machine = parse_spec("4s2n70c2t")
+
+    assert read_machine(sysfs_files(machine)) == machine
 
 
 def test_real_files_and_links_tell_the_same(tmp_path: Path) -> None:
@@ -88,4 +95,15 @@ def test_a_dump_with_a_bad_model_is_refused(
         archive.add(tmp_path / "machine.json", "machine.json")
 
     with pytest.raises(BadDump, match=why):
+        load_dump(path)
+
+
+def test_a_dump_that_would_eat_memory_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "machine.tar.gz"
+    huge = tarfile.TarInfo("machine.json")
+    huge.size = 1 << 29
+    with gzip.open(path, "wb") as archive:
+        archive.write(huge.tobuf())
+
+    with pytest.raises(BadDump, match="it is too large"):
         load_dump(path)

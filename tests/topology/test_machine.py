@@ -133,6 +133,8 @@ L3 = Cache(3, CacheKind.UNIFIED, 0, CpuSet.of(0), Bytes(0))
             "nodes repeat or are out of order",
             id="nodes out of order",
         ),
+        pytest.param({"distances": ((10, 21),)}, "1 by 1 matrix", id="a long row"),
+        pytest.param({"distances": ((10,), (10,))}, "1 by 1 matrix", id="two rows"),
         pytest.param({"present": CpuSet()}, "not present", id="online, not present"),
         pytest.param({"caches": (L3, L3)}, "two level 3 caches", id="a cache twice"),
         pytest.param(
