@@ -33,6 +33,7 @@ def test_parse(text: str, canonical: str) -> None:
     ("text", "at"),
     [
         pytest.param("0,3-1", "3-1", id="a range backwards"),
+        pytest.param("5-0", "5-0", id="a range back to nothing"),
         pytest.param("1,-2", "-2", id="a negative id"),
         pytest.param("0-", "0-", id="a range without end"),
         pytest.param("all", "all", id="words need a machine to mean something"),
