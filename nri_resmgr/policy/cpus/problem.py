@@ -37,6 +37,10 @@ class Problem:
         classes = sum(bool(mask & self.take) for mask, _ in costs.cpus)
         return not self.held and costs.is_plain and classes == 1
 
+    def taking(self, take: int) -> Problem:
+        """Return the same problem with other CPUs to choose from."""
+        return Problem(self.count, take, self.free, self.held, self.costs, self.index)
+
     def fitting(self, depth: int) -> list[int]:
         """Return the groups at *depth* that can hold the pick alone."""
         take, count = self.take, self.count
@@ -89,8 +93,7 @@ def _kept(problem: Problem, groups: Iterable[int], kind: int = -1) -> Problem:
     zone = 0
     for mask in groups:
         zone |= mask
-    take, p = problem.take & zone & kind, problem
-    return Problem(p.count, take, p.free, p.held, p.costs, p.index)
+    return problem.taking(problem.take & zone & kind)
 
 
 def _beside(problem: Problem) -> Problem:
