@@ -8,6 +8,8 @@ import os
 from pathlib import Path
 
 import attrs
+import structlog
+from google.protobuf.internal import api_implementation
 
 from nri_resmgr.app.resource_policy import ResourcePolicy
 from nri_resmgr.app.status import status_of
@@ -21,6 +23,8 @@ from nri_resmgr.stub import Options, Stub, run_until_signal
 from nri_resmgr.stub.identity import INDEX_VARIABLE, NAME_VARIABLE
 from nri_resmgr.values import InputError
 
+log = structlog.get_logger(__name__)
+
 
 def run(options: argparse.Namespace) -> int:
     """Serve until told to stop; see `nri_resmgr.cli.main` for the flags.
@@ -29,6 +33,8 @@ def run(options: argparse.Namespace) -> int:
         ResmgrError: Bad input, or the node cannot be served.
     """
     configure_logging(options.log_level, LogFormat(options.log_format))
+    if api_implementation.Type() != "upb":
+        log.warning("protobuf.slow", kind=api_implementation.Type(), instead="upb")
     # All input is judged before the runtime hears of us.
     config = _read_config(options.config_file)
     machine = read_machine(HostTree(options.host_root))
