@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+import pytest
+
+from nri_resmgr.app.build import build_policy
+from nri_resmgr.config import BadSetting, parse_config
+from nri_resmgr.topology import parse_spec
+
+AVAILABLE = "$.spec.availableResources.cpu"
+RESERVED = "$.spec.reservedResources.cpu"
+
+
+def document(available: str | None, reserved: str | None) -> str:
+    rows = {"availableResources": available, "reservedResources": reserved}
+    spec = {name: {"cpu": text} for name, text in rows.items() if text is not None}
+    return f"apiVersion: config.nri/v1alpha1\nkind: StaticPolicy\nspec: {spec}"
+
+
+@pytest.mark.parametrize(
+    ("machine", "available", "reserved", "chosen"),
+    [
+        pytest.param("1s1n4c1t", None, None, ("0-3", "0"), id="the default"),
+        pytest.param("1s1n1c1t", None, None, ("0", "0"), id="the default, one CPU"),
+        pytest.param(
+            "1s1n4c1t isolated=0-1", None, None, ("0-3", "2"), id="0 is isolated"
+        ),
+        pytest.param(
+            "1s1n4c1t isolated=2-3",
+            "cpuset:2-3",
+            None,
+            ("2-3", "2"),
+            id="all are isolated",
+        ),
+        pytest.param("1s1n4c1t offline=0", None, None, ("1-3", "1"), id="0 is offline"),
+        pytest.param("1s1n4c1t", "cpuset:1-2", None, ("1-2", "1"), id="a list"),
+        pytest.param("1s1n4c1t", "exclude-cpuset:0,99", None, ("1-3", "1"), id="but"),
+        pytest.param("1s2n2c2t", "4", None, ("0-1,4-5", "0"), id="so many: a node"),
+        pytest.param("1s2n2c2t", None, "2", ("0-7", "0,4"), id="reserve: a core"),
+        pytest.param("1s2n2c2t", None, "750m", ("0-7", "0"), id="reserve a fraction"),
+        pytest.param(
+            "1s1n4c1t", "cpuset:1-3", "exclude-cpuset:1", ("1-3", "2-3"), id="the rest"
+        ),
+        pytest.param(
+            "1s1n4c1t isolated=3", None, "cpuset:3", ("0-3", "3"), id="one isolated"
+        ),
+        pytest.param("1s1n4c1t", None, "cpuset:0-3", ("0-3", "0-3"), id="everything"),
+    ],
+)
+def test_cpus_are_chosen_for_the_machine(
+    machine: str, available: str | None, reserved: str | None, chosen: tuple[str, str]
+) -> None:
+    config = parse_config(document(available, reserved))
+
+    settings = build_policy(config, parse_spec(machine)).settings
+
+    assert (str(settings.available), str(settings.reserved)) == chosen
+
+
+@pytest.mark.parametrize(
+    ("available", "reserved", "complaint"),
+    [
+        pytest.param(
+            "cpuset:2-9", None, f"{AVAILABLE}: this machine has no CPU 6-9", id="none"
+        ),
+        pytest.param("cpuset:4-5", None, f"{AVAILABLE}: CPU 5 is offline", id="off"),
+        pytest.param(
+            "cpuset:", None, f"{AVAILABLE}: no CPU is left of 0-4", id="empty"
+        ),
+        pytest.param(
+            "exclude-cpuset:0-9",
+            None,
+            f"{AVAILABLE}: no CPU is left of 0-4",
+            id="all excluded",
+        ),
+        pytest.param(
+            "4",
+            None,
+            f"{AVAILABLE}: 4 CPUs, of 3 that may be used; at least 1 is needed",
+            id="too many",
+        ),
+        pytest.param(
+            "0",
+            None,
+            f"{AVAILABLE}: 0 CPUs, of 3 that may be used; at least 1 is needed",
+            id="nothing",
+        ),
+        pytest.param(
+            None, "cpuset:7", f"{RESERVED}: this machine has no CPU 7", id="not there"
+        ),
+        pytest.param(
+            "cpuset:1-2",
+            "cpuset:0-1",
+            f"{RESERVED}: CPU 0 is not available (1-2)",
+            id="outside of what is available",
+        ),
+        pytest.param(
+            "cpuset:1-2",
+            "exclude-cpuset:0-2",
+            f"{RESERVED}: no CPU is left of 1-2; 1 is needed",
+            id="nothing is reserved",
+        ),
+        pytest.param(
+            None,
+            "0",
+            f"{RESERVED}: 0 CPUs, of 3 that may be reserved; at least 1 is needed",
+            id="zero is reserved",
+        ),
+        pytest.param(
+            None,
+            "3001m",
+            f"{RESERVED}: 4 CPUs, of 3 that may be reserved; at least 1 is needed",
+            id="more than there are",
+        ),
+        pytest.param(
+            "2",
+            "3",
+            f"{RESERVED}: 3 CPUs, of 2 available; at least 1 is needed",
+            id="more than may be used",
+        ),
+        pytest.param(
+            "2",
+            "cpuset:0",
+            f"{RESERVED}: CPUs by number need available CPUs by number (cpuset:LIST)",
+            id="numbers out of an amount",
+        ),
+        pytest.param(
+            None,
+            "cpuset:2-3",
+            f"{RESERVED}: CPU 3 is isolated; the scheduler spreads nothing over "
+            "isolated CPUs, so reserve others, or this one alone",
+            id="isolated among others",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_told(
+    available: str | None, reserved: str | None, complaint: str
+) -> None:
+    machine = parse_spec("1s1n6c1t offline=5 isolated=3-4")
+    config = parse_config(document(available, reserved))
+
+    with pytest.raises(BadSetting) as found:
+        build_policy(config, machine)
+
+    assert str(found.value) == complaint

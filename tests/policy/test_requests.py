@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import given
+
+from nri_resmgr.policy.events import ContainerSpec
+from nri_resmgr.policy.requests import (
+    MAX_SHARES,
+    MIN_SHARES,
+    limited_cpus,
+    qos_of_cgroup,
+    qos_of_values,
+    requested_cpus,
+)
+from nri_resmgr.values import MilliCpus, QosClass
+
+MOST_MILLIS = MAX_SHARES * 1000 // 1024  # what shares can tell
+
+
+def shares_of_kubelet(milli: int) -> int:
+    """Kubernetes' MilliCPUToShares, as it is written there."""
+    if milli == 0:
+        return MIN_SHARES
+    return min(max(milli * 1024 // 1000, MIN_SHARES), MAX_SHARES)
+
+
+def quota_of_kubelet(milli: int, period: int) -> int:
+    """Kubernetes' MilliCPUToQuota, as it is written there."""
+    return max(milli * period // 1000, 1000)
+
+
+@given(st.integers(3, MOST_MILLIS))
+def test_a_request_survives_the_way_through_shares(milli: int) -> None:
+    assert requested_cpus(shares_of_kubelet(milli)) == milli
+
+
+@given(st.integers(0, 2))
+def test_up_to_two_thousandths_are_no_request(milli: int) -> None:
+    assert requested_cpus(shares_of_kubelet(milli)) == 0
+
+
+@given(st.integers(MOST_MILLIS, 10**7))
+def test_above_the_most_shares_the_limit_tells(milli: int) -> None:
+    assert requested_cpus(shares_of_kubelet(milli), MilliCpus(milli)) == milli
+
+
+@given(st.integers(10, 10**6), st.sampled_from([100_000, 10_000, 250_000]))
+def test_a_limit_survives_the_way_through_the_quota(milli: int, period: int) -> None:
+    if milli * period >= 1000 * 1000:
+        quota = quota_of_kubelet(milli, period)
+        assert limited_cpus(quota, period) == milli
+
+
+@pytest.mark.parametrize(
+    ("shares", "milli"),
+    [
+        pytest.param(None, 0, id="not told is none"),
+        pytest.param(0, 0, id="zero is not told"),
+        pytest.param(1, 0, id="less than the least is none"),
+        pytest.param(1024, 1000, id="one CPU"),
+        pytest.param(MAX_SHARES, 256_000, id="the most"),
+    ],
+)
+def test_shares(shares: int | None, milli: int) -> None:
+    assert requested_cpus(shares) == milli
+
+
+@pytest.mark.parametrize(
+    ("quota", "period", "milli"),
+    [
+        pytest.param(None, None, None, id="not told"),
+        pytest.param(0, 100_000, None, id="zero is not told"),
+        pytest.param(-1, 100_000, None, id="unlimited"),
+        pytest.param(50_000, None, 500, id="the default period"),
+        pytest.param(50_000, 0, 500, id="a period of zero is not told"),
+        pytest.param(1001, 100_000, 11, id="a fraction counts as a whole one"),
+    ],
+)
+def test_quota(quota: int | None, period: int | None, milli: int | None) -> None:
+    assert limited_cpus(quota, period) == milli
+
+
+SYSTEMD = "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod1_2.slice"
+
+
+@pytest.mark.parametrize(
+    ("path", "qos"),
+    [
+        pytest.param(SYSTEMD, QosClass.BURSTABLE, id="systemd, whole path"),
+        pytest.param(
+            "kubepods-besteffort-pod1_2.slice",
+            QosClass.BEST_EFFORT,
+            id="systemd, last slice",
+        ),
+        pytest.param(
+            "/kubepods.slice/kubepods-pod1_2.slice",
+            QosClass.GUARANTEED,
+            id="systemd, Guaranteed",
+        ),
+        pytest.param("/kubepods/burstable/pod1-2", QosClass.BURSTABLE, id="cgroupfs"),
+        pytest.param(
+            "/kubepods/pod1-burstable", QosClass.GUARANTEED, id="a misleading pod name"
+        ),
+        pytest.param(
+            "/burstable/kubepods/pod1", QosClass.GUARANTEED, id="a misleading root"
+        ),
+        pytest.param(
+            "kubelet-kubepods-besteffort-pod1.slice:cri-containerd:c0ffee",
+            QosClass.BEST_EFFORT,
+            id="a container's own, below another root",
+        ),
+        pytest.param(
+            "/kubepods/besteffort/pod1/c0ffee",
+            QosClass.BEST_EFFORT,
+            id="a container's own, cgroupfs",
+        ),
+        pytest.param("/kubepods.slice", None, id="no pod in it"),
+        pytest.param("/system.slice/x", None, id="not the kubelet's"),
+        pytest.param("", None, id="none told"),
+    ],
+)
+def test_qos_of_a_cgroup(path: str, qos: QosClass | None) -> None:
+    assert qos_of_cgroup(path) is qos
+
+
+@pytest.mark.parametrize(
+    ("request_", "limit", "memory", "qos"),
+    [
+        pytest.param(1000, 1000, 1, QosClass.GUARANTEED, id="limits on both"),
+        pytest.param(500, 1000, 1, QosClass.BURSTABLE, id="less than the limit"),
+        pytest.param(1000, 1000, None, QosClass.BURSTABLE, id="no memory limit"),
+        pytest.param(0, None, 1, QosClass.BURSTABLE, id="memory alone"),
+        pytest.param(0, None, None, QosClass.BEST_EFFORT, id="nothing"),
+    ],
+)
+def test_qos_of_values(
+    request_: int, limit: int | None, memory: int | None, qos: QosClass
+) -> None:
+    top = None if limit is None else MilliCpus(limit)
+
+    assert qos_of_values(MilliCpus(request_), top, memory) is qos
+
+
+@pytest.mark.parametrize(
+    ("qos", "milli", "limit", "count"),
+    [
+        pytest.param(QosClass.GUARANTEED, 2000, 2000, 2, id="whole CPUs"),
+        pytest.param(QosClass.GUARANTEED, 2000, None, 2, id="the quota was dropped"),
+        pytest.param(QosClass.GUARANTEED, 2000, 3000, 0, id="a limit above"),
+        pytest.param(QosClass.GUARANTEED, 2001, 2001, 0, id="a thousandth too much"),
+        pytest.param(QosClass.GUARANTEED, 0, None, 0, id="no request"),
+        pytest.param(QosClass.BURSTABLE, 2000, 2000, 0, id="not Guaranteed"),
+    ],
+)
+def test_whole_cpus(qos: QosClass, milli: int, limit: int | None, count: int) -> None:
+    top = None if limit is None else MilliCpus(limit)
+    spec = ContainerSpec("c", qos=qos, request=MilliCpus(milli), limit=top)
+
+    assert spec.whole_cpus == count
