@@ -58,6 +58,7 @@ def _make_converter() -> cattrs.Converter:
     converter = cattrs.Converter(omit_if_default=True, forbid_extra_keys=True)
     for kind in (int, str, bool):
         converter.register_structure_hook(kind, _exactly)
+    converter.register_unstructure_hook(enum.StrEnum, _word)
     for ids in (CpuSet, NodeSet):
         converter.register_unstructure_hook(ids, str)
         converter.register_structure_hook(ids, _parse_ids)
@@ -72,6 +73,10 @@ def _exactly(value: object, kind: type) -> object:
         msg = f"want {kind.__name__}, found {value!r}"
         raise TypeError(msg)
     return value
+
+
+def _word(value: enum.StrEnum) -> str:
+    return value.value  # YAML writes no kinds of str but str itself
 
 
 def _parse_ids(value: object, kind: type[CpuSet | NodeSet]) -> CpuSet | NodeSet:

@@ -107,8 +107,9 @@ def test_union_holds_what_any_set_holds(sets: list[frozenset[int]]) -> None:
 
 
 def test_a_cpu_set_is_never_equal_to_a_node_set() -> None:
-    assert CpuSet.of(1) != NodeSet.of(1)
-    assert len({CpuSet.of(1), NodeSet.of(1)}) == 2
+    both: set[object] = {CpuSet.of(1), NodeSet.of(1)}
+
+    assert len(both) == 2
 
 
 @pytest.mark.parametrize("make", [CpuSet, CpuSet.of])

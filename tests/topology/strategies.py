@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 import attrs
 from hypothesis import strategies as st
 
@@ -67,10 +70,13 @@ def _with_facts(machine: Machine) -> st.SearchStrategy[tuple[Cpu, ...]]:
         epp=st.sampled_from(["", "balance_power", "128"]),
         capacity=st.integers(1, 1024),
     )
-    ids = [cpu.id for cpu in machine.cpus]
-    return st.tuples(*(facts.map(lambda c, i=i: attrs.evolve(c, id=i)) for i in ids))
+    return st.tuples(*(facts.map(partial(_of, cpu.id)) for cpu in machine.cpus))
 
 
-def _renumbered(machine: Machine, step: int) -> dict[str, object]:
+def _of(number: int, facts: Cpu) -> Cpu:
+    return attrs.evolve(facts, id=number)
+
+
+def _renumbered(machine: Machine, step: int) -> dict[str, Any]:
     """Spread the node ids, which leaves gaps between them."""
     return {"nodes": tuple(attrs.evolve(n, id=n.id * step + 1) for n in machine.nodes)}

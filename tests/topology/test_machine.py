@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import attrs
 import pytest
 
@@ -149,6 +151,6 @@ L3 = Cache(3, CacheKind.UNIFIED, 0, CpuSet.of(0), Bytes(0))
         ),
     ],
 )
-def test_contradictions_are_refused(change: dict[str, object], what: str) -> None:
+def test_contradictions_are_refused(change: dict[str, Any], what: str) -> None:
     with pytest.raises(ContradictoryMachine, match=what):
         attrs.evolve(ONE, **change)

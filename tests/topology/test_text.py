@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
+import yaml
 
 from nri_resmgr.topology import parse_spec
 from nri_resmgr.topology.document import (
@@ -51,6 +54,14 @@ def test_a_document_is_plain_and_leaves_out_defaults() -> None:
     assert to_document(parse_spec("1c memory=1Gi"))["nodes"] == [
         {"id": 0, "cpus": "0", "memory": 1 << 30}
     ]
+
+
+def test_a_document_survives_json_and_yaml() -> None:
+    machine = parse_spec("2s1c2t1e memory=1Gi,0 hbm=1Gi:movable offline=1")
+    document = to_document(machine)
+
+    assert from_document(json.loads(json.dumps(document))) == machine
+    assert from_document(yaml.safe_load(yaml.safe_dump(document))) == machine
 
 
 @pytest.mark.parametrize(
