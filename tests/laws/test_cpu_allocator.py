@@ -99,21 +99,35 @@ def levels(machine: Machine) -> Iterator[tuple[bool, list[CpuSet]]]:
     yield False, [core.cpus for core in machine.cores]
 
 
-def touched(cpus: CpuSet, machine: Machine, beside: CpuSet = NO_CPUS) -> list[int]:
-    """Count the groups that a pick touches, level by level.
+def places(machine: Machine) -> Iterator[dict[int, tuple[int, ...]]]:
+    """Yield, level by level, the group of every CPU.
 
     A group is known by the levels around it too, so that a level that crosses
     another one is cut along it.
     """
-    places: dict[int, tuple[int, ...]] = dict.fromkeys(machine.online, ())
-    counts = []
+    around: dict[int, tuple[int, ...]] = dict.fromkeys(machine.online, ())
     for _, groups in levels(machine):
-        for cpu in machine.online:
-            inside = next(n for n, group in enumerate(groups) if cpu in group)
-            places[cpu] = (*places[cpu], inside)
-        known = {places[cpu] for cpu in beside}
-        counts.append(len({places[cpu] for cpu in cpus} - known))
-    return counts
+        around = {
+            cpu: (*above, next(n for n, group in enumerate(groups) if cpu in group))
+            for cpu, above in around.items()
+        }
+        yield around
+
+
+def touched(cpus: CpuSet, machine: Machine, beside: CpuSet = NO_CPUS) -> list[int]:
+    """Count the groups that a pick touches, level by level."""
+    return [
+        len({group[cpu] for cpu in cpus} - {group[cpu] for cpu in beside})
+        for group in places(machine)
+    ]
+
+
+def room(cpus: CpuSet, free: CpuSet, machine: Machine) -> list[int]:
+    """Count the free CPUs in the groups that a pick touches, level by level."""
+    return [
+        sum(group[cpu] in {group[one] for one in cpus} for cpu in free)
+        for group in places(machine)
+    ]
 
 
 def paid_for_classes(cpus: CpuSet, request: CpuRequest, machine: Machine) -> list[int]:
@@ -190,6 +204,20 @@ def test_no_other_pick_is_better(case: Case) -> None:
     assert price(pick.cpus, request, machine) == least
 
 
+@given(requests(), st.sampled_from((1, -1)))
+def test_of_groups_as_good_the_tightest_or_the_roomiest_wins(
+    case: Case, sign: int
+) -> None:
+    request, machine = attrs.evolve(case[0], spread=sign < 0), machine_of(case[1])
+    pick = allocate_cpus(request, machine)
+
+    def rank(cpus: CpuSet) -> tuple[list[int], list[int]]:
+        rooms = [sign * size for size in room(cpus, request.free, machine)]
+        return touched(cpus, machine), rooms
+
+    assert rank(pick.cpus) == min(map(rank, picks(request.free, request.count)))
+
+
 @given(requests())
 def test_refuses_just_what_cannot_be(case: Case) -> None:
     request, machine = case[0], machine_of(case[1])
@@ -230,8 +258,7 @@ def test_what_stays_after_a_release_is_as_compact_as_can_be(case: Case) -> None:
 def test_the_level_is_the_narrowest_one_that_holds_the_pick(case: Case) -> None:
     request, machine = case[0], machine_of(case[1])
     pick = allocate_cpus(request, machine)
-    places = touched(pick.cpus, machine)
-    holding = places.count(1)
+    holding = touched(pick.cpus, machine).count(1)
 
     assert (pick.level == "machine") == (holding == 0 and request.count > 1)
     assert (pick.level == "thread") == (request.count <= 1)
