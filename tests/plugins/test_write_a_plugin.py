@@ -1,0 +1,200 @@
+"""The authors' page: each of its programs is installed as it says and does its job."""
+
+from __future__ import annotations
+
+import os
+import re
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from nri_resmgr.cli.main import main
+from nri_resmgr.stub import (
+    HANDLER_NAMES,
+    Container,
+    ContainerAdjustment,
+    Hook,
+    Hooks,
+    Plugin,
+    Pod,
+)
+from nri_resmgr.stub.model import LinuxContainer, LinuxCpu, LinuxResources
+from nri_resmgr.testing import AdjustmentRejected, Options, Runtime, running_plugin
+from tests.plugins.programs import REPOSITORY
+
+PAGE = (REPOSITORY / "docs" / "write-a-plugin.md").read_text()
+BLOCKS: Final = re.findall(r"^```(\w*)\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+PROGRAMS: Final = {
+    text.partition("\n")[0].removeprefix("# "): text
+    for kind, text in BLOCKS
+    if kind == "python"
+}
+ASKING_FOR_512 = Container(
+    linux=LinuxContainer(resources=LinuxResources(cpu=LinuxCpu(shares=512)))
+)
+
+
+def write(directory: Path, *names: str) -> None:
+    for name in names:
+        (directory / name).write_text(PROGRAMS[name])
+
+
+def install_as_told(
+    directory: Path, name: str, index: str = "10", config: str = ""
+) -> Options:
+    """Run the page's install command for one of its programs."""
+    write(directory, name)
+    (directory / "config.yaml").write_text(config)
+    plugins, configs = directory / "plugins", directory / "conf.d"
+    (command,) = [text for kind, text in BLOCKS if kind == "sh"]
+    words = command.replace("./hello.py", str(directory / name)).split()
+    words[words.index("--index") + 1] = index
+    words += ["--plugin-dir", str(plugins), "--config-dir", str(configs)]
+    assert main([*words[1:], "--config", str(directory / "config.yaml")]) == 0
+    return Options(
+        plugin_folder=plugins,
+        config_folder=configs,
+        registration_timeout=20.0,  # a busy machine starts Python slowly
+    )
+
+
+def test_the_page_has_no_other_blocks() -> None:
+    assert {kind for kind, _ in BLOCKS} == {"python", "sh"}
+    assert [*PROGRAMS] == [
+        "hello.py",
+        "greeter.py",
+        "quiet.py",
+        "teams.py",
+        "nohooks.py",
+        "test_hello.py",
+    ]
+
+
+def test_the_table_has_all_handlers() -> None:
+    assert set(re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE)) == set(HANDLER_NAMES)
+
+
+async def test_hello_greets(tmp_path: Path) -> None:
+    options = install_as_told(tmp_path, "hello.py")
+    async with Runtime(tmp_path, options=options) as runtime:
+        pod = await runtime.run_pod(Pod(name="web"))
+        created = await runtime.create_container(pod.id, Container())
+
+    assert created.container.env == ("GREETING=hello web",)
+
+
+@pytest.mark.parametrize(
+    ("config", "plugins"),
+    [
+        pytest.param("greeting: ahoy", ("10-greeter",), id="a known key"),
+        pytest.param("greting: ahoy", (), id="an unknown key"),
+    ],
+)
+async def test_greeter_obeys_its_settings(
+    tmp_path: Path, config: str, plugins: tuple[str, ...]
+) -> None:
+    options = install_as_told(tmp_path, "greeter.py", config=config)
+    async with Runtime(tmp_path, options=options) as runtime:
+        pod = await runtime.run_pod(Pod())
+        created = await runtime.create_container(pod.id, Container())
+
+        assert runtime.plugins == plugins
+        assert created.container.env == ("GREETING=ahoy",) * len(plugins)
+
+
+async def test_quiet_lowers_others_while_a_critical_pod_runs(tmp_path: Path) -> None:
+    options = install_as_told(tmp_path, "quiet.py", "20")
+    async with Runtime(tmp_path, options=options) as runtime:
+        batch = await runtime.run_pod(Pod())
+        critical = await runtime.run_pod(Pod(labels={"tier": "critical"}))
+
+        async def start(pod: Pod) -> str:
+            created = await runtime.create_container(pod.id, ASKING_FOR_512)
+            return created.container.id
+
+        def shares(*ids: str) -> list[int | None]:
+            return [runtime.container(key).cpu.shares for key in ids]
+
+        early = await start(batch)
+        first, second = await start(critical), await start(critical)
+        late = await start(batch)
+        during = shares(early, late, first, second)
+        await runtime.stop_container(first)
+        still = shares(early, late)
+        await runtime.stop_container(second)
+        after = shares(early, late)
+
+    assert (during, still, after) == ([2, 2, 512, 512], [2, 2], [512, 512])
+
+
+async def test_quiet_lowers_what_runs_already(tmp_path: Path) -> None:
+    write(tmp_path, "quiet.py")
+    program = runpy.run_path(str(tmp_path / "quiet.py"))
+    async with Runtime(tmp_path) as runtime:
+        shares = []
+        for labels in ({}, {"tier": "critical"}):
+            pod = await runtime.run_pod(Pod(labels=labels))
+            await runtime.create_container(pod.id, ASKING_FOR_512)
+            async with running_plugin(runtime, program["plugin"]):
+                shares.append([item.cpu.shares for item in runtime.containers])
+
+    assert shares == [[512], [2, 512]]
+
+
+async def test_teams_answers_safely_when_it_takes_too_long(tmp_path: Path) -> None:
+    options = install_as_told(tmp_path, "teams.py", "30")
+    async with Runtime(tmp_path, options=options) as runtime:
+        env: list[str] = []
+        for namespace in ("near", "far-away"):
+            pod = await runtime.run_pod(Pod(namespace=namespace))
+            created = await runtime.create_container(pod.id, Container())
+            env += created.container.env
+
+        assert runtime.plugins == ("30-teams",)
+    assert env == ["TEAM=team near", "TEAM=unknown"]
+
+
+async def test_nohooks_rejects_hooks_of_another_plugin(tmp_path: Path) -> None:
+    other = Plugin()
+
+    @other.handler
+    def create_container(pod: Pod, _: Container) -> ContainerAdjustment:
+        hooks = Hooks(create_runtime=(Hook(path="/bin/true"),))
+        adjustment = ContainerAdjustment()
+        return adjustment.add_hooks(hooks) if pod.name == "hooked" else adjustment
+
+    options = install_as_told(tmp_path, "nohooks.py", "90")
+    async with (
+        Runtime(tmp_path, options=options) as runtime,
+        running_plugin(runtime, other),
+    ):
+        plain = await runtime.run_pod(Pod(name="plain"))
+        hooked = await runtime.run_pod(Pod(name="hooked"))
+        await runtime.create_container(plain.id, Container())
+        with pytest.raises(AdjustmentRejected, match="OCI hooks are not allowed"):
+            await runtime.create_container(hooked.id, Container())
+
+
+def run_pytest(directory: Path) -> int:
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"],
+        cwd=directory,
+        capture_output=True,
+        check=False,
+        env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+    )
+    return done.returncode
+
+
+def test_the_test_passes_and_can_fail(tmp_path: Path) -> None:
+    write(tmp_path, "hello.py", "test_hello.py")
+
+    good = run_pytest(tmp_path)
+    broken = PROGRAMS["hello.py"].replace("hello {", "goodbye {")
+    (tmp_path / "hello.py").write_text(broken)
+
+    assert (good, run_pytest(tmp_path)) == (0, 1)
