@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import socket
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sized
 from pathlib import Path
 from typing import Self, TypeAlias
 
@@ -40,7 +40,7 @@ class Peer:
         self.received = b""
         self.mask = 0
         self._socket = connected
-        self._replied = threading.Condition()
+        self._changed = threading.Condition()
         self._trunk = Trunk.of_plugin()
         self._answers = dict(answers or {})
         self.register(name, index)
@@ -110,15 +110,19 @@ class Peer:
 
     async def wait_replies(self, count: int) -> None:
         """Wait until so many replies to our calls have come."""
-        assert await asyncio.to_thread(self._wait_replies, count)
+        assert await asyncio.to_thread(self._wait, self.replies, count)
+
+    async def wait_requests(self, count: int) -> None:
+        """Wait until so many requests have come."""
+        assert await asyncio.to_thread(self._wait, self.requests, count)
 
     def calls(self) -> list[str]:
         """Name the request messages that came, in order."""
         return [type(request).__name__ for request in self.requests]
 
-    def _wait_replies(self, count: int) -> bool:
-        with self._replied:
-            return self._replied.wait_for(lambda: len(self.replies) >= count, 5)
+    def _wait(self, things: Sized, count: int) -> bool:
+        with self._changed:
+            return self._changed.wait_for(lambda: len(things) >= count, 5)
 
     def _serve(self) -> None:
         try:
@@ -132,13 +136,15 @@ class Peer:
     def _take(self, event: object) -> None:
         match event:
             case Reply():
-                with self._replied:
+                with self._changed:
                     self.replies.append(event)
-                    self._replied.notify_all()
+                    self._changed.notify_all()
             case Call(stream_id, _, method_name):
                 method = PLUGIN_METHODS[method_name]
                 request = method.request.FromString(event.payload)
-                self.requests.append(request)
+                with self._changed:
+                    self.requests.append(request)
+                    self._changed.notify_all()
                 answer: Message | str | None = method.response()
                 if method_name in self._answers:
                     answer = self._answers[method_name](request)
@@ -149,8 +155,12 @@ class Peer:
     def _answer(self, stream_id: int, answer: Message | str | None) -> None:
         match answer:
             case str() if answer == "unimplemented":
-                self.write(self._trunk.refuse(stream_id, 12, "method unknown"))
+                data = self._trunk.refuse(stream_id, 12, "method unknown")
             case str():
-                self.write(self._trunk.refuse(stream_id, 2, answer))
+                data = self._trunk.refuse(stream_id, 2, answer)
             case Message():
-                self.write(self._trunk.reply(stream_id, answer.SerializeToString()))
+                data = self._trunk.reply(stream_id, answer.SerializeToString())
+            case None:
+                return
+        with contextlib.suppress(OSError):  # what the runtime wrote is still to read
+            self.write(data)

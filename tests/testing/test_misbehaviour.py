@@ -62,15 +62,16 @@ async def test_it_falls_silent_when(
 ) -> None:
     async with Runtime(tmp_path) as runtime:
         runtime.misbehave(Misbehaviour(fall_silent=step))
-        with Peer.connect(runtime.socket_path) as ignored:
-            with Peer.connect(runtime.socket_path, "next", "20"):
-                await runtime.synchronized("20-next")
-
+        path = runtime.socket_path
+        with Peer.connect(path) as ignored, Peer.connect(path, "next", "20"):
+            await runtime.synchronized("20-next")
             await ignored.wait_replies(replies)
+            await ignored.wait_requests(len(requests))
+
             assert ignored.is_connected
             assert runtime.plugins == ("20-next",)
-        assert ignored.calls() == requests
-        assert len(ignored.replies) == replies
+            assert ignored.calls() == requests
+            assert len(ignored.replies) == replies
 
 
 @pytest.mark.parametrize(

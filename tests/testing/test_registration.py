@@ -104,14 +104,14 @@ async def test_a_bad_identity_is_refused_and_the_socket_stays_open(
     name: str, index: str, level: Level, message: str, tmp_path: Path
 ) -> None:
     async with Runtime(tmp_path, level) as runtime:
-        with Peer.connect(runtime.socket_path, name, index) as bad:
-            with Peer.connect(runtime.socket_path, "good", "20"):
-                await runtime.synchronized("20-good")
-
+        path = runtime.socket_path
+        with Peer.connect(path, name, index) as bad, Peer.connect(path, "ok", "20"):
+            await runtime.synchronized("20-ok")
             await bad.wait_replies(1)
+
             assert bad.replies == [Reply(1, Code.UNKNOWN, message)]
             assert bad.is_connected
-        assert runtime.plugins == ("20-good",)
+            assert runtime.plugins == ("20-ok",)
 
 
 @pytest.mark.parametrize(

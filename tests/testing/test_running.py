@@ -32,10 +32,12 @@ def pin() -> Plugin:
 
 @pytest.mark.parametrize("level", [Level(0, 3), Level(0, 7), Level(0, 13)], ids=str)
 async def test_a_plugin_in_this_process(level: Level, tmp_path: Path) -> None:
-    async with Runtime(tmp_path, level) as runtime:
-        async with running_plugin(runtime, pin(), "20-pin"):
-            pod = await runtime.run_pod(Pod())
-            created = await runtime.create_container(pod.id, Container())
+    async with (
+        Runtime(tmp_path, level) as runtime,
+        running_plugin(runtime, pin(), "20-pin"),
+    ):
+        pod = await runtime.run_pod(Pod())
+        created = await runtime.create_container(pod.id, Container())
 
     assert created.container.cpu == LinuxCpu(cpus="1")
     assert runtime.calls_to("20-pin") == ["Configure", "Synchronize", "CreateContainer"]
