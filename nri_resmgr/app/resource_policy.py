@@ -14,7 +14,7 @@ from nri_resmgr.app.translate import (
     adjustment_of,
     living_specs,
     spec_of,
-    update_of,
+    updates_of,
 )
 from nri_resmgr.config import StaticPolicyConfig, parse_config
 from nri_resmgr.policy.decision import Decision, PinUpdate, Policy
@@ -156,4 +156,4 @@ class ResourcePolicy:
         return decision
 
     def _answer(self, updates: Sequence[PinUpdate]) -> Updates:
-        return () if self._dry_run else tuple(map(update_of, updates))
+        return () if self._dry_run else updates_of(updates)

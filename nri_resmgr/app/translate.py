@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, TypeVar
 
 from nri_resmgr.policy.decision import PinUpdate
@@ -85,9 +85,13 @@ def adjustment_of(pin: Pin) -> ContainerAdjustment | None:
     return _pinned(ContainerAdjustment(), pin) if pin else None
 
 
-def update_of(update: PinUpdate) -> ContainerUpdate:
-    """Pin a container that exists."""
-    return _pinned(ContainerUpdate(update.container), update.pin)
+def updates_of(updates: Sequence[PinUpdate]) -> tuple[ContainerUpdate, ...]:
+    """Pin containers that exist; those with the same news share the content."""
+    news: dict[Pin, ContainerUpdate] = {}
+    for update in updates:
+        if update.pin not in news:
+            news[update.pin] = _pinned(ContainerUpdate(), update.pin)
+    return tuple(ContainerUpdate(one.container, news[one.pin].linux) for one in updates)
 
 
 def _pinned(reply: _Setters, pin: Pin) -> _Setters:

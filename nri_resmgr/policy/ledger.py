@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 
 import attrs
@@ -76,21 +76,20 @@ class Ledger:
         """Trust nothing that the runtime was told, so that all is told again."""
         return Ledger({key: Entry(one.spec) for key, one in self.entries.items()})
 
-    def changes(self, wanted: Mapping[str, Pin]) -> tuple[PinUpdate, ...]:
-        """Return what has to be told so that *wanted* holds, in the ledger's order."""
-        return tuple(
-            PinUpdate(key, news)
-            for key, entry in self.entries.items()
-            if (pin := wanted.get(key)) is not None
-            # Pins are shared between containers: identity settles most of them.
-            and pin is not entry.told
-            and (news := pin.since(entry.told))
-        )
+    def settle(self, wanted: Mapping[str, Pin]) -> tuple[Ledger, tuple[PinUpdate, ...]]:
+        """Find what has to be told so that *wanted* holds, and note it as told.
 
-    def tell(self, updates: Iterable[PinUpdate]) -> Ledger:
-        """Note that the runtime is being told *updates*."""
-        entries = dict(self.entries)
-        for update in updates:
-            entry = entries[update.container]
-            entries[update.container] = Entry(entry.spec, update.pin.over(entry.told))
-        return Ledger(entries)
+        Args:
+            wanted: What should hold, for every container.
+
+        Returns:
+            The ledger afterwards, and the updates in its order.
+        """
+        entries, updates = dict(self.entries), []
+        for key, entry in self.entries.items():
+            pin = wanted[key]
+            # Containers that share have the same object: identity settles most.
+            if pin is not entry.told and (news := pin.since(entry.told)):
+                updates.append(PinUpdate(key, news))
+                entries[key] = Entry(entry.spec, pin.over(entry.told))
+        return Ledger(entries), tuple(updates)

@@ -39,9 +39,7 @@ def test_the_walk_meets_the_leaves_of_every_module() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    "leaf", sorted(leaves(ResmgrError), key=lambda leaf: leaf.__name__)
-)
+@pytest.mark.parametrize("leaf", sorted(leaves(ResmgrError), key=repr))
 def test_no_leaf_reaches_the_runtime_as_internal(leaf: type[ResmgrError]) -> None:
     assert [branch for branch, _ in CODES if issubclass(leaf, branch)] != []
     assert inspect.getdoc(leaf)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from nri_resmgr.app.translate import KUBELET_NAME, adjustment_of, spec_of, update_of
+from nri_resmgr.app.translate import KUBELET_NAME, adjustment_of, spec_of, updates_of
 from nri_resmgr.policy.decision import PinUpdate
 from nri_resmgr.policy.events import ContainerSpec, Pin
 from nri_resmgr.stub import (
@@ -98,10 +98,11 @@ def test_only_what_is_pinned_is_said() -> None:
         adjustment_of(Pin()),
         adjustment_of(Pin(cpus)),
         adjustment_of(Pin(cpus, mems)),
-        update_of(PinUpdate("x", Pin(mems=mems))),
+        *updates_of([PinUpdate("x", Pin(mems=mems)), PinUpdate("y", Pin(mems=mems))]),
     ] == [
         None,
         ContainerAdjustment().set_cpus("1"),
         ContainerAdjustment().set_cpus("1").set_mems("0"),
         ContainerUpdate("x").set_mems("0"),
+        ContainerUpdate("y").set_mems("0"),
     ]

@@ -153,9 +153,8 @@ class StaticPolicy:
     def _settle(
         self, state: StaticState, reasons: tuple[Reason, ...]
     ) -> Decision[StaticState]:
-        updates = state.ledger.changes(self.pins(state))
-        told = attrs.evolve(state, ledger=state.ledger.tell(updates))
-        return Decision(told, reasons, updates=updates)
+        ledger, updates = state.ledger.settle(self.pins(state))
+        return Decision(attrs.evolve(state, ledger=ledger), reasons, updates=updates)
 
     def _room(self, state: StaticState, besides: str = "") -> Room:
         taken = state.taken - state.held_by(besides)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import fnmatch
+from functools import lru_cache
 
 import attrs
 
@@ -50,10 +51,7 @@ class StaticSettings:
 
     def reserves_for(self, namespace: str) -> bool:
         """Tell whether containers of *namespace* run on the reserved CPUs."""
-        return any(
-            fnmatch.fnmatchcase(namespace, pattern)
-            for pattern in self.reserved_namespaces
-        )
+        return _matches_any(namespace, self.reserved_namespaces)
 
 
 @attrs.frozen
@@ -92,3 +90,9 @@ class Supply:
             shared_mems=nodes_near(shared, machine),
             reserved_mems=nodes_near(settings.reserved, machine),
         )
+
+
+@lru_cache(maxsize=1024)
+def _matches_any(namespace: str, patterns: tuple[str, ...]) -> bool:
+    # Asked for every container at every decision, of a few namespaces.
+    return any(fnmatch.fnmatchcase(namespace, pattern) for pattern in patterns)
