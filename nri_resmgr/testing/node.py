@@ -176,7 +176,7 @@ class Node:
                 item for item in merge.updates if item.container_id != container_id
             ]
             self.apply(others, must_work=self.profile.is_crio)
-            self.world.update(container_id, merge.requested)
+            self.world.update(container_id, merge.requested, all_fields=False)
             await self._tell(Event.POST_UPDATE_CONTAINER, pod, container)
         return Updated(from_message(container), values_of(merge.updates))
 
@@ -253,7 +253,11 @@ class Node:
         failed = []
         for update in updates:
             if update.container_id not in self.unupdatable:
-                self.world.update(update.container_id, update.linux.resources)
+                self.world.update(
+                    update.container_id,
+                    update.linux.resources,
+                    all_fields=self.profile.is_crio,
+                )
             elif not update.ignore_failure:
                 failed.append(update.container_id)
         if not failed:

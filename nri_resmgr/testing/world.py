@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from nri_proto import nri_pb2
-from nri_resmgr.testing.merge.applying import apply_resources
+from nri_resmgr.testing.merge.applying import apply_resources, overlay_resources
 
 # Time starts here, and each thing that happens takes a second: tests repeat.
 _START: Final = 1_700_000_000_000_000_000
@@ -104,10 +104,13 @@ class World:
             if container.pod_sandbox_id == pod_id
         ]
 
-    def update(self, container_id: str, changes: nri_pb2.LinuxResources) -> None:
+    def update(
+        self, container_id: str, changes: nri_pb2.LinuxResources, *, all_fields: bool
+    ) -> None:
         """Apply an update; an unknown id counts as done, as in real runtimes."""
         if (container := self.containers.get(container_id)) is not None:
-            apply_resources(changes, container.linux.resources)
+            apply = overlay_resources if all_fields else apply_resources
+            apply(changes, container.linux.resources)
 
     def _new_pid(self) -> int:
         self._last_pid += 1

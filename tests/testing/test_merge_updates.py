@@ -9,7 +9,12 @@ from google.protobuf import text_format
 
 from nri_proto import nri_pb2
 from nri_resmgr.testing.errors import FieldConflict
-from nri_resmgr.testing.merge import Owners, UpdateMerge, apply_resources
+from nri_resmgr.testing.merge import (
+    Owners,
+    UpdateMerge,
+    apply_resources,
+    overlay_resources,
+)
 
 
 def update(text: str) -> nri_pb2.ContainerUpdate:
@@ -141,3 +146,21 @@ def test_an_update_is_applied_as_containerd_does(changes: str, after: str) -> No
     apply_resources(resources(changes), target)
 
     assert target == resources(after)
+
+
+def test_an_update_of_a_plugin_is_applied_whole_on_crio() -> None:
+    target = resources(
+        'cpu { cpus: "0" shares { value: 2 } } '
+        'hugepage_limits { page_size: "2MB" limit: 1 }'
+    )
+    changes = resources(
+        'cpu { mems: "1" shares { } } pids { limit: 7 } '
+        'hugepage_limits { page_size: "2MB" limit: 2 }'
+    )
+
+    overlay_resources(changes, target)
+
+    assert target == resources(
+        'cpu { cpus: "0" mems: "1" shares { } } pids { limit: 7 } '
+        'hugepage_limits { page_size: "2MB" limit: 2 }'
+    )

@@ -6,7 +6,11 @@ Source:
 
 from __future__ import annotations
 
-from nri_resmgr.testing.merge.applying import apply_adjustment, apply_resources
+from nri_resmgr.testing.merge.applying import (
+    apply_adjustment,
+    apply_resources,
+    overlay_resources,
+)
 from nri_resmgr.testing.merge.creation import CreationMerge
 from nri_resmgr.testing.merge.owners import Owners
 from nri_resmgr.testing.merge.updates import UpdateMerge
@@ -17,4 +21,5 @@ __all__ = [
     "UpdateMerge",
     "apply_adjustment",
     "apply_resources",
+    "overlay_resources",
 ]

@@ -7,12 +7,13 @@ from typing import Final
 
 from nri_proto import nri_pb2
 from nri_resmgr.testing.merge.keyed import REMOVAL
-from nri_resmgr.testing.merge.resources import put
+from nri_resmgr.testing.merge.owners import Owners
+from nri_resmgr.testing.merge.resources import Claimant, merge_resources, put
 
 _CPU: Final = ("shares", "quota", "period", "realtime_runtime", "realtime_period")
 _CPU_LISTS: Final = ("cpus", "mems")
 
-# What containerd and CRI-O translate to CRI resources; the rest gets lost.
+# What CRI has words for.
 _UPDATED_CPU: Final = ("shares", "quota", "period")
 
 
@@ -39,10 +40,26 @@ def apply_adjustment(
     container.rlimits.extend(adjustment.rlimits)
 
 
+def overlay_resources(
+    changes: nri_pb2.LinuxResources, resources: nri_pb2.LinuxResources
+) -> None:
+    """Update resources with all that is set, as CRI-O does for plugins.
+
+    Only what a kubelet asks for goes through the narrow gate of CRI there.
+    """
+    limits = list(changes.hugepage_limits)
+    rest = nri_pb2.LinuxResources()
+    rest.CopyFrom(changes)
+    rest.ClearField("hugepage_limits")
+    # One reply has been merged already, so there is nobody to fight with.
+    merge_resources(Claimant(Owners(), "", ""), rest, resources)
+    _apply_hugepages(limits, resources)
+
+
 def apply_resources(
     changes: nri_pb2.LinuxResources, resources: nri_pb2.LinuxResources
 ) -> None:
-    """Update resources as the runtimes do: 0 and empty mean unchanged.
+    """Update resources as CRI does: 0 and empty mean unchanged.
 
     Memory limit, CPU shares, quota and period, the CPU and node lists,
     hugepages and unified keys arrive. Everything else gets lost on the way.
@@ -56,7 +73,7 @@ def apply_resources(
     _apply_cpu_lists(changes, resources)
     if changes.memory.limit.value:
         put(resources.memory.limit, changes.memory.limit)
-    _apply_hugepages(changes, resources)
+    _apply_hugepages(changes.hugepage_limits, resources)
     resources.unified.update(changes.unified)
 
 
@@ -126,7 +143,7 @@ def _apply_new_resources(
     if changes.memory.limit.value:
         put(resources.memory.limit, changes.memory.limit)
         resources.memory.swap.value = changes.memory.limit.value
-    _apply_hugepages(changes, resources)
+    _apply_hugepages(changes.hugepage_limits, resources)
     resources.unified.update(changes.unified)
     for name in ("blockio_class", "rdt_class", "pids"):
         if changes.HasField(name):
@@ -143,10 +160,10 @@ def _apply_cpu_lists(
 
 
 def _apply_hugepages(
-    changes: nri_pb2.LinuxResources, resources: nri_pb2.LinuxResources
+    changes: Iterable[nri_pb2.HugepageLimit], resources: nri_pb2.LinuxResources
 ) -> None:
     limits = {limit.page_size: limit.limit for limit in resources.hugepage_limits}
-    limits |= {limit.page_size: limit.limit for limit in changes.hugepage_limits}
+    limits |= {limit.page_size: limit.limit for limit in changes}
     resources.ClearField("hugepage_limits")
     for page_size, limit in limits.items():
         resources.hugepage_limits.add(page_size=page_size, limit=limit)
