@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from typing import Final, TypeAlias
 
 import attrs
@@ -11,7 +13,6 @@ from nri_resmgr.host.fields import (
     cpus,
     frequency,
     number,
-    number_in,
     optional_cpus,
     optional_number,
 )
@@ -22,6 +23,8 @@ from nri_resmgr.values import NO_CPUS, CpuSet
 
 # What the kernel writes for "no cluster", as int and as unsigned 16 bits.
 _NO_CLUSTER: Final = frozenset({-1, 65535})
+
+_POLICY: Final = re.compile(r"policy(\d{1,5})", re.ASCII)
 
 _Kinds: TypeAlias = dict[CoreKind, CpuSet]
 
@@ -42,7 +45,7 @@ def read_cores(tree: Tree, online: CpuSet) -> tuple[Core, ...]:
     Source:
         Linux, Documentation/ABI/stable/sysfs-devices-system-cpu.
     """
-    if not any(tree.names(f"{CPU_ROOT}/cpu{cpu}/topology") for cpu in online.lowest(2)):
+    if not any(tree.names(f"{CPU_ROOT}/cpu{cpu}/topology") for cpu in online):
         log.warning("topology.fallback", missing="topology", used="a core per CPU")
         return tuple(Core(0, 0, None, cpu, CpuSet.of(cpu)) for cpu in online)
     kinds = _read_kinds(tree, online)
@@ -68,7 +71,8 @@ def _siblings(tree: Tree, cpu: int, online: CpuSet) -> CpuSet:
     path = f"{CPU_ROOT}/cpu{cpu}/topology/core_cpus_list"
     found = optional_cpus(tree, path)
     if found is None:  # Linux before 5.3 has only the other name
-        found = cpus(tree, f"{CPU_ROOT}/cpu{cpu}/topology/thread_siblings_list")
+        path = f"{CPU_ROOT}/cpu{cpu}/topology/thread_siblings_list"
+        found = cpus(tree, path)
     if cpu not in found:
         raise BadHostFile(path, f"CPU {cpu} is not in its own core, {str(found)!r}")
     return found & online
@@ -134,15 +138,8 @@ def read_cpus(tree: Tree, online: CpuSet) -> tuple[Cpu, ...]:
         Linux, Documentation/admin-guide/pm/cpufreq.rst and intel_pstate.rst.
     """
     known = dict.fromkeys(online, Cpu(0))
-    policies = [n for n in tree.names(f"{CPU_ROOT}/cpufreq") if n.startswith("policy")]
-    for policy in policies:
-        folder = f"{CPU_ROOT}/cpufreq/{policy}"
-        leader = number_in(folder, policy.removeprefix("policy"))
-        members = CpuSet.of(leader)
-        if len(policies) < len(online):
-            members = cpus(tree, f"{folder}/affected_cpus")
-        facts = _read_policy(tree, folder)
-        known.update(dict.fromkeys(members & online, facts))
+    for folder, members in _read_policies(tree, online):
+        known.update(dict.fromkeys(members, _read_policy(tree, folder)))
     strong = tree.read(f"{CPU_ROOT}/cpu{online.first}/cpu_capacity") is not None
     return tuple(
         attrs.evolve(
@@ -154,6 +151,21 @@ def read_cpus(tree: Tree, online: CpuSet) -> tuple[Cpu, ...]:
         )
         for cpu, facts in known.items()
     )
+
+
+def _read_policies(tree: Tree, online: CpuSet) -> Iterator[tuple[str, CpuSet]]:
+    """Yield the folder of each active policy with its online CPUs."""
+    root = f"{CPU_ROOT}/cpufreq"
+    matches = map(_POLICY.fullmatch, tree.names(root))
+    leaders = CpuSet.from_iterable(int(match[1]) for match in matches if match)
+    for leader in leaders:
+        members = CpuSet.of(leader)
+        if not online <= leaders:
+            # The kernel has no answer for a policy whose CPUs are all offline.
+            affected = optional_cpus(tree, f"{root}/policy{leader}/affected_cpus")
+            members = affected or NO_CPUS
+        if members & online:
+            yield f"{root}/policy{leader}", members & online
 
 
 def _read_policy(tree: Tree, folder: str) -> Cpu:

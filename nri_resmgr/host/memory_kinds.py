@@ -17,6 +17,7 @@ from nri_resmgr.topology import MemoryKind, Node
 _CLEARLY_FASTER: Final = 1.5
 _CLEARLY_SLOWER: Final = 0.6
 
+_CPU: Final = re.compile(r"cpu\d+", re.ASCII)
 _TIER: Final = re.compile(r"memory_tier(\d+)", re.ASCII)
 
 _CXL: Final = re.compile(r"/(?:ACPI0017|cxl|decoder\d)")
@@ -30,16 +31,20 @@ log = structlog.get_logger()
 def read_memory_kinds(tree: Tree, nodes: Sequence[Node]) -> Mapping[int, MemoryKind]:
     """Tell the kind of every node's memory.
 
-    A node with CPUs, or without memory, counts as DRAM. For the others the
-    first evidence decides: the persistent-memory or CXL region behind the
-    node, the bandwidth that firmware tells, the kernel's memory tier, and last
-    a guess by size, which is logged.
+    A node with CPUs, online or not, or without memory counts as DRAM. For the
+    others the first evidence decides: the persistent-memory or CXL region
+    behind the node, the bandwidth that firmware tells, the kernel's memory
+    tier, and last a guess by size, which is logged.
 
     Raises:
         BadHostFile: A file cannot be read as what it should be.
     """
     kinds = {node.id: MemoryKind.DRAM for node in nodes}
-    unknown = [node for node in nodes if node.memory and not node.cpus]
+    unknown = [
+        node
+        for node in nodes
+        if node.memory and not node.cpus and not _has_offline_cpus(tree, node)
+    ]
     if not unknown:
         return kinds
     dram = [node for node in nodes if node.memory and node.cpus]
@@ -52,6 +57,16 @@ def read_memory_kinds(tree: Tree, nodes: Sequence[Node]) -> Mapping[int, MemoryK
         told = (found[node.id] for found in evidence if node.id in found)
         kinds[node.id] = next(told, None) or _by_size(dram, node)
     return kinds
+
+
+def _has_offline_cpus(tree: Tree, node: Node) -> bool:
+    """Look for links to CPUs: they stay when the CPU goes offline."""
+    folder = f"{NODE_ROOT}/node{node.id}"
+    return any(
+        tree.target(f"{folder}/{name}")
+        for name in tree.names(folder)
+        if _CPU.fullmatch(name)
+    )
 
 
 def _by_region(tree: Tree) -> _Kinds:

@@ -172,7 +172,7 @@ def shape(machine: Machine) -> object:
 
 
 @given(st.sampled_from(sorted(GOOD.files)), st.integers(0, 12) | st.none())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_a_file_cut_short_or_gone_never_makes_another_machine(
     path: str, length: int | None
 ) -> None:

@@ -11,6 +11,7 @@ from structlog.testing import capture_logs
 from nri_resmgr.host.discovery import read_machine
 from nri_resmgr.host.recorded import RecordedTree
 from nri_resmgr.host.sysfs_writer import sysfs_files
+from nri_resmgr.host.tree import MissingHostFile
 from nri_resmgr.topology import Machine, MemoryKind, parse_spec
 from nri_resmgr.values import CpuSet
 
@@ -212,3 +213,56 @@ def test_last_of_all_the_size_is_a_guess(size: str, kind: MemoryKind) -> None:
     machine, logs = read_without(f"1c cxl={size}", "region1|bandwidth", **more)
 
     assert (machine.node(1).kind, logs) == (kind, [("node1 memory kind", str(kind))])
+
+
+def test_memory_whose_cpus_are_all_offline_is_still_dram() -> None:
+    folder = f"{NODE}/node1"
+    more = {f"{folder}/cpu1": "", f"{folder}/access0/initiators/read_bandwidth": "1"}
+    machine, logs = read_without("2s1c offline=1", "nothing", **more)
+
+    assert (machine.node(1).cpus, machine.node(1).kind) == (CpuSet(), MemoryKind.DRAM)
+    assert logs == []
+
+
+POLICY = f"{CPU}/cpufreq/policy"
+
+
+@pytest.mark.parametrize(
+    ("files", "governors"),
+    [
+        pytest.param(
+            {
+                f"{POLICY}0/affected_cpus": "0 1",
+                f"{POLICY}0/scaling_governor": "powersave",
+                f"{POLICY}2/affected_cpus": "2",
+                f"{POLICY}2/scaling_governor": "performance",
+            },
+            ["powersave", "powersave", "performance"],
+            id="a policy may rule several CPUs",
+        ),
+        pytest.param(
+            {f"{POLICY}{n}/scaling_governor": f"g{n}" for n in range(4)},
+            ["g0", "g1", "g2"],
+            id="or one each, offline ones too",
+        ),
+        pytest.param(
+            {
+                f"{POLICY}0/affected_cpus": "0 1 2",
+                f"{POLICY}0/scaling_governor": "powersave",
+                f"{POLICY}3/related_cpus": "3",
+                f"{POLICY}7/related_cpus": "7",
+            },
+            ["powersave"] * 3,
+            id="policies of offline CPUs have no answers",
+        ),
+    ],
+)
+def test_frequency_policies(files: dict[str, str], governors: list[str]) -> None:
+    machine, _ = read_without("4c offline=3", "nothing", **files)
+
+    assert [cpu.governor for cpu in machine.cpus] == governors
+
+
+def test_some_cpus_without_topology_are_an_error() -> None:
+    with pytest.raises(MissingHostFile, match="cpu0/topology/thread_siblings_list"):
+        read_without("4c", "cpu[01]/topology")
