@@ -42,6 +42,7 @@ class CpuIndex:
             the group around it.
         within: Per depth and group, per depth below: indices of the groups inside.
         largest: Per depth: the most CPUs that a group has.
+        shapes: Per depth and group: a number that groups of the same build share.
         home: Per depth and CPU: the mask of the group that the CPU is in.
         root: The same groups as a tree.
         inside: The first depth inside of packages, dies and nodes.
@@ -52,6 +53,7 @@ class CpuIndex:
     ancestors: tuple[tuple[tuple[int, ...], ...], ...]
     within: tuple[tuple[tuple[tuple[int, ...], ...], ...], ...]
     largest: tuple[int, ...]
+    shapes: tuple[tuple[int, ...], ...]
     home: tuple[Mapping[int, int], ...]
     root: Group
     inside: int
@@ -94,6 +96,7 @@ def _build(same: _Same) -> CpuIndex:
         ancestors=ancestors,
         within=tuple(_within(cuts, ancestors)),
         largest=tuple(max(map(int.bit_count, cut.groups)) for cut in cuts),
+        shapes=_shapes(groups[0], len(cuts)),
         home=tuple(
             {cpu: bits for bits in cut.groups for cpu in CpuSet(bits)} for cut in cuts
         ),
@@ -126,6 +129,23 @@ def _within(
             for inner, outer in enumerate(around[depth]):
                 rows[outer][below].append(inner)
         yield tuple(tuple(map(tuple, row)) for row in rows)
+
+
+def _shapes(root: Group, depths: int) -> tuple[tuple[int, ...], ...]:
+    """Number the builds: how many CPUs, in what groups in turn."""
+    known: dict[tuple[int, ...], int] = {}
+    rows: list[dict[int, int]] = [{} for _ in range(depths)]
+
+    def number(group: Group) -> int:
+        inner = [number(child) for child in group.children]
+        # Negative, so that no size looks like a build.
+        build = tuple(inner) or (-group.bits.bit_count(),)
+        shape = known.setdefault(build, len(known))
+        rows[group.depth][CpuSet(group.bits).first] = shape
+        return shape
+
+    number(root)
+    return tuple(tuple(row[first] for first in sorted(row)) for row in rows)
 
 
 def _above(depth: int, masks: Sequence[int], below: Sequence[Group]) -> list[Group]:

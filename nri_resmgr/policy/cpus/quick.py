@@ -54,48 +54,78 @@ class Quick:
 
     def best(self) -> tuple[CpuSet, bool]:
         """Return a pick, and whether it is known to be the best."""
-        depth, places = self._candidates()
-        tightest = self._tightest(depth, places)
+        depth = self._deepest()
+        tightest = self._tightest(depth)
         if depth == len(self.problem.index.partitions) - 1:
             return CpuSet(self._cut([min(tightest)])), True
         found = self._all_inside(depth, tightest)
         ideal = self._ideal(depth)
         if hits := [pick for pick in found if pick.touched == ideal]:
             return CpuSet(min(hits).bits if len(hits) > 1 else hits[0].bits), True
-        if len(tightest) < len(places):
-            found = self._all_inside(depth, self._rooms(depth, places))
+        found = self._all_inside(depth, self._all_rooms(depth))
         winner = min(found)
         return CpuSet(winner.bits), all(winner.touched <= pick.bound for pick in found)
 
-    def _candidates(self) -> tuple[int, list[int]]:
-        """Return the deepest depth with groups that hold the pick, and these."""
+    def _deepest(self) -> int:
+        """Return the greatest depth with a group that holds the pick."""
         index, take, wanted = self.problem.index, self.problem.take, self.problem.count
-        found = (0, [0])
+        found = 0
         for depth, cut in enumerate(index.partitions):
             if index.largest[depth] < wanted:
                 break
-            counts = [(mask & take).bit_count() for mask in cut.groups]
-            fit = [place for place, count in enumerate(counts) if count >= wanted]
-            if not fit:
+            if not any((mask & take).bit_count() >= wanted for mask in cut.groups):
                 break
-            found = (depth, fit)
+            found = depth
         return found
 
-    def _tightest(self, depth: int, places: list[int]) -> _Rooms:
-        """Leave the places with the least room around, widest groups first."""
-        least: tuple[int, ...] = ()
-        for level in range(depth + 1):
-            around = self.problem.index.ancestors[depth][level]
-            room = self._room(level, {around[place] for place in places})
-            narrow = min(room.values())
-            places = [place for place in places if room[around[place]] == narrow]
-            least = (*least, narrow)
-        return dict.fromkeys(places, least)
+    def _tightest(self, deepest: int) -> _Rooms:
+        """Find the places with the least room around, widest groups first."""
+        zone = [0]
+        outer = tuple(self._room(0, zone).values())
+        for depth in range(1, deepest + 1):
+            within = self.problem.index.within[depth - 1]
+            rooms = self._room(depth, (kid for at in zone for kid in within[at][0]))
+            alike: dict[int, list[int]] = {}
+            for kid, room in rooms.items():
+                alike.setdefault(room, []).append(kid)
+            room, zone = next(
+                (room, holding)
+                for room in sorted(alike)
+                if (holding := self._holding(depth, deepest, alike[room]))
+            )
+            outer = (*outer, room)
+        return dict.fromkeys(zone, outer)
 
-    def _rooms(self, depth: int, places: list[int]) -> _Rooms:
+    def _holding(self, depth: int, deepest: int, groups: Iterable[int]) -> list[int]:
+        """Leave groups with a place at the deepest depth, of idle ones the first."""
+        index, take, wanted = self.problem.index, self.problem.take, self.problem.count
+        masks, places = index.partitions[depth].groups, index.partitions[deepest].groups
+        idle: set[int] = set()
+        found = []
+        for at in groups:
+            if masks[at] & take == masks[at]:
+                if index.shapes[depth][at] in idle:
+                    continue
+                idle.add(index.shapes[depth][at])
+            below = (
+                index.within[depth][at][deepest - depth - 1]
+                if deepest > depth
+                else (at,)
+            )
+            if any((places[one] & take).bit_count() >= wanted for one in below):
+                found.append(at)
+        return found
+
+    def _all_rooms(self, depth: int) -> _Rooms:
+        """Return all places that hold the pick, with the room around each."""
+        index, take, wanted = self.problem.index, self.problem.take, self.problem.count
+        places = [
+            place
+            for place, mask in enumerate(index.partitions[depth].groups)
+            if (mask & take).bit_count() >= wanted
+        ]
         columns: list[list[int]] = []
-        for level in range(depth + 1):
-            around = self.problem.index.ancestors[depth][level]
+        for level, around in enumerate(index.ancestors[depth]):
             room = self._room(level, {around[place] for place in places})
             columns.append([room[around[place]] for place in places])
         return dict(zip(places, zip(*columns, strict=True), strict=True))
