@@ -129,12 +129,8 @@ async def _validate(
     container: nri_pb2.Container,
 ) -> None:
     event = Event.VALIDATE_CONTAINER_ADJUSTMENT
-    validators = [
-        plugin
-        for plugin in plugins
-        # One that was lost earlier in this request has been skipped for good.
-        if plugin.subscribes(event) and not plugin.connection.is_closed
-    ]
+    # One that was lost earlier in this request still counts, and fails it.
+    validators = [plugin for plugin in plugins if plugin.subscribes(event)]
     if not validators:
         return
     request = nri_pb2.ValidateContainerAdjustmentRequest(

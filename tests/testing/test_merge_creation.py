@@ -10,7 +10,8 @@ from nri_resmgr.testing.errors import FieldConflict, UpdateDuringCreation
 from nri_resmgr.testing.merge import CreationMerge
 from tests.testing.adjustments import KINDS
 
-CONTAINER = 'id: "c0" env: "HOME=/" env: "TERM=x" mounts { destination: "/data" }'
+NOTED = 'id: "c0" annotations { key: "note" value: "x" } '
+CONTAINER = NOTED + 'env: "HOME=/" env: "TERM=x" mounts { destination: "/data" }'
 
 
 def container(text: str = CONTAINER) -> nri_pb2.Container:
@@ -132,7 +133,7 @@ def test_a_plugin_takes_over_what_it_removes_first(
         pytest.param(
             'env { key: "-TERM" }',
             "",
-            'id: "c0" env: "HOME=/" mounts { destination: "/data" }',
+            NOTED + 'env: "HOME=/" mounts { destination: "/data" }',
             id="a variable's gets lost",
         ),
         pytest.param(
@@ -144,14 +145,14 @@ def test_a_plugin_takes_over_what_it_removes_first(
         pytest.param(
             'mounts { destination: "-/data" }',
             'mounts { destination: "-/data" }',
-            'id: "c0" env: "HOME=/" env: "TERM=x"',
+            NOTED + 'env: "HOME=/" env: "TERM=x"',
             id="a mount's goes through",
         ),
         pytest.param(
-            'annotations { key: "-k" }',
-            'annotations { key: "-k" }',
-            None,
-            id="an annotation's goes through",
+            'annotations { key: "-note" }',
+            'annotations { key: "-note" }',
+            CONTAINER,
+            id="an annotation's goes through unseen",
         ),
     ],
 )
@@ -195,7 +196,7 @@ def test_the_next_plugin_sees_what_the_last_one_did() -> None:
     )
 
     assert merged.container == container(
-        'id: "c0" env: "HOME=/" env: "TERM=y" mounts { destination: "/data" } '
+        NOTED + 'env: "HOME=/" env: "TERM=y" mounts { destination: "/data" } '
         'args: "sh" linux { cgroups_path: "/c" resources { cpu { cpus: "3" } } }'
     )
 

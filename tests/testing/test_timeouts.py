@@ -36,15 +36,20 @@ def updates(container_id: str, cpus: str) -> nri_pb2.UpdateContainersRequest:
     return nri_pb2.UpdateContainersRequest(update=[update])
 
 
+CREATE_ONLY = nri_pb2.ConfigureResponse(events=Event.CREATE_CONTAINER.bit)
+
+
 async def test_a_late_plugin_is_dropped_and_the_creation_goes_on(
     tmp_path: Path,
 ) -> None:
     async with Runtime(tmp_path, options=SHORT) as runtime:
         path = runtime.socket_path
         with ExitStack() as peers:
-            late = peers.enter_context(
-                Peer.connect(path, "late", "10", {"CreateContainer": lambda _: None})
-            )
+            answers: dict[str, Answer] = {
+                "Configure": lambda _: CREATE_ONLY,
+                "CreateContainer": lambda _: None,
+            }
+            late = peers.enter_context(Peer.connect(path, "late", "10", answers))
             peers.enter_context(
                 Peer.connect(path, "good", "20", {"CreateContainer": set_args})
             )
@@ -74,6 +79,18 @@ async def test_a_late_validator_fails_the_creation(tmp_path: Path) -> None:
             'validator "10-py" gave no answer: '
             "ValidateContainerAdjustment got no answer within 0.200 s"
         )
+
+
+async def test_a_late_plugin_that_also_validates_fails_the_creation(
+    tmp_path: Path,
+) -> None:
+    answers: dict[str, Answer] = {"CreateContainer": lambda _: None}
+    async with Runtime(tmp_path, options=SHORT) as runtime:
+        with Peer.connect(runtime.socket_path, answers=answers):
+            await runtime.synchronized("10-py")
+            pod = await runtime.run_pod(Pod())
+            with pytest.raises(ValidatorLost):
+                await runtime.create_container(pod.id, Container())
 
 
 async def test_a_validator_that_hangs_up_fails_the_creation(tmp_path: Path) -> None:

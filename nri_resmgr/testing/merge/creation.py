@@ -114,7 +114,7 @@ def _merge_hooks(
     container: nri_pb2.Container,
     merged: nri_pb2.ContainerAdjustment,
 ) -> None:
-    if not changes.HasField("hooks"):
+    if not any(getattr(changes.hooks, kind) for kind in _HOOKS):
         return
     for kind in _HOOKS:
         hooks = getattr(changes.hooks, kind)
@@ -183,7 +183,6 @@ def _merge_net_devices(
         if key.startswith(REMOVAL)
     }
     for key in removed:
-        container.net_devices.pop(key, None)
         merged.net_devices[REMOVAL + key].SetInParent()
     for key, device in changes.net_devices.items():
         if key.startswith(REMOVAL):

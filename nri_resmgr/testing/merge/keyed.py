@@ -17,11 +17,13 @@ def merge_strings(
     seen: MutableMapping[str, str],
     merged: MutableMapping[str, str],
 ) -> None:
-    """Merge annotations or sysctls; removal markers go through to the runtime."""
+    """Merge annotations or sysctls; removal markers go through to the runtime.
+
+    The next plugin still sees what was only removed.
+    """
     claimant, field = claim
     removed = _removed(changes)
     for key in removed:
-        seen.pop(key, None)
         merged[REMOVAL + key] = ""
     for key, value in changes.items():
         if key.startswith(REMOVAL):
