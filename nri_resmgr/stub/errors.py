@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import attrs
 
 from nri_proto import Code, Level
 from nri_resmgr.values.errors import HostError, InputError, ResmgrError
+
+_NOT_TOLD: Final = "an NRI of unknown level"
 
 
 class SessionError(ResmgrError):
@@ -31,6 +35,16 @@ class CallTimedOut(SessionError):
 
     def __str__(self) -> str:
         return f"the runtime did not answer {self.method} within {self.seconds:g} s"
+
+
+@attrs.define(eq=False)
+class ConfigureMissing(SessionError):
+    """The runtime registered the plugin and did not configure it."""
+
+    seconds: float
+
+    def __str__(self) -> str:
+        return f"the runtime sent no Configure within {self.seconds:g} s"
 
 
 @attrs.define(eq=False)
@@ -76,12 +90,13 @@ class RuntimeTooOld(HostError):
     """No event that the plugin handles is known to this runtime."""
 
     runtime: str
-    level: Level
+    level: Level | None
     events: str
 
     def __str__(self) -> str:
+        nri = _NOT_TOLD if self.level is None else f"NRI {self.level}"
         return (
-            f"{self.runtime} speaks NRI {self.level}, which knows none of the events "
+            f"{self.runtime} speaks {nri}, which knows none of the events "
             f"this plugin handles ({self.events})"
         )
 
@@ -125,11 +140,12 @@ class CalledFromHandler(RuntimeError):
 class UnsolicitedUpdatesUnsafe(ResmgrError):
     """This runtime can dead-lock on updates that nobody asked for."""
 
-    level: Level
+    level: Level | None
 
     def __str__(self) -> str:
+        nri = _NOT_TOLD if self.level is None else f"NRI {self.level}"
         return (
-            f"the runtime's NRI {self.level} can dead-lock on UpdateContainers "
+            f"the runtime speaks {nri}, which can dead-lock on UpdateContainers "
             "(fixed in 0.12.1): use schedule_updates(), or unsolicited_updates=always"
         )
 

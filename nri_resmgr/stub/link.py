@@ -45,6 +45,11 @@ class Link(asyncio.Protocol):
         self._fault: str | None = None
         self.closed: asyncio.Future[str | None] = self._loop.create_future()
 
+    @property
+    def is_connected(self) -> bool:
+        """Whether the connection was made and has not ended."""
+        return self._transport is not None and not self.closed.done()
+
     async def call(self, method: Method, request: Message, within: float) -> Message:
         """Call the peer and wait for its answer.
 
@@ -62,7 +67,7 @@ class Link(asyncio.Protocol):
             ConnectionLost: The connection ended first.
             MessageTooLarge: The request is over 4 MiB; nothing was sent.
         """
-        if self._transport is None or self.closed.done():
+        if not self.is_connected:
             raise self.lost()
         payload = request.SerializeToString()
         stream_id, data = self._trunk.call(method, payload, timeout=within)
@@ -140,7 +145,9 @@ class Link(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Fail what waits; called by asyncio, once."""
         self.resume_writing()
-        self.closed.set_result(self._fault or (str(exc) if exc else None))
+        # A broken pipe is a hang-up that came while we were writing.
+        why = None if exc is None or isinstance(exc, ConnectionError) else str(exc)
+        self.closed.set_result(self._fault or why)
         self._trunk.abandon()
         for answer in self._pending.values():
             if not answer.done():

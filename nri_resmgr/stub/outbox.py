@@ -11,12 +11,14 @@ import attrs
 import structlog
 from google.protobuf.message import Message
 
-from nri_proto import RUNTIME_METHODS, Level, nri_pb2
+from nri_proto import RUNTIME_METHODS, Level, MessageTooLarge, nri_pb2
 from nri_proto.levels import SAFE_UPDATES
 from nri_resmgr.stub.convert import from_message, to_message
 from nri_resmgr.stub.errors import (
     CalledFromHandler,
-    SessionError,
+    CallFailed,
+    CallTimedOut,
+    ConnectionLost,
     UnsolicitedUpdatesUnsafe,
 )
 from nri_resmgr.stub.link import Link
@@ -24,6 +26,7 @@ from nri_resmgr.stub.model import ContainerEviction
 from nri_resmgr.stub.replies import synchronize_response
 from nri_resmgr.stub.request import current_request
 from nri_resmgr.stub.runner import Runner
+from nri_resmgr.stub.snapshot import UPDATES_BUDGET, entry_size
 from nri_resmgr.stub.update import ContainerUpdate
 
 log = structlog.get_logger(__name__)
@@ -34,6 +37,8 @@ CALL_TIMEOUT: Final = 10.0  # seconds
 # The dead-lock of NRI <= 0.12.0 grows with the rate of calls, and every call
 # takes the runtime's one lock from the node's container starts.
 MIN_INTERVAL: Final = 0.05  # seconds
+
+_IDS_IN_LOG: Final = 5
 
 _UPDATE_CONTAINERS: Final = RUNTIME_METHODS["UpdateContainers"]
 
@@ -57,6 +62,7 @@ class Outbox:
     link: Link
     runner: Runner
     policy: UnsolicitedUpdates = UnsolicitedUpdates.AUTO
+    call_timeout: float = CALL_TIMEOUT
     level: Level | None = None
     _waiting: dict[str, nri_pb2.ContainerUpdate] = attrs.field(factory=dict, init=False)
     _turn: asyncio.Lock = attrs.field(factory=asyncio.Lock, init=False)
@@ -72,7 +78,7 @@ class Outbox:
         if current_request() is not None:
             raise CalledFromHandler
         if not self._may_call():
-            raise UnsolicitedUpdatesUnsafe(self.level or Level(0, 0))
+            raise UnsolicitedUpdatesUnsafe(self.level)
         checked = synchronize_response(updates).update
         request = nri_pb2.UpdateContainersRequest(
             update=checked, evict=[to_message(eviction) for eviction in evictions]
@@ -103,8 +109,14 @@ class Outbox:
             if (stale := self._waiting.pop(update.container_id, None)) is not None:
                 overlay(stale, update)
                 update.CopyFrom(stale)
-        for container_id in [key for key in self._waiting if key != busy]:
-            response.update.append(self._waiting.pop(container_id))
+        room = UPDATES_BUDGET - response.ByteSize()
+        for container_id, waiting in list(self._waiting.items()):
+            if container_id != busy and (room := room - entry_size(waiting)) >= 0:
+                response.update.append(self._waiting.pop(container_id))
+
+    def forget(self, container_id: str) -> None:
+        """Drop what waits for a container that is gone: it could only fail."""
+        self._waiting.pop(container_id, None)
 
     def close(self) -> None:
         """Forget what waits: the next session starts from a new snapshot."""
@@ -129,7 +141,7 @@ class Outbox:
             await asyncio.sleep(max(0.0, self._last + MIN_INTERVAL - loop.time()))
             await self.runner.idle.wait()
             self._last = loop.time()
-            reply = await self.link.call(_UPDATE_CONTAINERS, request, CALL_TIMEOUT)
+            reply = await self.link.call(_UPDATE_CONTAINERS, request, self.call_timeout)
         failed = cast("nri_pb2.UpdateContainersResponse", reply).failed
         return tuple(from_message(update) for update in failed)
 
@@ -139,14 +151,29 @@ class Outbox:
         await asyncio.sleep(0)
         try:
             while self._waiting:
-                request = nri_pb2.UpdateContainersRequest()
-                for container_id in list(self._waiting):
-                    request.update.append(self._waiting.pop(container_id))
-                await self._call(request)
-        except SessionError as error:
-            log.error("updates.failed", why=str(error))
+                await self._call_or_log(self._next_batch())
+        except ConnectionLost as lost:
+            log.error("updates.lost", why=str(lost))
         finally:
             self._flush = None
+
+    async def _call_or_log(self, request: nri_pb2.UpdateContainersRequest) -> None:
+        try:
+            await self._call(request)
+        except (CallFailed, CallTimedOut, MessageTooLarge) as error:
+            ids = [update.container_id for update in request.update[:_IDS_IN_LOG]]
+            log.error("updates.failed", why=str(error), containers=ids)
+
+    def _next_batch(self) -> nri_pb2.UpdateContainersRequest:
+        # One at least: what is too large for any message must not wait for ever.
+        request = nri_pb2.UpdateContainersRequest()
+        room = UPDATES_BUDGET
+        for container_id, waiting in list(self._waiting.items()):
+            room -= entry_size(waiting)
+            if room < 0 and request.update:
+                break
+            request.update.append(self._waiting.pop(container_id))
+        return request
 
 
 def overlay(target: Message, change: Message) -> None:

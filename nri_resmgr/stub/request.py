@@ -25,6 +25,7 @@ class Request:
         metadata: Header pairs; a traced runtime sends ``traceparent``.
         safe_answer: What to answer when an asynchronous handler overruns; set it
             early, in the type that the handler returns. None answers empty.
+        is_over: Whether it was answered, or will never be.
     """
 
     method: str
@@ -32,6 +33,7 @@ class Request:
     timeout: float
     metadata: tuple[tuple[str, str], ...] = ()
     safe_answer: object = None
+    is_over: bool = attrs.field(default=False, init=False)
 
     @property
     def deadline(self) -> float:
@@ -44,8 +46,12 @@ class Request:
 
 
 def current_request() -> Request | None:
-    """Return the request that the calling code answers, if it answers one."""
-    return _current.get(None)
+    """Return the request that the calling code answers, if it answers one.
+
+    A task that a handler started answers it, too, until the answer is out.
+    """
+    request = _current.get(None)
+    return None if request is None or request.is_over else request
 
 
 def enter(request: Request) -> contextvars.Token[Request]:

@@ -99,12 +99,13 @@ class Runner:
             result = invocation.handler(*invocation.arguments)
             if inspect.isawaitable(result):
                 self._start_task(call, invocation, request, result)
-            else:
-                self._answer(call, invocation, result)
+                return
+            self._answer(call, invocation, result)
         except Exception as error:  # noqa: BLE001 - the edge: any fault of a handler becomes a status
             self._fail(call, invocation, error)
         finally:
             leave(token)
+        request.is_over = True
 
     async def drain(self) -> None:
         """Wait until every handler is done, at most one request's time."""
@@ -153,6 +154,8 @@ class Runner:
             self._fail(call, invocation, error)
         else:
             self._try_answer(call, invocation, outcome)
+        finally:
+            request.is_over = True
 
     def _overrun(self, call: Call, invocation: Invocation, request: Request) -> None:
         log.error(

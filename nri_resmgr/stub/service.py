@@ -9,7 +9,7 @@ import attrs
 import structlog
 from google.protobuf.message import Message
 
-from nri_proto import nri_pb2
+from nri_proto import Event, nri_pb2
 from nri_proto.levels import NEWEST_FIELDS, OLDEST_EVENT_MASK, SPLIT_SYNC
 from nri_resmgr.stub.adjustment import ContainerAdjustment
 from nri_resmgr.stub.endpoints import (
@@ -93,11 +93,13 @@ class PluginService:
                 self.runtime,
                 may_guess=self.may_guess_mask,
             )
-            self.configured.set_result(None)
+            if not self.configured.done():
+                self.configured.set_result(None)
             return nri_pb2.ConfigureResponse(events=self.mask)
 
         def fail(error: Exception) -> None:
-            self.configured.set_exception(error)
+            if not self.configured.done():
+                self.configured.set_exception(error)
 
         configuration = Configuration(request.config, self.runtime)
         handler = self.handlers.get("configure") or _nothing
@@ -128,8 +130,8 @@ class PluginService:
         # Before NRI 0.7 a Synchronize past the timeout leaves the plugin connected
         # and for ever without events. Only a new session helps.
         request, level = current_request(), self.runtime.level
-        if request is None or level is None or level >= SPLIT_SYNC:
-            return
+        if request is None or (level is not None and level >= SPLIT_SYNC):
+            return  # where nothing tells the level, it may be an old one
         taken = asyncio.get_running_loop().time() - request.received
         if taken > self.runtime.request_timeout:
             log.error("synchronize.too-slow", seconds=taken, then="reconnect")
@@ -150,6 +152,8 @@ class PluginService:
             self._warn_of_ignored_fields(result)
             if endpoint.carries_updates:
                 self.outbox.attach(response, busy=request.container.id)
+            if endpoint.event in (Event.STOP_CONTAINER, Event.REMOVE_CONTAINER):
+                self.outbox.forget(request.container.id)
             return response
 
         return Invocation(

@@ -9,11 +9,11 @@ import attrs
 from google.protobuf.message import DecodeError
 
 from nri_proto import PLUGIN_METHODS, RUNTIME_METHODS, Call, Code, Trunk, nri_pb2
-from nri_resmgr.stub.errors import CallFailed, CallTimedOut, RegistrationRefused
+from nri_resmgr.stub.errors import CallFailed, ConfigureMissing, RegistrationRefused
 from nri_resmgr.stub.handlers import Handlers
 from nri_resmgr.stub.identity import Identity
 from nri_resmgr.stub.link import Link
-from nri_resmgr.stub.outbox import Outbox, UnsolicitedUpdates
+from nri_resmgr.stub.outbox import CALL_TIMEOUT, Outbox, UnsolicitedUpdates
 from nri_resmgr.stub.runner import Overrun, Runner, StatusOf, default_status
 from nri_resmgr.stub.service import PluginService
 from nri_resmgr.stub.tap import OnMessage, TappedLink
@@ -33,6 +33,7 @@ class Options:
             own registration and two request timeouts before we are even read.
         overrun: What becomes of requests whose handler is late.
         unsolicited_updates: When updates may go out on their own.
+        update_timeout: Seconds to wait for the answer to UpdateContainers.
         status_of: Gives status and sentence for a handler's exception.
         on_message: Called with every message, both ways; must not raise.
     """
@@ -40,6 +41,7 @@ class Options:
     registration_timeout: float = 30.0
     overrun: Overrun = Overrun.ANSWER
     unsolicited_updates: UnsolicitedUpdates = UnsolicitedUpdates.AUTO
+    update_timeout: float = CALL_TIMEOUT
     status_of: StatusOf = default_status
     on_message: OnMessage | None = None
 
@@ -64,7 +66,12 @@ class Session:
         self._options = options
         self._link = self._new_link()
         self._runner = Runner(self._link, options.overrun, options.status_of)
-        self.outbox = Outbox(self._link, self._runner, options.unsolicited_updates)
+        self.outbox = Outbox(
+            self._link,
+            self._runner,
+            options.unsolicited_updates,
+            options.update_timeout,
+        )
         self.service = PluginService(
             handlers, self._runner, self.outbox, may_guess_mask
         )
@@ -77,20 +84,22 @@ class Session:
             RegistrationRefused: The runtime does not like our name or index.
             ConnectionLost: The runtime hung up on the way.
             CallTimedOut: It did not get to us in time.
+            ConfigureMissing: It registered us, and nothing more.
             Exception: What the ``configure`` handler raised.
         """
         await endpoint.connect(lambda: self._link)
-        patience = self._options.registration_timeout
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + self._options.registration_timeout
         try:
-            async with asyncio.timeout(patience):
-                await self._register()
+            await self._register()
+            async with asyncio.timeout_at(deadline):
                 await self.reached(self.service.configured)
         except TimeoutError:
-            self._link.close()
-            raise CallTimedOut("Configure", patience) from None
+            self._clean_up()
+            raise ConfigureMissing(self._options.registration_timeout) from None
         except BaseException:
             # A runtime leaves the socket of a refused plugin open.
-            self._link.close()
+            self._clean_up()
             raise
 
     async def reached(self, step: asyncio.Future[None]) -> None:
@@ -110,14 +119,20 @@ class Session:
         try:
             return await asyncio.shield(self._link.closed)
         finally:
-            self._link.close()
-            self._runner.cancel()
-            self.outbox.close()
+            self._clean_up()
 
     async def close(self) -> None:
-        """Let running handlers finish, then hang up."""
+        """Let running handlers finish, then hang up once their answers are out."""
         await self._runner.drain()
         self._link.close()
+        if self._link.is_connected:
+            patience = self._runner.request_timeout
+            await asyncio.wait({self._link.closed}, timeout=patience)
+
+    def _clean_up(self) -> None:
+        self._link.close()
+        self._runner.cancel()
+        self.outbox.close()
 
     async def _register(self) -> None:
         name, index = self._identity.name, self._identity.index

@@ -11,8 +11,8 @@ from nri_proto.frames import MAX_DATA_OUT
 from nri_resmgr.stub.convert import from_message
 from nri_resmgr.stub.model import Container, Pod
 
-# Room for the envelope and for the tags around each update of a reply.
-_REPLY_BUDGET: Final = MAX_DATA_OUT - (64 << 10)
+# Leaves room for the envelope.
+UPDATES_BUDGET: Final = MAX_DATA_OUT - (64 << 10)
 _TAG_AND_LENGTH: Final = 6
 
 
@@ -45,9 +45,14 @@ def split_updates(
     """
     size = 0
     for kept, update in enumerate(response.update):
-        size += update.ByteSize() + _TAG_AND_LENGTH
-        if size > _REPLY_BUDGET:
+        size += entry_size(update)
+        if size > UPDATES_BUDGET:
             surplus = tuple(response.update[kept:])
             del response.update[kept:]
             return surplus
     return ()
+
+
+def entry_size(update: nri_pb2.ContainerUpdate) -> int:
+    """Return the bytes that *update* takes in a message, at most."""
+    return update.ByteSize() + _TAG_AND_LENGTH

@@ -168,7 +168,8 @@ class Stub:
             CalledFromHandler: Called while answering a request.
             UnsolicitedUpdatesUnsafe: This runtime can dead-lock on the call.
             CallFailed: Some update failed; which one is not told.
-            CallTimedOut: No answer within 10 s; the updates may still happen.
+            CallTimedOut: No answer in time; the updates may still happen.
+            MessageTooLarge: They are over 4 MiB; nothing was sent.
             ConnectionLost: There is no session, or it ended.
             ReplyError: An update names no container or sets a field twice.
         """
@@ -226,7 +227,7 @@ class Stub:
                 backoff.reset()
             elif session.service.mask_is_a_guess:
                 self._may_guess_mask = False
-            await backoff.pause()
+            await asyncio.sleep(backoff.next())
 
     async def _serve(self, session: Session) -> None:
         # Set before the handshake: its handlers may schedule updates.
@@ -242,7 +243,8 @@ class Stub:
             self._warn_if_never_synchronized(session)
             self._opened.set()
             reason = await session.ended()
-            log.warning("session.ended", why=reason or "end of file")
+            if not self._stopping.is_set():
+                log.warning("session.ended", why=reason or "end of file")
         finally:
             self._opened.clear()
             self._session = None
@@ -273,7 +275,7 @@ class Backoff:
         """Begin again with the shortest pause."""
         self._delay = FIRST_DELAY / 2
 
-    async def pause(self) -> None:
-        """Wait; half of the time at random, so that plugins do not come as one."""
+    def next(self) -> float:
+        """Return the next pause; half is at random: plugins must not come as one."""
         self._delay = min(max(self._delay * 2, FIRST_DELAY), LAST_DELAY)
-        await asyncio.sleep(self._delay * random.uniform(0.5, 1.0))  # noqa: S311 - jitter is no secret
+        return self._delay * random.uniform(0.5, 1.0)  # noqa: S311 - jitter is no secret

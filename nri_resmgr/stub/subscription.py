@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nri_proto import Level, events_of
+from nri_proto import events_of
 from nri_proto.levels import OLDEST_EVENT_MASK
 from nri_resmgr.stub.errors import BadHandler, RuntimeTooOld
 from nri_resmgr.stub.runtime_info import RuntimeInfo
@@ -37,5 +37,5 @@ def choose_mask(
         known = mask if may_guess else OLDEST_EVENT_MASK
     if not mask & known:
         names = ", ".join(event.method for event in events_of(mask))
-        raise RuntimeTooOld(str(runtime), runtime.level or Level(0, 0), names)
+        raise RuntimeTooOld(str(runtime), runtime.level, names)
     return mask & known
