@@ -1,0 +1,67 @@
+"""What the logger does when its output, or its runtime, goes away."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+
+import yaml
+
+from nri_resmgr.stub import Container, Pod
+from nri_resmgr.testing import Runtime
+from tests.plugins.programs import PLUGINS, running
+
+LOGGER = PLUGINS / "logger"
+
+
+async def test_it_ends_when_nobody_reads_on(tmp_path: Path) -> None:
+    reader, writer = os.pipe()
+    async with Runtime(tmp_path) as runtime:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            LOGGER,
+            "--socket",
+            str(runtime.socket_path),
+            stdout=writer,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        os.close(writer)
+        await runtime.synchronized("99-logger")
+        os.close(reader)
+        await runtime.run_pod(Pod())
+        async with asyncio.timeout(20):
+            _, said = await process.communicate()
+
+        assert (process.returncode, b"Traceback" in said) == (0, False)
+        assert runtime.plugins == ()
+
+
+async def test_a_full_disk_holds_no_container_up(tmp_path: Path) -> None:
+    async with Runtime(tmp_path) as runtime:
+        socket = str(runtime.socket_path)
+        async with running(LOGGER, "--socket", socket, "--log-file", "/dev/full"):
+            await runtime.synchronized("99-logger")
+            pod = await runtime.run_pod(Pod())
+            await runtime.create_container(pod.id, Container())
+
+            assert runtime.plugins == ("99-logger",)
+
+
+async def test_it_goes_on_after_a_restart_of_the_runtime(tmp_path: Path) -> None:
+    log_file = tmp_path / "log"
+    async with Runtime(tmp_path) as runtime:
+        flags = ("--socket", str(runtime.socket_path), "--log-file", str(log_file))
+        async with running(LOGGER, *flags):
+            await runtime.synchronized("99-logger")
+            await runtime.stop()
+            await runtime.start()
+            await runtime.synchronized("99-logger")
+            await runtime.run_pod(Pod())
+    entries = yaml.safe_load_all(log_file.read_text())
+
+    assert [entry["request"] for entry in entries if "request" in entry] == [
+        *("RegisterPlugin", "Configure", "Synchronize") * 2,
+        "RunPodSandbox",
+    ]
