@@ -1,0 +1,105 @@
+"""How long one CPU allocation takes; every round asks another state of the machine.
+
+Run ``pytest tests/benchmarks/bench_cpu_allocator.py --benchmark-columns=median,max``;
+the median is the figure that counts.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+from functools import lru_cache
+
+import pytest
+from pytest_benchmark.fixture import BenchmarkFixture
+
+from nri_resmgr.policy.cpus import CpuRequest, allocate_cpus, release_cpus
+from nri_resmgr.topology import Machine, parse_spec
+from nri_resmgr.values import CpuSet
+
+MACHINES = {256: "2s2n32c2t l3=8", 2048: "8s4n32c2t l3=8"}
+# What containers ask for, small ones more often.
+SIZES = (1, 1, 1, 2, 2, 2, 4, 4, 8, 16, 32)
+ROUNDS = 200
+
+machine_of = lru_cache(parse_spec)
+
+
+def used_for_a_while(machine: Machine, fill: float, seed: int) -> CpuSet:
+    """Return what is free after containers came and went, *fill* of it taken."""
+    chance = random.Random(seed)  # noqa: S311 - a repeatable state, no secret
+    free, held = machine.online, []
+    while len(free) > len(machine.online) * (1 - fill):
+        count = min(chance.choice(SIZES), len(free))
+        held.append(allocate_cpus(CpuRequest(count, free), machine).cpus)
+        free -= held[-1]
+        if chance.random() < 1 / 3:
+            free |= held.pop(chance.randrange(len(held)))
+    return free
+
+
+def shredded(machine: Machine, fill: float, seed: int) -> CpuSet:
+    """Return what is free when any thread may be taken: the worst case."""
+    chance = random.Random(seed)  # noqa: S311 - a repeatable state, no secret
+    taken = chance.sample(tuple(machine.online), int(len(machine.online) * fill))
+    return machine.online - CpuSet.from_iterable(taken)
+
+
+@pytest.mark.parametrize("fill", [0, 0.25, 0.5, 0.75, 0.9])
+@pytest.mark.parametrize("cpus", MACHINES)
+def test_a_container_on_a_used_machine(
+    benchmark: BenchmarkFixture, cpus: int, fill: float
+) -> None:
+    machine = machine_of(MACHINES[cpus])
+    states = [used_for_a_while(machine, fill, seed) for seed in range(10)]
+    requests = itertools.cycle(
+        CpuRequest(min(count, len(free)), free) for free in states for count in SIZES
+    )
+
+    benchmark.pedantic(
+        lambda request: allocate_cpus(request, machine),
+        setup=lambda: ((next(requests),), {}),
+        rounds=ROUNDS,
+    )
+
+
+@pytest.mark.parametrize("count", [1, 8, 32])
+@pytest.mark.parametrize("cpus", MACHINES)
+def test_a_container_on_a_shredded_machine(
+    benchmark: BenchmarkFixture, cpus: int, count: int
+) -> None:
+    machine = machine_of(MACHINES[cpus])
+    states = [shredded(machine, 0.5, seed) for seed in range(20)]
+    requests = itertools.cycle(CpuRequest(count, free) for free in states)
+
+    benchmark.pedantic(
+        lambda request: allocate_cpus(request, machine),
+        setup=lambda: ((next(requests),), {}),
+        rounds=ROUNDS,
+    )
+
+
+@pytest.mark.parametrize("cpus", MACHINES)
+def test_half_of_the_machine(benchmark: BenchmarkFixture, cpus: int) -> None:
+    machine = machine_of(MACHINES[cpus])
+    free = used_for_a_while(machine, 0.25, seed=1)
+
+    benchmark(allocate_cpus, CpuRequest(cpus // 2, free), machine)
+
+
+@pytest.mark.parametrize("cpus", MACHINES)
+def test_giving_two_of_sixteen_back(benchmark: BenchmarkFixture, cpus: int) -> None:
+    machine = machine_of(MACHINES[cpus])
+    free = used_for_a_while(machine, 0.5, seed=1)
+    held = allocate_cpus(CpuRequest(16, free), machine).cpus
+
+    benchmark(release_cpus, held, 2, machine)
+
+
+@pytest.mark.parametrize("cpus", MACHINES)
+def test_two_more_beside_sixteen(benchmark: BenchmarkFixture, cpus: int) -> None:
+    machine = machine_of(MACHINES[cpus])
+    free = used_for_a_while(machine, 0.5, seed=1)
+    held = allocate_cpus(CpuRequest(16, free), machine).cpus
+
+    benchmark(allocate_cpus, CpuRequest(2, free - held, held=held), machine)

@@ -1,0 +1,111 @@
+"""The measurements: each returns the figures of its runs."""
+
+from __future__ import annotations
+
+import socket
+import statistics
+import subprocess
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from tests.benchmarks.node import creation, snapshot
+from tests.benchmarks.plugins import Programs, Running, running
+
+STARTS: Final = 15  # processes
+CALLS: Final = 2000  # per process
+ROUNDS: Final = 7  # processes that answer so many calls
+
+_SNAPSHOT = snapshot(250, 500).SerializeToString()
+_CREATION = creation(9999).SerializeToString()
+
+Command = Sequence[str | Path]
+
+
+def start_times(command: Command, *flags: str) -> list[float]:
+    """Milliseconds from the start of the process to RegisterPlugin."""
+    return [1e3 * _started(command, flags) for _ in range(STARTS)]
+
+
+def echo_times(programs: Programs) -> list[float]:
+    """Microseconds (median of a round) for as many bytes through bare asyncio."""
+    return [_echo(programs) for _ in range(ROUNDS)]
+
+
+def creation_times(command: Command, *flags: str) -> list[float]:
+    """Microseconds (median of a round) of a CreateContainer of 2.9 kB."""
+    return [_creation(command, flags) for _ in range(ROUNDS)]
+
+
+def synchronization(command: Command, *flags: str) -> tuple[list[float], list[float]]:
+    """Milliseconds of a new process' first Synchronize, and MiB resident after."""
+    times, sizes = [], []
+    for _ in range(ROUNDS):
+        with running(command, *flags) as plugin:
+            times.append(1e3 * plugin.peer.call("Synchronize", _SNAPSHOT))
+            time.sleep(0.2)  # what is freed late counts as freed
+            sizes.append(plugin.resident)
+    return times, sizes
+
+
+def decision_times(command: Command, containers: int, *flags: str) -> list[float]:
+    """Milliseconds (median of a round) of creations on a busy node.
+
+    Each is undone by a stop, so that the node stays as busy as it was.
+    """
+    return [_decision(command, flags, containers) for _ in range(ROUNDS)]
+
+
+def _started(command: Command, flags: Sequence[str]) -> float:
+    with running(command, *flags) as plugin:
+        return plugin.start
+
+
+def _creation(command: Command, flags: Sequence[str]) -> float:
+    with running(command, *flags) as plugin:
+        plugin.peer.call("Synchronize", b"")
+        return 1e6 * _median_call(plugin, CALLS)
+
+
+def _median_call(plugin: Running, calls: int) -> float:
+    times = [plugin.peer.call("CreateContainer", _CREATION) for _ in range(calls)]
+    return statistics.median(times[calls // 10 :])  # the first ones warm caches
+
+
+def _decision(command: Command, flags: Sequence[str], containers: int) -> float:
+    node = snapshot(max(1, containers // 2), containers).SerializeToString()
+    times = []
+    with running(command, *flags) as plugin:
+        plugin.peer.call("Synchronize", node)
+        for _ in range(100):
+            times.append(plugin.peer.call("CreateContainer", _CREATION))
+            plugin.peer.call("StopContainer", _CREATION)
+    return 1e3 * statistics.median(times[10:])
+
+
+def _echo(programs: Programs) -> float:
+    with tempfile.TemporaryDirectory() as name:
+        path = f"{name}/s"
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(path)
+        listener.listen()
+        process = subprocess.Popen((programs.python, "-I", programs.echo, path))
+        try:
+            connected, _ = listener.accept()
+            with connected, listener:
+                times = [_bounce(connected) for _ in range(CALLS)]
+        finally:
+            process.kill()
+            process.wait()
+    return 1e6 * statistics.median(times[CALLS // 10 :])
+
+
+def _bounce(connected: socket.socket) -> float:
+    start = time.perf_counter()
+    connected.sendall(_CREATION)
+    missing = len(_CREATION)
+    while missing:
+        missing -= len(connected.recv(missing))
+    return time.perf_counter() - start

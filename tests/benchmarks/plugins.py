@@ -1,0 +1,124 @@
+"""The processes that are measured, installed and started as a user would."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import time
+import venv
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import attrs
+
+from tests.benchmarks.peer import Peer
+
+# Does nothing, through the whole stub.
+NOOP = """
+import sys
+from nri_resmgr.stub import serve
+
+class Noop:
+    def synchronize(self, pods, containers):
+        pass
+
+    def create_container(self, pod, container):
+        pass
+
+serve(Noop(), name="noop", index="10", socket=sys.argv[1])
+"""
+
+# What any Python can do: bytes back as they came, through asyncio.
+ECHO = """
+import asyncio, sys
+
+class Echo(asyncio.Protocol):
+    def connection_made(self, transport):
+        self.transport = transport
+
+    def data_received(self, data):
+        self.transport.write(data)
+
+async def main():
+    loop = asyncio.get_running_loop()
+    await loop.create_unix_connection(Echo, sys.argv[1])
+    await asyncio.Event().wait()
+
+asyncio.run(main())
+"""
+
+
+@attrs.frozen
+class Programs:
+    """The project in an environment without development tools.
+
+    Attributes:
+        python: Its interpreter.
+        noop: A plugin whose handlers do nothing.
+        daemon: The launcher that ``nri-resmgr install`` writes.
+        echo: No plugin at all: the floor under every round trip.
+    """
+
+    python: Path
+    noop: Path
+    daemon: Path
+    echo: Path
+
+    @classmethod
+    def install(cls, folder: Path, source: Path) -> Programs:
+        """Install *source* and its runtime dependencies below *folder*."""
+        venv.create(folder / "venv", with_pip=True)
+        python = folder / "venv" / "bin" / "python"
+        _run(python, "-m", "pip", "install", "--quiet", str(source))
+        places = ("--plugin-dir", folder / "plugins", "--config-dir", folder / "conf.d")
+        _run(python.with_name("nri-resmgr"), "install", *places)
+        noop, echo = folder / "noop.py", folder / "echo.py"
+        noop.write_text(NOOP)
+        echo.write_text(ECHO)
+        return cls(python, noop, folder / "plugins" / "90-resource-policy", echo)
+
+
+@attrs.frozen
+class Running:
+    """A plugin that has registered.
+
+    Attributes:
+        start: Seconds from the start of the process to RegisterPlugin.
+    """
+
+    peer: Peer
+    pid: int
+    start: float
+
+    @property
+    def resident(self) -> float:
+        """Resident memory, MiB."""
+        for line in Path(f"/proc/{self.pid}/status").read_text().splitlines():
+            if line.startswith("VmRSS:"):
+                return int(line.split()[1]) / 1024
+        raise ValueError("no VmRSS")
+
+
+@contextmanager
+def running(command: Sequence[str | Path], *flags: str) -> Iterator[Running]:
+    """Start a plugin; the socket's path is put before *flags*."""
+    with tempfile.TemporaryDirectory() as name, Peer(Path(name) / "s") as peer:
+        start = time.perf_counter()
+        process = subprocess.Popen(
+            (*command, *flags, str(Path(name) / "s")),
+            env={},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            registered = peer.accept()
+            yield Running(peer, process.pid, registered - start)
+        finally:
+            process.kill()
+            process.wait()
+
+
+def _run(*command: str | Path) -> None:
+    subprocess.run(command, check=True, stdout=sys.stderr)
