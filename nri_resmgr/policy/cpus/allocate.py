@@ -105,12 +105,14 @@ def _choose(request: CpuRequest, index: CpuIndex) -> CpuSet:
             held = (request.held | chosen).bits
             costs = costs_of(request.without_sets(), index)
             problem = Problem(missing, tier.bits, request.free.bits, held, costs, index)
-            return chosen | _solved(narrowed(problem), roomy=request.spread)
+            return chosen | _solved(problem, roomy=request.spread)
         chosen |= tier
     return chosen
 
 
 def _solved(problem: Problem, *, roomy: bool) -> CpuSet:
+    if not problem.is_plain:
+        problem = narrowed(problem)
     if not problem.is_plain:
         return cheapest(problem)
     pick, is_best = Quick(problem, -1 if roomy else 1).best()
@@ -158,5 +160,5 @@ def _narrowest(cpus: CpuSet, request: CpuRequest, index: CpuIndex) -> tuple[Leve
         if not cpus.bits & ~home[first]
     )
     cut = index.partitions[depth]
-    rooms = [(mask & free).bit_count() for mask in cut.groups]
-    return cut.narrowest, sum(room >= wanted for room in rooms)
+    roomy = [mask for mask in cut.groups if (mask & free).bit_count() >= wanted]
+    return cut.narrowest, len(roomy)

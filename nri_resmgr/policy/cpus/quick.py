@@ -58,7 +58,7 @@ class Quick:
         tightest = self._tightest(depth)
         if depth == len(self.problem.index.partitions) - 1:
             return CpuSet(self._cut([min(tightest)])), True
-        found = self._all_inside(depth, tightest)
+        found = self._all_inside(depth, dict.fromkeys(tightest, ()))
         ideal = self._ideal(depth)
         if hits := [pick for pick in found if pick.touched == ideal]:
             return CpuSet(min(hits).bits if len(hits) > 1 else hits[0].bits), True
@@ -78,23 +78,21 @@ class Quick:
             found = depth
         return found
 
-    def _tightest(self, deepest: int) -> _Rooms:
+    def _tightest(self, deepest: int) -> list[int]:
         """Find the places with the least room around, widest groups first."""
-        zone = [0]
-        outer = tuple(self._room(0, zone).values())
+        index, free, zone = self.problem.index, self.problem.free, [0]
         for depth in range(1, deepest + 1):
-            within = self.problem.index.within[depth - 1]
-            rooms = self._room(depth, (kid for at in zone for kid in within[at][0]))
+            within, masks = index.within[depth - 1], index.partitions[depth].groups
             alike: dict[int, list[int]] = {}
-            for kid, room in rooms.items():
-                alike.setdefault(room, []).append(kid)
-            room, zone = next(
-                (room, holding)
-                for room in sorted(alike)
-                if (holding := self._holding(depth, deepest, alike[room]))
-            )
-            outer = (*outer, room)
-        return dict.fromkeys(zone, outer)
+            for around in zone:
+                for kid in within[around][0]:
+                    room = (masks[kid] & free).bit_count()
+                    alike.setdefault(room, []).append(kid)
+            for room in sorted(alike, reverse=self.sign < 0):
+                if holding := self._holding(depth, deepest, alike[room]):
+                    zone = holding
+                    break
+        return zone
 
     def _holding(self, depth: int, deepest: int, groups: Iterable[int]) -> list[int]:
         """Leave groups with a place at the deepest depth, of idle ones the first."""
