@@ -47,7 +47,11 @@ def configure_logging(
         processors.append(structlog.processors.JSONRenderer())
     else:
         colors = not to_syslog and sys.stderr.isatty()
-        processors.append(structlog.dev.ConsoleRenderer(colors=colors))
+        # Where rich is installed, its tracebacks take a second: half a deadline.
+        plain = structlog.dev.plain_traceback
+        processors.append(
+            structlog.dev.ConsoleRenderer(colors=colors, exception_formatter=plain)
+        )
     structlog.configure(
         processors=processors,
         wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),

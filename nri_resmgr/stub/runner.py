@@ -158,14 +158,14 @@ class Runner:
             request.is_over = True
 
     def _overrun(self, call: Call, invocation: Invocation, request: Request) -> None:
+        if self.overrun is Overrun.ANSWER:
+            self._try_answer(call, invocation, request.safe_answer)
         log.error(
             "handler.overran",
             method=call.method,
             timeout=request.timeout,
             then=self.overrun.value,
         )
-        if self.overrun is Overrun.ANSWER:
-            self._try_answer(call, invocation, request.safe_answer)
 
     def _try_answer(self, call: Call, invocation: Invocation, result: object) -> None:
         try:
@@ -179,14 +179,15 @@ class Runner:
     def _fail(self, call: Call, invocation: Invocation, error: Exception) -> None:
         expected = isinstance(error, (Refused, ResmgrError))
         code, message = self.status_of(error)
+        answer = invocation.on_error(error) if invocation.on_error else None
+        if answer is not None:
+            self.link.reply(call.stream_id, answer)
+        else:
+            self.link.refuse(call.stream_id, code, message)
+        # After the answer: a traceback may take its time.
         log.error(
             "handler.failed",
             method=call.method,
             why=message,
             exc_info=None if expected else error,
         )
-        answer = invocation.on_error(error) if invocation.on_error else None
-        if answer is not None:
-            self.link.reply(call.stream_id, answer)
-        else:
-            self.link.refuse(call.stream_id, code, message)

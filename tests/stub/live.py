@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TypeAlias
 
-from nri_proto import Call, Trunk
+from nri_proto import Call, Level, Trunk
 from nri_resmgr.stub import (
     HANDLER_NAMES,
     Identity,
@@ -19,10 +19,19 @@ from nri_resmgr.stub import (
     SocketPath,
     Stub,
 )
+from nri_resmgr.testing import Options as RuntimeOptions
 from nri_resmgr.testing import Runtime
 
 NAME = "10-py"
 _DEFAULTS = Options()
+_TOLD = RuntimeOptions()
+_NEWEST = Level(0, 13)
+# Levels that do not tell which they are, by a release that has them.
+_OLD_RELEASES = {
+    Level(0, 3): "v1.7.0",
+    Level(0, 6, 1): "v1.7.20",
+    Level(0, 8): "v2.1.0",
+}
 EVENT_HANDLERS = HANDLER_NAMES[3:]  # without configure, synchronize, shutdown
 
 Script: TypeAlias = Callable[
@@ -101,3 +110,20 @@ async def first_call(reader: asyncio.StreamReader, trunk: Trunk) -> Call:
             if isinstance(event, Call):
                 return event
     raise EOFError
+
+
+@asynccontextmanager
+async def plugged(
+    directory: Path,
+    plugin: object,
+    level: Level = _NEWEST,
+    told: RuntimeOptions = _TOLD,
+    options: Options = _DEFAULTS,
+) -> AsyncIterator[tuple[Runtime, Stub]]:
+    """Start a runtime and run a plugin called `NAME` on it."""
+    version = "v2.4.0" if level >= Level(0, 10) else _OLD_RELEASES[level]
+    async with (
+        Runtime(directory, level, version=version, options=told) as runtime,
+        live(runtime, plugin, options) as stub,
+    ):
+        yield runtime, stub
