@@ -191,13 +191,14 @@ def test_hooks_and_device_rules_of_all_plugins_add_up() -> None:
 def test_the_next_plugin_sees_what_the_last_one_did() -> None:
     merged = merge(
         'env { key: "TERM" value: "y" } args: "sh" linux { cgroups_path: "/c" '
-        'resources { cpu { cpus: "3" } } rdt { clos_id { value: "g" } } }'
-        'CDI_devices { name: "v/c=d" }'
+        'resources { cpu { cpus: "3" } } rdt { clos_id { value: "g" } } } '
+        'CDI_devices { name: "v/c=d" } mounts { destination: "/data" source: "/s" }'
     )
 
     assert merged.container == container(
-        NOTED + 'env: "HOME=/" env: "TERM=y" mounts { destination: "/data" } '
-        'args: "sh" linux { cgroups_path: "/c" resources { cpu { cpus: "3" } } }'
+        NOTED + 'env: "HOME=/" env: "TERM=y" '
+        'mounts { destination: "/data" source: "/s" } args: "sh" '
+        'linux { cgroups_path: "/c" resources { cpu { cpus: "3" } } }'
     )
 
 

@@ -119,7 +119,8 @@ def _apply_linux(
             container.net_devices.pop(key.removeprefix(REMOVAL), None)
         else:
             container.net_devices[key].CopyFrom(device)
-    _apply_new_resources(linux.resources, container.resources)
+    if linux.HasField("resources"):
+        _apply_new_resources(linux.resources, container.resources)
 
 
 def _apply_namespaces(

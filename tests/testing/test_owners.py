@@ -1,0 +1,46 @@
+"""A field has one owner; who clears it may claim it again, nobody else may."""
+
+from __future__ import annotations
+
+import pytest
+
+from nri_proto import nri_pb2
+from nri_resmgr.testing.errors import FieldConflict
+from nri_resmgr.testing.merge import Owners
+
+
+def test_who_cleared_it_may_claim_it() -> None:
+    owners = Owners()
+    owners.claim("c0", nri_pb2.Env, "10-a", "K")
+    owners.clear("c0", nri_pb2.Env, "20-b", "K")
+    owners.claim("c0", nri_pb2.Env, "20-b", "K")
+
+    assert owners.message() == nri_pb2.OwningPlugins(
+        owners={
+            "c0": nri_pb2.FieldOwners(
+                compound={
+                    nri_pb2.Env: nri_pb2.CompoundFieldOwners(owners={"K": "20-b"})
+                }
+            )
+        }
+    )
+
+
+def test_nobody_else_may_claim_what_was_cleared() -> None:
+    owners = Owners()
+    owners.clear("c0", nri_pb2.Args, "10-a")
+
+    with pytest.raises(FieldConflict) as conflict:
+        owners.claim("c0", nri_pb2.Args, "20-b")
+    assert str(conflict.value) == ('plugins "20-b" and "10-a" both tried to set Args')
+    assert owners.message().owners["c0"].simple == {nri_pb2.Args: "-10-a"}
+
+
+def test_containers_keys_and_fields_have_owners_of_their_own() -> None:
+    owners = Owners()
+    owners.claim("c0", nri_pb2.Env, "10-a", "K")
+    owners.claim("c0", nri_pb2.Env, "20-b", "L")
+    owners.claim("c0", nri_pb2.Mounts, "20-b", "K")
+    owners.claim("c1", nri_pb2.Env, "20-b", "K")
+
+    assert set(owners.message().owners) == {"c0", "c1"}
