@@ -10,7 +10,7 @@ import pytest
 from google.protobuf.message import Message
 
 from nri_proto import Event, Level, mask_of, nri_pb2
-from nri_resmgr.stub import Container, ContainerUpdate, LinuxCpu, LinuxResources, Pod
+from nri_resmgr.stub import Container, LinuxResources, Pod
 from nri_resmgr.testing import (
     AdjustmentRejected,
     FieldConflict,
@@ -246,24 +246,3 @@ async def test_a_validator_sees_the_merged_adjustment_and_can_reject_it(
     assert request.adjust == nri_pb2.ContainerAdjustment(args=["sh"])
     assert request.plugins == [nri_pb2.PluginInstance(name="py", index="10")]
     assert request.owners.owners["ctr0"].simple == {nri_pb2.Args: "10-py"}
-
-
-async def test_updates_in_replies_are_applied_to_the_others(tmp_path: Path) -> None:
-    def shrink(request: Message) -> Message:
-        resources = nri_pb2.LinuxResources(cpu=nri_pb2.LinuxCPU(cpus="0"))
-        linux = nri_pb2.LinuxContainerUpdate(resources=resources)
-        update = nri_pb2.ContainerUpdate(container_id="ctr0", linux=linux)
-        assert isinstance(request, nri_pb2.CreateContainerRequest)
-        is_first = request.container.id == "ctr0"
-        return nri_pb2.CreateContainerResponse(update=[] if is_first else [update])
-
-    async with Runtime(tmp_path) as runtime:
-        answers = {"CreateContainer": shrink}
-        with Peer.connect(runtime.socket_path, answers=answers):
-            await runtime.synchronized("10-py")
-            pod = await runtime.run_pod(Pod())
-            await runtime.create_container(pod.id, Container())
-            created = await runtime.create_container(pod.id, Container())
-
-        assert created.updates == (ContainerUpdate("ctr0").set_cpus("0"),)
-        assert runtime.container("ctr0").cpu == LinuxCpu(cpus="0")

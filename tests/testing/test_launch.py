@@ -11,7 +11,7 @@ import pytest
 
 from nri_proto import Level, nri_pb2
 from nri_resmgr.stub import Pod
-from nri_resmgr.testing import Options, Runtime, StartFailed
+from nri_resmgr.testing import Misbehaviour, Options, Runtime, StartFailed, Step
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -168,3 +168,14 @@ async def test_a_plugin_that_stays_is_killed_after_a_grace(tmp_path: Path) -> No
         (process,) = runtime.processes
 
     assert process.exit_status == -9
+
+
+async def test_a_dropped_plugin_is_killed_at_the_next_event(tmp_path: Path) -> None:
+    stays = PROGRAM.replace("peer.join()", "import time\ntime.sleep(60)")
+    install(tmp_path / "plugins", "10-py", stays)
+    async with Runtime(tmp_path, options=options(tmp_path)) as runtime:
+        (process,) = runtime.processes
+        runtime.misbehave_now("10-py", Misbehaviour(hang_up=Step.EVENT))
+        await runtime.run_pod(Pod())
+
+        assert await process.wait() == -9

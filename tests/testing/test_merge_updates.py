@@ -95,7 +95,7 @@ def test_pids_and_device_rules_of_an_update_get_lost() -> None:
 
 def test_changes_of_the_pending_update_lie_over_what_was_requested() -> None:
     merged = merge(
-        [CPUS, 'container_id: "c0" linux { resources { cpu { cpus: "4" } } }']
+        ['container_id: "c0" linux { resources { cpu { cpus: "4" } } }', CPUS]
     )
 
     wanted = 'cpu { cpus: "4" shares { value: 100 } }'
