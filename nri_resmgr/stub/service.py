@@ -133,7 +133,7 @@ class PluginService:
         if request is None or (level is not None and level >= SPLIT_SYNC):
             return  # where nothing tells the level, it may be an old one
         taken = asyncio.get_running_loop().time() - request.received
-        if taken > self.runtime.request_timeout:
+        if taken > request.timeout:
             log.error("synchronize.too-slow", seconds=taken, then="reconnect")
             self.runner.link.close()
 

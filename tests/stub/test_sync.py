@@ -1,0 +1,232 @@
+"""Synchronize: told in many messages, answered with more than one can hold."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from nri_proto import Level, nri_pb2
+from nri_resmgr.stub import Container, ContainerUpdate, Pod
+from nri_resmgr.testing import Misbehaviour, Options, Runtime, Side, Step
+from tests.stub.live import NAME, eventually, live, plugged, recording, running, stub_at
+
+Snapshot = tuple[tuple[Pod, ...], tuple[Container, ...]]
+
+
+class _Census:
+    """Keeps each snapshot, and answers with some updates."""
+
+    def __init__(self, *answer: ContainerUpdate) -> None:
+        self.snapshots: list[Snapshot] = []
+        self.answer = answer
+
+    def synchronize(
+        self, pods: tuple[Pod, ...], containers: tuple[Container, ...]
+    ) -> Iterable[ContainerUpdate]:
+        self.snapshots.append((pods, containers))
+        return self.answer
+
+    def stop_container(self, _: Pod, __: Container) -> None:
+        """Be subscribed to something."""
+
+
+async def populate(runtime: Runtime, pods: int, containers: int, size: int = 0) -> None:
+    """Create so many pods, the last one with so many containers of so many bytes."""
+    for _ in range(pods):
+        pod = await runtime.run_pod(Pod())
+    for _ in range(containers):
+        await runtime.create_container(pod.id, Container(args=("x" * size,)))
+
+
+def update_calls(runtime: Runtime) -> list[list[str]]:
+    """Name the containers of each UpdateContainers."""
+    return [
+        [update.container_id for update in record.body.update]
+        for record in runtime.records
+        if isinstance(record.body, nri_pb2.UpdateContainersRequest)
+    ]
+
+
+def large(container_id: str, size: int) -> ContainerUpdate:
+    """Make an update of a little more than *size* bytes."""
+    return ContainerUpdate(container_id).set_unified("memory.high", "9" * size)
+
+
+@pytest.mark.parametrize(
+    ("options", "pods", "containers"),
+    [
+        pytest.param(Options(), 0, 0, id="nothing"),
+        pytest.param(Options(), 3, 7, id="one message"),
+        pytest.param(Options(sync_objects=1), 3, 7, id="one object a message"),
+        pytest.param(Options(sync_objects=2), 7, 3, id="more pods than containers"),
+        pytest.param(Options(sync_limit=2500), 2, 9, id="cut by size"),
+    ],
+)
+async def test_however_it_is_cut_the_handler_sees_the_whole_once(
+    options: Options, pods: int, containers: int, tmp_path: Path
+) -> None:
+    census = _Census()
+    async with Runtime(tmp_path, options=options) as runtime:
+        await populate(runtime, pods, containers, size=200)
+        async with live(runtime, census):
+            assert census.snapshots == [(runtime.pods, runtime.containers)]
+
+
+async def test_a_container_may_come_before_its_pod(tmp_path: Path) -> None:
+    census = _Census()
+    async with plugged(tmp_path, census) as (runtime, _):
+        first = nri_pb2.SynchronizeRequest(
+            containers=[nri_pb2.Container(id="c", pod_sandbox_id="p")], more=True
+        )
+        last = nri_pb2.SynchronizeRequest(pods=[nri_pb2.PodSandbox(id="p")])
+        replies = [
+            await runtime.call(NAME, "Synchronize", part) for part in (first, last)
+        ]
+
+    assert replies == [
+        nri_pb2.SynchronizeResponse(more=True),
+        nri_pb2.SynchronizeResponse(),
+    ]
+    assert census.snapshots[1:] == [
+        ((Pod(id="p"),), (Container(id="c", pod_sandbox_id="p"),))
+    ]
+
+
+async def test_ten_thousand_empty_messages_are_answered(tmp_path: Path) -> None:
+    census = _Census()
+    async with Runtime(tmp_path, options=Options(request_timeout=60)) as runtime:
+        await populate(runtime, 1, 1)
+        runtime.misbehave(Misbehaviour(empty_chunks=10_000))
+        async with running(stub_at(runtime, census)):
+            await runtime.synchronized(NAME, within=60)
+
+            assert runtime.calls_to(NAME).count("Synchronize") == 10_001
+            assert census.snapshots == [(runtime.pods, runtime.containers)]
+
+
+async def test_a_plugin_without_handler_echoes_more(tmp_path: Path) -> None:
+    plugin = recording([], "stop_container")
+    async with Runtime(tmp_path, options=Options(sync_objects=1)) as runtime:
+        await populate(runtime, 1, 3)
+        async with live(runtime, plugin) as stub:
+            await stub.synchronized()
+            answers = [
+                record.body
+                for record in runtime.records
+                if record.side is Side.PLUGIN and record.method == "Synchronize"
+            ]
+
+    assert answers == [
+        nri_pb2.SynchronizeResponse(more=True),
+        nri_pb2.SynchronizeResponse(more=True),
+        nri_pb2.SynchronizeResponse(),
+    ]
+
+
+async def test_messages_of_a_lost_session_are_forgotten(tmp_path: Path) -> None:
+    census = _Census()
+    async with Runtime(tmp_path, options=Options(sync_objects=1)) as runtime:
+        await populate(runtime, 2, 3)
+        runtime.misbehave(Misbehaviour(hang_up=Step.SYNCHRONIZING))
+        async with live(runtime, census):
+            assert census.snapshots == [(runtime.pods, runtime.containers)]
+
+
+async def test_the_handler_has_no_deadline_of_ours(tmp_path: Path) -> None:
+    plugin = recording([], "stop_container")
+
+    @plugin.handler
+    async def synchronize(_: object, __: object) -> ContainerUpdate:
+        await asyncio.sleep(0.15)
+        return ContainerUpdate("ctr0").set_cpus("3")
+
+    async with Runtime(tmp_path) as runtime:
+        await populate(runtime, 1, 1)
+        runtime.misbehave(Misbehaviour(timeout=0.05))  # told, but not kept
+        async with live(runtime, plugin):
+            assert runtime.container("ctr0").cpu.cpus == "3"
+
+
+async def test_waiting_for_synchronize_has_no_limit_and_ends_with_the_session(
+    tmp_path: Path,
+) -> None:
+    async with Runtime(tmp_path) as runtime:
+        runtime.misbehave(Misbehaviour(fall_silent=Step.CONFIGURED))
+        stub = stub_at(runtime, _Census())
+        async with running(stub):
+            await stub.started()
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(stub.synchronized(), 0.1)
+
+
+async def test_16_mib_from_an_old_runtime_are_taken(tmp_path: Path) -> None:
+    census = _Census()
+    async with Runtime(
+        tmp_path, Level(0, 6, 1), version="v1.7.20", options=Options(request_timeout=9)
+    ) as runtime:
+        await populate(runtime, 1, 5, size=3 << 20)
+        runtime.misbehave(Misbehaviour(oversize=True))
+        async with live(runtime, census):
+            assert census.snapshots == [(runtime.pods, runtime.containers)]
+
+
+async def test_updates_over_4_mib_follow_by_calls(tmp_path: Path) -> None:
+    census = _Census(*(large(f"ctr{number}", 1_500_000) for number in range(7)))
+    async with Runtime(tmp_path) as runtime:
+        await populate(runtime, 1, 7)
+        async with live(runtime, census):
+            await eventually(lambda: len(update_calls(runtime)) == 3)
+            await runtime.run_pod(Pod())  # takes the runtime's lock: all is applied
+
+        assert update_calls(runtime) == [["ctr2", "ctr3"], ["ctr4", "ctr5"], ["ctr6"]]
+        assert [
+            len(item.resources.unified["memory.high"]) for item in runtime.containers
+        ] == [1_500_000] * 7
+
+
+async def test_updates_over_4_mib_ride_on_replies_of_old_runtimes(
+    tmp_path: Path,
+) -> None:
+    census = _Census(*(large(f"ctr{number}", 1_500_000) for number in range(5)))
+    async with Runtime(tmp_path, Level(0, 11), version="v2.2.1") as runtime:
+        await populate(runtime, 1, 6)
+        async with live(runtime, census):
+            stops = [await runtime.stop_container(f"ctr{number}") for number in (5, 0)]
+            again = await runtime.stop_container("ctr1")
+
+        assert [
+            [update.container_id for update in stop.updates] for stop in (*stops, again)
+        ] == [["ctr2", "ctr3"], ["ctr4"], []]
+        assert update_calls(runtime) == []
+
+
+@pytest.mark.parametrize(
+    ("level", "version", "sessions"),
+    [
+        pytest.param(Level(0, 6, 1), "v1.7.20", 2, id="0.6 would never ask again"),
+        pytest.param(Level(0, 3), "unheard of", 2, id="a level that nothing tells"),
+        pytest.param(Level(0, 8), "v2.1.0", 1, id="0.8 hangs up itself"),
+    ],
+)
+async def test_before_0_7_a_late_answer_means_a_new_session(
+    level: Level, version: str, sessions: int, tmp_path: Path
+) -> None:
+    delays = [0.15, 0.0]
+    plugin = recording([], "stop_container")
+
+    @plugin.handler
+    async def synchronize(_: object, __: object) -> None:
+        await asyncio.sleep(delays.pop(0))
+
+    async with Runtime(tmp_path, level, version=version) as runtime:
+        runtime.misbehave(Misbehaviour(timeout=0.1))  # told, but not kept
+        async with running(stub_at(runtime, plugin)):
+            await runtime.synchronized(NAME)
+            expected = ["Configure", "Synchronize"] * sessions
+            await eventually(lambda: runtime.calls_to(NAME) == expected)
+            await runtime.run_pod(Pod())
+
+            assert runtime.calls_to(NAME) == expected
