@@ -153,6 +153,12 @@ def test_prefers_the_right_kind_of_core(
     assert allocate_cpus(request, HYBRID).cpus == cpus(taken)
 
 
+def test_the_right_kind_weighs_more_than_the_module_that_is_held() -> None:
+    request = CpuRequest(2, cpus("0-7,9-15"), held=cpus("8"))
+
+    assert allocate_cpus(request, HYBRID).cpus == cpus("0-1")
+
+
 #  package 0: 0-19 and 40-59, package 1: 20-39 and 60-79
 PRIORITIZED = parse_spec("2s20c2t")
 _HIGH = cpus("2,5,8,15,17,42,45,48,55,57")
@@ -166,6 +172,9 @@ CLASSES = PrioritySets(_HIGH, cpus("0-19,40-59") - _HIGH)
         pytest.param(HIGH, "2-3,10-14,20", 8, "2-3,10-14,20", id="all there are"),
         pytest.param(HIGH, "0-79", 4, "2,5,42,45", id="two high cores"),
         pytest.param(CpuPriority.NORMAL, "0-79", 2, "20,60", id="a normal core"),
+        pytest.param(
+            CpuPriority.NORMAL, "0,2,40,42", 2, "0,40", id="worse before better ones"
+        ),
         pytest.param(LOW, "0-79", 4, "0-1,40-41", id="low cores, high ones left"),
         pytest.param(LOW, "2,5,20", 2, "2,5", id="one package before the class"),
     ],
@@ -185,6 +194,14 @@ def test_leaves_better_cpus_to_those_who_want_them(
         pytest.param({"spread": True}, "0-1,8-9", id="the roomiest node"),
         pytest.param(
             {"cores": CoreUse.ONE_THREAD}, "0-3", id="one thread of every core"
+        ),
+        pytest.param(
+            {"cores": CoreUse.FRAGMENTS}, "4-5,12-13", id="the tightest, searched for"
+        ),
+        pytest.param(
+            {"cores": CoreUse.FRAGMENTS, "spread": True},
+            "0-1,8-9",
+            id="the roomiest, searched for",
         ),
         pytest.param({"near": cpus("8-11")}, "8-11", id="near ones"),
         pytest.param({"near": cpus("1")}, "0-1,8-9", id="beside the only near one"),
