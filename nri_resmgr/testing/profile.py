@@ -31,6 +31,7 @@ class Options:
         plugin_output: Where launched plugins' output goes; runtimes use the
             default.
         grace: Seconds that launched plugins get to exit when the runtime stops.
+        records: Whether messages are kept; a benchmark turns that off.
     """
 
     nri_version: str | None = None
@@ -42,6 +43,7 @@ class Options:
     config_folder: Path | None = None
     plugin_output: Path = Path("/dev/null")
     grace: float = 5.0
+    records: bool = True
 
 
 @attrs.frozen

@@ -39,7 +39,7 @@ class Sessions:
     """
 
     def __init__(self, node: Node) -> None:
-        self.tape = Tape()
+        self.tape = Tape(node.profile.options.records)
         self.processes: list[PluginProcess] = []
         self.misbehaviours: collections.deque[Misbehaviour] = collections.deque()
         self._node = node

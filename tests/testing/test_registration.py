@@ -232,3 +232,11 @@ async def test_a_restarted_runtime_tells_what_survived(tmp_path: Path) -> None:
         containers=[runtime.world.containers[running.container.id]],
     )
     assert again.requests[1] == told
+
+
+async def test_records_can_be_turned_off(tmp_path: Path) -> None:
+    async with Runtime(tmp_path, options=Options(records=False)) as runtime:
+        with Peer.connect(runtime.socket_path):
+            await runtime.synchronized("10-py")
+
+        assert runtime.records == ()
