@@ -22,6 +22,13 @@ from nri_resmgr.values import CpuSet
             "1-2",
             id="movable memory needs normal memory besides",
         ),
+        pytest.param(
+            "3s1n1c1t memory=0,16Gi,16Gi dram=1x16Gi:movable "
+            "distances=10,21,31,11;21,10,21,20;31,21,10,30;11,20,30,10",
+            "0",
+            "1,3",
+            id="only the nearest normal memory",
+        ),
     ],
 )
 def test_memory_is_where_it_is_near(machine: str, cpus: str, nodes: str) -> None:
