@@ -40,6 +40,9 @@ def from_message(message: Message) -> Any: ...
 def from_message(message: Message) -> Any:
     """Turn a message into the value that stands for it.
 
+    The value reads large messages on demand and keeps them: *message* must not be
+    changed afterwards. A value of Synchronize keeps all that came with it.
+
     Unknown fields are dropped, unknown numbers of enumerations stay plain ints.
 
     Raises:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache, lru_cache
+from functools import cache, partial
 from operator import attrgetter
 from sys import intern
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
-from google.protobuf.message_factory import GetMessageClass
 
 from nri_resmgr.stub.schema import (
     ENUMS,
@@ -24,70 +23,48 @@ from nri_resmgr.stub.schema import (
 
 Read = Callable[[Any], Any]
 
-# How many values of one kind are remembered for sharing. Few pods: events of one pod
-# come close together. No containers: their state and times differ in each event.
-_SHARED_OF_A_KIND: Final = 256
-SHARED: Final = MappingProxyType({"PodSandbox": 64, "Container": 0})
-# Bytes; a seccomp profile of the usual kind fits in, a pod with a huge annotation is
-# not worth its memory.
-_LARGEST_SHARED: Final = 16 << 10
-
 
 @cache
 def reader(descriptor: Descriptor) -> Read:
     """Return the function that reads messages of one type.
 
-    Equal messages get one value, which saves most of the time and memory: containers
-    have most mounts, namespaces and resources in common, and a pod comes along with
-    each event of its containers. Bytes of equal maps may differ; that costs a second
-    copy, nothing else.
+    Messages with other messages in them are read on demand, field by field; small
+    ones at once. The message belongs to the value from then on.
 
     Raises:
         KeyError: No class stands for such messages.
     """
-    read = _reader(descriptor)
-    if (kept := SHARED.get(descriptor.name, _SHARED_OF_A_KIND)) == 0:
-        return read
-    parse = GetMessageClass(descriptor).FromString
-    recall = lru_cache(kept)(lambda data: read(parse(data)))
-
-    def share(message: Message) -> object:
-        data = message.SerializeToString()
-        return recall(data) if len(data) <= _LARGEST_SHARED else read(message)
-
-    return share
-
-
-def _reader(descriptor: Descriptor) -> Read:
     if any(_has_presence(field) for field in descriptor.fields):
-        return _sparse_reader(descriptor)
-    return _plain_reader(descriptor)
+        return _lazy_reader(descriptor)
+    return _eager_reader(descriptor)
 
 
 def _has_presence(field: FieldDescriptor) -> bool:
     return field.message_type is not None and not field.is_repeated
 
 
-def _sparse_reader(descriptor: Descriptor) -> Read:
-    """Read what is set; most of a large message is not."""
-    build = VALUES[descriptor.name]
+def _lazy_reader(descriptor: Descriptor) -> Read:
+    build = VALUES[descriptor.name].reading
     plan = {
-        field.number: (attribute(field), _field_reader(field))
+        attribute(field): (field.name, _has_presence(field), _field_reader(field))
         for field in descriptor.fields
     }
 
-    def read(message: Message) -> object:
-        values = {}
-        for field, value in message.ListFields():
-            name, read_field = plan[field.number]
-            values[name] = value if read_field is None else read_field(value)
-        return build(**values)
+    def read_field(message: Message, wanted: str) -> object:
+        try:
+            name, optional, read = plan[wanted]
+        except KeyError:
+            raise AttributeError(f"{descriptor.name} has no field {wanted}") from None
+        if optional and not message.HasField(name):
+            return None
+        content = getattr(message, name)
+        return content if read is None else read(content)
 
-    return read
+    return lambda message: build(partial(read_field, message))
 
 
-def _plain_reader(descriptor: Descriptor) -> Read:
-    """Read all fields in one call; worth it where most are set, as in a mount."""
+def _eager_reader(descriptor: Descriptor) -> Read:
+    """Read all fields in one call."""
     build = VALUES[descriptor.name]
     # The extra name is unused; with one alone attrgetter returns no tuple.
     names = [field.name for field in descriptor.fields]

@@ -8,13 +8,13 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 from nri_proto import Event, nri_pb2
-from nri_resmgr.stub.convert import from_message, to_message
+from nri_resmgr.stub.convert import to_message
 from nri_resmgr.stub.model import Container, LinuxResources, Pod
 from nri_resmgr.testing.errors import ErrorReply, RuntimeRefusal, UpdatesFailed
 from nri_resmgr.testing.merge import apply_adjustment
 from nri_resmgr.testing.plugin import ConnectedPlugin
 from nri_resmgr.testing.profile import Profile
-from nri_resmgr.testing.results import Created, Updated, values_of
+from nri_resmgr.testing.results import Created, Updated, value_of, values_of
 from nri_resmgr.testing.roster import Roster
 from nri_resmgr.testing.rounds import (
     ask_creation,
@@ -55,12 +55,12 @@ class Node:
     @property
     def pods(self) -> tuple[Pod, ...]:
         """All pods."""
-        return tuple(from_message(pod) for pod in self.world.pods.values())
+        return tuple(value_of(pod) for pod in self.world.pods.values())
 
     @property
     def containers(self) -> tuple[Container, ...]:
         """All containers, exited ones too."""
-        return tuple(from_message(item) for item in self.world.containers.values())
+        return tuple(value_of(item) for item in self.world.containers.values())
 
     def container(self, container_id: str) -> Container:
         """Return a container as it is now.
@@ -68,7 +68,7 @@ class Node:
         Raises:
             KeyError: There is none.
         """
-        return from_message(self.world.containers[container_id])
+        return value_of(self.world.containers[container_id])
 
     async def run_pod(self, pod: Pod) -> Pod:
         """Run a sandbox; id, uid, name and namespace are filled in if empty."""
@@ -81,7 +81,7 @@ class Node:
                 await self._tell(Event.REMOVE_POD_SANDBOX, message)
                 raise
             self.world.pods[message.id] = message
-        return from_message(message)
+        return value_of(message)
 
     async def update_pod(
         self,
@@ -141,10 +141,10 @@ class Node:
             self.world.created(message)
             await self._tell(Event.POST_CREATE_CONTAINER, pod, message)
         return Created(
-            from_message(message),
-            from_message(merge.adjustment),
+            value_of(message),
+            value_of(merge.adjustment),
             values_of(merge.updates),
-            from_message(merge.owners.message()),
+            value_of(merge.owners.message()),
         )
 
     async def start_container(self, container_id: str) -> Container:
@@ -162,7 +162,7 @@ class Node:
                 self.ignored.append(refusal)
             self.world.started(container)
             await self._tell(Event.POST_START_CONTAINER, pod, container)
-        return from_message(container)
+        return value_of(container)
 
     async def update_container(
         self, container_id: str, resources: LinuxResources
@@ -178,7 +178,7 @@ class Node:
             self.apply(others, must_work=self.profile.is_crio)
             self.world.update(container_id, merge.requested, all_fields=False)
             await self._tell(Event.POST_UPDATE_CONTAINER, pod, container)
-        return Updated(from_message(container), values_of(merge.updates))
+        return Updated(value_of(container), values_of(merge.updates))
 
     async def stop_container(self, container_id: str) -> Updated:
         """Stop a container; a plugin's error does not hold that up."""
@@ -187,7 +187,7 @@ class Node:
         async with self._events():
             self.world.stopped(container)
             updates = await self._stop(pod, container)
-        return Updated(from_message(container), values_of(updates))
+        return Updated(value_of(container), values_of(updates))
 
     async def remove_container(self, container_id: str) -> None:
         """Remove a container, stopping it first where that is due."""

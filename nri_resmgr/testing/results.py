@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import attrs
+from google.protobuf.message import Message
 
 from nri_proto import nri_pb2
 from nri_resmgr.stub.adjustment import ContainerAdjustment
@@ -43,8 +45,15 @@ class Updated:
     updates: tuple[ContainerUpdate, ...]
 
 
+def value_of(message: Message) -> Any:
+    """Turn a message of the world, which goes on changing, into a value."""
+    copy = type(message)()
+    copy.CopyFrom(message)
+    return from_message(copy)
+
+
 def values_of(
     updates: Iterable[nri_pb2.ContainerUpdate],
 ) -> tuple[ContainerUpdate, ...]:
     """Turn messages into values."""
-    return tuple(from_message(update) for update in updates)
+    return tuple(value_of(update) for update in updates)

@@ -1,7 +1,8 @@
-"""Conversion: presence, unknown numbers, sharing, and errors that name the field."""
+"""Conversion: presence, unknown numbers, on demand, and errors that name the field."""
 
 from __future__ import annotations
 
+import attrs
 import pytest
 
 from nri_proto import nri_pb2
@@ -60,19 +61,30 @@ def test_fields_of_the_future_are_dropped() -> None:
     assert from_message(message) == Pod(id="p")
 
 
-def test_equal_parts_of_two_containers_are_one_object() -> None:
-    message = nri_pb2.Container(mounts=[nri_pb2.Mount(destination="/proc")])
-    one, other = from_message(message), from_message(message)
+def test_what_is_read_on_demand_is_read_once() -> None:
+    container = from_message(nri_pb2.Container(env=["A=1"]))
 
-    assert one is not other
-    assert one.mounts[0] is other.mounts[0]
+    assert container.env == ("A=1",)
+    assert container.env is container.env
 
 
-def test_a_large_pod_is_not_kept() -> None:
-    message = nri_pb2.PodSandbox(annotations={"config": "x" * 20_000})
+@pytest.mark.parametrize(
+    "container",
+    [
+        pytest.param(from_message(nri_pb2.Container()), id="read from a message"),
+        pytest.param(Container(), id="made by its class"),
+    ],
+)
+def test_a_misspelt_field_is_an_error(container: Container) -> None:
+    with pytest.raises(AttributeError, match="labls"):
+        getattr(container, "labls")  # noqa: B009 - mypy would not have it written out
 
-    assert from_message(message) == from_message(message)
-    assert from_message(message) is not from_message(message)
+
+def test_a_field_read_on_demand_cannot_be_set() -> None:
+    container = from_message(nri_pb2.Container(name="web"))
+
+    with pytest.raises(attrs.exceptions.FrozenInstanceError):
+        container.name = "other"  # type: ignore[misc] # that is the point
 
 
 def test_requests_have_no_value() -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from functools import cache
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import attrs
 
@@ -14,8 +14,44 @@ import attrs
 EMPTY: Final[Mapping[Any, Any]] = MappingProxyType({})
 
 
+class OnDemand:
+    """Fields that are read when they are first looked at.
+
+    A busy node tells of hundreds of containers at once, and of each with every
+    event; most handlers look at a few fields. A value of `reading` has empty slots,
+    which Python fills through ``__getattr__``. One that was called into being with
+    its class has them full.
+    """
+
+    __slots__ = ("_source",)
+
+    @classmethod
+    def reading(cls, source: Callable[[str], Any]) -> Self:
+        """Make a value whose fields come from *source*, by name, each once.
+
+        *source* raises AttributeError for names that are no fields.
+        """
+        value = cls.__new__(cls)
+        object.__setattr__(value, "_source", source)
+        return value
+
+    def _look_up(self, name: str) -> Any:
+        try:
+            source = object.__getattribute__(self, "_source")
+        except AttributeError:  # all fields were given to __init__
+            kind = type(self).__name__
+            raise AttributeError(f"{kind!r} has no attribute {name!r}") from None
+        content = source(name)
+        object.__setattr__(self, name, content)
+        return content
+
+    # Assigned, not defined: a type checker that saw the method would take every
+    # misspelt field for one that is read on demand.
+    __getattr__ = _look_up
+
+
 @attrs.frozen(eq=False, repr=False)
-class Value:
+class Value(OnDemand):
     """Equality by content, a hash that takes maps, a repr without empty fields.
 
     Written once instead of generated per class: attrs compiles these methods at
