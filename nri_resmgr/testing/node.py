@@ -68,7 +68,8 @@ class Node:
         Raises:
             KeyError: There is none.
         """
-        return value_of(self.world.containers[container_id])
+        container: Container = value_of(self.world.containers[container_id])
+        return container
 
     async def run_pod(self, pod: Pod) -> Pod:
         """Run a sandbox; id, uid, name and namespace are filled in if empty."""
@@ -81,7 +82,8 @@ class Node:
                 await self._tell(Event.REMOVE_POD_SANDBOX, message)
                 raise
             self.world.pods[message.id] = message
-        return value_of(message)
+        running: Pod = value_of(message)
+        return running
 
     async def update_pod(
         self,
@@ -162,7 +164,8 @@ class Node:
                 self.ignored.append(refusal)
             self.world.started(container)
             await self._tell(Event.POST_START_CONTAINER, pod, container)
-        return value_of(container)
+        started: Container = value_of(container)
+        return started
 
     async def update_container(
         self, container_id: str, resources: LinuxResources
