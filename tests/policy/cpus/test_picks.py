@@ -109,6 +109,13 @@ def test_keeps_groups_whole(free: str, taken: str, level: str, reason: Reason) -
         ),
         pytest.param("2s2c1t ids=0,8", "0-3", 2, "0-1", id="nodes with ids far apart"),
         pytest.param(
+            "2s3c2t offline=2,8,10-11",
+            "0-1,3-7,9",
+            3,
+            "3-4,9",
+            id="idle and built otherwise",
+        ),
+        pytest.param(
             "2s2c1t cxl=1x64Gi", "1-3", 2, "2-3", id="a memory-only node beside"
         ),
         pytest.param(
@@ -151,6 +158,13 @@ def test_prefers_the_right_kind_of_core(
     request = CpuRequest(count, cpus(free), priority=CpuPriority(priority))
 
     assert allocate_cpus(request, HYBRID).cpus == cpus(taken)
+
+
+@pytest.mark.parametrize(("spread", "taken"), [(False, "0,2,6"), (True, "2-3,6")])
+def test_spreads_into_the_roomiest_cores(*, spread: bool, taken: str) -> None:
+    request = CpuRequest(3, cpus("0,2-3,6-7"), spread=spread)
+
+    assert allocate_cpus(request, parse_spec("4c2t")).cpus == cpus(taken)
 
 
 def test_the_right_kind_weighs_more_than_the_module_that_is_held() -> None:
