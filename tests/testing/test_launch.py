@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -179,3 +180,13 @@ async def test_a_dropped_plugin_is_killed_at_the_next_event(tmp_path: Path) -> N
         await runtime.run_pod(Pod())
 
         assert await process.wait() == -9
+
+
+async def test_a_broken_pipe_ends_a_plugin_as_ever(tmp_path: Path) -> None:
+    program = "#!/bin/sh\nexec /bin/grep SigIgn /proc/self/status\n"
+    install(tmp_path / "plugins", "10-sh", program)
+    async with Runtime(tmp_path, options=options(tmp_path)) as runtime:
+        await runtime.wait_dropped()
+
+    _, ignored = (tmp_path / "output").read_text().split()
+    assert not int(ignored, 16) & (1 << signal.SIGPIPE - 1)

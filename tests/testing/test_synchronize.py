@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
+from google.protobuf.message import Message
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -92,22 +94,21 @@ async def test_empty_chunks_come_first_when_asked_for(tmp_path: Path) -> None:
     assert shapes(peer) == [(0, 0, True)] * 50 + [(1, 1, False)]
 
 
-@pytest.mark.parametrize(
-    "reply",
-    [
-        pytest.param(nri_pb2.SynchronizeResponse(), id="without more"),
-        pytest.param(
-            nri_pb2.SynchronizeResponse(
-                more=True, update=[nri_pb2.ContainerUpdate(container_id="ctr0")]
-            ),
-            id="with updates",
-        ),
-    ],
-)
+def without_more(_: Message) -> Message:
+    return nri_pb2.SynchronizeResponse()
+
+
+def with_updates(request: Message) -> Message:
+    assert isinstance(request, nri_pb2.SynchronizeRequest)
+    update = nri_pb2.ContainerUpdate(container_id="ctr0")
+    return nri_pb2.SynchronizeResponse(more=request.more, update=[update])
+
+
+@pytest.mark.parametrize("answer", [without_more, with_updates])
 async def test_a_wrong_answer_to_a_chunk_ends_the_session(
-    reply: nri_pb2.SynchronizeResponse, tmp_path: Path
+    answer: Answer, tmp_path: Path
 ) -> None:
-    answers: dict[str, Answer] = {"Synchronize": lambda _: reply}
+    answers = {"Synchronize": answer}
     async with Runtime(tmp_path, options=Options(sync_objects=1)) as runtime:
         await populate(runtime, 2)
         with Peer.connect(runtime.socket_path, answers=answers) as peer:
@@ -117,6 +118,23 @@ async def test_a_wrong_answer_to_a_chunk_ends_the_session(
         assert [str(error) for error in runtime.dropped] == [
             "plugin '10-py': plugin does not handle split sync requests"
         ]
+
+
+async def test_all_chunks_share_one_deadline(tmp_path: Path) -> None:
+    def dawdle(request: Message) -> Message:
+        assert isinstance(request, nri_pb2.SynchronizeRequest)
+        time.sleep(0.2)
+        return nri_pb2.SynchronizeResponse(more=request.more)
+
+    options = Options(sync_objects=1, request_timeout=0.5)
+    async with Runtime(tmp_path, options=options) as runtime:
+        await populate(runtime, 5)
+        answers = {"Synchronize": dawdle}
+        with Peer.connect(runtime.socket_path, answers=answers) as peer:
+            await runtime.wait_dropped()
+            await peer.wait_disconnected()
+
+        assert runtime.plugins == ()
 
 
 async def test_updates_of_the_last_answer_are_applied(tmp_path: Path) -> None:

@@ -65,3 +65,19 @@ async def test_a_pending_update_is_seen_as_the_last_plugin_left_it(
     shares.cpus = "1"
     assert seen[1].cpu == shares
     assert updated.container.cpu == LinuxCpu(cpus="1", shares=100)
+
+
+async def test_an_update_may_fail_that_ignores_failure(tmp_path: Path) -> None:
+    def update_other(_: Message) -> Message:
+        update = nri_pb2.ContainerUpdate(container_id="other", ignore_failure=True)
+        return nri_pb2.CreateContainerResponse(update=[update])
+
+    async with Runtime(tmp_path, name="cri-o") as runtime:
+        runtime.unupdatable.add("other")
+        answers = {"CreateContainer": update_other}
+        with Peer.connect(runtime.socket_path, answers=answers):
+            await runtime.synchronized("10-py")
+            pod = await runtime.run_pod(Pod())
+            await runtime.create_container(pod.id, Container())
+
+        assert runtime.ignored == []
