@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import enum
+import operator
 from collections.abc import Iterable
 from typing import Any, Final, cast
 
@@ -39,6 +40,9 @@ CALL_TIMEOUT: Final = 10.0  # seconds
 MIN_INTERVAL: Final = 0.05  # seconds
 
 _IDS_IN_LOG: Final = 5
+
+# What tells the entries of a list apart; lists without a key are replaced.
+_KEYS: Final = {"hugepage_limits": "page_size"}
 
 _UPDATE_CONTAINERS: Final = RUNTIME_METHODS["UpdateContainers"]
 
@@ -94,7 +98,7 @@ class Outbox:
         for update in updates:
             if (waiting := self._waiting.get(update.container_id)) is None:
                 waiting = self._waiting[update.container_id] = nri_pb2.ContainerUpdate()
-            overlay(waiting, update)
+            merge_update(waiting, update)
         if self._waiting and self._may_call() and self._flush is None:
             self._flush = asyncio.create_task(self._flush_waiting())
 
@@ -107,7 +111,7 @@ class Outbox:
         """
         for update in response.update:
             if (stale := self._waiting.pop(update.container_id, None)) is not None:
-                overlay(stale, update)
+                merge_update(stale, update)
                 update.CopyFrom(stale)
         room = UPDATES_BUDGET - response.ByteSize()
         for container_id, waiting in list(self._waiting.items()):
@@ -176,25 +180,46 @@ class Outbox:
         return request
 
 
+def merge_update(
+    target: nri_pb2.ContainerUpdate, change: nri_pb2.ContainerUpdate
+) -> None:
+    """Lay *change* over *target*, which is empty or of the same container.
+
+    As in a runtime's merge, the whole may only fail in silence if both parts may.
+    """
+    may_fail = not target.container_id or target.ignore_failure
+    overlay(target, change)
+    target.ignore_failure = may_fail and change.ignore_failure
+
+
 def overlay(target: Message, change: Message) -> None:
     """Lay the fields that *change* has over *target*.
 
-    Unlike protobuf's merge it replaces wrappers, so that a zero counts, and
-    replaces lists, so that no entry stands twice.
+    Unlike protobuf's merge it replaces wrappers, so that a zero counts. Of a list
+    it keeps the entries whose key the change does not have: no key stands twice.
     """
     for field, value in change.ListFields():
         if field.is_repeated:
-            target.ClearField(field.name)
-            if _is_map(field):
-                getattr(target, field.name).update(value)
-            else:
-                getattr(target, field.name).extend(value)
+            _overlay_entries(field, getattr(target, field.name), value)
         elif field.message_type is None:
             setattr(target, field.name, value)
         elif field.message_type.name.startswith("Optional"):
             getattr(target, field.name).CopyFrom(value)
         else:
             overlay(getattr(target, field.name), value)
+
+
+def _overlay_entries(field: Any, target: Any, change: Any) -> None:
+    if _is_map(field):
+        target.update(change)
+        return
+    if field.name in _KEYS:
+        key = operator.attrgetter(_KEYS[field.name])
+        new = {key(entry) for entry in change}
+        kept = [entry for entry in target if key(entry) not in new]
+        change = [*kept, *change]
+    del target[:]
+    target.extend(change)
 
 
 def _is_map(field: Any) -> bool:

@@ -31,6 +31,8 @@ _OLD_RELEASES = {
     Level(0, 3): "v1.7.0",
     Level(0, 6, 1): "v1.7.20",
     Level(0, 8): "v2.1.0",
+    Level(0, 10): "v2.2.0",
+    Level(0, 11): "v2.2.1",
 }
 EVENT_HANDLERS = HANDLER_NAMES[3:]  # without configure, synchronize, shutdown
 
@@ -121,7 +123,7 @@ async def plugged(
     options: Options = _DEFAULTS,
 ) -> AsyncIterator[tuple[Runtime, Stub]]:
     """Start a runtime and run a plugin called `NAME` on it."""
-    version = "v2.4.0" if level >= Level(0, 10) else _OLD_RELEASES[level]
+    version = "v2.4.0" if level >= Level(0, 12) else _OLD_RELEASES[level]
     async with (
         Runtime(directory, level, version=version, options=told) as runtime,
         live(runtime, plugin, options) as stub,

@@ -1,0 +1,171 @@
+"""Updates that wait for their moment: the next reply, or the end of the request."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from nri_proto import Level, nri_pb2
+from nri_resmgr.stub import (
+    Container,
+    ContainerUpdate,
+    LinuxResources,
+    Options,
+    Stub,
+    UnsolicitedUpdates,
+)
+from nri_resmgr.testing import Runtime, Side
+from tests.stub.live import (
+    NAME,
+    eventually,
+    plugged,
+    recording,
+    running,
+    stub_at,
+)
+from tests.stub.scheduling import Scheduler, containers_in, cpus
+
+OLD, NEW = Level(0, 11), Level(0, 13)
+NEVER = Options(unsolicited_updates=UnsolicitedUpdates.NEVER)
+
+
+def calls(runtime: Runtime) -> list[nri_pb2.UpdateContainersRequest]:
+    return [
+        record.body
+        for record in runtime.records
+        if isinstance(record.body, nri_pb2.UpdateContainersRequest)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("level", "options"),
+    [
+        pytest.param(OLD, Options(), id="a runtime that can dead-lock"),
+        pytest.param(NEW, NEVER, id="by the plugin's choice"),
+    ],
+)
+async def test_they_ride_on_the_next_reply_that_can_carry_them(
+    level: Level, options: Options, tmp_path: Path
+) -> None:
+    plugin = Scheduler(cpus("ctr0"), cpus("ctr1"))
+    async with plugged(tmp_path, plugin, level, options=options) as (runtime, stub):
+        plugin.stub = stub
+        pod = await containers_in(runtime, 2)
+        await runtime.start_container("ctr0")
+        first = await runtime.create_container(pod.id, Container())
+        second = await runtime.create_container(pod.id, Container())
+
+        assert first.updates == (cpus("ctr0"), cpus("ctr1"))
+        assert (second.updates, calls(runtime)) == ((), [])
+
+
+async def test_they_go_out_after_the_reply_where_that_is_safe(tmp_path: Path) -> None:
+    plugin = Scheduler(cpus("ctr0"), cpus("ctr1"))
+    async with plugged(tmp_path, plugin, NEW) as (runtime, plugin.stub):
+        await containers_in(runtime, 2)
+        await runtime.start_container("ctr0")
+        await eventually(lambda: runtime.container("ctr1").cpu.cpus == "3")
+
+        said = [item.method for item in runtime.records if item.side is Side.PLUGIN]
+        assert said[-2:] == ["StartContainer", "UpdateContainers"]
+        assert [len(call.update) for call in calls(runtime)] == [2]
+
+
+async def test_outside_of_requests_they_go_out_at_once(tmp_path: Path) -> None:
+    plugin = recording([], "stop_container")
+    async with plugged(tmp_path, plugin, NEW) as (runtime, stub):
+        await containers_in(runtime, 1)
+        stub.schedule_updates([cpus("ctr0", "1")])
+        await eventually(lambda: runtime.container("ctr0").cpu.cpus == "1")
+        stub.schedule_updates([cpus("ctr0", "2")])
+        await eventually(lambda: runtime.container("ctr0").cpu.cpus == "2")
+
+
+async def test_the_handshake_may_schedule_already(tmp_path: Path) -> None:
+    plugin = recording([], "stop_container")
+    stubs: list[Stub] = []
+
+    @plugin.handler
+    def synchronize(_: object, __: object) -> None:
+        stubs[0].schedule_updates([cpus("ctr0")])
+
+    async with Runtime(tmp_path, NEW) as runtime:
+        await containers_in(runtime, 1)
+        stubs.append(stub_at(runtime, plugin))
+        async with running(stubs[0]):
+            await eventually(lambda: runtime.container("ctr0").cpu.cpus == "3")
+
+
+async def test_one_failed_call_does_not_hold_up_the_next(tmp_path: Path) -> None:
+    plugin = recording([], "stop_container")
+    async with plugged(tmp_path, plugin, NEW) as (runtime, stub):
+        await containers_in(runtime, 2)
+        runtime.unupdatable.add("ctr0")
+        half = "9" * (3 << 20)  # two of them do not fit into one call
+        stub.schedule_updates(
+            [ContainerUpdate(f"ctr{n}").set_unified("x", half) for n in (0, 1)]
+        )
+        await eventually(lambda: bool(runtime.container("ctr1").resources.unified))
+
+        assert [len(call.update) for call in calls(runtime)] == [1, 1]
+        assert runtime.plugins == (NAME,)
+
+
+async def test_what_fits_into_no_message_is_dropped(tmp_path: Path) -> None:
+    plugin = recording([], "stop_container")
+    async with plugged(tmp_path, plugin, NEW) as (runtime, stub):
+        await containers_in(runtime, 1)
+        huge = ContainerUpdate("huge").set_unified("x", "9" * (5 << 20))
+        stub.schedule_updates([huge, cpus("ctr0")])
+        await eventually(lambda: runtime.container("ctr0").cpu.cpus == "3")
+
+        assert [call.update[0].container_id for call in calls(runtime)] == ["ctr0"]
+
+
+async def test_the_container_of_the_request_is_left_for_a_later_reply(
+    tmp_path: Path,
+) -> None:
+    plugin = Scheduler(cpus("ctr0"))
+    async with plugged(tmp_path, plugin, OLD) as (runtime, plugin.stub):
+        await containers_in(runtime, 2)
+        await runtime.start_container("ctr0")
+        own = await runtime.update_container("ctr0", LinuxResources())
+        other = await runtime.update_container("ctr1", LinuxResources())
+
+    assert (own.updates, other.updates) == ((), (cpus("ctr0"),))
+
+
+@pytest.mark.parametrize("removes", [False, True], ids=["stopped", "removed"])
+async def test_a_container_that_is_gone_is_not_updated(
+    removes: bool,  # noqa: FBT001 - a parameter of the table
+    tmp_path: Path,
+) -> None:
+    plugin = Scheduler(cpus("ctr0"), cpus("ctr1"))
+    async with plugged(tmp_path, plugin, OLD) as (runtime, plugin.stub):
+        await containers_in(runtime, 3)
+        if removes:
+            await runtime.stop_container("ctr0")
+            await runtime.start_container("ctr2")
+            await runtime.remove_container("ctr0")
+        else:
+            await runtime.start_container("ctr2")
+            await runtime.stop_container("ctr0")
+        plugin.returned = []
+        stopped = await runtime.stop_container("ctr2")
+
+        waited = () if not removes else (cpus("ctr1"),)
+        assert stopped.updates == waited
+
+
+async def test_a_new_session_does_not_inherit_them(tmp_path: Path) -> None:
+    plugin = Scheduler(cpus("ctr0"))
+    async with plugged(tmp_path, plugin, OLD) as (runtime, plugin.stub):
+        pod = await containers_in(runtime, 1)
+        await runtime.start_container("ctr0")
+        await runtime.stop()
+        await runtime.start()
+        await runtime.synchronized(NAME)
+        created = await runtime.create_container(pod.id, Container())
+
+    assert created.updates == ()
