@@ -250,6 +250,12 @@ def test_uses_cores_as_told(use: CoreUse, count: int, taken: str) -> None:
     assert allocate_cpus(request, parse_spec("4c2t")).cpus == cpus(taken)
 
 
+def test_a_core_that_the_near_cpu_breaks_is_not_idle_any_more() -> None:
+    near = CpuRequest(2, cpus("0,4-5"), near=cpus("0"), cores=CoreUse.FRAGMENTS)
+
+    assert allocate_cpus(near, parse_spec("4c2t")).cpus == cpus("0,4")
+
+
 def test_counts_near_and_far_cpus_of_the_pick() -> None:
     request = CpuRequest(3, cpus("0-15"), near=cpus("0,8"), far=cpus("1,9"))
 
