@@ -223,6 +223,7 @@ def test_leaves_better_cpus_to_those_who_want_them(
         pytest.param(
             {"far": cpus("0-5,8-13")}, "4-5,7,12", id="the far ones if it must be"
         ),
+        pytest.param({"near": cpus("0-5"), "far": cpus("0-3")}, "0-1,4-5", id="both"),
         pytest.param({"held": cpus("0")}, "0-1,8-9", id="beside what is held"),
     ],
 )
