@@ -1,0 +1,277 @@
+"""The time a handler has, and what is answered when it takes more."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+
+import pytest
+
+from nri_proto import nri_pb2
+from nri_resmgr.stub import (
+    Container,
+    ContainerAdjustment,
+    Options,
+    Overrun,
+    Plugin,
+    Pod,
+    Request,
+    current_request,
+)
+from nri_resmgr.testing import Misbehaviour, Record, Side
+from nri_resmgr.testing import Options as RuntimeOptions
+from tests.stub.live import NAME, eventually, plugged, recording
+
+SHORT = RuntimeOptions(request_timeout=0.3)
+LAPSE = Options(overrun=Overrun.LAPSE)
+START = nri_pb2.StartContainerRequest()
+
+
+class _Slow:
+    """Takes longer than it may; ``create_container`` has a safe answer."""
+
+    def __init__(self) -> None:
+        self.requests: list[Request | None] = []
+        self.remaining: list[float] = []
+        self.cancelled = 0
+
+    async def create_container(self, _: Pod, __: Container) -> ContainerAdjustment:
+        request = current_request()
+        assert request is not None
+        request.safe_answer = ContainerAdjustment().set_cpus("0")
+        await self.idle()
+        return ContainerAdjustment().set_cpus("1")
+
+    async def start_container(self, _: Pod, __: Container) -> None:
+        """Have no safe answer."""
+        request = current_request()
+        assert request is not None
+        self.requests.append(request)
+        self.remaining.append(request.remaining(asyncio.get_running_loop().time()))
+        await self.idle()
+
+    async def idle(self) -> None:
+        """Wait to be given up on."""
+        try:
+            await asyncio.sleep(30)
+        except asyncio.CancelledError:
+            self.cancelled += 1
+            raise
+
+
+@pytest.mark.parametrize("request_timeout", [0.2, 0.5])
+async def test_a_handler_has_60_percent_of_the_time_from_configure(
+    request_timeout: float, tmp_path: Path
+) -> None:
+    plugin = _Slow()
+    told = RuntimeOptions(request_timeout=request_timeout)
+    async with plugged(tmp_path, plugin, told=told) as (runtime, _):
+        start = time.monotonic()
+        answer = await runtime.call(NAME, "StartContainer", START)
+        taken = time.monotonic() - start
+
+    assert answer == nri_pb2.StartContainerResponse()
+    assert 0.6 * request_timeout <= taken < request_timeout
+    assert plugin.remaining == [pytest.approx(0.6 * request_timeout, rel=0.3)]
+    assert plugin.cancelled == 1
+
+
+async def test_less_time_told_with_the_request_counts(tmp_path: Path) -> None:
+    plugin = _Slow()
+    async with plugged(tmp_path, plugin) as (runtime, _):
+        runtime.misbehave_now(NAME, Misbehaviour(timeout=0.1))
+        start = time.monotonic()
+        await runtime.call(NAME, "StartContainer", START)
+
+    assert time.monotonic() - start < 0.6
+    assert [request.timeout for request in plugin.requests if request] == [0.1]
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        pytest.param(-1.0, id="a deadline that passed on the way"),
+        pytest.param(60.0, id="more than the runtime's own limit"),
+    ],
+)
+async def test_a_strange_timeout_is_not_believed(told: float, tmp_path: Path) -> None:
+    timeouts: list[float] = []
+    plugin = Plugin()
+
+    @plugin.handler
+    async def start_container(_: Pod, __: Container) -> None:
+        request = current_request()
+        timeouts.append(request.timeout if request else 0)
+        await asyncio.sleep(0.02)
+
+    async with plugged(tmp_path, plugin) as (runtime, _):
+        runtime.misbehave_now(NAME, Misbehaviour(timeout=told))
+        await runtime.call(NAME, "StartContainer", START)
+
+    assert timeouts == [2.0]
+
+
+async def test_the_safe_answer_goes_out_in_time(tmp_path: Path) -> None:
+    async with plugged(tmp_path, _Slow(), told=SHORT) as (runtime, _):
+        pod = await runtime.run_pod(Pod())
+        created = await runtime.create_container(pod.id, Container())
+
+        assert created.container.cpu.cpus == "0"
+        assert runtime.plugins == (NAME,)
+
+
+async def test_whoever_wants_is_thrown_out_instead(tmp_path: Path) -> None:
+    plugin = _Slow()
+    async with plugged(tmp_path, plugin, told=SHORT, options=LAPSE) as (runtime, _):
+        pod = await runtime.run_pod(Pod())
+        start = time.monotonic()
+        created = await runtime.create_container(pod.id, Container())
+        taken = time.monotonic() - start
+        await runtime.synchronized(NAME)  # and comes again
+
+        assert taken >= 0.3
+        assert created.container.cpu.cpus == ""
+        assert runtime.calls_to(NAME).count("Configure") == 2
+
+
+async def test_a_handler_that_will_not_be_cancelled_is_answered_once(
+    tmp_path: Path,
+) -> None:
+    plugin = recording([], "stop_container")
+
+    @plugin.handler
+    async def create_container(_: Pod, __: Container) -> ContainerAdjustment:
+        try:
+            await asyncio.sleep(30)
+        except asyncio.CancelledError:
+            await asyncio.sleep(0.25)  # past the runtime's limit
+        return ContainerAdjustment().set_cpus("1")
+
+    async with plugged(tmp_path, plugin, told=SHORT) as (runtime, _):
+        pod = await runtime.run_pod(Pod())
+        created = await runtime.create_container(pod.id, Container())
+        await runtime.synchronized(NAME)
+        again = await runtime.run_pod(Pod())
+
+        assert created.container.cpu.cpus == ""
+        assert (again.id, runtime.plugins) == ("pod1", (NAME,))
+
+
+async def test_a_late_result_of_a_lost_session_is_dropped(tmp_path: Path) -> None:
+    release = asyncio.Event()
+    plugin = recording([], "stop_container")
+
+    @plugin.handler
+    async def start_container(_: Pod, __: Container) -> None:
+        try:
+            await release.wait()
+        except asyncio.CancelledError:
+            release.set()  # go on without a session
+            raise
+
+    async with plugged(tmp_path, plugin) as (runtime, _):
+        pod = await runtime.run_pod(Pod())
+        await runtime.create_container(pod.id, Container())
+        starting = asyncio.create_task(runtime.start_container("ctr0"))
+        await eventually(lambda: runtime.calls_to(NAME)[-1] == "StartContainer")
+        await runtime.stop()
+        await starting
+        await runtime.start()
+        await runtime.synchronized(NAME)
+
+        answers = [item for item in runtime.records if item.side is Side.PLUGIN]
+        assert release.is_set()
+        assert Record(NAME, Side.PLUGIN, "StartContainer", START) not in answers
+
+
+async def test_the_request_is_known_to_handlers_and_to_nobody_else(
+    tmp_path: Path,
+) -> None:
+    seen: list[str | None] = []
+    plugin = Plugin()
+
+    def note() -> None:
+        request = current_request()
+        seen.append(request and request.method)
+
+    @plugin.handler
+    def start_container(_: Pod, __: Container) -> None:
+        note()
+
+    @plugin.handler
+    async def remove_container(_: Pod, __: Container) -> None:
+        await asyncio.sleep(0)
+        note()
+
+    async with plugged(tmp_path, plugin) as (runtime, _):
+        await runtime.call(NAME, "StartContainer", START)
+        await runtime.call(NAME, "RemoveContainer", nri_pb2.RemoveContainerRequest())
+        note()
+
+    assert seen == ["StartContainer", "RemoveContainer", None]
+
+
+async def test_metadata_of_a_request_is_told(tmp_path: Path) -> None:
+    from nri_proto import PLUGIN_METHODS, Trunk
+
+    seen: list[tuple[tuple[str, str], ...]] = []
+    plugin = Plugin()
+
+    @plugin.handler
+    def start_container(_: Pod, __: Container) -> None:
+        request = current_request()
+        seen.append(request.metadata if request else ())
+
+    async with plugged(tmp_path, plugin) as (runtime, _):
+        trunk = Trunk.of_runtime()
+        for _number in range(100):  # stream ids go on where the runtime's end
+            _, data = trunk.call(
+                PLUGIN_METHODS["StartContainer"],
+                b"",
+                metadata=[("traceparent", "00-a-b-01")],
+            )
+        runtime.write(NAME, data)
+        await eventually(lambda: bool(seen))
+
+    assert seen == [(("traceparent", "00-a-b-01"),)]
+
+
+async def test_coroutines_may_finish_in_another_order_than_they_began(
+    tmp_path: Path,
+) -> None:
+    second_is_done = asyncio.Event()
+    plugin = Plugin()
+
+    @plugin.handler
+    async def start_container(_: Pod, __: Container) -> None:
+        await second_is_done.wait()
+
+    @plugin.handler
+    async def post_start_container(_: Pod, __: Container) -> None:
+        second_is_done.set()
+
+    async with plugged(tmp_path, plugin) as (runtime, _):
+        await asyncio.gather(
+            runtime.call(NAME, "StartContainer", START),
+            runtime.call(
+                NAME, "PostStartContainer", nri_pb2.PostStartContainerRequest()
+            ),
+        )
+        said = [item.method for item in runtime.records if item.side is Side.PLUGIN]
+
+    assert said[-2:] == ["PostStartContainer", "StartContainer"]
+
+
+async def test_functions_are_answered_in_the_order_of_the_requests(
+    tmp_path: Path,
+) -> None:
+    heard: list[str] = []
+    names = ("start_container", "post_start_container", "remove_container")
+    async with plugged(tmp_path, recording(heard, *names)) as (runtime, _):
+        methods = ["StartContainer", "PostStartContainer", "RemoveContainer"] * 20
+        await asyncio.gather(*(runtime.call(NAME, method, START) for method in methods))
+        said = [item.method for item in runtime.records if item.side is Side.PLUGIN]
+
+    assert heard == list(names) * 20
+    assert said[-60:] == methods
