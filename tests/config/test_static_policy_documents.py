@@ -58,6 +58,7 @@ spec:
         pytest.param(HEAD, id="no spec"),
         pytest.param(HEAD + "spec:\n", id="an empty spec"),
         pytest.param(HEAD + "spec: {reservedResources: {cpu: }}\n", id="empty rows"),
+        pytest.param(HEAD + "spec: {pinCPU: , onFailure: }\n", id="empty values"),
     ],
 )
 def test_saying_nothing_gives_the_default(text: str) -> None:
