@@ -263,6 +263,13 @@ def test_frequency_policies(files: dict[str, str], governors: list[str]) -> None
     assert [cpu.governor for cpu in machine.cpus] == governors
 
 
+def test_a_frequency_may_be_fixed() -> None:
+    files = {f"{POLICY}0/cpuinfo_{end}_freq": "2000000" for end in ("min", "max")}
+    machine, _ = read_without("1c", "nothing", **files)
+
+    assert (machine.cpu(0).min, machine.cpu(0).max) == (2_000_000, 2_000_000)
+
+
 def test_some_cpus_without_topology_are_an_error() -> None:
     with pytest.raises(MissingHostFile, match="cpu0/topology/thread_siblings_list"):
         read_without("4c", "cpu[01]/topology")

@@ -75,6 +75,13 @@ def test_nearest_memory(spec: str, cpus: str, nodes: str) -> None:
     assert found == NodeSet.parse(nodes)
 
 
+def test_memory_near_any_of_the_cpus_is_near() -> None:
+    rows = "10,90,12,40;90,10,50,30;12,50,10,90;40,30,90,10"
+    machine = parse_spec(f"4s1c memory=0,0,1Gi,1Gi distances={rows}")
+
+    assert machine.nearest_memory(CpuSet.of(0, 1)) == NodeSet.of(2)
+
+
 def test_distances_need_not_be_symmetric_and_go_by_id() -> None:
     machine = parse_spec("2s1c ids=1,5 distances=10,17;28,10")
 

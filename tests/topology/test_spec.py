@@ -28,6 +28,12 @@ def test_numbering(spec: str, cores: str) -> None:
     assert " ".join(str(core.cpus) for core in parse_spec(spec).cores) == cores
 
 
+def test_modules_of_efficient_cores_begin_after_the_others() -> None:
+    clusters = parse_spec("3c5e").clusters
+
+    assert [str(cluster.cpus) for cluster in clusters] == ["0", "1", "2", "3-6", "7"]
+
+
 def test_every_die_has_so_many_nodes() -> None:
     machine = parse_spec("2s2d2n4c2t")
 
