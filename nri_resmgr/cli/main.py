@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import os
+import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Protocol
 
 from nri_resmgr.cli.flags import Flags, one_of, process_environment
-from nri_resmgr.stub.serve import exit_status
+from nri_resmgr.stub.serve import FAILED, exit_status
 from nri_resmgr.stub.transport import DEFAULT_SOCKET
 from nri_resmgr.values.errors import ResmgrError
+
+INTERRUPTED: Final = 128 + signal.SIGINT  # as shells have it
 
 DEFAULT_NAME: Final = "resource-policy"
 DEFAULT_INDEX: Final = "90"  # after plugins that change what a container asks for
@@ -22,6 +26,7 @@ examples:
   nri-resmgr run --dry-run                decide and report, change nothing
   nri-resmgr run --config-file my.yaml    with this configuration, whatever comes
   nri-resmgr demo                         see it work without a runtime
+  nri-resmgr topology                     what the machine is
   nri-resmgr install                      let the runtime start it
   nri-resmgr install ./hello.py --index 10    the same for a plugin of yours
 
@@ -42,7 +47,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"nri-resmgr: {error}", file=sys.stderr)
         return exit_status(error)
     except KeyboardInterrupt:
-        return 130
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output has seen enough; Python would say so at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
     return status
 
 
@@ -57,6 +66,7 @@ def build_parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     _add_run(commands, environment)
     _add_demo(commands)
+    _add_topology(commands, environment)
     _add_install(commands)
     _add_uninstall(commands)
     return parser
@@ -86,13 +96,7 @@ def _add_run(commands: Commands, environment: Mapping[str, str]) -> None:
         metavar="FILE",
         help="the only configuration; the runtime's drop-in file is ignored",
     )
-    flags.add(
-        "--host-root",
-        type=Path,
-        default="/",
-        metavar="PATH",
-        help="where the host's /sys and /proc are mounted",
-    )
+    _add_host_root(flags)
     flags.add_switch("--dry-run", "decide and report, adjust nothing")
     flags.add(
         "--log-level",
@@ -134,6 +138,44 @@ def _add_demo(commands: Commands) -> None:
         help=f"serve the runtime there instead, if there is one ({DEFAULT_SOCKET})",
     )
     parser.set_defaults(command=_demo)
+
+
+def _add_topology(commands: Commands, environment: Mapping[str, str]) -> None:
+    parser = commands.add_parser(
+        "topology",
+        help="show the machine: CPUs, caches, NUMA nodes, devices",
+        description="Show the machine as the policies see it.",
+        epilog="examples: topology -o json; topology dump node7.tgz; "
+        "topology --load node7.tgz; topology --machine '2s2n8c2t' sysfs /tmp/host",
+    )
+    _add_host_root(Flags(parser, environment))
+    parser.add_argument("--machine", metavar="SPEC", help="a made-up machine instead")
+    parser.add_argument("--load", type=Path, metavar="FILE", help="a dump instead")
+    parser.add_argument(
+        "-o",
+        "--output",
+        choices=("tree", "json", "yaml"),
+        default="tree",
+        help="default %(default)s",
+    )
+    parser.set_defaults(command=_topology("show"))
+    more = parser.add_subparsers(title="instead of showing it", metavar="")
+    dump = more.add_parser("dump", help="write it to an archive that loads anywhere")
+    dump.add_argument("file", type=Path, metavar="FILE")
+    dump.set_defaults(command=_topology("dump"))
+    sysfs = more.add_parser("sysfs", help="write its sysfs files, for other programs")
+    sysfs.add_argument("folder", type=Path, metavar="FOLDER")
+    sysfs.set_defaults(command=_topology("sysfs"))
+
+
+def _add_host_root(flags: Flags) -> None:
+    flags.add(
+        "--host-root",
+        type=Path,
+        default="/",
+        metavar="PATH",
+        help="where the host's /sys and /proc are mounted",
+    )
 
 
 def _add_install(commands: Commands) -> None:
@@ -199,6 +241,16 @@ def _demo(options: argparse.Namespace) -> int:
     from nri_resmgr.cli.demo import demo
 
     return demo(options)
+
+
+def _topology(what: str) -> Callable[[argparse.Namespace], int]:
+    def command(options: argparse.Namespace) -> int:
+        from nri_resmgr.cli import topology
+
+        status: int = getattr(topology, what)(options)
+        return status
+
+    return command
 
 
 def _install(options: argparse.Namespace) -> int:

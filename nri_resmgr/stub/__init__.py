@@ -35,8 +35,10 @@ from nri_resmgr.stub.model import (
     HugepageLimit,
     IoPriority,
     IoPriorityClass,
+    LinuxContainer,
     LinuxCpu,
     LinuxMemory,
+    LinuxPod,
     LinuxResources,
     MemoryPolicy,
     MemoryPolicyFlag,
@@ -56,7 +58,7 @@ from nri_resmgr.stub.model import (
     SeccompSyscall,
 )
 from nri_resmgr.stub.outbox import UnsolicitedUpdates
-from nri_resmgr.stub.replies import CreateReply
+from nri_resmgr.stub.replies import CreateReply, UpdateReply
 from nri_resmgr.stub.reply_errors import ReplyError
 from nri_resmgr.stub.request import Request, current_request
 from nri_resmgr.stub.runner import Overrun
@@ -64,8 +66,10 @@ from nri_resmgr.stub.runtime_info import Configuration, RuntimeInfo
 from nri_resmgr.stub.serve import run_until_signal, serve
 from nri_resmgr.stub.session import Options
 from nri_resmgr.stub.stub import Stub
+from nri_resmgr.stub.tap import Sender, Tapped
 from nri_resmgr.stub.transport import OpenSocket, SocketPath
 from nri_resmgr.stub.update import ContainerUpdate
+from nri_resmgr.values.errors import InputError
 
 __all__ = [
     "HANDLER_NAMES",
@@ -91,10 +95,13 @@ __all__ = [
     "Hooks",
     "HugepageLimit",
     "Identity",
+    "InputError",
     "IoPriority",
     "IoPriorityClass",
+    "LinuxContainer",
     "LinuxCpu",
     "LinuxMemory",
+    "LinuxPod",
     "LinuxResources",
     "MemoryPolicy",
     "MemoryPolicyFlag",
@@ -122,12 +129,15 @@ __all__ = [
     "Seccomp",
     "SeccompArg",
     "SeccompSyscall",
+    "Sender",
     "SessionError",
     "SocketPath",
     "SocketUnusable",
     "Stub",
+    "Tapped",
     "UnsolicitedUpdates",
     "UnsolicitedUpdatesUnsafe",
+    "UpdateReply",
     "Validation",
     "current_request",
     "run_until_signal",

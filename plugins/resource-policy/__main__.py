@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from nri_resmgr.cli.main import main
+from nri_resmgr.__main__ import main
 
 if __name__ == "__main__":
     sys.exit(main(["run", *sys.argv[1:]]))

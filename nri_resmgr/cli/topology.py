@@ -1,0 +1,75 @@
+"""``nri-resmgr topology``: what the machine is, for people, programs, bug reports."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+import attrs
+
+from nri_resmgr.host.discovery import read_machine
+from nri_resmgr.host.dump import load_dump, write_dump
+from nri_resmgr.host.sysfs_writer import sysfs_files, write_tree
+from nri_resmgr.host.tree import HostTree
+from nri_resmgr.topology import Machine, parse_spec
+from nri_resmgr.topology.document import to_document
+from nri_resmgr.topology.text import format_tree
+from nri_resmgr.values import HostError
+
+
+@attrs.define(eq=False)
+class CannotWrite(HostError):
+    """The system refuses to write what was asked for."""
+
+    path: Path
+    why: str
+
+    def __str__(self) -> str:
+        return f"cannot write {self.path}: {self.why.lower()}"
+
+
+def show(options: argparse.Namespace) -> int:
+    """Print the model as a tree, JSON or YAML."""
+    machine = _machine(options)
+    match options.output:
+        case "json":
+            json.dump(to_document(machine), sys.stdout, indent=2)
+            print()
+        case "yaml":
+            import yaml
+
+            yaml.safe_dump(to_document(machine), sys.stdout, sort_keys=False)
+        case _:
+            print(format_tree(machine))
+    return 0
+
+
+def dump(options: argparse.Namespace) -> int:
+    """Write the machine and the files it was read from into one archive."""
+    try:
+        machine = write_dump(HostTree(options.host_root), options.file)
+    except OSError as error:
+        raise CannotWrite(options.file, error.strerror or str(error)) from None
+    print(f"{options.file}: {len(machine.online)} CPUs, {len(machine.nodes)} nodes")
+    return 0
+
+
+def sysfs(options: argparse.Namespace) -> int:
+    """Write the machine as the sysfs files that tell of it."""
+    machine = _machine(options)
+    try:
+        write_tree(sysfs_files(machine), options.folder)
+    except OSError as error:
+        raise CannotWrite(options.folder, error.strerror or str(error)) from None
+    print(f"{options.folder}: a root for programs that read sysfs")
+    return 0
+
+
+def _machine(options: argparse.Namespace) -> Machine:
+    if options.machine is not None:
+        return parse_spec(options.machine)
+    if options.load is not None:
+        return load_dump(options.load)
+    return read_machine(HostTree(options.host_root))
