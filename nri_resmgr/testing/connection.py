@@ -136,9 +136,16 @@ class PluginConnection:
         return answer
 
     async def end(
-        self, method: Method, answer: asyncio.Future[Message], within: float
+        self,
+        method: Method,
+        answer: asyncio.Future[Message],
+        within: float,
+        *,
+        forgives: bool = False,
     ) -> Message:
         """Wait for the reply to a request that was begun.
+
+        With *forgives* the connection outlives a late reply.
 
         Raises:
             PluginRefused: The reply is an error status.
@@ -149,7 +156,8 @@ class PluginConnection:
             async with asyncio.timeout(within):
                 return await answer
         except TimeoutError:
-            self.close()
+            if not forgives:
+                self.close()
             raise PluginLate(method.name, within) from None
 
     async def ask(self, method: Method, request: Message, within: float) -> Message:

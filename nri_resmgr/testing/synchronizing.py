@@ -23,6 +23,8 @@ _ENVELOPE: Final = 128
 # A limit for runtimes that send whatever they have.
 _NO_LIMIT: Final = 1 << 30
 
+_METHOD: Final = PLUGIN_METHODS["Synchronize"]
+
 
 async def synchronize(
     plugin: ConnectedPlugin,
@@ -42,7 +44,15 @@ async def synchronize(
     deadline = loop.time() + profile.options.request_timeout
     try:
         for request in _requests(plugin, profile, pods, containers):
-            reply = await _send(plugin, request, deadline - loop.time())
+            answer = plugin.connection.begin(_METHOD, request, deadline - loop.time())
+            await plugin.step(Step.SYNCHRONIZING)
+            message = await plugin.connection.end(
+                _METHOD,
+                answer,
+                deadline - loop.time(),
+                forgives=profile.level < SPLIT_SYNC,
+            )
+            reply = cast("nri_pb2.SynchronizeResponse", message)
             if reply.more != request.more or (request.more and reply.update):
                 why = "plugin does not handle split sync requests"
                 raise RegistrationFailed(plugin.name, why)
@@ -50,16 +60,6 @@ async def synchronize(
         raise RegistrationFailed(plugin.name, str(error)) from error
     await plugin.step(Step.SYNCHRONIZED)
     return reply.update
-
-
-async def _send(
-    plugin: ConnectedPlugin, request: nri_pb2.SynchronizeRequest, within: float
-) -> nri_pb2.SynchronizeResponse:
-    method = PLUGIN_METHODS["Synchronize"]
-    answer = plugin.connection.begin(method, request, within)
-    await plugin.step(Step.SYNCHRONIZING)
-    reply = await plugin.connection.end(method, answer, within)
-    return cast("nri_pb2.SynchronizeResponse", reply)
 
 
 def _requests(

@@ -197,17 +197,19 @@ async def test_a_late_or_failing_handshake_ends_the_session(
         ]
 
 
+@pytest.mark.parametrize("answer", ["boom", None], ids=["an error", "silence"])
 async def test_before_0_7_a_failed_synchronization_leaves_a_zombie(
-    tmp_path: Path,
+    answer: str | None, tmp_path: Path
 ) -> None:
-    async with Runtime(tmp_path, Level(0, 6, 1)) as runtime:
-        with Peer.connect(
-            runtime.socket_path, answers={"Synchronize": lambda _: "boom"}
-        ) as peer:
+    async with Runtime(tmp_path, Level(0, 6, 1), options=SHORT) as runtime:
+        answers: dict[str, Answer] = {"Synchronize": lambda _: answer}
+        with Peer.connect(runtime.socket_path, answers=answers) as peer:
             await runtime.wait_dropped()
             await runtime.run_pod(Pod())
+            # It is still listened to, but told nothing.
+            peer.call("UpdateContainers", nri_pb2.UpdateContainersRequest())
+            await peer.wait_replies(2)
 
-            assert peer.is_connected
             assert peer.calls() == ["ConfigureRequest", "SynchronizeRequest"]
 
 
