@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nri_proto import nri_pb2
+from nri_proto import PLUGIN_METHODS, Trunk, nri_pb2
 from nri_resmgr.stub import (
     Container,
     ContainerAdjustment,
@@ -213,8 +213,6 @@ async def test_the_request_is_known_to_handlers_and_to_nobody_else(
 
 
 async def test_metadata_of_a_request_is_told(tmp_path: Path) -> None:
-    from nri_proto import PLUGIN_METHODS, Trunk
-
     seen: list[tuple[tuple[str, str], ...]] = []
     plugin = Plugin()
 
