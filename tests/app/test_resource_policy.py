@@ -181,10 +181,11 @@ def test_a_new_configuration_moves_only_who_is_in_its_way() -> None:
         plugin.create_container(pod(name), container(name, cpus(2)))
     plugin.create_container(pod("log", "burstable"), container("log", cpus(0.2)))
 
-    updates = plugin.reconfigure(
-        parse_config(config("{reservedResources: {cpu: 'cpuset:1,5'}}"))
-    )
+    own = parse_config(config("{reservedResources: {cpu: 'cpuset:1,5'}}"))
+    updates = plugin.reconfigure(own)
+    plugin.configure(Configuration("", RuntimeInfo()))
 
+    assert plugin.config == own
     assert updates == (
         update("log", "1,3,5,7"),
         update("web", "0,4"),

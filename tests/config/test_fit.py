@@ -31,6 +31,10 @@ def document(available: str | None, reserved: str | None) -> str:
             ("2-3", "2"),
             id="all are isolated",
         ),
+        pytest.param(
+            "1s1n4c1t isolated=2-3", "cpuset:2-3", "1", ("2-3", "2"), id="one of these"
+        ),
+        pytest.param("1s1n4c1t isolated=0", "2", None, ("1-2", "1"), id="not isolated"),
         pytest.param("1s1n4c1t offline=0", None, None, ("1-3", "1"), id="0 is offline"),
         pytest.param("1s1n4c1t", "cpuset:1-2", None, ("1-2", "1"), id="a list"),
         pytest.param("1s1n4c1t", "exclude-cpuset:0,99", None, ("1-3", "1"), id="but"),
