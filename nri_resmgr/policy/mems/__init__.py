@@ -1,0 +1,48 @@
+"""The memory allocator: which nodes to promise, so that none is promised twice.
+
+Pure functions from a request and a frozen ledger to an offer. An offer is a value;
+`MemoryOffer.commit` gives the ledger that it leads to.
+"""
+
+from __future__ import annotations
+
+from nri_resmgr.policy.mems.allocate import (
+    allocate_memory,
+    grow_memory,
+    replace_memory,
+    resize_memory,
+    restore_memory,
+)
+from nri_resmgr.policy.mems.errors import (
+    MemoryKindMissing,
+    MemoryShort,
+    NormalMemoryMissing,
+    StaleOffer,
+)
+from nri_resmgr.policy.mems.layout import BASE_PAGES, MemoryLayout
+from nri_resmgr.policy.mems.ledger import MemoryLedger
+from nri_resmgr.policy.mems.offer import MemoryOffer, Spill, Widening
+from nri_resmgr.policy.mems.request import Grant, MemoryPriority, MemoryRequest
+from nri_resmgr.policy.mems.zones import ZoneRule
+
+__all__ = [
+    "BASE_PAGES",
+    "Grant",
+    "MemoryKindMissing",
+    "MemoryLayout",
+    "MemoryLedger",
+    "MemoryOffer",
+    "MemoryPriority",
+    "MemoryRequest",
+    "MemoryShort",
+    "NormalMemoryMissing",
+    "Spill",
+    "StaleOffer",
+    "Widening",
+    "ZoneRule",
+    "allocate_memory",
+    "grow_memory",
+    "replace_memory",
+    "resize_memory",
+    "restore_memory",
+]

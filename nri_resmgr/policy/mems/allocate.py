@@ -1,0 +1,152 @@
+"""Offer memory nodes to a request, new or known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import attrs
+
+from nri_resmgr.policy.mems.layout import MemoryLayout
+from nri_resmgr.policy.mems.ledger import MemoryLedger
+from nri_resmgr.policy.mems.offer import MemoryOffer
+from nri_resmgr.policy.mems.request import Grant, MemoryRequest
+from nri_resmgr.policy.mems.settle import settle
+from nri_resmgr.policy.mems.zones import ZoneRule, start_of
+from nri_resmgr.topology import HugePages, MemoryKind
+from nri_resmgr.values import NO_NODES, Bytes, NodeSet
+
+
+def allocate_memory(request: MemoryRequest, ledger: MemoryLedger) -> MemoryOffer:
+    """Offer nodes to a new request.
+
+    It starts with the nodes it wants to be near to, as far as they have the
+    kinds of memory it wants. Where some nodes are then promised more than they
+    hold, requests are widened to the next nearest nodes until everybody fits:
+    the least important first, be it the new one. Nobody is widened who could be
+    spared by widening less important ones only, and nobody loses a node.
+
+    Args:
+        request: What is wanted; its id must be new.
+        ledger: What is promised already; it is not changed.
+
+    Raises:
+        MemoryShort: It fits nowhere, whoever is widened.
+        MemoryKindMissing: It is strict and no node has a kind that it names.
+        NormalMemoryMissing: It is strict and names only movable memory.
+        ValueError: The id is not new, or the affinity names no known node.
+
+    Source:
+        The zones of nri-plugins, ``pkg/resmgr/lib/memory/doc.go``.
+
+    >>> from nri_resmgr.topology import parse_spec
+    >>> ledger = MemoryLedger.of(parse_spec("2s1c memory=4Gi"))
+    >>> web = MemoryRequest(id="web", affinity=NodeSet.of(0), size=Bytes(3 << 30))
+    >>> ledger = allocate_memory(web, ledger).commit(ledger)
+    >>> db = MemoryRequest(id="db", affinity=NodeSet.of(0), size=Bytes(2 << 30))
+    >>> offer = allocate_memory(db, ledger)
+    >>> str(offer.zone), [(one.id, str(one.after)) for one in offer.widened]
+    ('0-1', [('db', '0-1')])
+    """
+    if request.id in ledger:
+        msg = f"{request.title} has memory already"
+        raise ValueError(msg)
+    return _placed(request, ledger, _next_age(ledger))
+
+
+def replace_memory(request: MemoryRequest, ledger: MemoryLedger) -> MemoryOffer:
+    """Offer nodes to a known request as if it were new.
+
+    This is the only way to lose nodes: use it where that was asked for.
+
+    Raises:
+        KeyError: The request is not in the ledger.
+        PolicyError: As `allocate_memory`; the old grant still holds.
+    """
+    return _placed(request, ledger, ledger.grants[request.id].age)
+
+
+def restore_memory(
+    request: MemoryRequest, zone: NodeSet, ledger: MemoryLedger
+) -> MemoryOffer:
+    """Offer a new request the nodes that it had before a restart.
+
+    Raises:
+        MemoryShort: There is no room any more, whoever is widened.
+        MemoryKindMissing, NormalMemoryMissing: As `allocate_memory`.
+        ValueError: The id is not new, or a node of *zone* has no memory.
+    """
+    if request.id in ledger or not zone or zone.bits & ~ledger.layout.nodes:
+        msg = f"{request.title} cannot have had memory on nodes {zone}"
+        raise ValueError(msg)
+    start = start_of(request, ledger.layout)
+    grant = Grant(request, zone, start.kinds, _next_age(ledger))
+    return _offer(grant, (ZoneRule.KEPT,), ledger)
+
+
+def resize_memory(
+    request: str, size: Bytes, hugepages: tuple[HugePages, ...], ledger: MemoryLedger
+) -> MemoryOffer:
+    """Offer a known request another size where it is; it keeps all its nodes.
+
+    Raises:
+        KeyError: The request is not in the ledger.
+        MemoryShort: It does not fit, whoever is widened; the old grant holds.
+    """
+    old = ledger.grants[request]
+    resized = attrs.evolve(old.request, size=size, hugepages=hugepages)
+    grant = attrs.evolve(old, request=resized)
+    return _offer(grant, (ZoneRule.KEPT,), ledger)
+
+
+def grow_memory(
+    request: str,
+    ledger: MemoryLedger,
+    *,
+    nodes: NodeSet = NO_NODES,
+    kinds: Iterable[MemoryKind] = (),
+) -> MemoryOffer:
+    """Offer a known request more nodes; it keeps those it has.
+
+    Args:
+        request: Whose.
+        ledger: What is promised.
+        nodes: Nodes to add, as far as they have memory and are of *kinds*.
+        kinds: Kinds to add; the nearest nodes of each that is still missing
+            come on top. All kinds where none is named.
+
+    Raises:
+        KeyError: The request is not in the ledger.
+    """
+    old, layout = ledger.grants[request], ledger.layout
+    wanted = frozenset(kinds)
+    zone = _grown(old.zone.bits, nodes.bits, wanted, layout)
+    added = layout.kinds_in(zone) if nodes else wanted & frozenset(layout.kinds)
+    grant = attrs.evolve(old, zone=NodeSet(zone), kinds=old.kinds | added)
+    rule = ZoneRule.KEPT if grant.zone == old.zone else ZoneRule.GROWN
+    return _offer(grant, (rule,), ledger)
+
+
+def _grown(
+    zone: int, nodes: int, kinds: frozenset[MemoryKind], layout: MemoryLayout
+) -> int:
+    zone |= nodes & layout.nodes & (layout.of_kinds(kinds) if kinds else -1)
+    return zone | layout.nearest(zone, kinds - layout.kinds_in(zone))
+
+
+def _placed(request: MemoryRequest, ledger: MemoryLedger, age: int) -> MemoryOffer:
+    start = start_of(request, ledger.layout)
+    grant = Grant(request, NodeSet(start.zone), start.kinds, age)
+    return _offer(grant, start.rules, ledger)
+
+
+def _offer(
+    grant: Grant, rules: tuple[ZoneRule, ...], ledger: MemoryLedger
+) -> MemoryOffer:
+    settled = settle(grant, ledger)
+    final = settled.ledger.grants[grant.request.id]
+    return MemoryOffer(ledger, settled.ledger, final, rules, settled.widened)
+
+
+def _next_age(ledger: MemoryLedger) -> int:
+    grants = tuple(ledger.grants.values())
+    return grants[-1].age + 1 if grants else 0

@@ -1,0 +1,132 @@
+"""Where a machine's memory is, in the form in which the allocator is fast."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Final
+
+import attrs
+
+from nri_resmgr.topology import Machine, MemoryKind, Node
+from nri_resmgr.values import Bytes, NodeSet
+
+BASE_PAGES: Final = Bytes(0)
+"""Stands for ordinary memory where a size of huge pages could stand."""
+
+
+@attrs.frozen
+class MemoryLayout:
+    """Memory nodes, what they hold and what is near what; sets are bit masks.
+
+    Attributes:
+        known: All nodes, also those without memory.
+        nodes: Nodes with memory.
+        normal: Nodes with memory that the kernel may use for itself too.
+        kinds: Nodes of each kind that the machine has.
+        capacity: Per page size, per node id: bytes. What is set aside for huge
+            pages is no ordinary memory.
+        rings: Per node and kind: distances with the nodes that far away.
+    """
+
+    known: int
+    nodes: int
+    normal: int
+    kinds: Mapping[MemoryKind, int] = attrs.field(hash=False)
+    capacity: Mapping[Bytes, tuple[int, ...]] = attrs.field(hash=False)
+    rings: Mapping[int, Mapping[MemoryKind, Sequence[tuple[int, int]]]] = attrs.field(
+        hash=False
+    )
+
+    @classmethod
+    def of(cls, machine: Machine) -> MemoryLayout:
+        """Describe the memory of *machine*."""
+        kinds = {kind: machine.nodes_of_kind(kind).bits for kind in MemoryKind}
+        return cls(
+            known=machine.node_ids.bits,
+            nodes=machine.memory_nodes.bits,
+            normal=machine.normal_nodes.bits,
+            kinds={kind: nodes for kind, nodes in kinds.items() if nodes},
+            capacity=_capacity(machine.nodes),
+            rings={node.id: _rings(node.id, kinds, machine) for node in machine.nodes},
+        )
+
+    def of_kinds(self, kinds: Iterable[MemoryKind]) -> int:
+        """Return the nodes of any of *kinds*."""
+        nodes = 0
+        for kind in kinds:
+            nodes |= self.kinds.get(kind, 0)
+        return nodes
+
+    def kinds_in(self, nodes: int) -> frozenset[MemoryKind]:
+        """Return the kinds of memory that *nodes* have."""
+        return frozenset(kind for kind, mask in self.kinds.items() if mask & nodes)
+
+    def room(self, nodes: int, page_size: Bytes = BASE_PAGES) -> int:
+        """Return what *nodes* hold together, in bytes."""
+        sizes = self.sizes(page_size)
+        return sum(sizes[node] for node in ids_of(nodes))
+
+    def sizes(self, page_size: Bytes) -> tuple[int, ...]:
+        """Return what each node holds, by node id; nothing of an unknown page size."""
+        return self.capacity.get(page_size) or (0,) * self.known.bit_length()
+
+    def nearest(self, nodes: int, kinds: Iterable[MemoryKind]) -> int:
+        """Return, for each kind, the nodes outside *nodes* that are nearest to it.
+
+        Distance is that from any of *nodes*. All nodes at the smallest one are
+        in the answer, so it does not depend on ids.
+        """
+        found = 0
+        for kind in kinds:
+            found |= self._nearest_of(nodes, kind)
+        return found
+
+    def _nearest_of(self, nodes: int, kind: MemoryKind) -> int:
+        if not self.kinds.get(kind, 0) & ~nodes:
+            return 0
+        closest, found = None, 0
+        for node in ids_of(nodes):
+            for distance, ring in self.rings[node].get(kind, ()):
+                if closest is not None and distance > closest:
+                    break
+                if outside := ring & ~nodes:
+                    found = outside if distance != closest else found | outside
+                    closest = distance
+                    break
+        return found
+
+
+@lru_cache(maxsize=4096)
+def ids_of(nodes: int) -> tuple[int, ...]:
+    """Return the ids in a mask, ascending."""
+    return tuple(NodeSet(nodes))
+
+
+def _capacity(nodes: Sequence[Node]) -> dict[Bytes, tuple[int, ...]]:
+    pages = {BASE_PAGES} | {pool.size for node in nodes for pool in node.hugepages}
+    rows = {page: [0] * (nodes[-1].id + 1) for page in sorted(pages)}
+    for node in nodes:
+        for pool in node.hugepages:
+            rows[pool.size][node.id] = pool.size * pool.count
+        set_aside = sum(pool.size * pool.count for pool in node.hugepages)
+        rows[BASE_PAGES][node.id] = max(0, node.memory - set_aside)
+    return {page: tuple(row) for page, row in rows.items()}
+
+
+def _rings(
+    start: int, kinds: Mapping[MemoryKind, int], machine: Machine
+) -> dict[MemoryKind, tuple[tuple[int, int], ...]]:
+    return {
+        kind: tuple(_by_distance(start, nodes, machine))
+        for kind, nodes in kinds.items()
+        if nodes
+    }
+
+
+def _by_distance(start: int, nodes: int, machine: Machine) -> Iterator[tuple[int, int]]:
+    far: dict[int, int] = {}
+    for node in ids_of(nodes):
+        distance = machine.distance(start, node)
+        far[distance] = far.get(distance, 0) | 1 << node
+    yield from sorted(far.items())

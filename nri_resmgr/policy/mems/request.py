@@ -1,0 +1,115 @@
+"""What is asked of the memory allocator, and what is granted."""
+
+from __future__ import annotations
+
+import enum
+from typing import Final
+
+import attrs
+
+from nri_resmgr.policy.mems.layout import BASE_PAGES
+from nri_resmgr.topology import HugePages, MemoryKind
+from nri_resmgr.values import Bytes, NodeSet
+
+_NOTHING: Final = Bytes(0)
+
+
+class MemoryPriority(enum.IntEnum):
+    """How late a request is widened; the lowest goes first, a reservation never.
+
+    `PRESERVED` is for containers whose nodes we must not touch: they are
+    accounted wherever they may be, and come last.
+
+    Source:
+        nri-plugins, ``pkg/resmgr/lib/memory``: the same names and numbers.
+    """
+
+    BEST_EFFORT = 0
+    BURSTABLE = 1024
+    GUARANTEED = 16384
+    PRESERVED = 32766
+    RESERVATION = 32767
+
+
+@attrs.frozen(kw_only=True)
+class MemoryRequest:
+    """A wish for memory near some nodes.
+
+    Attributes:
+        id: The container, or the name of a reservation.
+        title: The container for people; the id where it is left out.
+        demand: Page sizes with the bytes wanted of them, none of them 0; derived.
+        affinity: Nodes to be near to; at least one. It may lack memory.
+        size: Ordinary memory, in bytes.
+        hugepages: Pages out of the pools that nodes have set aside.
+        kinds: Kinds of memory wanted; those of `affinity` where left out.
+        strict: Whether other kinds are worse than a refusal.
+        priority: Who is widened first; best effort for a size of 0, else
+            burstable, where left out.
+    """
+
+    id: str
+    affinity: NodeSet
+    size: Bytes = _NOTHING
+    hugepages: tuple[HugePages, ...] = ()
+    kinds: frozenset[MemoryKind] = frozenset()
+    strict: bool = False
+    priority: MemoryPriority = attrs.field()
+    title: str = attrs.field()
+    demand: tuple[tuple[Bytes, int], ...] = attrs.field(
+        init=False, eq=False, repr=False
+    )
+
+    @priority.default
+    def _by_size(self) -> MemoryPriority:
+        wants = self.size or self.hugepages
+        return MemoryPriority.BURSTABLE if wants else MemoryPriority.BEST_EFFORT
+
+    @title.default
+    def _same_as_id(self) -> str:
+        return self.id
+
+    @demand.default
+    def _not_nothing(self) -> tuple[tuple[Bytes, int], ...]:
+        pools = ((pool.size, pool.size * pool.count) for pool in self.hugepages)
+        wants = ((BASE_PAGES, self.size), *sorted(pools))
+        return tuple((page, amount) for page, amount in wants if amount)
+
+    def __attrs_post_init__(self) -> None:
+        sizes = [pool.size for pool in self.hugepages]
+        amounts = [self.size, *(pool.count for pool in self.hugepages)]
+        if min(amounts) < 0 or min(sizes, default=1) <= 0:
+            msg = f"{self.title}: nobody can want a negative amount of memory"
+            raise ValueError(msg)
+        if len(set(sizes)) < len(sizes):
+            msg = f"{self.title} names a size of huge pages twice"
+            raise ValueError(msg)
+
+    def wants(self, page_size: Bytes) -> int:
+        """Return how many bytes are wanted of pages of one size."""
+        for page, amount in self.demand:
+            if page == page_size:
+                return amount
+        return 0
+
+
+@attrs.frozen
+class Grant:
+    """A request with the nodes it was promised.
+
+    Attributes:
+        request: What was asked.
+        zone: The nodes, all with memory. The request may be anywhere in them.
+        kinds: Kinds that the zone was built of and is widened by first.
+        age: Ascends from older to younger requests.
+    """
+
+    request: MemoryRequest
+    zone: NodeSet
+    kinds: frozenset[MemoryKind]
+    age: int
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether nothing may ever widen it."""
+        return self.request.priority is MemoryPriority.RESERVATION

@@ -1,0 +1,176 @@
+"""Widen requests, least important first, until nothing is promised twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import attrs
+
+from nri_resmgr.policy.mems.fill import overfull
+from nri_resmgr.policy.mems.ledger import MemoryLedger
+from nri_resmgr.policy.mems.offer import Spill, Widening
+from nri_resmgr.policy.mems.request import Grant
+from nri_resmgr.policy.mems.shortage import shortage
+from nri_resmgr.policy.mems.zones import reach_of, widened
+from nri_resmgr.values import Bytes, NodeSet
+
+
+@attrs.frozen
+class Settled:
+    """A ledger in which everybody fits, and who was widened for it."""
+
+    ledger: MemoryLedger
+    widened: tuple[Widening, ...]
+
+
+def settle(grant: Grant, ledger: MemoryLedger) -> Settled:
+    """Put *grant* into a ledger, in place of an older one of its request or anew.
+
+    Whoever is widened could not have been spared by widening only requests of
+    lower priority, and would not fit with any step less.
+
+    Raises:
+        MemoryShort: No widening makes room.
+    """
+    trial = _Trial(grant, ledger)
+    while spill := trial.spill():
+        one = trial.least_important(spill)
+        if one is None:
+            raise shortage(grant, ledger)
+        trial.widen(one, spill)
+    trial.spare()
+    return trial.settled()
+
+
+@attrs.frozen
+class _Step:
+    """One ring that a request was widened by: where it was, and why it left."""
+
+    before: Grant
+    why: Spill
+
+
+class _Trial:
+    """A ledger that is being changed; it never leaves this module.
+
+    Only the page sizes that the newcomer wants can become short: widening the
+    others takes nothing from anybody.
+    """
+
+    def __init__(self, grant: Grant, ledger: MemoryLedger) -> None:
+        self._layout = ledger.layout
+        self._newcomer = grant
+        self._grants = dict(ledger.grants)
+        self._amounts = {page: dict(zones) for page, zones in ledger.amounts.items()}
+        self._steps: dict[str, list[_Step]] = {}
+        if old := self._grants.get(grant.request.id):
+            self._count(old, -1)
+        self._grants[grant.request.id] = grant
+        self._count(grant, 1)
+
+    def spill(self) -> Spill | None:
+        """Return the first shortage, in order of page size."""
+        for page, _ in self._newcomer.request.demand:
+            zones = self._amounts[page]
+            if nodes := overfull(zones, self._layout.sizes(page)):
+                used = sum(zones[zone] for zone in zones if not zone & ~nodes)
+                over = Bytes(used - self._layout.room(nodes, page))
+                return Spill(NodeSet(nodes), page, over)
+        return None
+
+    def least_important(self, spill: Spill) -> Grant | None:
+        """Return who leaves the nodes of a shortage first, if anybody can.
+
+        The lowest priority goes first, then the widest zone: it has the least to
+        lose. Then one that is enough alone goes before several, and the younger
+        before the older.
+        """
+
+        def order(grant: Grant) -> tuple[int, int, bool, int, int]:
+            amount = grant.request.wants(spill.page_size)
+            too_small = amount < spill.over
+            return (
+                grant.request.priority,
+                -len(grant.zone),
+                too_small,
+                -amount if too_small else amount,
+                -grant.age,
+            )
+
+        return min(self._movable(spill), key=order, default=None)
+
+    def widen(self, grant: Grant, spill: Spill) -> None:
+        """Widen *grant* ring by ring until it may be outside of the shortage."""
+        steps = self._steps.setdefault(grant.request.id, [])
+        zone = grant.zone.bits
+        while not zone & ~spill.nodes.bits:
+            steps.append(_Step(_with_zone(grant, zone), spill))
+            zone = widened(grant, zone, self._layout)
+        self._put(_with_zone(grant, zone))
+
+    def spare(self) -> None:
+        """Take back what turned out not to be needed, for the important ones first.
+
+        A single request was widened for a shortage each time: all was needed.
+        """
+        if len(self._steps) > 1:
+            moved = [self._grants[key] for key in self._steps]
+            for grant in sorted(moved, key=self._spared_first):
+                self._narrow(grant)
+
+    def settled(self) -> Settled:
+        """Freeze it all."""
+        changes = []
+        for key, steps in self._steps.items():
+            grant, first = self._grants[key], steps[0].before
+            spill = steps[-1].why
+            changes.append((grant.age, Widening(key, first.zone, grant.zone, spill)))
+        changes.sort(key=lambda change: change[0])
+        ledger = MemoryLedger(self._layout, self._grants, self._amounts)
+        return Settled(ledger, tuple(change for _, change in changes))
+
+    def _spared_first(self, grant: Grant) -> tuple[int, bool, int]:
+        is_new = grant.request.id == self._newcomer.request.id
+        # A running container costs an update; the newcomer is told anyway.
+        return -grant.request.priority, is_new, grant.age
+
+    def _narrow(self, grant: Grant) -> None:
+        """Go back as many steps as everybody still fits."""
+        steps = self._steps[grant.request.id]
+        for back, step in enumerate(steps):
+            self._put(step.before)
+            if not self.spill():
+                del steps[back:]
+                break
+        else:
+            self._put(grant)
+        if not steps:
+            del self._steps[grant.request.id]
+
+    def _movable(self, spill: Spill) -> Iterator[Grant]:
+        nodes, page = spill.nodes.bits, spill.page_size
+        inside = {zone for zone in self._amounts[page] if not zone & ~nodes}
+        for grant in self._grants.values():
+            if (
+                grant.zone.bits in inside
+                and grant.request.wants(page)
+                and reach_of(grant, self._layout) & ~nodes
+            ):
+                yield grant
+
+    def _put(self, grant: Grant) -> None:
+        self._count(self._grants[grant.request.id], -1)
+        self._grants[grant.request.id] = grant
+        self._count(grant, 1)
+
+    def _count(self, grant: Grant, sign: int) -> None:
+        zone = grant.zone.bits
+        for page, amount in grant.request.demand:
+            zones = self._amounts.setdefault(page, {})
+            zones[zone] = zones.get(zone, 0) + sign * amount
+            if not zones[zone]:
+                del zones[zone]
+
+
+def _with_zone(grant: Grant, zone: int) -> Grant:
+    return Grant(grant.request, NodeSet(zone), grant.kinds, grant.age)
