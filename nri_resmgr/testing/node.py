@@ -1,35 +1,26 @@
-"""A node's requests: what a kubelet would ask of the runtime."""
+"""A node: what exists on it, and the plugins that have a say."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from typing import Final
 
 from nri_proto import Event, nri_pb2
-from nri_resmgr.stub.convert import to_message
-from nri_resmgr.stub.model import Container, LinuxResources, Pod
+from nri_resmgr.stub.model import Container, Pod
 from nri_resmgr.testing.errors import ErrorReply, RuntimeRefusal, UpdatesFailed
-from nri_resmgr.testing.merge import apply_adjustment
 from nri_resmgr.testing.plugin import ConnectedPlugin
 from nri_resmgr.testing.profile import Profile
-from nri_resmgr.testing.results import Created, Updated, value_of, values_of
+from nri_resmgr.testing.results import value_of
 from nri_resmgr.testing.roster import Roster
 from nri_resmgr.testing.rounds import (
-    ask_creation,
-    ask_pod_update,
-    ask_stop,
-    ask_update,
     tell_all,
 )
 from nri_resmgr.testing.world import World
 
-_EMPTY: Final = LinuxResources()
-
 
 class Node:
-    """Pods and containers, and the plugins that have a say.
+    """Pods, containers and plugins, under one lock.
 
     Requests raise `RuntimeRefusal` when they fail. Some events cannot fail a
     request on the runtime that is played; what plugins answer to them goes to
@@ -71,137 +62,6 @@ class Node:
         container: Container = value_of(self.world.containers[container_id])
         return container
 
-    async def run_pod(self, pod: Pod) -> Pod:
-        """Run a sandbox; id, uid, name and namespace are filled in if empty."""
-        message = self.world.new_pod(to_message(pod))
-        async with self._events() as plugins:
-            try:
-                await tell_all(plugins, Event.RUN_POD_SANDBOX, message)
-            except RuntimeRefusal:
-                await self._tell(Event.STOP_POD_SANDBOX, message)
-                await self._tell(Event.REMOVE_POD_SANDBOX, message)
-                raise
-            self.world.pods[message.id] = message
-        running: Pod = value_of(message)
-        return running
-
-    async def update_pod(
-        self,
-        pod_id: str,
-        *,
-        overhead: LinuxResources = _EMPTY,
-        resources: LinuxResources = _EMPTY,
-    ) -> None:
-        """Update a sandbox's resources; what the pod says stays as it is."""
-        pod = self.world.pods[pod_id]
-        request = nri_pb2.UpdatePodSandboxRequest(
-            pod=pod,
-            overhead_linux_resources=to_message(overhead),
-            linux_resources=to_message(resources),
-        )
-        async with self._events() as plugins:
-            await ask_pod_update(plugins, request)
-            await self._tell(Event.POST_UPDATE_POD_SANDBOX, pod)
-
-    async def stop_pod(self, pod_id: str) -> None:
-        """Stop the containers of a pod, then its sandbox."""
-        pod = self.world.pods[pod_id]
-        for container in self.world.containers_of(pod_id):
-            if container.state != nri_pb2.CONTAINER_STOPPED:
-                await self.stop_container(container.id)
-        async with self._events() as plugins:
-            try:
-                await tell_all(plugins, Event.STOP_POD_SANDBOX, pod)
-            except RuntimeRefusal as refusal:
-                if self.profile.is_crio:
-                    raise
-                self.ignored.append(refusal)
-
-    async def remove_pod(self, pod_id: str) -> None:
-        """Remove the containers of a pod, then its sandbox."""
-        for container in self.world.containers_of(pod_id):
-            await self.remove_container(container.id)
-        async with self._events():
-            pod = self.world.pods.pop(pod_id)
-            await self._tell(Event.REMOVE_POD_SANDBOX, pod)
-
-    async def create_container(self, pod_id: str, container: Container) -> Created:
-        """Create a container in a pod; id and name are filled in if empty."""
-        pod = self.world.pods[pod_id]
-        message = self.world.new_container(pod, to_message(container))
-        async with self._events() as plugins:
-            try:
-                merge = await ask_creation(plugins, pod, message, self.profile.level)
-                self.apply(merge.updates, must_work=self.profile.is_crio)
-            except RuntimeRefusal:
-                # Source: containerd undoes, CRI-O does not when a plugin failed.
-                if not self.profile.is_crio:
-                    await self._stop(pod, message)
-                    await self._tell(Event.REMOVE_CONTAINER, pod, message)
-                raise
-            apply_adjustment(merge.adjustment, message)
-            self.world.created(message)
-            await self._tell(Event.POST_CREATE_CONTAINER, pod, message)
-        return Created(
-            value_of(message),
-            value_of(merge.adjustment),
-            values_of(merge.updates),
-            value_of(merge.owners.message()),
-        )
-
-    async def start_container(self, container_id: str) -> Container:
-        """Start a container; on containerd a plugin's error stops that."""
-        container = self.world.containers[container_id]
-        pod = self.world.pods[container.pod_sandbox_id]
-        async with self._events() as plugins:
-            self.world.starting(container)
-            try:
-                await tell_all(plugins, Event.START_CONTAINER, pod, container)
-            except RuntimeRefusal as refusal:
-                if not self.profile.is_crio:
-                    self.world.stopped(container)
-                    raise
-                self.ignored.append(refusal)
-            self.world.started(container)
-            await self._tell(Event.POST_START_CONTAINER, pod, container)
-        started: Container = value_of(container)
-        return started
-
-    async def update_container(
-        self, container_id: str, resources: LinuxResources
-    ) -> Updated:
-        """Update a container's resources, as plugins may change that."""
-        container = self.world.containers[container_id]
-        pod = self.world.pods[container.pod_sandbox_id]
-        async with self._events() as plugins:
-            merge = await ask_update(plugins, pod, container, to_message(resources))
-            others = [
-                item for item in merge.updates if item.container_id != container_id
-            ]
-            self.apply(others, must_work=self.profile.is_crio)
-            self.world.update(container_id, merge.requested, all_fields=False)
-            await self._tell(Event.POST_UPDATE_CONTAINER, pod, container)
-        return Updated(value_of(container), values_of(merge.updates))
-
-    async def stop_container(self, container_id: str) -> Updated:
-        """Stop a container; a plugin's error does not hold that up."""
-        container = self.world.containers[container_id]
-        pod = self.world.pods[container.pod_sandbox_id]
-        async with self._events():
-            self.world.stopped(container)
-            updates = await self._stop(pod, container)
-        return Updated(value_of(container), values_of(updates))
-
-    async def remove_container(self, container_id: str) -> None:
-        """Remove a container, stopping it first where that is due."""
-        container = self.world.containers[container_id]
-        pod = self.world.pods[container.pod_sandbox_id]
-        if container.state != nri_pb2.CONTAINER_STOPPED:
-            await self.stop_container(container_id)
-        async with self._events():
-            await self._tell(Event.REMOVE_CONTAINER, pod, container)
-            del self.world.containers[container_id]
-
     async def serve_updates(self, updates: Sequence[nri_pb2.ContainerUpdate]) -> None:
         """Apply what a plugin asks for unasked, once no event is under way.
 
@@ -233,17 +93,6 @@ class Node:
             await tell_all(tuple(self.roster.plugins), event, pod, container)
         except RuntimeRefusal as refusal:
             self.ignored.append(refusal)
-
-    async def _stop(
-        self, pod: nri_pb2.PodSandbox, container: nri_pb2.Container
-    ) -> Sequence[nri_pb2.ContainerUpdate]:
-        try:
-            merge = await ask_stop(tuple(self.roster.plugins), pod, container)
-        except RuntimeRefusal as refusal:
-            self.ignored.append(refusal)
-            return ()
-        self.apply(merge.updates, must_work=False)
-        return merge.updates
 
     def apply(
         self, updates: Sequence[nri_pb2.ContainerUpdate], *, must_work: bool

@@ -15,8 +15,8 @@ from nri_proto import Level
 from nri_resmgr.testing.errors import StartFailed
 from nri_resmgr.testing.launch import PluginProcess
 from nri_resmgr.testing.misbehaviour import Misbehaviour
-from nri_resmgr.testing.node import Node
 from nri_resmgr.testing.plugin import ConnectedPlugin
+from nri_resmgr.testing.pod_requests import PodRequests
 from nri_resmgr.testing.profile import Options, Profile
 from nri_resmgr.testing.sessions import Sessions
 from nri_resmgr.testing.tape import Record
@@ -27,7 +27,7 @@ _DEFAULT_LEVEL: Final = Level(0, 12, 1)
 _DEFAULTS: Final = Options()
 
 
-class Runtime(Node):
+class Runtime(PodRequests):
     """Plays a container runtime with NRI.
 
     Use it with ``async with``, or call `start` and `stop`: the world stays, so
