@@ -20,6 +20,7 @@ from nri_resmgr.cli.install_errors import (
     WouldBreakRuntime,
 )
 from nri_resmgr.cli.launcher import MARK, launcher_text
+from nri_resmgr.host.text_file import read_text_file
 from nri_resmgr.stub.errors import BadIdentity
 from nri_resmgr.stub.identity import Identity
 
@@ -59,6 +60,7 @@ def install(
 
     Raises:
         NoSuchPlugin: *plugin* names no program.
+        UnreadableFile: *config* cannot be read.
         AlreadyInstalled: A launcher of that name is there, under any index.
         WouldBreakRuntime: The runtime could not start with what is there.
         FolderUnusable: The system refuses to write.
@@ -155,7 +157,9 @@ def _check_folder(folder: Path, identity: Identity) -> None:
 
 
 def _is_executable(path: Path) -> bool:
-    return not path.is_dir() and bool(path.lstat().st_mode & _EXECUTABLE)
+    # As Go does it: a link is no folder, whatever it leads to, and has all x bits.
+    mode = path.lstat().st_mode
+    return not stat.S_ISDIR(mode) and bool(mode & _EXECUTABLE)
 
 
 def _has_legal_name(path: Path) -> bool:
@@ -178,15 +182,16 @@ def _ours(folder: Path) -> list[Path]:
 
 
 def _config_text(plugin: str, config: Path | None) -> str | None:
-    source = config or shipped("conf.d") / f"{plugin}.conf"
-    if config is None and not source.is_file():
+    # A program's path has no sample: only names are shipped.
+    sample = shipped("conf.d") / f"{Path(plugin).name}.conf"
+    if config is None and (Path(plugin).name != plugin or not sample.is_file()):
         return None
-    return source.read_text()
+    return read_text_file(config or sample)
 
 
 def _write_whole(path: Path, text: str) -> None:
     # No x bit and a dot in front: a runtime that starts right now skips it.
     draft = path.with_name(f".{path.name}.{os.getpid()}")
-    draft.write_text(text)
+    draft.write_text(text, encoding="utf-8")
     draft.chmod(0o644)
     draft.rename(path)

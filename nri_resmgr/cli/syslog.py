@@ -53,6 +53,10 @@ class SyslogLogger:
         """Send a line that somebody must act on."""
         self._send(_ERROR, message)
 
+    def close(self) -> None:
+        """Close the socket; lines after that are dropped."""
+        self._socket.close()
+
     def _send(self, severity: int, message: str) -> None:
         line = f"<{_DAEMON | severity}>{self._tag}: {message}"
         with contextlib.suppress(OSError):

@@ -1,0 +1,43 @@
+"""The command as a process, with a clean environment."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+ROOT: Final = Path(__file__).parents[2]
+
+# Root without these is refused like anybody else.
+_WITHOUT_MIGHT: Final = "--bounding-set=-dac_override,-dac_read_search"
+
+
+def nri_resmgr(
+    *words: str | Path, env: dict[str, str] | None = None, weak: bool = False
+) -> subprocess.CompletedProcess[str]:
+    """Run ``nri-resmgr`` to its end.
+
+    Args:
+        words: Its arguments.
+        env: Its environment, beside what finds the package.
+        weak: Whether file permissions shall count, also for root.
+    """
+    prefix: list[str] = []
+    if weak and os.geteuid() == 0:
+        setpriv = shutil.which("setpriv")
+        if setpriv is None:
+            pytest.skip("root cannot be refused anything without setpriv")
+        prefix = [setpriv, _WITHOUT_MIGHT]
+    return subprocess.run(
+        [*prefix, sys.executable, "-m", "nri_resmgr", *map(str, words)],
+        env={"PYTHONPATH": str(ROOT), **(env or {})},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
