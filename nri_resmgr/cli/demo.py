@@ -19,7 +19,8 @@ from nri_resmgr.host.discovery import read_machine
 from nri_resmgr.host.sysfs_writer import sysfs_files, write_tree
 from nri_resmgr.host.tree import HostTree
 from nri_resmgr.testing import Runtime
-from nri_resmgr.topology import Machine, parse_spec
+from nri_resmgr.topology import Machine
+from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import CpuSet, QosClass
 
 # Two sockets with two nodes each show more than most laptops can.

@@ -27,7 +27,7 @@ class Placement:
 def format_placements(machine: Machine, rows: Iterable[Placement]) -> str:
     """Draw a table with a map of the machine's CPUs, node by node.
 
-    >>> from nri_resmgr.topology import parse_spec
+    >>> from nri_resmgr.topology.synthetic import parse_spec
     >>> row = Placement("db", "Guaranteed", "1 CPU", CpuSet.of(1), "0", exclusive=True)
     >>> print(format_placements(parse_spec("1s1n2c1t"), [row]))
     container  qos         asks   memory  CPUs  map

@@ -13,8 +13,9 @@ from nri_resmgr.host.discovery import read_machine
 from nri_resmgr.host.dump import load_dump, write_dump
 from nri_resmgr.host.sysfs_writer import sysfs_files, write_tree
 from nri_resmgr.host.tree import HostTree
-from nri_resmgr.topology import Machine, parse_spec
+from nri_resmgr.topology import Machine
 from nri_resmgr.topology.document import to_document
+from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.topology.text import format_tree
 from nri_resmgr.values import HostError
 

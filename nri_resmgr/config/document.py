@@ -6,7 +6,6 @@ from typing import Final
 
 from nri_resmgr.config.errors import BadSetting
 from nri_resmgr.config.static_policy import StaticPolicyConfig, read_static_policy
-from nri_resmgr.config.syntax import parse_yaml
 from nri_resmgr.config.table import Table
 
 API_VERSION: Final = "config.nri/v1alpha1"
@@ -21,6 +20,10 @@ def parse_config(text: str) -> StaticPolicyConfig:
         BadSyntax: The text is not one YAML document.
         BadSetting: The first problem met in it.
     """
+    if not text.strip():
+        return StaticPolicyConfig()  # and spare the start path the YAML library
+    from nri_resmgr.config.syntax import parse_yaml
+
     document = parse_yaml(text)
     if document is None:
         return StaticPolicyConfig()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
@@ -100,6 +99,8 @@ def _kind(found: object) -> str:
 
 def _unknown(what: str, found: str, known: Sequence[str]) -> str:
     by_case = {word.lower(): word for word in known}
+    import difflib  # only a mistake pays for it
+
     close = difflib.get_close_matches(found.lower(), by_case, n=1)
     if close:
         return f"unknown {what}, did you mean {by_case[close[0]]}?"

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from nri_resmgr.host.discovery import read_machine
 from nri_resmgr.host.hotplug import HotplugWatch
-from nri_resmgr.host.recorded import RecordedTree
-from nri_resmgr.host.sysfs_writer import sysfs_files, write_tree
 from nri_resmgr.host.tree import (
     BadHostFile,
     HostTree,
@@ -14,16 +12,13 @@ from nri_resmgr.host.tree import (
     UnreadableHostFile,
 )
 
-# Dumps stay out: they bring cattrs, which the start path does not need.
+# What the start path does not need stays in its module: dumps, written trees.
 __all__ = [
     "BadHostFile",
     "HostTree",
     "HotplugWatch",
     "MissingHostFile",
-    "RecordedTree",
     "Tree",
     "UnreadableHostFile",
     "read_machine",
-    "sysfs_files",
-    "write_tree",
 ]

@@ -15,11 +15,8 @@ from nri_resmgr.topology.platform import (
     RdtResource,
     Uncore,
 )
-from nri_resmgr.topology.spec import BadMachineSpec
-from nri_resmgr.topology.synthetic import parse_spec
 
 __all__ = [
-    "BadMachineSpec",
     "Cache",
     "CacheKind",
     "CgroupLayout",
@@ -40,5 +37,4 @@ __all__ = [
     "RdtResource",
     "Uncore",
     "cache_order",
-    "parse_spec",
 ]

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 import re
-from fractions import Fraction
 from typing import Final, NewType
 
 from nri_resmgr.values.errors import BadQuantity
@@ -29,11 +27,12 @@ _QUANTITY: Final = re.compile(
 )
 
 _BINARY: Final = {f"{letter}i": 1024**n for n, letter in enumerate("KMGTPE", 1)}
+# Suffix to numerator and denominator. Whole numbers: fractions would import decimal.
 _SCALES: Final = (
-    {"": Fraction(1)}
-    | {suffix: Fraction(1, 1000**n) for n, suffix in enumerate("mun", 1)}
-    | {suffix: Fraction(1000**n) for n, suffix in enumerate("kMGTPE", 1)}
-    | {suffix: Fraction(factor) for suffix, factor in _BINARY.items()}
+    {"": (1, 1)}
+    | {suffix: (1, 1000**n) for n, suffix in enumerate("mun", 1)}
+    | {suffix: (1000**n, 1) for n, suffix in enumerate("kMGTPE", 1)}
+    | {suffix: (factor, 1) for suffix, factor in _BINARY.items()}
 )
 
 
@@ -86,14 +85,20 @@ def _scaled(text: str, unit: int) -> int:
     if match is None:
         raise BadQuantity(text, "not a number with a Kubernetes suffix")
     if match["exponent"]:
-        scale = Fraction(10) ** int(match["exponent"])
+        scale = _power_of_ten(int(match["exponent"]))
     elif match["suffix"] in _SCALES:
         scale = _SCALES[match["suffix"]]
     else:
         raise BadQuantity(text, f"unknown suffix {match['suffix']!r}")
-    amount = math.ceil(Fraction(match["number"]) * scale * unit)
+    whole, _, digits = match["number"].partition(".")
+    above, below = scale
+    amount: int = -(-int(whole + digits) * above * unit // (below * 10 ** len(digits)))
     if amount < 0 or match["number"].startswith("-"):
         raise BadQuantity(text, "negative")
     if amount > _MAX:
         raise BadQuantity(text, "larger than any node")
     return amount
+
+
+def _power_of_ten(exponent: int) -> tuple[int, int]:
+    return (10**exponent, 1) if exponent >= 0 else (1, 10**-exponent)

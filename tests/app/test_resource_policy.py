@@ -21,7 +21,8 @@ from nri_resmgr.stub import (
 )
 from nri_resmgr.stub.model import LinuxContainer, LinuxPod
 from nri_resmgr.stub.runtime_info import Configuration, RuntimeInfo
-from nri_resmgr.topology import Machine, parse_spec
+from nri_resmgr.topology import Machine
+from nri_resmgr.topology.synthetic import parse_spec
 
 #  node 0: cores {0,4} {1,5}     node 1: cores {2,6} {3,7}
 MACHINE = parse_spec("1s2n2c2t")

@@ -14,7 +14,8 @@ import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from nri_resmgr.policy.cpus import CpuRequest, allocate_cpus, release_cpus
-from nri_resmgr.topology import Machine, parse_spec
+from nri_resmgr.topology import Machine
+from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import CpuSet
 
 MACHINES = {256: "2s2n32c2t l3=8", 2048: "8s4n32c2t l3=8"}

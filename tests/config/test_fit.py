@@ -4,7 +4,7 @@ import pytest
 
 from nri_resmgr.app.build import build_policy
 from nri_resmgr.config import BadSetting, parse_config
-from nri_resmgr.topology import parse_spec
+from nri_resmgr.topology.synthetic import parse_spec
 
 AVAILABLE = "$.spec.availableResources.cpu"
 RESERVED = "$.spec.reservedResources.cpu"

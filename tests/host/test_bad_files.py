@@ -17,7 +17,8 @@ from nri_resmgr.host.tree import (
     MissingHostFile,
     UnreadableHostFile,
 )
-from nri_resmgr.topology import Machine, parse_spec
+from nri_resmgr.topology import Machine
+from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import HostError
 
 CPU = "/sys/devices/system/cpu"

@@ -12,7 +12,8 @@ from nri_resmgr.host.discovery import read_machine
 from nri_resmgr.host.recorded import RecordedTree
 from nri_resmgr.host.sysfs_writer import sysfs_files
 from nri_resmgr.host.tree import MissingHostFile
-from nri_resmgr.topology import Machine, MemoryKind, parse_spec
+from nri_resmgr.topology import Machine, MemoryKind
+from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import CpuSet
 
 CPU = "/sys/devices/system/cpu"

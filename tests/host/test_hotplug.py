@@ -9,7 +9,7 @@ import pytest
 from nri_resmgr.host.hotplug import HotplugWatch
 from nri_resmgr.host.sysfs_writer import sysfs_files, write_tree
 from nri_resmgr.host.tree import HostTree
-from nri_resmgr.topology import parse_spec
+from nri_resmgr.topology.synthetic import parse_spec
 
 SYSTEM = "sys/devices/system"
 

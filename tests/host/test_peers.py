@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nri_resmgr.topology import parse_spec
+from nri_resmgr.topology.synthetic import parse_spec
 from tests.host.peers import lscpu_groups, model_groups, model_nodes, numactl_nodes
 
 LSCPU = """\

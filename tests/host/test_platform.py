@@ -18,8 +18,8 @@ from nri_resmgr.topology import (
     Rdt,
     RdtResource,
     Uncore,
-    parse_spec,
 )
+from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import CpuSet, KiloHertz
 
 BASE = sysfs_files(parse_spec("2s2c cxl=1Gi"))

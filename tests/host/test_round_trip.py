@@ -13,8 +13,9 @@ from nri_resmgr.host.discovery import read_machine
 from nri_resmgr.host.dump import BadDump, load_dump, load_files, write_dump
 from nri_resmgr.host.sysfs_writer import sysfs_files, write_tree
 from nri_resmgr.host.tree import HostTree
-from nri_resmgr.topology import Machine, parse_spec
+from nri_resmgr.topology import Machine
 from nri_resmgr.topology.document import from_document, to_document
+from nri_resmgr.topology.synthetic import parse_spec
 from tests.topology.strategies import machines
 
 RICH = parse_spec("2s2n2c2t l3=1 cxl=2x1Gi pmem=1Gi hbm=1Mi hugepages=2Mi:3 offline=3")

@@ -21,7 +21,8 @@ from nri_resmgr.policy.cpus import (
     allocate_cpus,
     release_cpus,
 )
-from nri_resmgr.topology import CoreKind, Machine, parse_spec
+from nri_resmgr.topology import CoreKind, Machine
+from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import NO_CPUS, CpuSet
 
 MOST_CPUS = 10

@@ -13,7 +13,7 @@ from nri_resmgr.policy.cpus.index import CpuIndex, index_of
 from nri_resmgr.policy.cpus.problem import Problem, narrowed
 from nri_resmgr.policy.cpus.quick import Quick
 from nri_resmgr.policy.cpus.search import cheapest
-from nri_resmgr.topology import parse_spec
+from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import CpuSet
 
 SPECS = (

@@ -29,7 +29,8 @@ from nri_resmgr.policy.static import (
     StaticSettings,
     StaticState,
 )
-from nri_resmgr.topology import Machine, parse_spec
+from nri_resmgr.topology import Machine
+from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import CpuSet, MilliCpus, NodeSet, PolicyError, QosClass
 
 MACHINES = st.sampled_from(

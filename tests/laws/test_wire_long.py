@@ -99,7 +99,7 @@ def answered_at_once(
 
 @pytest.mark.slow
 def test_a_million_random_frames_are_judged_as_the_rules_say() -> None:
-    print(f"seed {SEED}")  # noqa: T201  shown when the test fails
+    print(f"seed {SEED}")
     choose = random.Random(SEED)  # noqa: S311  repeatable, no secret
     end = Trunk.of_plugin()
     last_id = 0

@@ -24,7 +24,7 @@ from nri_resmgr.policy.events import (
     Updated,
 )
 from nri_resmgr.policy.static import StaticPolicy, StaticState
-from nri_resmgr.topology import parse_spec
+from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import (
     CpuSet,
     MilliCpus,

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from nri_resmgr.policy.memory import nodes_near
-from nri_resmgr.topology import parse_spec
+from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import CpuSet
 
 

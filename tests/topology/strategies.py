@@ -8,7 +8,8 @@ from typing import Any
 import attrs
 from hypothesis import strategies as st
 
-from nri_resmgr.topology import ContradictoryMachine, Cpu, Machine, parse_spec
+from nri_resmgr.topology import ContradictoryMachine, Cpu, Machine
+from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import CpuSet, KiloHertz
 
 _SHAPES = st.tuples(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nri_resmgr.topology import parse_spec
+from nri_resmgr.topology.synthetic import parse_spec
 
 PAGE = Path("docs/topology.md")
 

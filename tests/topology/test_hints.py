@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from nri_resmgr.topology import parse_spec
 from nri_resmgr.topology.hints import (
     Hint,
     complete_hints,
     is_telling_mount,
     pod_resource_hints,
 )
+from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import CpuSet, NodeSet
 
 # node 0: CPUs 0-1     node 1: CPUs 2-3     node 2: CXL

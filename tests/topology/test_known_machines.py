@@ -8,7 +8,8 @@ import pytest
 
 from nri_resmgr.host.discovery import read_machine
 from nri_resmgr.host.sysfs_writer import sysfs_files
-from nri_resmgr.topology import Machine, parse_spec
+from nri_resmgr.topology import Machine
+from nri_resmgr.topology.synthetic import parse_spec
 
 
 def facts(machine: Machine) -> dict[str, Any]:

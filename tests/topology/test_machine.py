@@ -17,8 +17,8 @@ from nri_resmgr.topology import (
     Machine,
     MemoryKind,
     Node,
-    parse_spec,
 )
+from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import Bytes, CpuSet, NodeSet
 
 # node 0: cores {0,4} {1,5}     node 1: cores {2,6} {3,7}     node 2: CXL

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from nri_resmgr.topology import (
-    BadMachineSpec,
-    ContradictoryMachine,
-    HugePages,
-    parse_spec,
-)
+from nri_resmgr.topology import ContradictoryMachine, HugePages
+from nri_resmgr.topology.spec import BadMachineSpec
+from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import Bytes, CpuSet, NodeSet
 
 

@@ -7,12 +7,12 @@ import json
 import pytest
 import yaml
 
-from nri_resmgr.topology import parse_spec
 from nri_resmgr.topology.document import (
     BadMachineDocument,
     from_document,
     to_document,
 )
+from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.topology.text import format_tree
 
 

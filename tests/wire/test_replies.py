@@ -75,7 +75,7 @@ def test_stream_ids_are_odd_and_increase() -> None:
 
 def test_the_last_stream_id_is_used_and_then_none() -> None:
     client = ClientConnection()
-    client._next_id = 0xFFFFFFFF  # two thousand million calls in a test's time
+    client._next_id = 0xFFFFFFFF  # noqa: SLF001 - two thousand million calls otherwise
 
     assert client.call("a.B", "Do", b"")[0] == 0xFFFFFFFF
     with pytest.raises(StreamIdsExhausted, match="open a new connection"):

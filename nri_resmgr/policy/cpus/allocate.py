@@ -49,7 +49,7 @@ def allocate_cpus(request: CpuRequest, machine: Machine) -> CpuPick:
         CpusExhausted: Fewer CPUs are free than wanted.
         ValueError: A free CPU is not online on this machine.
 
-    >>> from nri_resmgr.topology import parse_spec
+    >>> from nri_resmgr.topology.synthetic import parse_spec
     >>> pick = allocate_cpus(CpuRequest(2, CpuSet.parse("1-7")), parse_spec("4c2t"))
     >>> str(pick.cpus), pick.level.value, pick.reason.candidates
     ('1,5', 'core', 3)

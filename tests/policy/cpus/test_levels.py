@@ -6,7 +6,8 @@ import attrs
 import pytest
 
 from nri_resmgr.policy.cpus.levels import Level, partitions
-from nri_resmgr.topology import CacheKind, parse_spec
+from nri_resmgr.topology import CacheKind
+from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import CpuSet
 
 M, P, D, N = Level.MACHINE, Level.PACKAGE, Level.DIE, Level.NODE

@@ -17,7 +17,8 @@ from nri_resmgr.policy.cpus import (
     Rule,
     allocate_cpus,
 )
-from nri_resmgr.topology import Machine, parse_spec
+from nri_resmgr.topology import Machine
+from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import CpuSet
 
 cpus = CpuSet.parse

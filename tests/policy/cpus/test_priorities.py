@@ -6,7 +6,8 @@ import attrs
 import pytest
 
 from nri_resmgr.policy.cpus import PrioritySets, machine_priorities
-from nri_resmgr.topology import Machine, parse_spec
+from nri_resmgr.topology import Machine
+from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import CpuSet, KiloHertz
 
 cpus = CpuSet.parse

@@ -13,7 +13,7 @@ from nri_resmgr.policy.cpus import (
     Rule,
     release_cpus,
 )
-from nri_resmgr.topology import parse_spec
+from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import CpuSet
 
 cpus = CpuSet.parse
