@@ -13,7 +13,8 @@ from nri_resmgr.policy.mems import (
     MemoryRequest,
     allocate_memory,
 )
-from nri_resmgr.topology import Machine, MemoryKind, parse_spec
+from nri_resmgr.topology import Machine, MemoryKind
+from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import Bytes, NodeSet
 
 nodes = NodeSet.parse
