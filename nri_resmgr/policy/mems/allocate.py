@@ -38,7 +38,7 @@ def allocate_memory(request: MemoryRequest, ledger: MemoryLedger) -> MemoryOffer
     Source:
         The zones of nri-plugins, ``pkg/resmgr/lib/memory/doc.go``.
 
-    >>> from nri_resmgr.topology import parse_spec
+    >>> from nri_resmgr.topology.synthetic import parse_spec
     >>> ledger = MemoryLedger.of(parse_spec("2s1c memory=4Gi"))
     >>> web = MemoryRequest(id="web", affinity=NodeSet.of(0), size=Bytes(3 << 30))
     >>> ledger = allocate_memory(web, ledger).commit(ledger)
