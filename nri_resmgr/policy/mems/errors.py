@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import attrs
 
 from nri_resmgr.policy.mems.layout import BASE_PAGES
 from nri_resmgr.topology import MemoryKind
 from nri_resmgr.values import Bytes, NodeSet, PolicyError, format_bytes
+
+_UNITS: Final = (1 << 30, 1 << 20, 1 << 10)
 
 
 @attrs.define(eq=False)
@@ -40,17 +44,17 @@ class MemoryShort(PolicyError):
 
     def __str__(self) -> str:
         return (
-            f"{self.title} asks for {format_bytes(self.wanted)} of "
+            f"{self.title} asks for {_amount(self.wanted)} of "
             f"{_pages(self.page_size)} on nodes {self.nodes}; "
-            f"they hold {format_bytes(self.capacity)}, "
-            f"promised to others: {format_bytes(self.promised)}, of it "
-            f"reserved: {format_bytes(self.reserved)}; to help, {self._help()}"
+            f"they hold {_amount(self.capacity)}, "
+            f"promised to others: {_amount(self.promised)}, of it "
+            f"reserved: {_amount(self.reserved)}; to help, {self._help()}"
         )
 
     def _help(self) -> str:
         helps = []
         if self.most:
-            helps.append(f"ask for at most {format_bytes(self.most)}")
+            helps.append(f"ask for at most {_amount(self.most)}")
         if self.promised > self.reserved:
             helps.append("stop containers that have memory there")
         if self.reserved:
@@ -95,6 +99,12 @@ class NormalMemoryMissing(PolicyError):
 
 class StaleOffer(ValueError):  # a caller's bug, so not a PolicyError
     """An offer was committed to another ledger than it was made from."""
+
+
+def _amount(amount: Bytes) -> str:
+    """Write an amount for people: no more digits than matter, never too much."""
+    unit = next((unit for unit in _UNITS if amount >= 1000 * unit), 1)
+    return format_bytes(Bytes(amount // unit * unit))
 
 
 def _pages(page_size: Bytes) -> str:

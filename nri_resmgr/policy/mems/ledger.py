@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 
 import attrs
@@ -16,6 +16,8 @@ from nri_resmgr.values import Bytes, NodeSet
 Amounts = Mapping[Bytes, Mapping[int, int]]
 """Bytes promised, per page size and zone; no zero among them."""
 
+MutableAmounts = dict[Bytes, dict[int, int]]
+
 
 def _frozen(grants: Mapping[str, Grant]) -> Mapping[str, Grant]:
     return MappingProxyType(dict(grants))
@@ -27,14 +29,19 @@ def _frozen_sums(amounts: Amounts) -> Amounts:
     )
 
 
-def _sums(grants: Iterable[Grant]) -> Amounts:
-    """Add up what *grants* are promised."""
-    amounts: dict[Bytes, dict[int, int]] = {}
-    for grant in grants:
-        for page, amount in grant.request.demand:
-            zones = amounts.setdefault(page, {})
-            zones[grant.zone.bits] = zones.get(grant.zone.bits, 0) + amount
-    return amounts
+def add_amounts(amounts: MutableAmounts, grant: Grant, sign: int = 1) -> None:
+    """Count what *grant* is promised into *amounts*, or out of them."""
+    zone = grant.zone.bits
+    for page, amount in grant.request.demand:
+        zones = amounts.setdefault(page, {})
+        zones[zone] = zones.get(zone, 0) + sign * amount
+        if not zones[zone]:
+            del zones[zone]
+
+
+def mutable_copy(amounts: Amounts) -> MutableAmounts:
+    """Return amounts to count with."""
+    return {page: dict(zones) for page, zones in amounts.items()}
 
 
 @attrs.frozen
@@ -57,7 +64,10 @@ class MemoryLedger:
 
     @amounts.default
     def _recount(self) -> Amounts:
-        return _sums(self.grants.values())
+        amounts: MutableAmounts = {}
+        for grant in self.grants.values():
+            add_amounts(amounts, grant)
+        return amounts
 
     @classmethod
     def of(cls, machine: Machine) -> MemoryLedger:
@@ -98,5 +108,8 @@ class MemoryLedger:
 
     def release(self, *requests: str) -> MemoryLedger:
         """Forget requests; ids that are not here are fine. Nobody is narrowed."""
-        kept = {key: one for key, one in self.grants.items() if key not in requests}
-        return MemoryLedger(self.layout, kept)
+        grants, amounts = dict(self.grants), mutable_copy(self.amounts)
+        for request in requests:
+            if grant := grants.pop(request, None):
+                add_amounts(amounts, grant, -1)
+        return MemoryLedger(self.layout, grants, amounts)

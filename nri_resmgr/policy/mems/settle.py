@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
 
 import attrs
 
 from nri_resmgr.policy.mems.fill import overfull
-from nri_resmgr.policy.mems.ledger import MemoryLedger
+from nri_resmgr.policy.mems.ledger import MemoryLedger, add_amounts, mutable_copy
 from nri_resmgr.policy.mems.offer import Spill, Widening
 from nri_resmgr.policy.mems.request import Grant
 from nri_resmgr.policy.mems.shortage import shortage
@@ -34,10 +36,11 @@ def settle(grant: Grant, ledger: MemoryLedger) -> Settled:
     """
     trial = _Trial(grant, ledger)
     while spill := trial.spill():
-        one = trial.least_important(spill)
-        if one is None:
+        movable = trial.movable(spill)
+        if not movable:
             raise shortage(grant, ledger)
-        trial.widen(one, spill)
+        for one in _in_turn(movable, spill):
+            trial.widen(one, spill)
     trial.spare()
     return trial.settled()
 
@@ -61,43 +64,32 @@ class _Trial:
         self._layout = ledger.layout
         self._newcomer = grant
         self._grants = dict(ledger.grants)
-        self._amounts = {page: dict(zones) for page, zones in ledger.amounts.items()}
+        self._amounts = mutable_copy(ledger.amounts)
         self._steps: dict[str, list[_Step]] = {}
         if old := self._grants.get(grant.request.id):
-            self._count(old, -1)
+            add_amounts(self._amounts, old, -1)
         self._grants[grant.request.id] = grant
-        self._count(grant, 1)
+        add_amounts(self._amounts, grant, 1)
 
     def spill(self) -> Spill | None:
         """Return the first shortage, in order of page size."""
         for page, _ in self._newcomer.request.demand:
             zones = self._amounts[page]
             if nodes := overfull(zones, self._layout.sizes(page)):
-                used = sum(zones[zone] for zone in zones if not zone & ~nodes)
-                over = Bytes(used - self._layout.room(nodes, page))
-                return Spill(NodeSet(nodes), page, over)
+                return Spill(NodeSet(nodes), page, Bytes(self._over(nodes, page)))
         return None
 
-    def least_important(self, spill: Spill) -> Grant | None:
-        """Return who leaves the nodes of a shortage first, if anybody can.
-
-        The lowest priority goes first, then the widest zone: it has the least to
-        lose. Then one that is enough alone goes before several, and the younger
-        before the older.
-        """
-
-        def order(grant: Grant) -> tuple[int, int, bool, int, int]:
-            amount = grant.request.wants(spill.page_size)
-            too_small = amount < spill.over
-            return (
-                grant.request.priority,
-                -len(grant.zone),
-                too_small,
-                -amount if too_small else amount,
-                -grant.age,
-            )
-
-        return min(self._movable(spill), key=order, default=None)
+    def movable(self, spill: Spill) -> list[Grant]:
+        """Return who may leave the nodes of a shortage, and would help by it."""
+        nodes, page = spill.nodes.bits, spill.page_size
+        inside = {zone for zone in self._amounts[page] if not zone & ~nodes}
+        return [
+            grant
+            for grant in self._grants.values()
+            if grant.zone.bits in inside
+            and grant.request.wants(page)
+            and reach_of(grant, self._layout) & ~nodes
+        ]
 
     def widen(self, grant: Grant, spill: Spill) -> None:
         """Widen *grant* ring by ring until it may be outside of the shortage."""
@@ -138,38 +130,56 @@ class _Trial:
         """Go back as many steps as everybody still fits."""
         steps = self._steps[grant.request.id]
         for back, step in enumerate(steps):
+            if grant.request.wants(step.why.page_size) > self._left(step.why):
+                continue  # a look at one shortage is cheaper than one at all
             self._put(step.before)
             if not self.spill():
                 del steps[back:]
                 break
-        else:
             self._put(grant)
         if not steps:
             del self._steps[grant.request.id]
 
-    def _movable(self, spill: Spill) -> Iterator[Grant]:
-        nodes, page = spill.nodes.bits, spill.page_size
-        inside = {zone for zone in self._amounts[page] if not zone & ~nodes}
-        for grant in self._grants.values():
-            if (
-                grant.zone.bits in inside
-                and grant.request.wants(page)
-                and reach_of(grant, self._layout) & ~nodes
-            ):
-                yield grant
+    def _left(self, spill: Spill) -> int:
+        """Return what is left of the nodes that were short."""
+        return -self._over(spill.nodes.bits, spill.page_size)
+
+    def _over(self, nodes: int, page: Bytes) -> int:
+        zones = self._amounts[page]
+        used = sum(zones[zone] for zone in zones if not zone & ~nodes)
+        return used - self._layout.room(nodes, page)
 
     def _put(self, grant: Grant) -> None:
-        self._count(self._grants[grant.request.id], -1)
+        add_amounts(self._amounts, self._grants[grant.request.id], -1)
         self._grants[grant.request.id] = grant
-        self._count(grant, 1)
+        add_amounts(self._amounts, grant, 1)
 
-    def _count(self, grant: Grant, sign: int) -> None:
-        zone = grant.zone.bits
-        for page, amount in grant.request.demand:
-            zones = self._amounts.setdefault(page, {})
-            zones[zone] = zones.get(zone, 0) + sign * amount
-            if not zones[zone]:
-                del zones[zone]
+
+def _in_turn(movable: Iterable[Grant], spill: Spill) -> Iterator[Grant]:
+    """Yield the least important ones, until enough is freed.
+
+    The lowest priority goes first, then the widest zone: it has the least to
+    lose. Then the smallest that is enough alone, or else the largest, so that
+    few are touched; of equal ones the youngest.
+    """
+    missing, page = int(spill.over), spill.page_size
+    for _, alike in itertools.groupby(sorted(movable, key=_rank), key=_rank):
+        group = sorted((one.request.wants(page), -one.age, one) for one in alike)
+        while group and missing > 0:
+            at = bisect_left(group, missing, key=_amount)
+            if at == len(group):
+                at = bisect_left(group, group[-1][0], key=_amount)
+            amount, _, grant = group.pop(at)
+            yield grant
+            missing -= amount
+
+
+def _rank(grant: Grant) -> tuple[int, int]:
+    return grant.request.priority, -len(grant.zone)
+
+
+def _amount(row: tuple[int, int, Grant]) -> int:
+    return row[0]
 
 
 def _with_zone(grant: Grant, zone: int) -> Grant:

@@ -11,6 +11,7 @@ from nri_resmgr.policy.mems import (
     MemoryLedger,
     MemoryPriority,
     MemoryRequest,
+    ZoneRule,
     allocate_memory,
 )
 from nri_resmgr.topology import Machine, MemoryKind
@@ -26,6 +27,9 @@ DISTANCES = (
     "21,11,21,10,28,28,28,17;17,28,28,28,10,28,28,28;28,28,17,28,28,10,28,28;"
     "28,17,28,28,28,28,10,28;28,28,28,17,28,28,28,10"
 )
+FOUR = "10,21,17,28;21,10,28,13;17,28,10,28;28,13,28,10"
+AT, AT_KIND = ZoneRule.AFFINITY, ZoneRule.NEAREST_KIND
+AT_NORMAL = ZoneRule.NORMAL_MEMORY
 
 
 def machine_with(pmem: str) -> Machine:
@@ -125,3 +129,66 @@ def test_who_gives_way(
     earlier: list[MemoryRequest], request_: MemoryRequest, answer: str
 ) -> None:
     assert told(request_, after(earlier, EIGHT_NODES)) == answer
+
+
+@pytest.mark.parametrize(
+    ("machine", "request_", "zone", "rules"),
+    [
+        pytest.param(EIGHT_NODES, wish("a", "0,2", 1), "0,2", [AT], id="where asked"),
+        pytest.param(
+            EIGHT_NODES,
+            wish("a", "0", 1, PMEM, strict=1),
+            "4",
+            [AT_KIND],
+            id="the nearest node of the kind instead",
+        ),
+        pytest.param(
+            EIGHT_NODES,
+            wish("a", "0-1", 1, DRAM, PMEM),
+            "0-1,4,6",
+            [AT_KIND],
+            id="the nearest nodes of the missing kind on top",
+        ),
+        pytest.param(
+            EIGHT_NODES,
+            wish("a", "1", 1, MemoryKind.HBM, DRAM),
+            "1",
+            [AT],
+            id="a kind that nobody has is not missed",
+        ),
+        pytest.param(
+            EIGHT_NODES,
+            wish("a", "5", 1, MemoryKind.HBM),
+            "5",
+            [AT],
+            id="what is there, if nothing that was asked for is",
+        ),
+        pytest.param(
+            MOVABLE_PMEM,
+            wish("a", "4", 1, PMEM),
+            "0,4",
+            [AT, AT_NORMAL],
+            id="normal memory besides movable memory",
+        ),
+        pytest.param(
+            MOVABLE_PMEM,
+            wish("a", "0", 1, PMEM),
+            "0,4",
+            [AT_KIND, AT_NORMAL],
+            id="normal memory again after the kind ruled it out",
+        ),
+        pytest.param(
+            parse_spec("2s1c memory=4,0 hbm=2x4 distances=" + FOUR),
+            wish("a", "1", 1, MemoryKind.CXL),
+            "0",
+            [AT_KIND],
+            id="DRAM, not HBM, for a node without memory",
+        ),
+    ],
+)
+def test_where_a_request_starts(
+    machine: Machine, request_: MemoryRequest, zone: str, rules: list[ZoneRule]
+) -> None:
+    offer = allocate_memory(request_, MemoryLedger.of(machine))
+
+    assert (str(offer.zone), offer.rules, offer.widened) == (zone, tuple(rules), ())
