@@ -12,6 +12,7 @@ import attrs
 from nri_resmgr.host.discovery import read_machine
 from nri_resmgr.host.dump import load_dump, write_dump
 from nri_resmgr.host.sysfs_writer import sysfs_files, write_tree
+from nri_resmgr.host.text_file import UnreadableFile
 from nri_resmgr.host.tree import HostTree
 from nri_resmgr.topology import Machine
 from nri_resmgr.topology.document import to_document
@@ -72,5 +73,9 @@ def _machine(options: argparse.Namespace) -> Machine:
     if options.machine is not None:
         return parse_spec(options.machine)
     if options.load is not None:
-        return load_dump(options.load)
+        try:
+            return load_dump(options.load)
+        except OSError as error:
+            why = (error.strerror or str(error)).lower()
+            raise UnreadableFile(options.load, why) from None
     return read_machine(HostTree(options.host_root))

@@ -1,0 +1,93 @@
+"""``nri-resmgr topology``: what people, programs and bug reports get."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from nri_resmgr.host.discovery import read_machine
+from nri_resmgr.host.tree import HostTree
+from nri_resmgr.topology.document import from_document
+from nri_resmgr.topology.synthetic import parse_spec
+from nri_resmgr.topology.text import format_tree
+
+SPEC = "2s2n4c2t"
+
+
+def topology(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    command = (sys.executable, "-m", "nri_resmgr", "topology", *arguments)
+    return subprocess.run(command, check=False, capture_output=True, text=True)
+
+
+def test_a_tree_for_people() -> None:
+    shown = topology("--machine", SPEC)
+
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert shown.stdout == f"{format_tree(parse_spec(SPEC))}\n"
+
+
+@pytest.mark.parametrize(
+    ("output", "parse"), [("json", json.loads), ("yaml", yaml.safe_load)]
+)
+def test_documents_for_programs(output: str, parse: object) -> None:
+    assert callable(parse)
+    shown = topology("--machine", SPEC, "-o", output)
+
+    assert from_document(parse(shown.stdout)) == parse_spec(SPEC)
+
+
+def test_a_dump_loads_anywhere(tmp_path: Path) -> None:
+    root, dump = tmp_path / "root", tmp_path / "machine.tgz"
+    written = topology("--machine", SPEC, "sysfs", root)
+    dumped = topology("--host-root", root, "dump", dump)
+    shown = topology("--load", dump, "-o", "json")
+
+    assert (written.returncode, dumped.returncode, shown.returncode) == (0, 0, 0)
+    assert from_document(json.loads(shown.stdout)) == read_machine(HostTree(root))
+    assert dumped.stdout == f"{dump}: 32 CPUs, 4 nodes\n"
+
+
+def test_this_machine() -> None:
+    shown = topology("-o", "json")
+
+    assert (
+        from_document(json.loads(shown.stdout)).online
+        == read_machine(HostTree("/")).online
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "words"),
+    [
+        pytest.param(("--machine", "2x"), 2, "2x", id="no such machine"),
+        pytest.param(("--load", "/etc/passwd"), 2, "not a dump", id="no dump"),
+        pytest.param(("--load", "/nowhere"), 2, "/nowhere", id="no file"),
+        pytest.param(("dump", "/nowhere/x"), 1, "cannot write", id="no folder"),
+        pytest.param(("--host-root", "/nowhere"), 1, "/sys/devices", id="no host"),
+    ],
+)
+def test_bad_input_is_one_sentence(
+    arguments: tuple[str, ...], status: int, words: str
+) -> None:
+    shown = topology(*arguments)
+
+    assert (shown.returncode, shown.stdout) == (status, "")
+    assert words in shown.stderr
+    assert shown.stderr.count("\n") == 1
+
+
+def test_a_reader_that_has_seen_enough_is_no_error() -> None:
+    spec = ("--machine", "2s2n32c2t", "-o", "yaml")
+    command = (sys.executable, "-m", "nri_resmgr", "topology", *spec)
+    with subprocess.Popen(command, stdout=-1, stderr=-1, text=True) as process:
+        assert process.stdout
+        assert process.stderr
+        first = process.stdout.readline()
+        process.stdout.close()
+
+        assert (first, process.stderr.read()) == ("cores:\n", "")
