@@ -1,0 +1,99 @@
+"""What a refusal says: what was asked, what there is, what would help."""
+
+from __future__ import annotations
+
+import attrs
+import pytest
+
+from nri_resmgr.policy.mems import (
+    MemoryLedger,
+    MemoryPriority,
+    MemoryRequest,
+    allocate_memory,
+)
+from nri_resmgr.topology import HugePages, MemoryKind
+from nri_resmgr.topology.synthetic import parse_spec
+from nri_resmgr.values import Bytes, NodeSet, PolicyError
+
+GIB = 1 << 30
+MACHINE = parse_spec("2s1c memory=8Gi pmem=1x16Gi:movable hugepages=1Gi:2")
+WEB = MemoryRequest(id="c0ffee", title="pod/web", affinity=NodeSet.of(0))
+DRAM, PMEM, HBM = MemoryKind.DRAM, MemoryKind.PMEM, MemoryKind.HBM
+
+
+def filled(**sizes: int) -> MemoryLedger:
+    """Return a ledger where containers of these sizes in GiB run on node 0."""
+    ledger = MemoryLedger.of(MACHINE)
+    for name, size in sizes.items():
+        reserved = name == "system"
+        request = MemoryRequest(
+            id=name,
+            affinity=NodeSet.of(0),
+            size=Bytes(size * GIB),
+            kinds=frozenset({DRAM}),
+            strict=not reserved,
+            priority=MemoryPriority.RESERVATION
+            if reserved
+            else MemoryPriority.BURSTABLE,
+        )
+        ledger = allocate_memory(request, ledger).ledger
+    return ledger
+
+
+@pytest.mark.parametrize(
+    ("ledger", "changes", "sentence"),
+    [
+        pytest.param(
+            filled(),
+            {"size": 29 * GIB},
+            "pod/web asks for 29Gi of memory on nodes 0-2; they hold 28Gi, promised "
+            "to others: 0, of it reserved: 0; to help, ask for at most 28Gi",
+            id="more than the machine has",
+        ),
+        pytest.param(
+            filled(db=3, system=2),
+            {"size": 8 * GIB + 1, "kinds": frozenset({DRAM}), "strict": True},
+            "pod/web asks for 8Gi of memory on nodes 0-1; they hold 12Gi, promised "
+            "to others: 5Gi, of it reserved: 2Gi; to help, ask for at most 7Gi, or "
+            "stop containers that have memory there, or reserve less, or "
+            "allow other kinds of memory",
+            id="more than the others leave of its kind",
+        ),
+        pytest.param(
+            filled(),
+            {"hugepages": (HugePages(Bytes(GIB), 5),)},
+            "pod/web asks for 5Gi of 1Gi huge pages on nodes 0-2; they hold 4Gi, "
+            "promised to others: 0, of it reserved: 0; to help, ask for at most 4Gi",
+            id="more huge pages than there are",
+        ),
+        pytest.param(
+            filled(),
+            {"hugepages": (HugePages(Bytes(2 << 20), 1),)},
+            "pod/web asks for 2Mi of 2Mi huge pages on nodes 0-2; they hold 0, "
+            "promised to others: 0, of it reserved: 0; to help, use a node with more "
+            "memory",
+            id="huge pages of a size that nobody set aside",
+        ),
+        pytest.param(
+            filled(),
+            {"kinds": frozenset({HBM, DRAM}), "strict": True},
+            "pod/web wants hbm memory and nothing else; this machine has dram, pmem",
+            id="a kind that is not there",
+        ),
+        pytest.param(
+            filled(),
+            {"kinds": frozenset({PMEM}), "strict": True},
+            "pod/web wants pmem memory and nothing else, and all of it is movable; "
+            "to help, allow one of dram too",
+            id="no memory for the kernel",
+        ),
+    ],
+)
+def test_the_sentence(
+    ledger: MemoryLedger, changes: dict[str, object], sentence: str
+) -> None:
+    request = attrs.evolve(WEB, **changes)  # type: ignore[arg-type] # a table's row
+
+    with pytest.raises(PolicyError) as refusal:
+        allocate_memory(request, ledger)
+    assert str(refusal.value) == sentence
