@@ -33,7 +33,7 @@ test: setup packages lint types layers proto-check ## everything, end to end inc
 	@$(BIN)/pytest -n 2 --dist loadgroup
 
 check: setup lint types layers ## the fast subset: no containerd, no QEMU
-	@$(BIN)/pytest -n 2 -m "not containerd and not qemu and not slow"
+	@HYPOTHESIS_PROFILE=quick $(BIN)/pytest -n 2 -m "not containerd and not qemu and not slow"
 
 lint: setup
 	@$(BIN)/ruff check .

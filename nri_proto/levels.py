@@ -132,3 +132,18 @@ def _listed_level(runtime: str, version: str) -> Level | None:
     key = tuple(int(number or 0) for number in match.groups())
     known = [level for release, level in releases if release <= key]
     return known[-1] if known else None
+
+
+def first_release(runtime: str, level: Level) -> str:
+    """Name the first release of a runtime with *level*, or the last before it.
+
+    Raises:
+        KeyError: *runtime* is neither ``containerd`` nor ``cri-o``.
+
+    >>> first_release("containerd", Level(0, 8)), first_release("cri-o", Level(0, 8))
+    ('v1.7.26', '1.31.0')
+    """
+    releases = _RUNTIMES[runtime]
+    known = [release for release, carried in releases if carried <= level]
+    number = ".".join(map(str, known[-1] if known else releases[0][0]))
+    return f"v{number}" if runtime == "containerd" else number

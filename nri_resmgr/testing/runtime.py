@@ -12,6 +12,7 @@ from typing import Final, Self
 from google.protobuf.message import Message
 
 from nri_proto import Level
+from nri_proto.levels import first_release
 from nri_resmgr.testing.errors import StartFailed
 from nri_resmgr.testing.launch import PluginProcess
 from nri_resmgr.testing.misbehaviour import Misbehaviour
@@ -37,7 +38,7 @@ class Runtime(PodRequests):
         directory: Where the socket is made.
         level: The NRI release to play, 0.3 to 0.13.
         name: ``containerd`` or ``cri-o``.
-        version: Told to plugins.
+        version: Told to plugins; None tells the first release with that level.
         options: Timeouts, folders of plugins and the like.
     """
 
@@ -46,9 +47,10 @@ class Runtime(PodRequests):
         directory: Path,
         level: Level = _DEFAULT_LEVEL,
         name: str = "containerd",
-        version: str = "v2.4.0",
+        version: str | None = None,
         options: Options = _DEFAULTS,
     ) -> None:
+        version = version or first_release(name, level)
         super().__init__(Profile(level, name, version, options))
         self.socket_path = directory / _SOCKET
         self._listener: socket.socket | None = None
