@@ -103,8 +103,7 @@ class Link(asyncio.Protocol):
         """Answer a call with an error; text that is not UTF-8 is mended."""
         if self.closed.done():
             return
-        clean = message.encode(errors="replace").decode()
-        self._write(self._trunk.refuse(stream_id, code, clean))
+        self._write(self._trunk.refuse(stream_id, code, message))
 
     def close(self) -> None:
         """Hang up after what was written is out."""

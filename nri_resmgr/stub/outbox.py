@@ -150,9 +150,7 @@ class Outbox:
         return tuple(from_message(update) for update in failed)
 
     async def _flush_waiting(self) -> None:
-        # Once around the loop first: the reply of the request that scheduled
-        # this has to be out before.
-        await asyncio.sleep(0)
+        # A task of its own: the reply of the request that scheduled this goes first.
         try:
             while self._waiting:
                 await self._call_or_log(self._next_batch())

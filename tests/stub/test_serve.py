@@ -16,6 +16,7 @@ from nri_resmgr.testing import Options, Runtime
 from tests.stub.live import NAME, eventually
 from tests.stub.programs import program, run
 
+LARGE = "A=" + "1" * 3_000_000  # does not fit into the socket's buffer
 WITNESS = """
 import asyncio, json, os, pathlib, subprocess
 
@@ -38,7 +39,7 @@ class Witness:
     async def create_container(self, pod, container):
         pathlib.Path(FILE + ".begun").touch()
         await asyncio.sleep(0.3)
-        return ContainerAdjustment().set_env("A", "1")
+        return ContainerAdjustment().set_env("A", "1" * 3_000_000)
 
 serve(Witness())
 """
@@ -101,7 +102,7 @@ async def test_a_signal_lets_the_running_handler_answer(
         os.kill(runtime.processes[0].pid, number)
         created = await creating
 
-        assert created.container.env == ("A=1",)
+        assert created.container.env == (LARGE,)
         assert await runtime.processes[0].wait() == 0
 
 
@@ -115,7 +116,7 @@ async def test_before_0_7_a_launched_plugin_is_never_synchronized_and_serves(
         pod = await runtime.run_pod(Pod())
         created = await runtime.create_container(pod.id, Container())
 
-        assert created.container.env == ("A=1",)
+        assert created.container.env == (LARGE,)
         assert runtime.calls_to(NAME) == ["Configure", "CreateContainer"]
 
 

@@ -269,6 +269,11 @@ async def test_where_it_is_unsafe_the_call_is_an_error(
     assert str(refusal.value).startswith(f"the runtime speaks {level_told}, which can")
 
 
+async def test_0_12_1_is_the_first_that_is_safe(tmp_path: Path) -> None:
+    async with plugged(tmp_path, idle_plugin(), Level(0, 12, 1)) as (_, stub):
+        assert await stub.update_containers([CPUS]) == ()
+
+
 @pytest.mark.parametrize("level", [Level(0, 3), Level(0, 12)], ids=str)
 async def test_whoever_wants_to_may_call_old_runtimes(
     level: Level, tmp_path: Path
