@@ -205,6 +205,7 @@ class Printer:
                     output.flush()
                 except BrokenPipeError:  # nobody reads on: `logger | head`
                     os.kill(os.getpid(), signal.SIGTERM)
+                    return  # a second signal would come after its handler has gone
                 except OSError as error:  # a full disk may have room again later
                     log.error("message.lost", why=error.strerror)
 
