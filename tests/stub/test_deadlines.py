@@ -23,7 +23,7 @@ from nri_resmgr.testing import Misbehaviour, Record, Side
 from nri_resmgr.testing import Options as RuntimeOptions
 from tests.stub.live import NAME, eventually, plugged, recording
 
-SHORT = RuntimeOptions(request_timeout=0.3)
+SHORT = RuntimeOptions(request_timeout=0.6)
 LAPSE = Options(overrun=Overrun.LAPSE)
 START = nri_pb2.StartContainerRequest()
 
@@ -60,7 +60,7 @@ class _Slow:
             raise
 
 
-@pytest.mark.parametrize("request_timeout", [0.2, 0.5])
+@pytest.mark.parametrize("request_timeout", [0.5, 1.0])
 async def test_a_handler_has_60_percent_of_the_time_from_configure(
     request_timeout: float, tmp_path: Path
 ) -> None:
@@ -84,7 +84,7 @@ async def test_less_time_told_with_the_request_counts(tmp_path: Path) -> None:
         start = time.monotonic()
         await runtime.call(NAME, "StartContainer", START)
 
-    assert time.monotonic() - start < 0.6
+    assert time.monotonic() - start < 1.2
     assert [request.timeout for request in plugin.requests if request] == [0.1]
 
 
@@ -131,7 +131,7 @@ async def test_whoever_wants_is_thrown_out_instead(tmp_path: Path) -> None:
         taken = time.monotonic() - start
         await runtime.synchronized(NAME)  # and comes again
 
-        assert taken >= 0.3
+        assert taken >= 0.6
         assert created.container.cpu.cpus == ""
         assert runtime.calls_to(NAME).count("Configure") == 2
 
@@ -146,7 +146,7 @@ async def test_a_handler_that_will_not_be_cancelled_is_answered_once(
         try:
             await asyncio.sleep(30)
         except asyncio.CancelledError:
-            await asyncio.sleep(0.25)  # past the runtime's limit
+            await asyncio.sleep(0.4)  # past the runtime's limit
         return ContainerAdjustment().set_cpus("1")
 
     async with plugged(tmp_path, plugin, told=SHORT) as (runtime, _):

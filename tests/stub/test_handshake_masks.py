@@ -109,7 +109,7 @@ async def test_configure_cannot_choose_what_nothing_handles(tmp_path: Path) -> N
     plugin = subscribing(CREATE_AND_STOP, "create_container")
     async with Runtime(tmp_path) as runtime:
         with pytest.raises(BadHandler) as mistake:
-            await asyncio.wait_for(stub_at(runtime, plugin).run(), 1)
+            await asyncio.wait_for(stub_at(runtime, plugin).run(), 5)
 
     assert str(mistake.value) == (
         "configure() subscribed to StopContainer without a handler"
@@ -185,7 +185,7 @@ async def test_an_empty_mask_is_never_sent(
     plugin = recording([], "validate_container_adjustment")
     async with Runtime(tmp_path, level, name, version) as runtime:
         with pytest.raises(RuntimeTooOld) as refusal:
-            await asyncio.wait_for(stub_at(runtime, plugin).run(), 1)
+            await asyncio.wait_for(stub_at(runtime, plugin).run(), 5)
 
         assert str(refusal.value) == sentence
         assert 0 not in masks(runtime)

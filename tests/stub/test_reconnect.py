@@ -70,7 +70,7 @@ async def test_restarts_may_come_again_and_again(tmp_path: Path) -> None:
         taken = time.monotonic() - start
 
     assert heard == ["synchronize"] * 7
-    assert taken < 2  # each pause is the first again; doubled they are 3 s at least
+    assert taken < 3  # each pause is the first again; doubled they are 3 s at least
 
 
 @pytest.mark.parametrize("leaves_file", [False, True], ids=["no file", "a dead file"])
@@ -105,7 +105,7 @@ async def test_a_runtime_that_never_was_is_told_at_once(
         await runtime.stop()
     stub = stub_at(runtime, recording([], "stop_container"))
     with pytest.raises(SocketUnusable, match=why):
-        await asyncio.wait_for(stub.run(), 0.5)
+        await asyncio.wait_for(stub.run(), 5)
     with pytest.raises(ConnectionLost):
         await stub.started()
     with pytest.raises(ConnectionLost):
@@ -136,7 +136,7 @@ async def test_a_launched_plugin_ends_with_its_connection(tmp_path: Path) -> Non
         await runtime.synchronized(NAME)
         await runtime.stop()
 
-        assert await asyncio.wait_for(run, 1) is None
+        assert await asyncio.wait_for(run, 5) is None
         await stub.closed()
 
 
@@ -254,14 +254,14 @@ async def test_stop_does_not_wait_longer_than_one_request(tmp_path: Path) -> Non
         stub.stop()
         await run
 
-        assert time.monotonic() - start < 0.5
+        assert time.monotonic() - start < 2
         await asyncio.wait({asking})
         assert asking.exception() is not None
 
 
 async def stopped_in_time(stub: Stub, run: asyncio.Task[None]) -> None:
     stub.stop()
-    await asyncio.wait_for(run, 0.5)
+    await asyncio.wait_for(run, 5)
     await stub.closed()
 
 

@@ -11,7 +11,7 @@ import pytest
 from nri_proto import Level, nri_pb2
 from nri_resmgr.stub import Container, ContainerUpdate, Pod
 from nri_resmgr.testing import Misbehaviour, Options, Runtime, Side, Step
-from tests.stub.live import NAME, eventually, live, plugged, recording, running, stub_at
+from tests.stub.live import NAME, eventually, live, recording, running, stub_at
 
 Snapshot = tuple[tuple[Pod, ...], tuple[Container, ...]]
 
@@ -77,14 +77,16 @@ async def test_however_it_is_cut_the_handler_sees_the_whole_once(
 
 async def test_a_container_may_come_before_its_pod(tmp_path: Path) -> None:
     census = _Census()
-    async with plugged(tmp_path, census) as (runtime, _):
-        first = nri_pb2.SynchronizeRequest(
-            containers=[nri_pb2.Container(id="c", pod_sandbox_id="p")], more=True
-        )
-        last = nri_pb2.SynchronizeRequest(pods=[nri_pb2.PodSandbox(id="p")])
-        replies = [
-            await runtime.call(NAME, "Synchronize", part) for part in (first, last)
-        ]
+    first = nri_pb2.SynchronizeRequest(
+        containers=[nri_pb2.Container(id="c", pod_sandbox_id="p")], more=True
+    )
+    last = nri_pb2.SynchronizeRequest(pods=[nri_pb2.PodSandbox(id="p")])
+    async with Runtime(tmp_path) as runtime:
+        await populate(runtime, 1, 1)  # told in the handshake, and not again
+        async with live(runtime, census):
+            replies = [
+                await runtime.call(NAME, "Synchronize", part) for part in (first, last)
+            ]
 
     assert replies == [
         nri_pb2.SynchronizeResponse(more=True),
