@@ -24,13 +24,23 @@ ALL = read_machine(HostTree("/")).online
 MANY = len(ALL) // 2
 
 
-@pytest.fixture
-def plugin(containerd: Containerd, tmp_path: Path) -> Iterator[PluginProcess]:
-    process = PluginProcess.resource_policy(
-        containerd.layout.nri_socket, tmp_path / "plugin.log"
-    )
-    with process:
+@pytest.fixture(scope="module")
+def shared_plugin(
+    shared_containerd: Containerd, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[PluginProcess]:
+    """One process for all tests: a start takes ten seconds on an emulated CPU."""
+    log = tmp_path_factory.mktemp("plugin") / "log"
+    socket = shared_containerd.layout.nri_socket
+    with PluginProcess.resource_policy(socket, log) as process:
         yield process
+
+
+@pytest.fixture
+def plugin(containerd: Containerd, shared_plugin: PluginProcess) -> PluginProcess:
+    """The running plugin; a test may kill it and start it again."""
+    if not shared_plugin.is_up():
+        shared_plugin.start()
+    return shared_plugin
 
 
 def start(daemon: Containerd, name: str, resources: Resources) -> Container:
@@ -57,9 +67,11 @@ def test_a_guaranteed_container_sees_its_cpus_and_a_shared_one_the_rest(
     before = cpus_of(shared)
     exclusive = start_exclusive(containerd, "exclusive", MANY)
     own, during = cpus_of(exclusive), cpus_of(shared)
+    inside = CpuSet.parse(exclusive.own_status_field("Cpus_allowed_list"))
     exclusive.stop()
     after = cpus_of(shared)
 
+    assert inside == own
     assert (before, len(own), during, after) == (ALL, MANY, ALL - own, ALL)
 
 
@@ -123,9 +135,10 @@ def test_a_killed_containerd_gets_its_plugin_back(
     shared = start_shared(containerd, "shared")
     exclusive = start_exclusive(containerd, "exclusive", MANY)
     own = cpus_of(exclusive)
+    times = len(plugin.events("plugin.synchronized"))
     containerd.kill()
     containerd.start()
-    plugin.wait_for("plugin.synchronized", 2)
+    plugin.wait_for("plugin.synchronized", times + 1)
     during = cpus_of(exclusive), cpus_of(shared)
     exclusive.stop()
 
@@ -165,8 +178,9 @@ def test_memory_comes_from_the_nodes_of_the_cpus(
 
 
 def test_dry_run_decides_and_changes_nothing(
-    containerd: Containerd, tmp_path: Path
+    containerd: Containerd, plugin: PluginProcess, tmp_path: Path
 ) -> None:
+    plugin.kill()
     log = tmp_path / "plugin.log"
     socket = containerd.layout.nri_socket
     with PluginProcess.resource_policy(socket, log, "--dry-run") as dry:

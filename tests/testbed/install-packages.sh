@@ -14,6 +14,7 @@ debootstrap         debootstrap
 zstd                zstd
 cpio                cpio
 depmod              kmod
+mke2fs              e2fsprogs
 "
 # Debian's tests take other suites' containerd and busybox without installing.
 if ! grep -qx 'ID=debian' /etc/os-release; then

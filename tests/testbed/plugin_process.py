@@ -53,6 +53,10 @@ class PluginProcess:
             )
         self.wait_for("plugin.synchronized", before + 1)
 
+    def is_up(self) -> bool:
+        """Whether it was started and has not ended."""
+        return self._process is not None and self._process.poll() is None
+
     def kill(self) -> None:
         """End it as a crash would."""
         if self._process is not None:
