@@ -92,6 +92,15 @@ def test_a_kind_that_was_added_stays_allowed_where_kinds_are_strict() -> None:
     assert str(offer.zone) == "0,2,4-7"
 
 
+def test_a_strict_request_with_a_node_of_another_kind_gets_no_more_of_it() -> None:
+    request = attrs.evolve(
+        wish("a", "0", 20), kinds=frozenset({MemoryKind.DRAM}), strict=True
+    )
+    offer = restore_memory(request, nodes("0,4"), MemoryLedger.of(EIGHT_NODES))
+
+    assert str(offer.zone) == "0-4"
+
+
 def test_a_larger_size_keeps_the_nodes_and_moves_the_younger() -> None:
     ledger = with_all(EMPTY, wish("a", "0", 4), wish("b", "0", 4))
     offer = resize_memory("a", Bytes(6), (), ledger)

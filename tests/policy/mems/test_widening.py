@@ -1,0 +1,108 @@
+"""Who is widened, how far and why, where nodes stand in a row."""
+
+from __future__ import annotations
+
+import pytest
+
+from nri_resmgr.policy.mems import (
+    BASE_PAGES,
+    MemoryLedger,
+    MemoryPriority,
+    MemoryRequest,
+    Spill,
+    Widening,
+    allocate_memory,
+)
+from nri_resmgr.topology.synthetic import parse_spec
+from nri_resmgr.values import Bytes, NodeSet
+
+#  0 - 1 - 2 - 3, 12 bytes each
+ROW = parse_spec(
+    "4s1c memory=12 distances=10,11,21,31;11,10,11,21;21,11,10,11;31,21,11,10"
+)
+BURSTABLE, GUARANTEED = MemoryPriority.BURSTABLE, MemoryPriority.GUARANTEED
+
+
+def plain(name: str, near: str, size: int) -> MemoryRequest:
+    return MemoryRequest(
+        id=name, affinity=NodeSet.parse(near), size=Bytes(size), priority=BURSTABLE
+    )
+
+
+def vital(name: str, near: str, size: int) -> MemoryRequest:
+    return MemoryRequest(
+        id=name, affinity=NodeSet.parse(near), size=Bytes(size), priority=GUARANTEED
+    )
+
+
+def went(name: str, before: str, after: str, nodes: str, over: int) -> Widening:
+    why = Spill(NodeSet.parse(nodes), BASE_PAGES, Bytes(over))
+    return Widening(name, NodeSet.parse(before), NodeSet.parse(after), why)
+
+
+@pytest.mark.parametrize(
+    ("earlier", "last", "widened"),
+    [
+        pytest.param(
+            [plain("a", "0", 6)],
+            vital("b", "0", 6),
+            [],
+            id="nobody while there is room",
+        ),
+        pytest.param(
+            [plain("a", "0", 6), plain("b", "0", 6)],
+            vital("c", "0", 1),
+            [went("b", "0", "0-1", "0", 1)],
+            id="the younger of two alike",
+        ),
+        pytest.param(
+            [plain("a", "0", 6), plain("b", "0", 2), plain("c", "0", 4)],
+            vital("d", "0", 3),
+            [went("c", "0", "0-1", "0", 3)],
+            id="the smallest that is enough alone",
+        ),
+        pytest.param(
+            [
+                plain("a", "0", 2),
+                plain("b", "0", 3),
+                plain("c", "0", 2),
+                plain("d", "0", 4),
+            ],
+            vital("e", "0", 8),
+            [went("b", "0", "0-1", "0", 7), went("d", "0", "0-1", "0", 7)],
+            id="few large ones rather than many small ones, told by age",
+        ),
+        pytest.param(
+            [plain("a", "0", 12)],
+            vital("b", "0", 15),
+            [went("a", "0", "0-2", "0-1", 3), went("b", "0", "0-1", "0", 15)],
+            id="the important one no farther than it must",
+        ),
+        pytest.param(
+            [vital("a", "2-3", 15), plain("b", "3", 3)],
+            vital("c", "3", 12),
+            [went("a", "2-3", "1-3", "2-3", 6), went("b", "3", "2-3", "3", 3)],
+            id="one step back where a later one made two needless",
+        ),
+        pytest.param(
+            [vital("a", "2-3", 15)],
+            plain("b", "3", 15),
+            [went("b", "3", "1-3", "2-3", 6)],
+            id="the last of several shortages is told",
+        ),
+        pytest.param(
+            [vital("a", "0", 15)],
+            plain("b", "1", 15),
+            [went("b", "1", "0-2", "1", 3)],
+            id="the tightest of two shortages is told",
+        ),
+    ],
+)
+def test_who_how_far_and_why(
+    earlier: list[MemoryRequest], last: MemoryRequest, widened: list[Widening]
+) -> None:
+    ledger = MemoryLedger.of(ROW)
+    for request in earlier:
+        ledger = allocate_memory(request, ledger).commit(ledger)
+
+    assert list(allocate_memory(last, ledger).widened) == widened
