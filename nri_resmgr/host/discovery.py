@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import structlog
 
 from nri_resmgr.host.caches import read_caches
@@ -17,7 +19,8 @@ from nri_resmgr.host.platform import (
     read_uncore,
 )
 from nri_resmgr.host.tree import BadHostFile, Tree
-from nri_resmgr.topology import ContradictoryMachine, Machine
+from nri_resmgr.topology import ContradictoryMachine, Core, Machine
+from nri_resmgr.topology.speed_select import Punit
 from nri_resmgr.values import NO_CPUS
 
 log = structlog.get_logger()
@@ -46,9 +49,11 @@ def read_machine(tree: Tree) -> Machine:
         raise BadHostFile(f"{CPU_ROOT}/present", f"lacks online CPU {online - present}")
     isolated = optional_cpus(tree, f"{CPU_ROOT}/isolated") or NO_CPUS
     nodes = read_nodes(tree, online)
+    cores = read_cores(tree, online)
+    has_driver = has_speed_select(tree)
     try:
         return Machine(
-            cores=read_cores(tree, online),
+            cores=cores,
             cpus=read_cpus(tree, online),
             nodes=nodes,
             distances=read_distances(tree, nodes),
@@ -60,7 +65,15 @@ def read_machine(tree: Tree) -> Machine:
             uncore=read_uncore(tree),
             rdt=read_rdt(tree),
             cgroup=read_cgroup_layout(tree),
-            has_speed_select=has_speed_select(tree),
+            has_speed_select=has_driver,
+            speed_select=_read_punits(tree, cores) if has_driver else (),
         )
     except ContradictoryMachine as error:
         raise BadHostFile("/sys/devices/system", error.what) from error
+
+
+def _read_punits(tree: Tree, cores: Sequence[Core]) -> tuple[Punit, ...]:
+    # Few machines have the driver, and all the others start without its code.
+    from nri_resmgr.host.speed_select import read_speed_select
+
+    return read_speed_select(tree, cores)

@@ -2,13 +2,34 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import posixpath
 from collections.abc import Mapping
 from functools import cached_property
 
 import attrs
 
+from nri_resmgr.host.isst import IsstDevice
 from nri_resmgr.host.tree import Tree
+
+
+@attrs.frozen
+class RecordedIsst:
+    """A Speed Select device that exists only as requests and replies.
+
+    Attributes:
+        replies: Ioctl and its data to result and data; any other is refused as
+            the kernel refuses an ioctl that nobody answers.
+    """
+
+    replies: Mapping[tuple[int, bytes], tuple[int, bytes]]
+
+    def call(self, request: int, data: bytes) -> tuple[int, bytes]:
+        """See `IsstDevice.call`."""
+        if (request, data) not in self.replies:
+            raise OSError(errno.ENOTTY, os.strerror(errno.ENOTTY))
+        return self.replies[request, data]
 
 
 @attrs.frozen(slots=False)
@@ -19,10 +40,12 @@ class RecordedTree:
         files: Path on the host to text.
         links: Path on the host to the absolute path that it leads to, which may
             be itself: then it is known to exist and no more.
+        isst: The Speed Select device, if it can be asked.
     """
 
     files: Mapping[str, str]
     links: Mapping[str, str] = attrs.field(factory=dict)
+    isst: IsstDevice | None = None
 
     def read(self, path: str) -> str | None:
         """See `Tree.read`."""

@@ -17,6 +17,7 @@ from nri_resmgr.topology.checks import (
 from nri_resmgr.topology.cores import Cluster, Core, CoreKind, Cpu, Die, Package
 from nri_resmgr.topology.memory import MemoryKind, Node
 from nri_resmgr.topology.platform import CgroupLayout, Device, Rdt, Uncore
+from nri_resmgr.topology.speed_select import Punit, check_punits
 from nri_resmgr.values import NO_CPUS, CpuSet, NodeSet
 
 
@@ -42,6 +43,8 @@ class Machine:
         rdt: What resctrl offers; None where it is not mounted.
         cgroup: How cgroups are mounted; None where they are not.
         has_speed_select: Whether the driver of Intel Speed Select is there.
+        speed_select: What it tells, by package and punit; none where it tells
+            nothing, or not to us.
 
     Raises:
         ContradictoryMachine: The facts do not fit together.
@@ -59,6 +62,7 @@ class Machine:
     rdt: Rdt | None = None
     cgroup: CgroupLayout | None = None
     has_speed_select: bool = False
+    speed_select: tuple[Punit, ...] = ()
 
     @present.default
     def _all_plugged_in_are_online(self) -> CpuSet:
@@ -69,6 +73,7 @@ class Machine:
         check_nodes(self.nodes, online)
         check_distances(self.nodes, self.distances)
         check_sets(online, self.present, self.isolated, self.caches)
+        check_punits(self.speed_select, online)
 
     @cached_property
     def online(self) -> CpuSet:

@@ -1,0 +1,53 @@
+"""Speed Select's facts, where the driver is there and lets us ask."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import structlog
+
+from nri_resmgr.host.isst import IsstDevice, OpenIsst, SpeedSelectUnsupported
+from nri_resmgr.host.platform import SST_DEVICE
+from nri_resmgr.host.punits import read_punits
+from nri_resmgr.host.recorded import RecordedTree, RecordingTree
+from nri_resmgr.host.tree import HostTree, Tree
+from nri_resmgr.topology import Core
+from nri_resmgr.topology.speed_select import Punit
+
+log = structlog.get_logger()
+
+
+def read_speed_select(tree: Tree, cores: Sequence[Core]) -> tuple[Punit, ...]:
+    """Ask the driver for the facts of every punit, by package and number.
+
+    All or nothing: without the right to ask, on hardware that the driver or we
+    know too little of, and at any refusal there are none, and the log tells.
+    """
+    try:
+        with _opened(tree) as device:
+            return tuple(read_punits(device, cores))
+    except (OSError, SpeedSelectUnsupported) as error:
+        log.warning(
+            "topology.fallback", missing="Speed Select", used="none", why=str(error)
+        )
+        return ()
+
+
+@contextmanager
+def _opened(tree: Tree) -> Iterator[IsstDevice]:
+    while isinstance(tree, RecordingTree):
+        tree = tree.tree
+    if isinstance(tree, RecordedTree) and tree.isst is not None:
+        yield tree.isst
+        return
+    path = tree.target(SST_DEVICE)
+    if not isinstance(tree, HostTree) or path is None:
+        raise SpeedSelectUnsupported("the device was not recorded")
+    # Asking needs no right to write; what is no device must not make us wait.
+    fd = os.open(tree.root + path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        yield OpenIsst(fd)
+    finally:
+        os.close(fd)
