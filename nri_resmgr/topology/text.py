@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from nri_resmgr.topology.cores import CoreKind, Die
 from nri_resmgr.topology.machine import Machine
 from nri_resmgr.topology.memory import Node
+from nri_resmgr.topology.speed_select import Feature, Punit
 from nri_resmgr.values import format_bytes
 
 
@@ -28,6 +29,9 @@ def _lines(machine: Machine) -> Iterator[str]:
             if len(dies) > 1:
                 yield f"    die {die.id}: CPUs {die.cpus}"
             yield from _die(machine, die)
+        for punit in machine.speed_select:
+            if punit.package == package.id:
+                yield f"    {_punit(punit)}"
     yield from _elsewhere(machine)
     yield from _distances(machine)
     yield from _devices(machine)
@@ -55,6 +59,21 @@ def _die(machine: Machine, die: Die) -> Iterator[str]:
         if cache.cpus <= die.cpus and cache.cpus not in cores:
             size = f" {format_bytes(cache.size)}" if cache.size else ""
             yield f"      level {cache.level} cache{size}: CPUs {cache.cpus}"
+
+
+def _punit(punit: Punit) -> str:
+    """Return one line: what Speed Select could do, and what it does."""
+    parts = [f"punit {punit.id}: CPUs {punit.cpus}", f"profile {punit.level}"]
+    if punit.is_locked:
+        parts.append("locked")
+    if punit.base is not Feature.UNSUPPORTED:
+        parts.append(f"base frequency {punit.base} ({punit.base_cpus})")
+    if punit.turbo is not Feature.UNSUPPORTED:
+        parts.append(f"turbo frequency {punit.turbo}")
+    if punit.power is not Feature.UNSUPPORTED:
+        classes = [f"{n}: {c.cpus}" for n, c in enumerate(punit.clos) if c.cpus]
+        parts.append(f"core power {punit.power} {punit.order} ({'; '.join(classes)})")
+    return ", ".join(parts)
 
 
 def _elsewhere(machine: Machine) -> Iterator[str]:

@@ -9,6 +9,7 @@ from typing import Final
 import attrs
 
 from nri_resmgr.topology import CoreKind, Cpu, Machine
+from nri_resmgr.topology.speed_select import ClosOrder, Feature, Punit
 from nri_resmgr.values import NO_CPUS, CpuSet
 
 # What the words stand for in the hardware's 0 (fastest) to 255 (Linux,
@@ -22,6 +23,9 @@ _EPP: Final = {
     "power": 255,
 }
 _LAZIEST: Final = 255
+
+# Turbo frequency favours these classes of service; the hardware fixes it.
+_TURBO_CLASSES: Final = 2
 
 
 class CpuPriority(enum.StrEnum):
@@ -37,8 +41,7 @@ class CpuPriority(enum.StrEnum):
 class PrioritySets:
     """CPUs better and worse than normal; every other CPU is normal.
 
-    A caller that knows more than the model, such as Speed Select's classes of
-    service, builds its own.
+    A caller that knows more than the model builds its own.
     """
 
     high: CpuSet = NO_CPUS
@@ -51,27 +54,68 @@ class PrioritySets:
 
 
 def machine_priorities(machine: Machine) -> PrioritySets:
-    """Tell better CPUs from worse ones by what the frequency driver says.
+    """Tell better CPUs from worse ones by what the hardware and its drivers say.
 
-    Package by package, the last rule that finds a difference wins:
+    In a package where a feature of Speed Select is on, the first one that is on
+    decides, punit by punit:
+
+    * turbo frequency: classes of service 0 and 1 are high, the others low;
+    * core power: the best class with CPUs is high, the worst low, by number or
+      by weight as the punit ranks them;
+    * base frequency: the faster cores are high.
+
+    In any other package the last rule that finds a difference wins:
 
     * the highest maximum frequency is high (favoured cores);
     * the lowest base frequency is low, the others high;
     * the least eager energy performance preference is low, the others high.
 
-    Efficient cores are low in any case and take no part in the comparisons.
+    Efficient cores are low in any case and take no part in the comparisons of
+    frequencies.
 
     Source:
-        Linux, Documentation/admin-guide/pm/intel_pstate.rst and cpufreq.rst.
+        Linux, Documentation/admin-guide/pm/intel-speed-select.rst,
+        intel_pstate.rst and cpufreq.rst.
     """
-    low = machine.online - machine.cpus_of_kind(CoreKind.PERFORMANCE)
-    high = NO_CPUS
+    weak = machine.online - machine.cpus_of_kind(CoreKind.PERFORMANCE)
+    high, low = NO_CPUS, weak
     for package in machine.packages:
-        strong = [machine.cpu(number) for number in package.cpus - low]
-        better, worse = _compare(strong)
-        high |= better
-        low |= worse
-    return PrioritySets(high, low)
+        punits = [p for p in machine.speed_select if p.package == package.id]
+        verdicts = [_by_speed_select(punit) for punit in punits]
+        active = [verdict for verdict in verdicts if verdict is not None]
+        if not active:
+            active = [_compare([machine.cpu(number) for number in package.cpus - weak])]
+        high |= CpuSet.union(better for better, _ in active)
+        low |= CpuSet.union(worse for _, worse in active)
+    return PrioritySets(high - weak, low)
+
+
+def _by_speed_select(punit: Punit) -> tuple[CpuSet, CpuSet] | None:
+    """Return the better and the worse CPUs; None where no feature is on."""
+    if punit.turbo is Feature.ON and punit.clos:
+        better = CpuSet.union(clos.cpus for clos in punit.clos[:_TURBO_CLASSES])
+        return better, punit.cpus - better
+    if punit.power is Feature.ON:
+        return _ends(_ranked(punit))
+    if punit.base is Feature.ON:
+        return punit.base_cpus, NO_CPUS
+    return None
+
+
+def _ranked(punit: Punit) -> list[CpuSet]:
+    """Return the classes that have CPUs, best first; equal ones count as one."""
+    ranks: dict[int, CpuSet] = {}
+    for number, clos in enumerate(punit.clos):
+        rank = number if punit.order is ClosOrder.ORDERED else clos.weight
+        ranks[rank] = ranks.get(rank, NO_CPUS) | clos.cpus
+    return [ranks[rank] for rank in sorted(ranks) if ranks[rank]]
+
+
+def _ends(ranked: Sequence[CpuSet]) -> tuple[CpuSet, CpuSet]:
+    """Return the first and the last; with fewer than two nobody is better."""
+    if len(ranked) > 1:
+        return ranked[0], ranked[-1]
+    return NO_CPUS, NO_CPUS
 
 
 def _compare(cpus: Sequence[Cpu]) -> tuple[CpuSet, CpuSet]:
