@@ -28,6 +28,7 @@ DISTANCES = (
     "28,17,28,28,28,28,10,28;28,28,28,17,28,28,28,10"
 )
 FOUR = "10,21,17,28;21,10,28,13;17,28,10,28;28,13,28,10"
+FAR = "10,21,30,30;21,10,30,30;20,28,10,12;28,28,12,10"
 AT, AT_KIND = ZoneRule.AFFINITY, ZoneRule.NEAREST_KIND
 AT_NORMAL = ZoneRule.NORMAL_MEMORY
 
@@ -178,6 +179,13 @@ def test_who_gives_way(
             id="normal memory again after the kind ruled it out",
         ),
         pytest.param(
+            parse_spec("2s1c memory=4 dram=2x4:movable distances=" + FAR),
+            wish("a", "2", 1),
+            "0,2-3",
+            [AT, AT_NORMAL],
+            id="normal memory behind more movable memory of the same kind",
+        ),
+        pytest.param(
             parse_spec("2s1c memory=4,0 hbm=2x4 distances=" + FOUR),
             wish("a", "1", 1, MemoryKind.CXL),
             "0",
@@ -192,3 +200,9 @@ def test_where_a_request_starts(
     offer = allocate_memory(request_, MemoryLedger.of(machine))
 
     assert (str(offer.zone), offer.rules, offer.widened) == (zone, tuple(rules), ())
+
+
+def test_the_kind_of_the_normal_memory_is_one_of_the_grants() -> None:
+    ledger = granted(MemoryLedger.of(MOVABLE_PMEM), wish("a", "4", 1, PMEM))
+
+    assert ledger.grants["a"].kinds == {DRAM, PMEM}
