@@ -44,11 +44,13 @@ class Image:
         kernel: ELF file with a PVH entry point.
         initramfs: Loads the disk driver and mounts the root.
         root: ext4 file system with containerd, Python, pytest and the wheels.
+        tree: Folder with the same Python, to be run here by chroot(1).
     """
 
     kernel: Path
     initramfs: Path
     root: Path
+    tree: Path
 
 
 def guest_image(suite: Suite) -> Image:
@@ -79,7 +81,7 @@ def guest_image(suite: Suite) -> Image:
     folder = cached(
         "qemu/disk", (_RECIPE, str(kernel), str(tree), early, *wheels), disk
     )
-    return Image(kernel / "vmlinux", folder / "initramfs", folder / "root")
+    return Image(kernel / "vmlinux", folder / "initramfs", folder / "root", tree)
 
 
 def write_ext4(image: Path, content: Path, size: str) -> None:
@@ -91,6 +93,20 @@ def write_ext4(image: Path, content: Path, size: str) -> None:
     # Nobody keeps a run's writes, so a journal would only cost time.
     options = ("-q", "-t", "ext4", "-O", "^has_journal", "-m", "0")
     run_tool("mke2fs", *options, "-d", content, image, size)
+
+
+def compile_project(image: Image, project: Path) -> None:
+    """Compile *project*, a folder that the guest will mount at ``/project``.
+
+    Raises:
+        ToolFailed: A module has a syntax that the guest's Python refuses.
+    """
+    # Only in a mount namespace of its own, so that runs can share the tree.
+    script = (
+        'mount --bind "$1" "$2/project" && '
+        'exec chroot "$2" python3 -m compileall -q /project'
+    )
+    run_tool("unshare", "--mount", "sh", "-ec", script, "sh", project, image.tree)
 
 
 def _debian(suite: Suite, folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""One boot of the emulated machine: tests go in, their JUnit report comes out."""
+"""One boot of the emulated machine: tests go in, what became of them comes out."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from tests.qemu.image import Image, write_ext4
+import attrs
+
+from tests.qemu.image import Image, compile_project, write_ext4
 from tests.qemu.layout import qemu_arguments
+from tests.qemu.report import Report, read_report
 from tests.testbed.binaries import SEARCH_PATH
 
 _CHECKOUT = Path(__file__).parents[2]
@@ -34,43 +37,54 @@ _KERNEL_ARGUMENTS = (
 )
 
 
-class GuestSilent(Exception):
-    """The guest ended or was ended without a report; the text is its console."""
+@attrs.frozen
+class Run:
+    """How a boot went.
+
+    Attributes:
+        report: What the guest told; complete only if pytest came to its end.
+        ended: How the machine ended, in words.
+        console: All that it printed.
+    """
+
+    report: Report
+    ended: str
+    console: str
+
+    @property
+    def panicked(self) -> bool:
+        """Whether the guest's kernel gave up."""
+        return "Kernel panic" in self.console
 
 
 def run_guest(
     image: Image, pytest_arguments: tuple[str, ...], folder: Path, seconds: float
-) -> str:
+) -> Run:
     """Boot, run pytest over this checkout in the guest, power off.
 
     Args:
         image: What to boot; stays as it is.
         pytest_arguments: Paths in the checkout, and options.
-        folder: Gets the second disk, ``console.log`` and ``report.xml``; both can
-            be watched as they grow.
+        folder: Made, or emptied; gets the second disk, ``console.log`` and
+            ``progress``; both can be watched as they grow.
         seconds: How long the guest may take in all.
-
-    Returns:
-        The JUnit report.
-
-    Raises:
-        GuestSilent: There is none.
     """
-    project = _write_project(folder, pytest_arguments)
-    console, report = folder / "console.log", folder / "report.xml"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    project = _write_project(image, folder, pytest_arguments)
+    console, progress = folder / "console.log", folder / "progress"
+    console.touch()
+    progress.touch()
     argv = [
         # Whoever kills the tests kills the guest too.
         *("setpriv", "--pdeathsig", "KILL"),
         *_qemu(image, project),
-        *("-serial", f"file:{console}", "-serial", f"file:{report}"),
+        *("-serial", f"file:{console}", "-serial", f"file:{progress}"),
     ]
     ended = _ended(argv, seconds)
-    text = report.read_text() if report.exists() else ""
-    # A report cut short is no report either.
-    if not text.rstrip().endswith("</testsuites>"):
-        lines = console.read_text(errors="replace") if console.exists() else ""
-        raise GuestSilent(f"{ended}; the console's end:\n{lines[-6000:]}")
-    return text
+    project.unlink()
+    report = read_report(progress.read_text())
+    return Run(report, ended, console.read_text(errors="replace"))
 
 
 def _ended(argv: list[str], seconds: float) -> str:
@@ -103,7 +117,9 @@ def _qemu(image: Image, project: Path) -> list[str]:
     return argv
 
 
-def _write_project(folder: Path, pytest_arguments: tuple[str, ...]) -> Path:
+def _write_project(
+    image: Image, folder: Path, pytest_arguments: tuple[str, ...]
+) -> Path:
     tree, disk = folder / "project", folder / "project.ext4"
     tree.mkdir()
     for name in _PROJECT:
@@ -114,6 +130,7 @@ def _write_project(folder: Path, pytest_arguments: tuple[str, ...]) -> Path:
             )
         else:
             shutil.copy2(source, tree)
+    compile_project(image, tree)
     (tree / "guest-arguments").write_text("\n".join(pytest_arguments))
     write_ext4(disk, tree, "256M")
     shutil.rmtree(tree)

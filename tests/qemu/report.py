@@ -1,9 +1,11 @@
-"""What happened to each test of a guest, read from its JUnit report."""
+"""What happened to each test of a guest, read from the lines that it wrote."""
 
 from __future__ import annotations
 
 import enum
-from xml.etree import ElementTree as ET
+import json
+from collections.abc import Iterator
+from typing import Any
 
 import attrs
 
@@ -16,12 +18,15 @@ class Outcome(enum.StrEnum):
     SKIPPED = "skipped"
 
 
+_GRAVITY = {Outcome.PASSED: 0, Outcome.SKIPPED: 1, Outcome.FAILED: 2}
+
+
 @attrs.frozen
 class Result:
     """One test of the report.
 
     Attributes:
-        name: Module and function, ``tests.host.test_x::test_y[case]``.
+        name: Path, function and case, ``tests/host/test_x.py::test_y[case]``.
         outcome: How it ended; an error in a fixture is a failure.
         text: Why it failed or was skipped, as pytest tells it; else empty.
         seconds: Time in the guest, fixtures included.
@@ -33,32 +38,58 @@ class Result:
     seconds: float
 
 
-def read_report(junit: str) -> tuple[Result, ...]:
-    """Read the results in the order in which the tests ran.
+@attrs.frozen
+class Report:
+    """What a guest told before it ended.
 
-    A test that fails twice, in its body and in a fixture's end, counts once.
-
-    Source:
-        pytest, "Creating JUnitXML format files", junit_family xunit2.
+    Attributes:
+        results: In the order in which the tests ran.
+        complete: Whether pytest came to its end.
     """
-    root = ET.fromstring(junit)  # noqa: S314 - our own guest wrote it
+
+    results: tuple[Result, ...]
+    complete: bool
+
+
+def read_report(lines: str) -> Report:
+    """Read what `tests.qemu.guest_progress` wrote, even if it is cut short.
+
+    A test that fails twice, in its body and in a fixture's end, counts once, for
+    the first failure. A test that began and did not end has failed.
+    """
     results: dict[str, Result] = {}
-    for case in root.iter("testcase"):
-        result = _result(case)
-        known = results.get(result.name)
-        if known is None or known.outcome is not Outcome.FAILED:
-            results[result.name] = result
-    return tuple(results.values())
+    running: str | None = None
+    complete = False
+    for line in _parsed(lines):
+        match line["event"]:
+            case "started":
+                running = line["name"]
+            case "phase":
+                result = _result(line)
+                results[result.name] = _merged(results.get(result.name), result)
+                running = None if line["phase"] == "teardown" else running
+            case "ended":
+                complete = True
+    if running is not None:
+        cut = Result(running, Outcome.FAILED, "the guest ended meanwhile", 0.0)
+        results[running] = _merged(results.get(running), cut)
+    return Report(tuple(results.values()), complete)
 
 
-def _result(case: ET.Element) -> Result:
-    # A module that could not be imported is a case without a class name.
-    name = "::".join(filter(None, (case.get("classname"), case.get("name"))))
-    seconds = float(case.get("time", "0"))
-    for tag in ("failure", "error"):
-        if (cause := case.find(tag)) is not None:
-            text = cause.text or cause.get("message") or ""
-            return Result(name, Outcome.FAILED, text, seconds)
-    if (cause := case.find("skipped")) is not None:
-        return Result(name, Outcome.SKIPPED, cause.get("message", ""), seconds)
-    return Result(name, Outcome.PASSED, "", seconds)
+def _parsed(lines: str) -> Iterator[dict[str, Any]]:
+    # The last piece is empty, or half a line.
+    for line in lines.split("\n")[:-1]:
+        yield json.loads(line)
+
+
+def _result(line: dict[str, Any]) -> Result:
+    outcome = Outcome(line["outcome"])
+    return Result(line["name"], outcome, line["text"], line["seconds"])
+
+
+def _merged(known: Result | None, phase: Result) -> Result:
+    """Let the worst phase decide, the first of two failures; add up the time."""
+    if known is None:
+        return phase
+    decisive = max(known, phase, key=lambda result: _GRAVITY[result.outcome])
+    return attrs.evolve(decisive, seconds=known.seconds + phase.seconds)

@@ -1,12 +1,15 @@
+"""The guest's lines tell each test's fate, whole or cut short."""
+
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.qemu.report import Outcome, Result, read_report
+from tests.qemu.report import Outcome, Report, Result, read_report
 
 MODULE = """
 import pytest
@@ -33,49 +36,62 @@ def test_case(cpus): pass
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Result]:
+def told(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What the real pytest tells of MODULE with the guest's plugin."""
     folder = tmp_path_factory.mktemp("reported")
     (folder / "test_module.py").write_text(MODULE)
     (folder / "test_unreadable.py").write_text("import no_such_module\n")
-    return {result.name: result for result in read_report(junit(folder))}
+    plugins = ("-p", "tests.qemu.guest_progress", "-p", "no:asyncio")
+    options = ("-p", "no:cacheprovider", "-c", "/dev/null", "--rootdir=.")
+    argv = (sys.executable, "-m", "pytest", "-q", *plugins, *options)
+    own = {
+        "NRI_RESMGR_TEST_PROGRESS": str(folder / "lines"),
+        "PYTHONPATH": str(Path(__file__).parents[2]),
+    }
+    subprocess.run(
+        (*argv, "--continue-on-collection-errors", "."),
+        cwd=folder,
+        check=False,
+        capture_output=True,
+        env=os.environ | own,
+    )
+    return (folder / "lines").read_text()
 
 
-def junit(folder: Path) -> str:
-    """Let the real pytest write a report, as it does in the guest."""
-    options = ("-p", "no:cacheprovider", "-c", "/dev/null", "--junitxml=report.xml")
-    plain = ("-p", "no:asyncio", "--continue-on-collection-errors")
-    argv = (sys.executable, "-m", "pytest", "-q", *options, *plain, ".")
-    subprocess.run(argv, cwd=folder, check=False, capture_output=True)
-    return (folder / "report.xml").read_text()
+@pytest.fixture(scope="module")
+def results(told: str) -> dict[str, Result]:
+    return {result.name: result for result in read_report(told).results}
 
 
 def test_each_test_is_told_once_with_its_outcome(results: dict[str, Result]) -> None:
     outcomes = {name: result.outcome for name, result in results.items()}
 
     assert outcomes == {
-        "test_unreadable": Outcome.FAILED,
-        "test_module::test_good": Outcome.PASSED,
-        "test_module::test_bad": Outcome.FAILED,
-        "test_module::test_skipped": Outcome.SKIPPED,
-        "test_module::test_known": Outcome.SKIPPED,
-        "test_module::test_without_fixture": Outcome.FAILED,
-        "test_module::test_bad_twice": Outcome.FAILED,
-        "test_module::test_good_but_untidy": Outcome.FAILED,
-        "test_module::test_case[0-3,<&>]": Outcome.PASSED,
+        "test_unreadable.py": Outcome.FAILED,
+        "test_module.py::test_good": Outcome.PASSED,
+        "test_module.py::test_bad": Outcome.FAILED,
+        "test_module.py::test_skipped": Outcome.SKIPPED,
+        "test_module.py::test_known": Outcome.SKIPPED,
+        "test_module.py::test_without_fixture": Outcome.FAILED,
+        "test_module.py::test_bad_twice": Outcome.FAILED,
+        "test_module.py::test_good_but_untidy": Outcome.FAILED,
+        "test_module.py::test_case[0-3,<&>]": Outcome.PASSED,
     }
 
 
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        pytest.param("test_unreadable", "no_such_module", id="a failing import"),
-        pytest.param("test_module::test_bad", "node 1", id="a failed assertion"),
+        pytest.param("test_unreadable.py", "no_such_module", id="a failing import"),
+        pytest.param("test_module.py::test_bad", "node 1", id="a failed assertion"),
         pytest.param(
-            "test_module::test_without_fixture", "no such node", id="a broken fixture"
+            "test_module.py::test_without_fixture",
+            "no such node",
+            id="a broken fixture",
         ),
-        pytest.param("test_module::test_bad_twice", "first", id="the first failure"),
+        pytest.param("test_module.py::test_bad_twice", "first", id="the first failure"),
         pytest.param(
-            "test_module::test_good_but_untidy", "not gone", id="a failing cleanup"
+            "test_module.py::test_good_but_untidy", "not gone", id="a failing cleanup"
         ),
     ],
 )
@@ -84,4 +100,27 @@ def test_failure_tells(results: dict[str, Result], name: str, words: str) -> Non
 
 
 def test_skip_tells_its_reason_and_nothing_else(results: dict[str, Result]) -> None:
-    assert results["test_module::test_skipped"].text == "no such hardware"
+    assert results["test_module.py::test_skipped"].text == "no such hardware"
+
+
+def test_whole_report_is_complete(told: str) -> None:
+    assert read_report(told).complete
+
+
+@pytest.mark.parametrize("phases", [0, 1, 2])
+def test_guest_that_ends_early_leaves_what_it_told(told: str, phases: int) -> None:
+    name = "test_module.py::test_good"
+    lines = told.splitlines(keepends=True)
+    began = next(n for n, line in enumerate(lines) if name in line)
+    whole = read_report("".join(lines[:began])).results
+
+    text = "".join(lines[: began + 1 + phases]) + '{"event": "pha'
+    [*before, last] = read_report(text).results
+
+    assert tuple(before) == whole
+    assert (last.name, last.outcome) == (name, Outcome.FAILED)
+    assert last.text == "the guest ended meanwhile"
+
+
+def test_nothing_told_is_an_incomplete_report() -> None:
+    assert read_report("") == Report((), complete=False)

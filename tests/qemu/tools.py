@@ -12,7 +12,7 @@ from tests.testbed.debian import PackageUnavailable
 
 _PROGRAMS = (
     *("qemu-system-x86_64", "debootstrap", "depmod", "mke2fs"),
-    *("zstd", "cpio", "xargs", "setpriv"),
+    *("zstd", "cpio", "xargs", "setpriv", "unshare"),
 )
 
 
