@@ -13,6 +13,7 @@ from nri_resmgr.policy.mems import (
     Widening,
     allocate_memory,
 )
+from nri_resmgr.topology import MemoryKind
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import Bytes, NodeSet
 
@@ -20,6 +21,7 @@ from nri_resmgr.values import Bytes, NodeSet
 ROW = parse_spec(
     "4s1c memory=12 distances=10,11,21,31;11,10,11,21;21,11,10,11;31,21,11,10"
 )
+CXL, DRAM, HBM, PMEM = sorted(MemoryKind)
 BURSTABLE, GUARANTEED = MemoryPriority.BURSTABLE, MemoryPriority.GUARANTEED
 
 
@@ -106,3 +108,19 @@ def test_who_how_far_and_why(
         ledger = allocate_memory(request, ledger).commit(ledger)
 
     assert list(allocate_memory(last, ledger).widened) == widened
+
+
+def test_other_kinds_come_one_after_the_other() -> None:
+    machine = parse_spec("1s1c memory=4 hbm=1x4 pmem=1x4 cxl=1x4")
+    kinds = [
+        [machine.node(node).kind for node in allocate_memory(request, ledger).zone]
+        for ledger in [MemoryLedger.of(machine)]
+        for request in (plain("a", "0", size) for size in (4, 8, 12, 16))
+    ]
+
+    assert [sorted(row) for row in kinds] == [
+        [DRAM],
+        [CXL, DRAM],
+        [CXL, DRAM, PMEM],
+        [CXL, DRAM, HBM, PMEM],
+    ]
