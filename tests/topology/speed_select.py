@@ -23,8 +23,11 @@ _BUCKETS = st.lists(
 
 
 @st.composite
-def punits_of(draw: st.DrawFn, machine: Machine) -> Machine:
-    """Draw what one or two punits in each package of *machine* could tell."""
+def punits_of(draw: st.DrawFn, machine: Machine, *, by_die: bool = False) -> Machine:
+    """Draw what a punit in each die, or one or two in each package, could tell."""
+    if by_die:
+        dies = [_punit(die.package, die.id, list(die.cpus)) for die in machine.dies]
+        return attrs.evolve(machine, speed_select=draw(st.tuples(*dies)))
     punits: list[Punit] = []
     for package in machine.packages:
         members = list(package.cpus)
