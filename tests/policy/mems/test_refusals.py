@@ -31,7 +31,7 @@ def filled(**sizes: int) -> MemoryLedger:
             affinity=NodeSet.of(0),
             size=Bytes(size * GIB),
             kinds=frozenset({DRAM}),
-            strict=not reserved,
+            strict=name == "db",
             priority=MemoryPriority.RESERVATION
             if reserved
             else MemoryPriority.BURSTABLE,
@@ -58,6 +58,14 @@ def filled(**sizes: int) -> MemoryLedger:
             "stop containers that have memory there, or reserve less, or "
             "allow other kinds of memory",
             id="more than the others leave of its kind",
+        ),
+        pytest.param(
+            filled(db=3, cache=4),
+            {"size": 10 * GIB, "kinds": frozenset({DRAM}), "strict": True},
+            "pod/web asks for 10Gi of memory on nodes 0-1; they hold 12Gi, promised "
+            "to others: 3Gi, of it reserved: 0; to help, ask for at most 9Gi, or "
+            "stop containers that have memory there, or allow other kinds of memory",
+            id="those who can go elsewhere are not counted",
         ),
         pytest.param(
             filled(),
@@ -97,3 +105,26 @@ def test_the_sentence(
     with pytest.raises(PolicyError) as refusal:
         allocate_memory(request, ledger)
     assert str(refusal.value) == sentence
+
+
+@pytest.mark.parametrize(
+    ("size", "pages", "priority"),
+    [
+        pytest.param(0, (), MemoryPriority.BEST_EFFORT, id="nothing: best effort"),
+        pytest.param(1, (), MemoryPriority.BURSTABLE, id="a size: burstable"),
+        pytest.param(
+            0,
+            (HugePages(Bytes(GIB), 1),),
+            MemoryPriority.BURSTABLE,
+            id="huge pages: burstable",
+        ),
+    ],
+)
+def test_the_priority_that_nobody_named(
+    size: int, pages: tuple[HugePages, ...], priority: MemoryPriority
+) -> None:
+    request = MemoryRequest(
+        id="a", affinity=NodeSet.of(0), size=Bytes(size), hugepages=pages
+    )
+
+    assert request.priority is priority
