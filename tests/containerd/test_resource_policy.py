@@ -12,6 +12,7 @@ from nri_resmgr.host.tree import HostTree
 from nri_resmgr.values import CpuSet, NodeSet
 from tests.testbed.containerd import Containerd
 from tests.testbed.cri import CallFailed
+from tests.testbed.patience import wait_until
 from tests.testbed.plugin_process import PluginProcess
 from tests.testbed.pods import Container, PodSpec
 from tests.testbed.resources import Resources
@@ -123,9 +124,10 @@ def test_what_changed_while_the_plugin_was_away_is_put_right(
     unpinned = start_shared(containerd, "unpinned")
     before = cpus_of(unpinned)
     plugin.start()
+    # The runtime updates containers after the plugin has answered, and told us so.
+    wait_until(lambda: cpus_of(unpinned) == ALL - own, "the unpinned container to move")
 
     assert before == ALL
-    assert cpus_of(unpinned) == ALL - own
     assert cpus_of(exclusive) == own
 
 
