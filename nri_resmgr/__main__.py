@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Sequence
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command, on the process' arguments by default; return its status."""
+    # Nothing that imports make is garbage. The daemon collects again when it serves;
+    # other commands end before it would matter.
+    gc.disable()
     _import_asyncio_without_ssl()
     from nri_resmgr.cli.main import main as command
 

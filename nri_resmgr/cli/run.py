@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import gc
 import os
 from pathlib import Path
 
@@ -39,6 +40,9 @@ def run(options: argparse.Namespace) -> int:
     config = _read_config(options.config_file)
     machine = read_machine(HostTree(options.host_root))
     policy = ResourcePolicy(machine, config, dry_run=options.dry_run)
+    # What is here now stays: the collector need not look at it in each request.
+    gc.freeze()
+    gc.enable()
     asyncio.run(_serve(policy, options))
     return 0
 

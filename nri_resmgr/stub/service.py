@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import attrs
 import structlog
@@ -19,6 +19,7 @@ from nri_resmgr.stub.endpoints import (
     rejection,
 )
 from nri_resmgr.stub.handlers import Handlers
+from nri_resmgr.stub.memory import give_back_memory
 from nri_resmgr.stub.outbox import Outbox
 from nri_resmgr.stub.replies import CreateReply, synchronize_response
 from nri_resmgr.stub.request import current_request
@@ -28,6 +29,9 @@ from nri_resmgr.stub.snapshot import Snapshot, split_updates
 from nri_resmgr.stub.subscription import choose_mask
 
 log = structlog.get_logger(__name__)
+
+# A node that has just told what runs tends to have more to say; no need to hurry.
+SETTLING_TIME: Final = 1.0  # seconds
 
 
 def _nothing(_: object) -> None:
@@ -123,6 +127,7 @@ class PluginService:
         if not self.synchronized.done():
             self.synchronized.set_result(None)
             log.info("plugin.synchronized", updates=len(response.update))
+            asyncio.get_running_loop().call_later(SETTLING_TIME, give_back_memory)
         self._leave_the_living_dead()
         return response
 

@@ -32,8 +32,8 @@ def main() -> None:
             measure.creation_times(noop),
             "≤ 250",
         )
-        _synchronization("plugin that does nothing", noop)
-        _synchronization("the daemon", daemon)
+        _synchronization("plugin that does nothing", noop, "≤ 60")
+        _synchronization("the daemon", daemon, "≤ 300")
         _row("start to registered, does nothing, ms", measure.start_times(noop))
         _row(
             "start to registered, the daemon, ms",
@@ -48,9 +48,9 @@ def main() -> None:
         _row(what, figures, aim)
 
 
-def _synchronization(who: str, command: measure.Command) -> None:
+def _synchronization(who: str, command: measure.Command, aim: str) -> None:
     times, sizes = measure.synchronization(command)
-    _row(f"Synchronize, 250 pods, 500 containers, 1.3 MB, {who}, ms", times, "≤ 60")
+    _row(f"Synchronize, 250 pods, 500 containers, 1.3 MB, {who}, ms", times, aim)
     _row(f"resident after it, {who}, MiB", sizes, "≤ 32")
 
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from nri_resmgr.stub.service import SETTLING_TIME
 from tests.benchmarks.node import creation, snapshot
 from tests.benchmarks.plugins import Programs, Running, running
 
@@ -45,7 +46,7 @@ def synchronization(command: Command, *flags: str) -> tuple[list[float], list[fl
     for _ in range(ROUNDS):
         with running(command, *flags) as plugin:
             times.append(1e3 * plugin.peer.call("Synchronize", _SNAPSHOT))
-            time.sleep(0.2)  # what is freed late counts as freed
+            time.sleep(SETTLING_TIME + 0.5)
             sizes.append(plugin.resident)
     return times, sizes
 
