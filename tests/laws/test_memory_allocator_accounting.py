@@ -71,9 +71,9 @@ def test_what_is_available_is_the_most_that_fits(case: Situation) -> None:
             assert told // (page or 1) * (page or 1) == most
 
 
-@given(situations(), st.integers(0, 9), resize=st.booleans())
+@given(case=situations(), size=st.integers(0, 9), resize=st.booleans())
 def test_amounts_kept_are_amounts_counted(
-    case: Situation, size: int, *, resize: bool
+    *, case: Situation, size: int, resize: bool
 ) -> None:
     offer = offered(case.request, case.ledger)
     ledger = offer.ledger if isinstance(offer, MemoryOffer) else case.ledger
