@@ -29,6 +29,7 @@ DISTANCES = (
 )
 FOUR = "10,21,17,28;21,10,28,13;17,28,10,28;28,13,28,10"
 FAR = "10,21,30,30;21,10,30,30;20,28,10,12;28,28,12,10"
+UNEVEN = "10,21,28,30;21,10,30,17;28,30,10,28;30,17,28,10"
 AT, AT_KIND = ZoneRule.AFFINITY, ZoneRule.NEAREST_KIND
 AT_NORMAL = ZoneRule.NORMAL_MEMORY
 
@@ -149,6 +150,13 @@ def test_who_gives_way(
             "0-1,4,6",
             [AT_KIND],
             id="the nearest nodes of the missing kind on top",
+        ),
+        pytest.param(
+            parse_spec("2s1c memory=4 pmem=2x4 distances=" + UNEVEN),
+            wish("a", "0-1", 1, DRAM, PMEM),
+            "0-1,3",
+            [AT_KIND],
+            id="the nearest to any, not also what a lower id finds farther away",
         ),
         pytest.param(
             EIGHT_NODES,
