@@ -47,7 +47,8 @@ def write_dump(tree: Tree, path: Path) -> Machine:
     """Read the machine and write it, with the files it was read from.
 
     The archive is a compressed tar: first the model as JSON, then the files
-    below ``host/``, so that the reading itself can be repeated anywhere.
+    below ``host/``, so that the reading itself can be repeated anywhere. What
+    the Speed Select driver answered is in the model only.
 
     Raises:
         HostError: The machine cannot be read.

@@ -123,7 +123,7 @@ def _tpmi(device: IsstDevice, area: _Area) -> Punit:
         cpus=area.cpus,
         level=level,
         levels=_bits(mask) if has_profiles else (level,),
-        is_locked=bool(locked & 1),
+        is_locked=bool(locked & 1),  # the driver leaves reserved bits above it
         base=_feature(base, state & 1),
         base_cpus=_tpmi_base(device, area, level) if base else NO_CPUS,
         turbo=_feature(turbo, state & 2),

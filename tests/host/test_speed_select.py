@@ -283,8 +283,9 @@ def test_a_package_beyond_the_drivers_ids_is_not_asked_about() -> None:
 
 
 def test_where_profiles_cannot_be_chosen_there_is_one() -> None:
-    levels = header.PerfLevelInfo(0, 0, level_mask=0xFF, current_level=2)
+    # The driver hands out two reserved bits with the lock.
+    levels = header.PerfLevelInfo(0, 0, level_mask=0xFF, current_level=2, locked=6)
     replies = answered_with((isst.PERF_LEVELS, header.PerfLevelInfo(0, 0)), levels)
 
     (punit,) = read(ONE_DIE, replies)[0].speed_select
-    assert (punit.level, punit.levels) == (2, (2,))
+    assert (punit.level, punit.levels, punit.is_locked) == (2, (2,), False)
