@@ -142,7 +142,7 @@ class TurboFreqInfo(ctypes.Structure):
 
 
 def commands(count: ctypes.Structure | c_uint32, items: Iterable[object]) -> bytes:
-    return bytes(count) + b"".join(bytes(item) for item in items)  # type: ignore[call-overload] # ctypes speaks the buffer protocol
+    return bytes(count) + b"".join(bytes(item) for item in items)
 
 
 def cores_of(machine: Machine, punit: Punit) -> list[Core]:
