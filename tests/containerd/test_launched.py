@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from nri_resmgr.host.discovery import read_machine
 from nri_resmgr.host.tree import HostTree
 from nri_resmgr.values import CpuSet
+from tests.testbed.binaries import Binaries
 from tests.testbed.containerd import Containerd
 from tests.testbed.containerd_config import Layout, Options
 from tests.testbed.patience import patience, wait_until
@@ -21,8 +23,6 @@ from tests.testbed.pods import Container, PodSpec
 from tests.testbed.resources import Resources
 
 pytestmark = pytest.mark.containerd
-
-NewContainerd = Callable[[Options], Containerd]
 
 ALL = read_machine(HostTree("/")).online
 MANY = len(ALL) // 2
@@ -69,7 +69,8 @@ serve(Patient(), name="patient", index="50", socket=sys.argv[1])
 
 def install(layout: Layout, *arguments: str) -> None:
     folders = ("--plugin-dir", layout.plugins, "--config-dir", layout.conf_d)
-    command = (sys.executable, "-m", "nri_resmgr", "install", *arguments, *folders)
+    words = (sys.executable, "-m", "nri_resmgr", "install", *arguments)
+    command: tuple[str | Path, ...] = (*words, *folders)
     subprocess.run(command, check=True, capture_output=True, text=True)
 
 
@@ -81,14 +82,32 @@ def cpus_of(container: Container) -> CpuSet:
     return CpuSet.parse(container.cpus())
 
 
-def test_an_installed_plugin_is_launched_and_pins(
-    new_containerd: NewContainerd,
-) -> None:
-    daemon = new_containerd(Options())
-    install(daemon.layout)
-    daemon.start()
-    shared = start(daemon, "shared", Resources.best_effort())
-    exclusive = start(daemon, "exclusive", Resources.guaranteed(MANY))
+@pytest.fixture(scope="module")
+def shared_launching(
+    programs: Binaries, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Containerd]:
+    """One daemon with the plugin installed; ask for `launching` instead."""
+    daemon = Containerd(programs, tmp_path_factory.mktemp("ld"))
+    daemon.layout.create()
+    with ExitStack() as stack:
+        stack.callback(daemon.close)
+        install(daemon.layout)
+        daemon.start()
+        yield daemon
+
+
+@pytest.fixture
+def launching(shared_launching: Containerd) -> Iterator[Containerd]:
+    """A running containerd that has launched the plugin, without pods."""
+    yield shared_launching
+    if not shared_launching.is_up():
+        shared_launching.start()
+    shared_launching.remove_pods()
+
+
+def test_an_installed_plugin_is_launched_and_pins(launching: Containerd) -> None:
+    shared = start(launching, "shared", Resources.best_effort())
+    exclusive = start(launching, "exclusive", Resources.guaranteed(MANY))
     own, during = cpus_of(exclusive), cpus_of(shared)
     exclusive.stop()
 
@@ -97,24 +116,21 @@ def test_an_installed_plugin_is_launched_and_pins(
 
 
 def test_a_killed_containerd_launches_a_new_one_and_the_old_one_ends(
-    new_containerd: NewContainerd,
+    launching: Containerd,
 ) -> None:
-    daemon = new_containerd(Options())
-    install(daemon.layout)
-    daemon.start()
-    [first] = plugin_pids(daemon.layout)
-    exclusive = start(daemon, "exclusive", Resources.guaranteed(MANY))
+    [first] = plugin_pids(launching.layout)
+    exclusive = start(launching, "exclusive", Resources.guaranteed(MANY))
     own = cpus_of(exclusive)
-    daemon.kill()
+    launching.kill()
     wait_until(lambda: not Path(f"/proc/{first}").exists(), "the plugin to end")
-    daemon.start()
-    shared = start(daemon, "shared", Resources.best_effort())
+    launching.start()
+    shared = start(launching, "shared", Resources.best_effort())
 
     assert cpus_of(exclusive) == own
-    assert len(plugin_pids(daemon.layout)) == 1
+    assert len(plugin_pids(launching.layout)) == 1
     # containerd 1.7 before 1.7.26 (NRI 0.6) never tells a plugin that it launches
     # what runs already; docs/limits.md says so.
-    assert cpus_of(shared) == (ALL if daemon.release < (2, 0) else ALL - own)
+    assert cpus_of(shared) == (ALL if launching.release < (2, 0) else ALL - own)
 
 
 def test_a_plugin_that_is_too_late_loses_the_container_and_comes_back(

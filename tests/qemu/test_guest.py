@@ -15,8 +15,13 @@ from tests.testbed.debian import PackageUnavailable, Suite
 # emulated CPU takes seconds to import what the host tests in a blink.
 _MARKED = re.compile(r"^[^#]*\bpytest\.mark\.(?:containerd|numa)\b", re.MULTILINE)
 _OPTIONS = ("-m", "containerd or numa", "--continue-on-collection-errors")
-# What these show of the testbed on the host holds for the guest.
-_HOST_ONLY = ("tests/containerd/test_testbed.py",)
+# What these show on the host needs no many-node machine, and half a minute each there.
+_HOST_ONLY = (
+    "tests/containerd/test_testbed.py",
+    "tests/containerd/test_launched.py::test_a_handler_that_waits_too_long",
+    "tests/containerd/test_resource_policy.py::test_dry_run",
+)
+_DESELECTED = tuple(f"--deselect={prefix}" for prefix in _HOST_ONLY)
 _SHAPE = "tests/qemu/guest_tests/test_emulated_machine.py::test_has_16_cpus_and_5_nodes"
 _AT_LEAST = 18  # Fewer mean that the guest did not find its tests.
 _BOOT_SECONDS = 900.0  # Three times what it takes beside another busy worker.
@@ -43,7 +48,7 @@ def test_guest(tmp_path: Path, subtests: pytest.Subtests) -> None:
         suite = Suite.of("trixie")
     except PackageUnavailable as reason:
         pytest.skip(f"no emulated machine: {reason}")
-    image, arguments = guest_image(suite), (*guest_modules(), *_OPTIONS)
+    image, arguments = guest_image(suite), (*guest_modules(), *_OPTIONS, *_DESELECTED)
 
     run = run_guest(image, arguments, tmp_path / "guest", _BOOT_SECONDS)
     if run.panicked:
