@@ -7,11 +7,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 import yaml
 
 from nri_resmgr.config import StaticPolicyConfig, parse_config
 from nri_resmgr.stub import Container, Pod
 from nri_resmgr.testing import Options, Runtime
+
+pytestmark = pytest.mark.process
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()

@@ -9,6 +9,8 @@ import pytest
 
 from tests.cli.command import nri_resmgr
 
+pytestmark = pytest.mark.process
+
 FAILED, BAD_INPUT = 1, 2
 HEAD = "apiVersion: config.nri/v1alpha1\nkind: StaticPolicy\n"
 

@@ -23,6 +23,8 @@ from nri_resmgr.stub import Identity
 from nri_resmgr.testing import Options, Runtime
 from tests.cli.command import nri_resmgr
 
+pytestmark = pytest.mark.process
+
 HELLO = Identity("hello", "10")
 PLUGIN = """\
 from nri_resmgr.stub import serve

@@ -13,6 +13,8 @@ import pytest
 from nri_resmgr.cli.syslog import SyslogLogger
 from tests.cli.command import ROOT
 
+pytestmark = pytest.mark.process
+
 SPEAK = """
 import structlog
 from nri_resmgr.cli.logs import LogFormat, configure_logging

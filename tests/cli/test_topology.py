@@ -16,6 +16,8 @@ from nri_resmgr.topology.document import from_document
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.topology.text import format_tree
 
+pytestmark = pytest.mark.process
+
 SPEC = "2s2n4c2t"
 
 

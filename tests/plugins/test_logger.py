@@ -14,6 +14,8 @@ from nri_resmgr.stub import Container, Pod
 from nri_resmgr.testing import Runtime
 from tests.plugins.programs import PLUGINS, installed, run_to_end, running
 
+pytestmark = pytest.mark.process
+
 LOGGER = PLUGINS / "logger"
 
 TITLES = [

@@ -7,11 +7,14 @@ import os
 import sys
 from pathlib import Path
 
+import pytest
 import yaml
 
 from nri_resmgr.stub import Container, Pod
 from nri_resmgr.testing import Runtime
 from tests.plugins.programs import PLUGINS, running
+
+pytestmark = pytest.mark.process
 
 LOGGER = PLUGINS / "logger"
 

@@ -17,6 +17,8 @@ from nri_resmgr.testing import Runtime
 from plugins.template.__main__ import Settings as TemplateSettings
 from tests.plugins.programs import PLUGINS, SAMPLES, running
 
+pytestmark = pytest.mark.process
+
 
 def readme(plugin: str) -> str:
     return (PLUGINS / plugin / "README.md").read_text()

@@ -9,6 +9,8 @@ import pytest
 from nri_resmgr.testing import Runtime
 from tests.plugins.programs import PLUGINS, run_to_end, running
 
+pytestmark = pytest.mark.process
+
 PROGRAM = PLUGINS / "resource-policy"
 
 

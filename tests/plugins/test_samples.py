@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from plugins.logger.__main__ import LAUNCHED_LOG_FILE
 from plugins.logger.__main__ import Settings as LoggerSettings
 from plugins.template.__main__ import Settings as TemplateSettings
 from tests.plugins.programs import SAMPLES
+
+pytestmark = pytest.mark.process
 
 
 def test_the_sample_of_the_logger_says_its_defaults() -> None:

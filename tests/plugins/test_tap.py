@@ -23,6 +23,8 @@ from nri_resmgr.stub.errors import CallFailed
 from nri_resmgr.stub.tap import Sender, Tapped
 from nri_resmgr.testing import Failure, Record, Runtime, RuntimeRefusal
 
+pytestmark = pytest.mark.process
+
 plugin = Plugin()
 
 

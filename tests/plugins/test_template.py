@@ -10,6 +10,8 @@ from nri_resmgr.stub import Container, Pod
 from nri_resmgr.testing import Runtime, RuntimeRefusal
 from tests.plugins.programs import PLUGINS, installed, run_to_end, running
 
+pytestmark = pytest.mark.process
+
 TEMPLATE = PLUGINS / "template"
 
 

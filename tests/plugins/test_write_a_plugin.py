@@ -26,6 +26,8 @@ from nri_resmgr.stub.model import LinuxContainer, LinuxCpu, LinuxResources
 from nri_resmgr.testing import AdjustmentRejected, Options, Runtime, running_plugin
 from tests.plugins.programs import REPOSITORY
 
+pytestmark = pytest.mark.process
+
 PAGE = (REPOSITORY / "docs" / "write-a-plugin.md").read_text()
 BLOCKS: Final = re.findall(r"^```(\w*)\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
 PROGRAMS: Final = {

@@ -16,6 +16,8 @@ from nri_resmgr.testing import Options, Runtime
 from tests.stub.live import NAME, eventually
 from tests.stub.programs import program, run
 
+pytestmark = pytest.mark.process
+
 LARGE = "A=" + "1" * 3_000_000  # does not fit into the socket's buffer
 WITNESS = """
 import asyncio, json, os, pathlib, subprocess

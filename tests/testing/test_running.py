@@ -18,6 +18,8 @@ from nri_resmgr.testing import (
     running_plugin,
 )
 
+pytestmark = pytest.mark.process
+
 
 def pin() -> Plugin:
     """Make a plugin that puts every container on CPU 1."""

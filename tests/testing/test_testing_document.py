@@ -7,6 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.process
+
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENT = ROOT / "docs" / "testing-plugins.md"
 BLOCK = re.compile(r"```python\n# (?P<name>test_\w+\.py)\n(?P<text>.*?)```", re.DOTALL)
