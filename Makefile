@@ -30,8 +30,7 @@ run-containerd: setup packages ## a real containerd, the plugin and two pods
 	@$(BIN)/python -m tests.testbed.showcase
 
 test: setup packages lint types layers proto-check ## everything, end to end included
-	@# The emulated machine takes longest, so it goes first.
-	@$(BIN)/pytest -n 2 --dist loadgroup tests/qemu tests
+	@$(BIN)/pytest -n 2 --dist loadgroup
 
 check: setup lint types layers ## the fast subset: no containerd, QEMU or processes
 	@HYPOTHESIS_PROFILE=quick $(BIN)/pytest -n 2 -m "not (containerd or qemu or process or slow)"

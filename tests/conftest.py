@@ -1,9 +1,10 @@
-"""How Hypothesis runs here: machines are slow and shared, laws are not."""
+"""The order of tests, and how Hypothesis runs: machines are slow and shared."""
 
 from __future__ import annotations
 
 import os
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 # A fresh clone builds Hypothesis' character table on first use, which takes seconds.
@@ -13,3 +14,8 @@ settings.register_profile(
 # `make check`: a law that is broken for good shows in a few examples.
 settings.register_profile("quick", settings.get_profile("whole"), max_examples=15)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "whole"))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Start the emulated machine first: all other tests fit beside it."""
+    items.sort(key=lambda item: "qemu" not in item.keywords)
