@@ -18,4 +18,4 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "whole"))
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Start the emulated machine first: all other tests fit beside it."""
-    items.sort(key=lambda item: "qemu" not in item.keywords)
+    items.sort(key=lambda item: item.get_closest_marker("qemu") is None)
