@@ -48,6 +48,10 @@ def hello(tmp_path: Path) -> str:
     return str(path)
 
 
+def into(folders: Folders) -> list[str | Path]:
+    return ["--plugin-dir", folders.plugins, "--config-dir", folders.configs]
+
+
 def executable(path: Path, text: str = "#!/bin/sh\n") -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
@@ -112,9 +116,8 @@ def test_a_launcher_finds_what_it_needs_and_nothing_twice() -> None:
 def test_a_name_that_would_break_the_runtime_is_refused(
     name: str, index: str, folders: Folders, hello: str
 ) -> None:
-    words = ["--index", index, "--plugin-dir", folders.plugins]
-    named = ["--name", name] if name else ["--name", " "]
-    done = nri_resmgr("install", hello, *named, *words, "--config-dir", folders.configs)
+    words = ["--index", index, "--name", name or " "]
+    done = nri_resmgr("install", hello, *words, *into(folders))
 
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("nri-resmgr: plugin ")
@@ -231,8 +234,9 @@ def test_a_configuration_that_cannot_be_read(
     path = tmp_path / "c.yaml"
     if content is not None:
         path.write_bytes(content)
-    where = ["--plugin-dir", folders.plugins, "--config-dir", folders.configs]
-    done = nri_resmgr("install", hello, "--index", "10", "--config", path, *where)
+    done = nri_resmgr(
+        "install", hello, "--index", "10", "--config", path, *into(folders)
+    )
 
     assert (done.returncode, done.stdout, done.stderr) == (
         2,
@@ -246,8 +250,7 @@ def test_a_folder_that_is_not_ours_to_write(folders: Folders, hello: str) -> Non
     folders.plugins.mkdir()
     folders.configs.mkdir()
     folders.plugins.chmod(0o555)
-    where = ["--plugin-dir", folders.plugins, "--config-dir", folders.configs]
-    done = nri_resmgr("install", hello, "--index", "10", *where, weak=True)
+    done = nri_resmgr("install", hello, "--index", "10", *into(folders), weak=True)
 
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (
@@ -267,9 +270,10 @@ def test_a_file_in_place_of_a_folder(folders: Folders, hello: str) -> None:
 
 
 def test_the_command_tells_what_it_did(folders: Folders, hello: str) -> None:
-    where = ["--plugin-dir", folders.plugins, "--config-dir", folders.configs]
-    came = nri_resmgr("install", os.path.relpath(hello), "--index", "10", *where)
-    went = nri_resmgr("uninstall", "hello", *where)
+    came = nri_resmgr(
+        "install", os.path.relpath(hello), "--index", "10", *into(folders)
+    )
+    went = nri_resmgr("uninstall", "hello", *into(folders))
 
     assert (came.returncode, came.stdout.splitlines()[0]) == (
         0,

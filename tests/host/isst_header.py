@@ -141,7 +141,9 @@ class TurboFreqInfo(ctypes.Structure):
     )
 
 
-def commands(count: ctypes.Structure | c_uint32, items: Iterable[object]) -> bytes:
+def commands(
+    count: ctypes.Structure | c_uint32, items: Iterable[ctypes.Structure]
+) -> bytes:
     return bytes(count) + b"".join(bytes(item) for item in items)
 
 

@@ -21,7 +21,7 @@ from nri_resmgr.policy.cpus import (
     allocate_cpus,
     release_cpus,
 )
-from nri_resmgr.topology import CoreKind, Machine
+from nri_resmgr.topology import Cache, CoreKind, Machine
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import NO_CPUS, CpuSet
 
@@ -84,7 +84,7 @@ def wishes(draw: st.DrawFn) -> Case:
 
 def levels(machine: Machine) -> Iterator[tuple[bool, list[CpuSet]]]:
     """Yield the groups of every level in order, and whether it is a wide one."""
-    caches = {}
+    caches: dict[int, Cache] = {}
     for cache in machine.caches:
         for cpu in cache.cpus:
             if caches.setdefault(cpu, cache).level < cache.level:

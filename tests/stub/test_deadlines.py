@@ -194,7 +194,7 @@ async def test_the_request_is_known_to_handlers_and_to_nobody_else(
 
     def note() -> None:
         request = current_request()
-        seen.append(request and request.method)
+        seen.append(request.method if request else None)
 
     @plugin.handler
     def start_container(_: Pod, __: Container) -> None:

@@ -43,7 +43,7 @@ def punits_of(draw: st.DrawFn, machine: Machine, *, by_die: bool = False) -> Mac
 def _punit(draw: st.DrawFn, package: int, number: int, members: list[int]) -> Punit:
     features = st.sampled_from(Feature)
     power = draw(features)
-    classes = ()
+    classes: tuple[Clos, ...] = ()
     if power is not Feature.UNSUPPORTED:
         homes = {cpu: draw(st.integers(0, 3)) for cpu in members}
         classes = tuple(

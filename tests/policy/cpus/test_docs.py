@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -20,7 +21,7 @@ def test_the_page_is_right() -> None:
 
 
 @pytest.mark.parametrize("module", [allocate, request])
-def test_docstrings_are_right(module: object) -> None:
+def test_docstrings_are_right(module: ModuleType) -> None:
     result = doctest.testmod(module, extraglobs=vars(request))
 
     assert result.attempted

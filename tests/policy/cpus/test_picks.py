@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import attrs
 import pytest
 
@@ -27,7 +29,6 @@ cpus = CpuSet.parse
 TWO_NODES = parse_spec("2s4c2t")
 
 LOW, HIGH, ANY = CpuPriority.LOW, CpuPriority.HIGH, CpuPriority.ANY
-
 
 SPILLED = Reason(Rule.SPILL, 1)
 EVERYTHING = Reason(Rule.EVERYTHING, 1)
@@ -202,37 +203,37 @@ def test_leaves_better_cpus_to_those_who_want_them(
     assert allocate_cpus(request, PRIORITIZED).cpus == cpus(taken)
 
 
+four = partial(CpuRequest, 4, cpus("0-3,8-11,4-5,12-13,7"))
+
+
 @pytest.mark.parametrize(
     ("wish", "taken"),
     [
-        pytest.param({}, "4-5,12-13", id="the tightest node"),
-        pytest.param({"spread": True}, "0-1,8-9", id="the roomiest node"),
+        pytest.param(four(), "4-5,12-13", id="the tightest node"),
+        pytest.param(four(spread=True), "0-1,8-9", id="the roomiest node"),
         pytest.param(
-            {"cores": CoreUse.ONE_THREAD}, "0-3", id="one thread of every core"
+            four(cores=CoreUse.ONE_THREAD), "0-3", id="one thread of every core"
         ),
         pytest.param(
-            {"cores": CoreUse.FRAGMENTS}, "4-5,12-13", id="the tightest, searched for"
+            four(cores=CoreUse.FRAGMENTS), "4-5,12-13", id="the tightest, searched for"
         ),
         pytest.param(
-            {"cores": CoreUse.FRAGMENTS, "spread": True},
+            four(cores=CoreUse.FRAGMENTS, spread=True),
             "0-1,8-9",
             id="the roomiest, searched for",
         ),
-        pytest.param({"near": cpus("8-11")}, "8-11", id="near ones"),
-        pytest.param({"near": cpus("1")}, "0-1,8-9", id="beside the only near one"),
-        pytest.param({"far": cpus("4,12")}, "0-1,8-9", id="not the far ones"),
+        pytest.param(four(near=cpus("8-11")), "8-11", id="near ones"),
+        pytest.param(four(near=cpus("1")), "0-1,8-9", id="beside the only near one"),
+        pytest.param(four(far=cpus("4,12")), "0-1,8-9", id="not the far ones"),
         pytest.param(
-            {"far": cpus("0-5,8-13")}, "4-5,7,12", id="the far ones if it must be"
+            four(far=cpus("0-5,8-13")), "4-5,7,12", id="the far ones if it must be"
         ),
-        pytest.param({"near": cpus("0-5"), "far": cpus("0-3")}, "0-1,4-5", id="both"),
-        pytest.param({"held": cpus("0")}, "0-1,8-9", id="beside what is held"),
+        pytest.param(four(near=cpus("0-5"), far=cpus("0-3")), "0-1,4-5", id="both"),
+        pytest.param(four(held=cpus("0")), "0-1,8-9", id="beside what is held"),
     ],
 )
-def test_follows_preferences(wish: dict[str, object], taken: str) -> None:
-    free = cpus("0-3,8-11,4-5,12-13,7")
-    request = attrs.evolve(CpuRequest(4, free), **wish)
-
-    assert allocate_cpus(request, TWO_NODES).cpus == cpus(taken)
+def test_follows_preferences(wish: CpuRequest, taken: str) -> None:
+    assert allocate_cpus(wish, TWO_NODES).cpus == cpus(taken)
 
 
 @pytest.mark.parametrize(

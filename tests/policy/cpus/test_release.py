@@ -47,14 +47,16 @@ def test_tells_what_holds_the_rest() -> None:
 @pytest.mark.parametrize(
     ("held", "wish", "gone"),
     [
-        pytest.param("0-1,8-9", {"near": cpus("1,9")}, "0,8", id="near ones stay"),
-        pytest.param("0-3", {"far": cpus("0-1")}, "0-1", id="far ones go"),
+        pytest.param(
+            "0-1,8-9", Preferences(near=cpus("1,9")), "0,8", id="near ones stay"
+        ),
+        pytest.param("0-3", Preferences(far=cpus("0-1")), "0-1", id="far ones go"),
     ],
 )
 def test_preferences_are_those_of_what_stays(
-    held: str, wish: dict[str, CpuSet], gone: str
+    held: str, wish: Preferences, gone: str
 ) -> None:
-    given_back = release_cpus(cpus(held), 2, TWO_NODES, Preferences(**wish))
+    given_back = release_cpus(cpus(held), 2, TWO_NODES, wish)
 
     assert given_back.cpus == cpus(gone)
 

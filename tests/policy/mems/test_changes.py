@@ -55,6 +55,9 @@ def with_all(ledger: MemoryLedger, *requests: MemoryRequest) -> MemoryLedger:
     return ledger
 
 
+HELD = with_all(EMPTY, wish("a", "0", 1))
+
+
 def zones(ledger: MemoryLedger) -> str:
     return " ".join(f"{key}:{grant.zone}" for key, grant in ledger.grants.items())
 
@@ -154,7 +157,8 @@ def test_a_refused_change_leaves_the_old_grant() -> None:
 
 
 def offers() -> tuple[MemoryLedger, MemoryOffer, MemoryOffer]:
-    return EMPTY, *(allocate_memory(wish(name, "0", 2), EMPTY) for name in "ab")
+    first, second = (allocate_memory(wish(name, "0", 2), EMPTY) for name in "ab")
+    return EMPTY, first, second
 
 
 def test_the_second_of_two_offers_is_stale_once_the_first_holds() -> None:
@@ -238,6 +242,3 @@ def test_a_bug_of_the_caller_is_a_value_error(call: object) -> None:
     assert callable(call)
     with pytest.raises(ValueError):  # noqa: PT011 - the sentences are for developers
         call(one)
-
-
-HELD = with_all(EMPTY, wish("a", "0", 1))
