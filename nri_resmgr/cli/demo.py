@@ -12,7 +12,7 @@ from typing import Final
 
 import attrs
 
-from nri_resmgr.cli.main import DEFAULT_INDEX, DEFAULT_NAME
+from nri_resmgr.cli.main import DEFAULT_INDEX, DEFAULT_NAME, main
 from nri_resmgr.cli.placements import Placement, format_placements
 from nri_resmgr.cli.workload import Workload
 from nri_resmgr.host.discovery import read_machine
@@ -21,10 +21,11 @@ from nri_resmgr.host.tree import HostTree
 from nri_resmgr.testing import Runtime
 from nri_resmgr.topology import Machine
 from nri_resmgr.topology.synthetic import parse_spec
-from nri_resmgr.values import CpuSet, QosClass
+from nri_resmgr.values import CpuSet, InputError, QosClass
 
 # Two sockets with two nodes each show more than most laptops can.
 MADE_UP: Final = "2s2n2c2t"
+# Its largest moment holds 6 exclusive CPUs, beside a reserved and a shared one.
 _ENOUGH_CPUS: Final = 8
 
 _PAUSE: Final = 0.7  # seconds between pictures, for people
@@ -36,12 +37,29 @@ _CACHE = Workload("cache", QosClass.GUARANTEED, 2000)
 _DB = Workload("db", QosClass.GUARANTEED, 4000)
 
 
+@attrs.define(eq=False)
+class MachineTooSmall(InputError):
+    """The made-up machine cannot hold the demo's workload."""
+
+    spec: str
+    cpus: int
+
+    def __str__(self) -> str:
+        return (
+            f"machine {self.spec!r} has CPUs: {self.cpus}; "
+            f"the demo needs {_ENOUGH_CPUS} or more"
+        )
+
+
 def demo(options: argparse.Namespace) -> int:
-    """Serve the runtime of this machine if asked to and there, else show."""
+    """Serve the runtime of this machine if asked to and there, else show.
+
+    Raises:
+        MachineTooSmall: The made-up machine cannot hold the workload.
+        BadMachineSpec: The text makes no machine.
+    """
     path = options.unless_socket
     if path is not None and Path(path).is_socket():
-        from nri_resmgr.cli.main import main
-
         print(f"{path} is there: serving this machine's runtime; Ctrl-C ends it")
         return main(["run", "--nri-socket", path])
     if path is not None:
@@ -71,6 +89,8 @@ def _find_machine(spec: str | None, folder: Path) -> tuple[Path, Machine, str]:
             return Path("/"), machine, "This machine"
     made_up = spec or MADE_UP
     machine = parse_spec(made_up)
+    if len(machine.online) < _ENOUGH_CPUS:
+        raise MachineTooSmall(made_up, len(machine.online))
     write_tree(sysfs_files(machine), folder / "host")
     return folder / "host", machine, f"A made-up machine, {made_up}"
 
