@@ -24,15 +24,12 @@ from nri_resmgr.host.text_file import read_text_file
 from nri_resmgr.stub.errors import BadIdentity
 from nri_resmgr.stub.identity import Identity
 
-PLUGIN_FOLDER: Final = Path("/opt/nri/plugins")
-CONFIG_FOLDER: Final = Path("/etc/nri/conf.d")
-
 _EXECUTABLE: Final = stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH
 
 
 @attrs.frozen
 class Installation:
-    """What was written: the launcher, and the configuration if it is new."""
+    """Where the launcher is and its configuration belongs; the latter may be absent."""
 
     launcher: Path
     config: Path
@@ -43,8 +40,8 @@ class Installation:
 class Folders:
     """The runtime's two folders, `plugin_path` and `plugin_config_path`."""
 
-    plugins: Path = PLUGIN_FOLDER
-    configs: Path = CONFIG_FOLDER
+    plugins: Path
+    configs: Path
 
 
 def install(

@@ -149,8 +149,9 @@ def _add_topology(commands: Commands, environment: Mapping[str, str]) -> None:
         "topology --load node7.tgz; topology --machine '2s2n8c2t' sysfs /tmp/host",
     )
     _add_host_root(Flags(parser, environment))
-    parser.add_argument("--machine", metavar="SPEC", help="a made-up machine instead")
-    parser.add_argument("--load", type=Path, metavar="FILE", help="a dump instead")
+    instead = parser.add_mutually_exclusive_group()
+    instead.add_argument("--machine", metavar="SPEC", help="a made-up machine instead")
+    instead.add_argument("--load", type=Path, metavar="FILE", help="a dump instead")
     parser.add_argument(
         "-o",
         "--output",
@@ -261,8 +262,9 @@ def _install(options: argparse.Namespace) -> int:
     folders = Folders(options.plugin_dir, options.config_dir)
     done = install(options.plugin, identity, folders, options.config)
     print(f"installed {done.launcher}")
-    kept = "written" if done.config_is_new else "left as it is"
-    print(f"configuration {done.config}: {kept}")
+    if done.config.exists():
+        kept = "written" if done.config_is_new else "left as it is"
+        print(f"configuration {done.config}: {kept}")
     print("restart the runtime to have it started")
     return 0
 

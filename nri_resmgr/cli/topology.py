@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import attrs
 
 from nri_resmgr.host.discovery import read_machine
-from nri_resmgr.host.dump import load_dump, write_dump
+from nri_resmgr.host.dump import load_dump, load_files, write_dump
 from nri_resmgr.host.sysfs_writer import sysfs_files, write_tree
 from nri_resmgr.host.text_file import UnreadableFile
-from nri_resmgr.host.tree import HostTree
+from nri_resmgr.host.tree import HostTree, Tree
 from nri_resmgr.topology import Machine
 from nri_resmgr.topology.document import to_document
 from nri_resmgr.topology.synthetic import parse_spec
@@ -51,7 +53,7 @@ def show(options: argparse.Namespace) -> int:
 def dump(options: argparse.Namespace) -> int:
     """Write the machine and the files it was read from into one archive."""
     try:
-        machine = write_dump(HostTree(options.host_root), options.file)
+        machine = write_dump(_tree(options), options.file)
     except OSError as error:
         raise CannotWrite(options.file, error.strerror or str(error)) from None
     print(f"{options.file}: {len(machine.online)} CPUs, {len(machine.nodes)} nodes")
@@ -73,9 +75,24 @@ def _machine(options: argparse.Namespace) -> Machine:
     if options.machine is not None:
         return parse_spec(options.machine)
     if options.load is not None:
-        try:
+        with _reading(options.load):
             return load_dump(options.load)
-        except OSError as error:
-            why = (error.strerror or str(error)).lower()
-            raise UnreadableFile(options.load, why) from None
     return read_machine(HostTree(options.host_root))
+
+
+def _tree(options: argparse.Namespace) -> Tree:
+    if options.machine is not None:
+        return sysfs_files(parse_spec(options.machine))
+    if options.load is not None:
+        with _reading(options.load):
+            return load_files(options.load)
+    return HostTree(options.host_root)
+
+
+@contextlib.contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        raise UnreadableFile(path, why) from None

@@ -11,6 +11,8 @@ import pytest
 import yaml
 
 from nri_resmgr.host.discovery import read_machine
+from nri_resmgr.host.dump import load_dump
+from nri_resmgr.host.sysfs_writer import sysfs_files
 from nri_resmgr.host.tree import HostTree
 from nri_resmgr.topology.document import from_document
 from nri_resmgr.topology.synthetic import parse_spec
@@ -19,6 +21,7 @@ from nri_resmgr.topology.text import format_tree
 pytestmark = pytest.mark.process
 
 SPEC = "2s2n4c2t"
+TREE = sysfs_files(parse_spec(SPEC))
 
 
 def topology(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
@@ -52,6 +55,22 @@ def test_a_dump_loads_anywhere(tmp_path: Path) -> None:
     assert (written.returncode, dumped.returncode, shown.returncode) == (0, 0, 0)
     assert from_document(json.loads(shown.stdout)) == read_machine(HostTree(root))
     assert dumped.stdout == f"{dump}: 32 CPUs, 4 nodes\n"
+
+
+def test_a_made_up_machine_and_a_dump_can_be_dumped(tmp_path: Path) -> None:
+    made_up, again = tmp_path / "made-up.tgz", tmp_path / "again.tgz"
+    first = topology("--machine", SPEC, "dump", made_up)
+    second = topology("--load", made_up, "dump", again)
+
+    assert (first.stderr, second.stderr) == ("", "")
+    assert load_dump(made_up) == load_dump(again) == read_machine(TREE)
+
+
+def test_of_two_machines_none_is_taken() -> None:
+    shown = topology("--machine", SPEC, "--load", "/nowhere")
+
+    assert (shown.returncode, shown.stdout) == (2, "")
+    assert "not allowed with argument --machine" in shown.stderr
 
 
 def test_this_machine() -> None:
