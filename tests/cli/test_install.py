@@ -275,10 +275,12 @@ def test_the_command_tells_what_it_did(folders: Folders, hello: str) -> None:
     )
     went = nri_resmgr("uninstall", "hello", *into(folders))
 
-    assert (came.returncode, came.stdout) == (
+    assert (came.returncode, came.stdout.splitlines()) == (
         0,
-        f"installed {folders.plugins}/10-hello\n"
-        "restart the runtime to have it started\n",
+        [
+            f"installed {folders.plugins}/10-hello",
+            "restart the runtime to have it started",
+        ],
     )
     assert (went.returncode, went.stdout) == (
         0,
