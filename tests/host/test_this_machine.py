@@ -19,6 +19,8 @@ from tests.host.peers import (
     numactl_nodes,
 )
 
+pytestmark = pytest.mark.machine
+
 
 def run(*command: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
