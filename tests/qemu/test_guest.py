@@ -13,7 +13,8 @@ from tests.testbed.debian import PackageUnavailable, Suite
 
 # What a many-node machine or a real containerd can show, and nothing else: an
 # emulated CPU takes seconds to import what the host tests in a blink.
-_MARKED = re.compile(r"^[^#]*\bpytest\.mark\.(?:containerd|machine|numa)\b", re.MULTILINE)
+_MARKS = r"^[^#]*\bpytest\.mark\.(?:containerd|machine|numa)\b"
+_MARKED = re.compile(_MARKS, re.MULTILINE)
 _OPTIONS = ("-m", "containerd or machine or numa", "--continue-on-collection-errors")
 # What these show on the host needs no many-node machine, and half a minute each there.
 _HOST_ONLY = (
