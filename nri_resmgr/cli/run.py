@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import gc
+import linecache
 import os
 from pathlib import Path
 
@@ -40,6 +41,8 @@ def run(options: argparse.Namespace) -> int:
     config = _read_config(options.config_file)
     machine = read_machine(HostTree(options.host_root))
     policy = ResourcePolicy(machine, config, dry_run=options.dry_run)
+    # attrs keeps the text of every method it wrote, for debuggers.
+    linecache.clearcache()
     # What is here now stays: the collector need not look at it in each request.
     gc.freeze()
     gc.enable()
