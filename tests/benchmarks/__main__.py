@@ -34,6 +34,10 @@ def main() -> None:
         )
         _synchronization("plugin that does nothing", noop, "≤ 60")
         _synchronization("the daemon", daemon, "≤ 300")
+        _row(
+            "start of a Python that imports protobuf, PyYAML, attrs, structlog, ms",
+            measure.import_times(programs),
+        )
         _row("start to registered, does nothing, ms", measure.start_times(noop))
         _row(
             "start to registered, the daemon, ms",

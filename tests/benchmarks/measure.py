@@ -30,6 +30,11 @@ def start_times(command: Command, *flags: str) -> list[float]:
     return [1e3 * _started(command, flags) for _ in range(STARTS)]
 
 
+def import_times(programs: Programs) -> list[float]:
+    """Milliseconds of a Python that imports what we stand on, and ends."""
+    return [1e3 * _import(programs) for _ in range(STARTS)]
+
+
 def echo_times(programs: Programs) -> list[float]:
     """Microseconds (median of a round) for as many bytes through bare asyncio."""
     return [_echo(programs) for _ in range(ROUNDS)]
@@ -57,6 +62,14 @@ def decision_times(command: Command, containers: int, *flags: str) -> list[float
     Each is undone by a stop, so that the node stays as busy as it was.
     """
     return [_decision(command, flags, containers) for _ in range(ROUNDS)]
+
+
+def _import(programs: Programs) -> float:
+    modules = "google.protobuf.message, yaml, attrs, structlog"
+    start = time.perf_counter()
+    command = (programs.python, "-I", "-c", f"import {modules}")
+    subprocess.run(command, check=True, env={})
+    return time.perf_counter() - start
 
 
 def _started(command: Command, flags: Sequence[str]) -> float:
