@@ -72,12 +72,15 @@ def _read_config(path: Path | None) -> StaticPolicyConfig | None:
 
 
 async def _serve(policy: ResourcePolicy, options: argparse.Namespace) -> None:
-    # A runtime that launched us has said who we are.
-    launched = os.environ.keys() & {NAME_VARIABLE, INDEX_VARIABLE}
+    name, index = options.nri_plugin_name, options.nri_plugin_index
+    if not os.environ.keys() & {NAME_VARIABLE, INDEX_VARIABLE}:
+        # Nobody launched us, so nobody has said who we are.
+        name = DEFAULT_NAME if name is None else name
+        index = DEFAULT_INDEX if index is None else index
     stub = Stub.from_environment(
         policy,
-        name=options.nri_plugin_name or (None if launched else DEFAULT_NAME),
-        index=options.nri_plugin_index or (None if launched else DEFAULT_INDEX),
+        name=name,
+        index=index,
         socket=options.nri_socket,
         options=Options(status_of=status_of),
     )

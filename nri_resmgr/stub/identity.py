@@ -84,11 +84,12 @@ def find_identity(
             f"plugin index {index}: the runtime launched this plugin as {told_index}"
         )
     index = told_index or index
+    given = told_name if name is None else name
     stem = _stem(program)
     if index is None:
         parsed = Identity.parse(stem)
-        return Identity(name or told_name or parsed.name, parsed.index)
-    return Identity(name or told_name or re.sub(r"^[0-9]{2}-", "", stem), index)
+        return Identity(parsed.name if given is None else given, parsed.index)
+    return Identity(re.sub(r"^[0-9]{2}-", "", stem) if given is None else given, index)
 
 
 def _stem(program: str) -> str:

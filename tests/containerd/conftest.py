@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.testbed.binaries import Binaries, binaries, offered_versions
+from tests.testbed.absent import give_up
+from tests.testbed.binaries import BONUS, Binaries, binaries, offered_versions
 from tests.testbed.containerd import Containerd
 from tests.testbed.containerd_config import Options
 from tests.testbed.debian import PackageUnavailable
@@ -27,7 +28,10 @@ def programs(request: pytest.FixtureRequest) -> Binaries:
     try:
         return binaries(request.param)
     except PackageUnavailable as reason:
-        pytest.skip(f"containerd ({request.param}): {reason}")
+        why = f"containerd ({request.param}): {reason}"
+        if request.param == BONUS:
+            pytest.skip(why)
+        give_up(why)
 
 
 @pytest.fixture(scope="session")

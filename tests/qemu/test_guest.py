@@ -9,6 +9,7 @@ from tests.qemu.image import guest_image
 from tests.qemu.machine import Run, run_guest
 from tests.qemu.report import Outcome
 from tests.qemu.tools import require_tools
+from tests.testbed.absent import give_up
 from tests.testbed.debian import PackageUnavailable, Suite
 
 # What a many-node machine or a real containerd can show, and nothing else: an
@@ -48,7 +49,7 @@ def test_guest(tmp_path: Path, subtests: pytest.Subtests) -> None:
         require_tools()
         suite = Suite.of("trixie")
     except PackageUnavailable as reason:
-        pytest.skip(f"no emulated machine: {reason}")
+        give_up(f"no emulated machine: {reason}")
     image, arguments = guest_image(suite), (*guest_modules(), *_OPTIONS, *_DESELECTED)
 
     run = run_guest(image, arguments, tmp_path / "guest", _BOOT_SECONDS)

@@ -82,6 +82,14 @@ def test_the_identity_comes_from(
         ),
         pytest.param(
             "",
+            "10",
+            {},
+            "10-x",
+            "plugin name '': only letters, digits and _.+- can be",
+            id="no letter of a name",
+        ),
+        pytest.param(
+            "a",
             "1",
             {},
             "x",

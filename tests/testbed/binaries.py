@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Final
 
 import attrs
 
@@ -37,6 +38,10 @@ class Binaries:
         return self.containerd.with_name("ctr")
 
 
+# Debian's unstable suite may lack a containerd for a while.
+BONUS: Final = "sid"
+
+
 def offered_versions() -> tuple[str, ...]:
     """Names for `binaries`: Debian suites, or the one that is installed.
 
@@ -49,7 +54,7 @@ def offered_versions() -> tuple[str, ...]:
         Suite.of("trixie")
     except PackageUnavailable:
         return (OWN,)
-    return ("trixie", "sid")
+    return ("trixie", BONUS)
 
 
 def binaries(version: str) -> Binaries:
