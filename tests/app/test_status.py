@@ -8,6 +8,7 @@ import pytest
 import nri_resmgr.config.errors
 import nri_resmgr.policy.cpus.errors
 import nri_resmgr.policy.errors
+import nri_resmgr.policy.mems.errors
 import nri_resmgr.stub.errors
 import nri_resmgr.topology.spec
 import nri_resmgr.values.errors
@@ -33,6 +34,7 @@ def test_the_walk_meets_the_leaves_of_every_module() -> None:
         nri_resmgr.config.errors.__name__,
         nri_resmgr.policy.cpus.errors.__name__,
         nri_resmgr.policy.errors.__name__,
+        nri_resmgr.policy.mems.errors.__name__,
         nri_resmgr.stub.errors.__name__,
         nri_resmgr.topology.spec.__name__,
         nri_resmgr.values.errors.__name__,
