@@ -19,14 +19,15 @@ def lscpu_groups(output: str) -> dict[str, set[str]]:
     """Read which CPUs are together in each column of ``lscpu -p``."""
     lines = output.splitlines()
     header = [line for line in lines if line.startswith("# CPU")][-1]
-    columns = header.removeprefix("# ").split(",")
+    # Caches are columns of their own, or one column of numbers with colons.
+    columns = re.split("[,:]", header.removeprefix("# "))
     groups: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     for line in lines:
         if not line.startswith("#"):
-            values = line.split(",")
+            values = re.split("[,:]", line)
             for column, value in zip(columns[1:], values[1:], strict=True):
                 groups[column][value].append(int(values[0]))
-    del groups[""]  # a blank column stands between CPUs and caches
+    groups.pop("", None)  # what sets caches off where they are columns
     return {
         column: {str(CpuSet.of(*cpus)) for value, cpus in members.items() if value}
         for column, members in groups.items()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from nri_resmgr.topology.synthetic import parse_spec
 from tests.host.peers import lscpu_groups, model_groups, model_nodes, numactl_nodes
 
@@ -12,6 +14,15 @@ LSCPU = """\
 1,1,1,1,,1,1,1,1
 2,0,0,0,,0,0,0,0
 3,1,1,1,,1,1,1,1
+"""
+# The same from newer releases of util-linux.
+NEWER_LSCPU = """\
+# The following is the parsable format
+# CPU,Core,Socket,Node,L1d:L1i:L2:L3
+0,0,0,0,0:0:0:0
+1,1,1,1,1:1:1:1
+2,0,0,0,0:0:0:0
+3,1,1,1,1:1:1:1
 """
 
 NUMACTL = """\
@@ -35,8 +46,9 @@ node   0   1   2
 MACHINE = parse_spec("2s1c2t memory=1Gi cxl=2Gi")
 
 
-def test_lscpu() -> None:
-    assert lscpu_groups(LSCPU) == model_groups(MACHINE)
+@pytest.mark.parametrize("output", [LSCPU, NEWER_LSCPU], ids=["older", "newer"])
+def test_lscpu(output: str) -> None:
+    assert lscpu_groups(output) == model_groups(MACHINE)
 
 
 def test_numactl() -> None:
