@@ -40,6 +40,9 @@ class LinuxSetters(ResourceSetters):
         EmptyText: Text that NRI would read as "unchanged".
     """
 
+    # The class that is made of these setters, ContainerAdjustment, says where it has
+    # its Linux part; nobody makes a LinuxSetters by itself.
+
     def _linux(self) -> LinuxContainerAdjustment:
         raise NotImplementedError
 

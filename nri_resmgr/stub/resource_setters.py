@@ -30,6 +30,8 @@ class ResourceSetters(Value):
         BadKey: A key is empty or begins with "-".
     """
 
+    # Adjustments and updates hold their resources in different places, and say where.
+
     def _resources(self) -> LinuxResources:
         raise NotImplementedError
 
