@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Mapping
 from typing import Generic, Protocol, TypeVar
 
 import attrs
 
 from nri_resmgr.policy.events import NO_PIN, Event, Pin
-from nri_resmgr.values import NO_CPUS, CpuSet
+from nri_resmgr.policy.scheduling import SchedulingClass
+from nri_resmgr.topology import MemoryKind
+from nri_resmgr.values import NO_CPUS, NO_NODES, CpuSet, NodeSet
 
 StateT = TypeVar("StateT")
 
@@ -19,6 +22,7 @@ class Rule(enum.StrEnum):
     # CPUs of its own
     WHOLE_CPUS = "whole-cpus"
     ISOLATED_CPU = "isolated-cpu"
+    MIXED_CPUS = "mixed-cpus"
     OLD_PLACE = "old-place"
     KEPT = "kept"
     GROWN_IN_PLACE = "grown-in-place"
@@ -26,12 +30,19 @@ class Rule(enum.StrEnum):
     MOVED = "moved"
     # CPUs with others
     RESERVED_NAMESPACE = "reserved-namespace"
+    RESERVED_ASKED = "reserved-asked"
+    RESERVED_FULL = "reserved-full"
     NOT_GUARANTEED = "not-guaranteed"
     NOT_WHOLE_CPUS = "not-whole-cpus"
+    SHARED_ASKED = "shared-asked"
     FELL_BACK = "fell-back"
+    PRESERVED = "preserved"
     # no new place
     UNCHANGED = "unchanged"
     RELEASED = "released"
+    POD_PLACED = "pod-placed"
+    COLD_START = "cold-start"
+    COLD_START_ENDED = "cold-start-ended"
     UNKNOWN_CONTAINER = "unknown-container"
 
 
@@ -45,6 +56,11 @@ class Reason:
         cpus: Where it runs now; empty when it is gone or not pinned.
         detail: What the rule alone does not say: the level that the allocator
             decided on, or the refusal that was averted.
+        mems: Its memory nodes; empty when it is gone or not pinned.
+        pool: The name of the pool that it was granted from, if pools have names.
+        decided: What told that pool from the last one that was as good.
+        tried: Better pools that failed, with the sentence that says why.
+        source: Where the amounts of the request came from.
     """
 
     rule: Rule
@@ -52,6 +68,11 @@ class Reason:
     title: str = ""
     cpus: CpuSet = NO_CPUS
     detail: str = ""
+    mems: NodeSet = NO_NODES
+    pool: str = ""
+    decided: str = ""
+    tried: tuple[tuple[str, str], ...] = ()
+    source: str = ""
 
 
 @attrs.frozen
@@ -60,6 +81,37 @@ class PinUpdate:
 
     container: str
     pin: Pin
+
+
+@attrs.frozen
+class Timer:
+    """An event that is to be handed back later.
+
+    Attributes:
+        seconds: How much later.
+        since: From when, UNIX nanoseconds; 0 for from now.
+    """
+
+    event: Event
+    seconds: int
+    since: int = 0
+
+
+@attrs.frozen
+class Resources:
+    """What a container is told of what it has; each set may be empty.
+
+    Attributes:
+        shared: CPUs that it shares with others.
+        isolated: CPUs of its own that the scheduler leaves alone.
+        exclusive: Other CPUs of its own.
+        mems: Its memory nodes by kind.
+    """
+
+    shared: CpuSet = NO_CPUS
+    isolated: CpuSet = NO_CPUS
+    exclusive: CpuSet = NO_CPUS
+    mems: Mapping[MemoryKind, NodeSet] = attrs.field(factory=dict, hash=False)
 
 
 @attrs.frozen
@@ -72,12 +124,16 @@ class Decision(Generic[StateT]):
         pin: For the container that is created or updated.
         updates: For other containers, whose values differ from what the runtime
             was last told; never for the one that is created.
+        scheduling: What the created one's processes are started with.
+        timers: Events to hand back later.
     """
 
     state: StateT
     reasons: tuple[Reason, ...]
     pin: Pin = NO_PIN
     updates: tuple[PinUpdate, ...] = ()
+    scheduling: SchedulingClass | None = None
+    timers: tuple[Timer, ...] = ()
 
 
 class Policy(Protocol[StateT]):
@@ -95,6 +151,14 @@ class Policy(Protocol[StateT]):
 
         Raises:
             PolicyError: The node cannot grant the request. *state* is still the
-                truth, so there is nothing to roll back. Only `Created` and
-                `Updated` are ever refused.
+                truth, so there is nothing to roll back. Only `PodCreated`,
+                `Created` and `Updated` are ever refused.
+        """
+
+    def resources_of(self, state: StateT, container: str) -> Resources | None:
+        """Say what a container has, for its own eyes.
+
+        Returns:
+            None for a container that is not here, and where the settings say
+            that containers are not told.
         """

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import enum
+
 import attrs
 
 from nri_resmgr.values import CpuSet, PolicyError
+
+
+class OnFailure(enum.StrEnum):
+    """What becomes of a new container whose exclusive CPUs cannot be had."""
+
+    REFUSE = "refuse"
+    SHARED = "shared"
 
 
 @attrs.define(eq=False)

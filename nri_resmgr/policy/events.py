@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import enum
+from collections.abc import Mapping
 from typing import Final, TypeAlias
 
 import attrs
 
+from nri_resmgr.policy.preferences import NO_PREFERENCES, Preferences
+from nri_resmgr.topology import HugePages
+from nri_resmgr.topology.hints import Hint
 from nri_resmgr.values import (
     NO_CPUS,
     NO_NODES,
@@ -17,36 +22,57 @@ from nri_resmgr.values import (
 )
 
 _NO_REQUEST = MilliCpus(0)
+_NO_MEMORY = Bytes(0)
+_NO_TEXTS: Final[Mapping[str, str]] = {}
 
 
 @attrs.frozen
 class Pin:
-    """Where a container may run and have its memory.
+    """Where a container may run and have its memory, and its weight there.
 
     An empty set is "not pinned": no runtime can be told to take a pinning away.
+
+    Attributes:
+        cpus: CPUs it may run on.
+        mems: Memory nodes it may use.
+        shares: ``cpu.shares``; 0 leaves them as the kubelet set them.
     """
 
     cpus: CpuSet = NO_CPUS
     mems: NodeSet = NO_NODES
+    shares: int = 0
 
     def __bool__(self) -> bool:
-        return bool(self.cpus or self.mems)
+        return bool(self.cpus or self.mems or self.shares)
 
     def since(self, told: Pin) -> Pin:
         """Return what has to be told to one who knows *told*; maybe nothing."""
         return Pin(
             cpus=NO_CPUS if self.cpus == told.cpus else self.cpus,
             mems=NO_NODES if self.mems == told.mems else self.mems,
+            shares=0 if self.shares == told.shares else self.shares,
         )
 
     def over(self, told: Pin) -> Pin:
         """Return what is in force at one who knew *told* and was told this."""
-        if self.cpus and self.mems:
+        if self.cpus and self.mems and self.shares:
             return self
-        return Pin(cpus=self.cpus or told.cpus, mems=self.mems or told.mems)
+        return Pin(
+            cpus=self.cpus or told.cpus,
+            mems=self.mems or told.mems,
+            shares=self.shares or told.shares,
+        )
 
 
 NO_PIN: Final = Pin()
+
+
+class Source(enum.StrEnum):
+    """Where the amounts of a request come from; the first that knows counts."""
+
+    ANNOTATION = "annotation"
+    OCI = "oci"
+    STALE = "stale-annotation"
 
 
 @attrs.frozen
@@ -67,6 +93,18 @@ class ContainerSpec:
         memory_limit: None without one.
         created: When the runtime created it, UNIX nanoseconds; 0 when untold.
         present: The pinning that is in force now, as far as the runtime tells.
+        memory_request: 0 without one, or where nobody knows.
+        hugepages: Pages of each size that it may use.
+        name: Its name in the pod.
+        pod_name: The pod's name.
+        pod_uid: Kubernetes' id of the pod.
+        labels: Its labels.
+        tags: Its annotations.
+        pod_labels: The pod's labels.
+        preferences: What its annotations ask for.
+        hints: Where the things that it uses sit.
+        source: Where the amounts come from.
+        started: When the runtime started it, UNIX nanoseconds; 0 before that.
     """
 
     id: str
@@ -80,6 +118,18 @@ class ContainerSpec:
     memory_limit: Bytes | None = None
     created: int = 0
     present: Pin = NO_PIN
+    memory_request: Bytes = _NO_MEMORY
+    hugepages: tuple[HugePages, ...] = ()
+    name: str = ""
+    pod_name: str = ""
+    pod_uid: str = ""
+    labels: Mapping[str, str] = attrs.field(default=_NO_TEXTS, hash=False)
+    tags: Mapping[str, str] = attrs.field(default=_NO_TEXTS, hash=False)
+    pod_labels: Mapping[str, str] = attrs.field(default=_NO_TEXTS, hash=False)
+    preferences: Preferences = NO_PREFERENCES
+    hints: tuple[Hint, ...] = ()
+    source: Source = Source.OCI
+    started: int = 0
 
     @property
     def whole_cpus(self) -> int:
@@ -94,6 +144,21 @@ class ContainerSpec:
             return 0
         count, fraction = divmod(self.request, 1000)
         return 0 if fraction else count
+
+
+@attrs.frozen
+class PodCreated:
+    """A pod is about to be created; none of its containers exists yet.
+
+    Attributes:
+        pod: Id of the pod sandbox.
+        expected: Its containers as far as a source tells them beforehand, init
+            containers that end before the others begin left out. Their ids are
+            empty: the runtime has none yet.
+    """
+
+    pod: str
+    expected: tuple[ContainerSpec, ...] = ()
 
 
 @attrs.frozen
@@ -112,6 +177,20 @@ class Updated:
     """
 
     spec: ContainerSpec
+
+
+@attrs.frozen
+class Started:
+    """A container begins to run."""
+
+    id: str
+
+
+@attrs.frozen
+class ColdStartEnded:
+    """The time without DRAM that a container asked for is over."""
+
+    id: str
 
 
 @attrs.frozen
@@ -142,4 +221,14 @@ class Synchronized:
     specs: tuple[ContainerSpec, ...]
 
 
-Event: TypeAlias = Created | Updated | Stopped | Removed | PodStopped | Synchronized
+Event: TypeAlias = (
+    PodCreated
+    | Created
+    | Started
+    | ColdStartEnded
+    | Updated
+    | Stopped
+    | Removed
+    | PodStopped
+    | Synchronized
+)

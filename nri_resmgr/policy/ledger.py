@@ -80,14 +80,15 @@ class Ledger:
         """Find what has to be told so that *wanted* holds, and note it as told.
 
         Args:
-            wanted: What should hold, for every container.
+            wanted: What should hold, for every container that it may have changed
+                for.
 
         Returns:
-            The ledger afterwards, and the updates in its order.
+            The ledger afterwards, and the updates in the order of *wanted*.
         """
         entries, updates = dict(self.entries), []
-        for key, entry in self.entries.items():
-            pin = wanted[key]
+        for key, pin in wanted.items():
+            entry = entries[key]
             # Containers that share have the same object: identity settles most.
             if pin is not entry.told and (news := pin.since(entry.told)):
                 updates.append(PinUpdate(key, news))

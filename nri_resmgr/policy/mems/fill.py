@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from nri_resmgr.policy.mems.layout import ids_of
 
@@ -14,35 +14,62 @@ class Fill:
 
     A maximum flow: a zone lies in several nodes in any proportion. So an
     amount that does not fit could not have been made to fit, and the nodes
-    reached in vain are the fewest that are promised more than they hold.
+    reached in vain are the fewest that are promised more than they hold. Both
+    are the same however the other amounts came to lie.
     """
 
-    def __init__(self, capacity: Sequence[int]) -> None:
-        self._free = list(capacity)
-        self._laid: list[dict[int, int]] = [{} for _ in capacity]
+    def __init__(self, free: Sequence[int]) -> None:
+        """Start with nothing laid, and so much room in each node, by id."""
+        self._free = list(free)
+        self._laid: list[dict[int, int]] = [{} for _ in free]
         self.reached = 0
+
+    def copy(self) -> Fill:
+        """Return the same, to go on with."""
+        other = Fill(())
+        other._free = self._free.copy()  # noqa: SLF001 - of the same class
+        other._laid = [laid.copy() for laid in self._laid]  # noqa: SLF001 - same
+        return other
+
+    def free(self, zone: int) -> int:
+        """Return what is free in the nodes of *zone* with nothing moved over."""
+        free = self._free
+        return sum([free[node] for node in ids_of(zone)])
 
     def lay(self, zone: int, amount: int) -> int:
         """Lay *amount* into the nodes of *zone*; return what found no room.
 
         Where something is returned, `reached` tells the nodes that are full.
         """
-        free = self._free
+        free, laid = self._free, self._laid
         for node in ids_of(zone):
             if room := free[node]:
-                if room >= amount:
-                    self._put(zone, node, amount)
+                part = min(room, amount)
+                laid[node][zone] = laid[node].get(zone, 0) + part
+                free[node] = room - part
+                amount -= part
+                if not amount:
                     return 0
-                self._put(zone, node, room)
-                amount -= room
         while amount and (path := self._way_out(zone)):
             amount -= self._push(zone, path, amount)
         return amount
 
-    def _put(self, zone: int, node: int, amount: int) -> None:
-        laid = self._laid[node]
-        laid[zone] = laid.get(zone, 0) + amount
-        self._free[node] -= amount
+    def lift(self, zone: int, amount: int) -> None:
+        """Take back some of what was laid into *zone*."""
+        for node in ids_of(zone):
+            laid = self._laid[node]
+            if part := min(amount, laid.get(zone, 0)):
+                laid[zone] -= part
+                self._free[node] += part
+                amount -= part
+
+    def move(self, before: int, after: int, amount: int) -> bool:
+        """Lay an amount into another zone; False, and it stays, without room."""
+        self.lift(before, amount)
+        if rest := self.lay(after, amount):
+            self.lift(after, amount - rest)
+            self.lay(before, amount)
+        return not rest
 
     def _way_out(self, zone: int) -> list[_Step]:
         """Find the shortest chain of moves that ends in a node with room.
@@ -88,32 +115,26 @@ def _steps(end: int, came: Mapping[int, _Step]) -> list[_Step]:
     return path
 
 
-def overfull(amounts: Mapping[int, int], capacity: Sequence[int]) -> int:
-    """Return nodes that are promised more than they hold; 0 where none are.
+def filled(amounts: Mapping[int, int], capacity: Sequence[int]) -> tuple[Fill, int]:
+    """Lay amounts, small zones first, until one does not fit.
 
     Args:
         amounts: Bytes promised per zone.
         capacity: Bytes per node id.
 
     Returns:
-        The smallest such set among the zones up to the first that does not fit,
-        small zones first. It is the same however the amounts were laid.
+        What was laid, and the nodes that are promised more than they hold, 0
+        where none are: the smallest such set among the zones so far.
     """
     fill = Fill(capacity)
-    for zone in sorted(amounts, key=_inner_first):
-        if fill.lay(zone, amounts[zone]):
-            return fill.reached
-    return 0
+    for zone, amount in _inner_first(amounts):
+        if fill.lay(zone, amount):
+            return fill, fill.reached
+    return fill, 0
 
 
-def filled(amounts: Mapping[int, int], capacity: Sequence[int]) -> Fill:
-    """Lay amounts that are known to fit."""
-    fill = Fill(capacity)
-    for zone in sorted(amounts, key=_inner_first):
-        fill.lay(zone, amounts[zone])
-    return fill
-
-
-def _inner_first(zone: int) -> tuple[int, int]:
+def _inner_first(amounts: Mapping[int, int]) -> Iterator[tuple[int, int]]:
     # Zones inside of each other then fit without anything moving over.
-    return zone.bit_count(), zone
+    rows = [(zone.bit_count(), zone, amount) for zone, amount in amounts.items()]
+    for _, zone, amount in sorted(rows):
+        yield zone, amount

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 import attrs
 
 from nri_resmgr.policy.decision import Rule
+from nri_resmgr.policy.errors import OnFailure
 from nri_resmgr.policy.events import NO_PIN, ContainerSpec, Pin
 from nri_resmgr.policy.static.place import Placement, Room, place, pool_rule
-from nri_resmgr.policy.static.settings import OnFailure
 
 
 def adopt(

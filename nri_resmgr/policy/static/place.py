@@ -13,9 +13,9 @@ from nri_resmgr.policy.cpus import (
     release_cpus,
 )
 from nri_resmgr.policy.decision import Rule
-from nri_resmgr.policy.errors import ExclusiveCpusShort
+from nri_resmgr.policy.errors import ExclusiveCpusShort, OnFailure
 from nri_resmgr.policy.events import ContainerSpec
-from nri_resmgr.policy.static.settings import OnFailure, StaticSettings, Supply
+from nri_resmgr.policy.static.settings import StaticSettings, Supply
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import NO_CPUS, CpuSet, PolicyError, QosClass
 

@@ -6,15 +6,18 @@ from functools import lru_cache
 
 import attrs
 
-from nri_resmgr.policy.decision import Decision, Reason, Rule
+from nri_resmgr.policy.decision import Decision, Reason, Resources, Rule
 from nri_resmgr.policy.events import (
     NO_PIN,
+    ColdStartEnded,
     ContainerSpec,
     Created,
     Event,
     Pin,
+    PodCreated,
     PodStopped,
     Removed,
+    Started,
     Stopped,
     Synchronized,
     Updated,
@@ -76,13 +79,16 @@ class StaticPolicy:
                 return self._update(state, spec)
             case Stopped(container):
                 return self._stop(state, container)
-            case Removed(container):
-                gone = (container,) if container in state.ledger else ()
-                return self._lose(state, gone, container)
-            case PodStopped(pod):
-                return self._lose(state.close(pod), state.ledger.in_pod(pod), "")
+            case Removed() | PodStopped():
+                return self._forget(state, event)
+            case PodCreated() | Started() | ColdStartEnded():
+                return Decision(state, ())  # neither CPUs nor memory depend on these
             case Synchronized(specs):
                 return self._synchronize(state, specs)
+
+    def resources_of(self, _state: StaticState, _container: str) -> Resources | None:
+        """Say nothing: containers of this policy are not told what they have."""
+        return None
 
     def _create(self, state: StaticState, spec: ContainerSpec) -> Decision[StaticState]:
         left = state.lose(*state.ledger.preceding(spec))
@@ -110,6 +116,15 @@ class StaticPolicy:
         title = state.ledger.spec_of(container).title
         reason = Reason(Rule.RELEASED, container, title)
         return self._settle(state.release(container), (reason,))
+
+    def _forget(
+        self, state: StaticState, event: Removed | PodStopped
+    ) -> Decision[StaticState]:
+        if isinstance(event, PodStopped):
+            gone = state.ledger.in_pod(event.pod)
+            return self._lose(state.close(event.pod), gone, "")
+        gone = (event.id,) if event.id in state.ledger else ()
+        return self._lose(state, gone, event.id)
 
     def _lose(
         self, state: StaticState, gone: tuple[str, ...], named: str

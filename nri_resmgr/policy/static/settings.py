@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import enum
 import fnmatch
 from functools import lru_cache
 
 import attrs
 
+from nri_resmgr.policy.errors import OnFailure
 from nri_resmgr.policy.memory import nodes_near
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import CpuSet, NodeSet
-
-
-class OnFailure(enum.StrEnum):
-    """What becomes of a new container whose exclusive CPUs cannot be had."""
-
-    REFUSE = "refuse"
-    SHARED = "shared"
 
 
 @attrs.frozen

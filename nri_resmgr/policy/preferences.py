@@ -1,0 +1,66 @@
+"""What annotations ask for a container beyond its resources."""
+
+from __future__ import annotations
+
+import enum
+from typing import Final
+
+import attrs
+
+from nri_resmgr.policy.affinity import Affinity
+from nri_resmgr.policy.cpus import CpuPriority
+from nri_resmgr.topology import MemoryKind
+
+
+class TreeLevel(enum.StrEnum):
+    """Levels of a tree of pools, coarse to fine; the words of documents."""
+
+    SYSTEM = "system"
+    PACKAGE = "package"
+    DIE = "die"
+    NUMA = "numa"
+    L3 = "l3cache"
+
+
+@attrs.frozen(kw_only=True)
+class Preferences:
+    """A container's effective annotations, read; None where they are silent.
+
+    Attributes:
+        reserved: Into the reserved CPUs, or out of them.
+        shared: On shared CPUs, or not.
+        isolated: On isolated CPUs, or not.
+        require_isolated: Whether other CPUs of its own are worse than a refusal.
+        cpu_priority: The class of CPUs that its own ones should be of.
+        hide_hyperthreads: Whether it sees one thread of each core.
+        pick_by_hints: Whether its own CPUs are spread evenly over its hints of
+            pod resources, and its memory is bound to just their nodes.
+        memory_kinds: Kinds of memory; none for the default.
+        cold_start: Seconds after the start until it gets DRAM; 0 for no cold start.
+        unlimited_burstable: Where it goes if it is Burstable without a CPU limit.
+        strict_hints: Whether it must be inside of every hint.
+        preserve_cpus: Whether its CPUs are left alone.
+        preserve_memory: Whether its memory nodes are left alone.
+        scheduling_class: Name of a class; empty where none is asked for.
+        affinities: Rules in the order in which they are written.
+    """
+
+    reserved: bool | None = None
+    shared: bool | None = None
+    isolated: bool | None = None
+    require_isolated: bool = False
+    cpu_priority: CpuPriority | None = None
+    hide_hyperthreads: bool = False
+    pick_by_hints: bool = False
+    memory_kinds: frozenset[MemoryKind] = frozenset()
+    cold_start: int = 0
+    unlimited_burstable: TreeLevel | None = None
+    strict_hints: bool = False
+    preserve_cpus: bool = False
+    preserve_memory: bool = False
+    scheduling_class: str = ""
+    affinities: tuple[Affinity, ...] = ()
+
+
+NO_PREFERENCES: Final = Preferences()
+"""Of a container without annotations; most have none."""
