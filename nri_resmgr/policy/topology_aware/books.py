@@ -1,0 +1,137 @@
+"""What is granted from which pool, in sums that one grant changes by little."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+
+import attrs
+
+from nri_resmgr.policy.topology_aware.demand import CpuKind
+from nri_resmgr.policy.topology_aware.pools import Pool, PoolTree
+from nri_resmgr.values import NO_CPUS, CpuSet, MilliCpus
+
+_NOTHING = MilliCpus(0)
+
+
+@attrs.frozen
+class Grant:
+    """What one container has of the CPUs.
+
+    Attributes:
+        container: Its id.
+        kind: The kind of CPUs.
+        pool: The id of the pool they come from.
+        cpus: CPUs that it has to itself.
+        fraction: Thousandths of the pool's shared, or of the reserved, CPUs.
+        hidden: Whether it sees one thread of each core.
+    """
+
+    container: str
+    kind: CpuKind
+    pool: int
+    cpus: CpuSet = NO_CPUS
+    fraction: MilliCpus = _NOTHING
+    hidden: bool = False
+
+    @property
+    def shares(self) -> bool:
+        """Whether it runs on its pool's shared CPUs, alone or besides its own."""
+        return self.kind in (CpuKind.SHARED, CpuKind.MIXED)
+
+
+@attrs.frozen(slots=False)
+class Books:
+    """The sums of all grants; two that count the same grants are equal.
+
+    Attributes:
+        tree: The pools.
+        taken: CPUs that somebody has to himself.
+        shared: Thousandths granted from each pool's shared CPUs, by pool id.
+        idlers: How many containers without a request share each pool, by pool id.
+        guests: How many grants of a kind each pool has; no zeros.
+        reserved: Thousandths granted from the reserved CPUs.
+    """
+
+    tree: PoolTree
+    taken: CpuSet
+    shared: tuple[int, ...]
+    idlers: tuple[int, ...]
+    guests: Mapping[tuple[int, CpuKind], int] = attrs.field(hash=False)
+    reserved: int = 0
+
+    @classmethod
+    def of(cls, tree: PoolTree, grants: Iterable[Grant] = ()) -> Books:
+        """Count *grants* from scratch."""
+        nothing = (0,) * len(tree.pools)
+        books = cls(tree, NO_CPUS, nothing, nothing, {})
+        for grant in grants:
+            books = books.add(grant)
+        return books
+
+    def add(self, grant: Grant) -> Books:
+        """Count one more grant."""
+        return self._changed(grant, 1)
+
+    def remove(self, grant: Grant) -> Books:
+        """Count one grant less, which must have been counted."""
+        return self._changed(grant, -1)
+
+    def free_isolated(self, pool: Pool) -> CpuSet:
+        """Return the isolated CPUs of *pool* that nobody has."""
+        return pool.isolated - self.taken
+
+    def free_sharable(self, pool: Pool) -> CpuSet:
+        """Return the CPUs that containers of *pool* share."""
+        return pool.sharable - self.taken
+
+    def spare(self, pool: Pool) -> int:
+        """Return the thousandths that *pool* and all pools above can still grant.
+
+        One less where a container without a request is about: a pool with
+        containers is never emptied.
+        """
+        return self._spare[pool.id]
+
+    def slack(self, pool: Pool) -> int:
+        """Return what *pool* itself has beyond what is granted in its subtree."""
+        return self._slack[pool.id]
+
+    @property
+    def spare_reserved(self) -> int:
+        """Thousandths of the reserved CPUs that can still be granted."""
+        return 1000 * len(self.tree.root.reserved) - self.reserved
+
+    @cached_property
+    def _slack(self) -> tuple[int, ...]:
+        slack = []
+        for pool in self.tree.pools:
+            granted = sum(self.shared[one] for one in pool.subtree)
+            idle = any(self.idlers[one] for one in pool.subtree)
+            cpus = (pool.sharable.bits & ~self.taken.bits).bit_count()
+            slack.append(1000 * cpus - granted - idle)
+        return tuple(slack)
+
+    @cached_property
+    def _spare(self) -> tuple[int, ...]:
+        slack = self._slack
+        return tuple(min(slack[one] for one in pool.path) for pool in self.tree.pools)
+
+    def _changed(self, grant: Grant, sign: int) -> Books:
+        key = (grant.pool, grant.kind)
+        guests = {**self.guests, key: self.guests.get(key, 0) + sign}
+        if not guests[key]:
+            del guests[key]
+        shared, idlers, reserved = self.shared, self.idlers, self.reserved
+        if grant.kind is CpuKind.RESERVED:
+            reserved += sign * grant.fraction
+        elif grant.shares and grant.fraction:
+            shared = _plus(shared, grant.pool, sign * grant.fraction)
+        elif grant.shares:
+            idlers = _plus(idlers, grant.pool, sign)
+        taken = self.taken | grant.cpus if sign > 0 else self.taken - grant.cpus
+        return Books(self.tree, taken, shared, idlers, guests, reserved)
+
+
+def _plus(sums: tuple[int, ...], place: int, amount: int) -> tuple[int, ...]:
+    return (*sums[:place], sums[place] + amount, *sums[place + 1 :])

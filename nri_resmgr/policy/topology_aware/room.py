@@ -1,0 +1,34 @@
+"""What can be granted at one moment: the ground that a choice stands on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import attrs
+
+from nri_resmgr.policy.ledger import Ledger
+from nri_resmgr.policy.mems import MemoryLedger
+from nri_resmgr.policy.topology_aware.books import Books, Grant
+from nri_resmgr.policy.topology_aware.pools import PoolTree
+from nri_resmgr.policy.topology_aware.settings import TopologyAwareSettings
+
+
+@attrs.frozen(eq=False)
+class Room:
+    """The node without the container that is being placed.
+
+    Attributes:
+        tree: The pools.
+        settings: What the policy is told to do.
+        ledger: All containers.
+        grants: What they have of the CPUs, by container id.
+        books: The sums of the grants.
+        memory: What they have of the memory.
+    """
+
+    tree: PoolTree
+    settings: TopologyAwareSettings
+    ledger: Ledger
+    grants: Mapping[str, Grant]
+    books: Books
+    memory: MemoryLedger
