@@ -89,7 +89,7 @@ def test_amounts_kept_are_amounts_counted(
             ledger = ledger.release(name)
 
     again = MemoryLedger(ledger.layout, ledger.grants)
-    assert {page: zones for page, zones in ledger.amounts.items() if zones} == {
-        page: zones for page, zones in again.amounts.items() if zones
+    assert {page: zones for page, zones in ledger.accounts.sums.items() if zones} == {
+        page: zones for page, zones in again.accounts.sums.items() if zones
     }
     assert fits(zones_of(ledger), requests_of(ledger), case.machine)

@@ -42,7 +42,7 @@ class Accounts:
     def copy(self) -> Accounts:
         """Return the same, to be changed."""
         other = Accounts(self._layout)
-        other._fills = {page: fill.copy() for page, fill in self._fills.items()}  # noqa: SLF001 - of the same class
+        other._fills = {page: fill.copy() for page, fill in self._fills.items()}
         other.sums = {page: zones.copy() for page, zones in self.sums.items()}
         other.rows = {page: zones.copy() for page, zones in self.rows.items()}
         return other
@@ -103,49 +103,51 @@ class Accounts:
 
     def has_room(self, zone: int, page: Bytes, amount: int) -> bool:
         """Tell whether *zone* can take so much more with nobody widened."""
-        if not self.overfull(page) and self._fills[page].free(zone) >= amount:
-            return True
-        return self.room(zone, page) >= amount
+        fill = self._fill(page)
+        easy = fill is not None and fill.free(zone) >= amount
+        return easy or self.room(zone, page) >= amount
 
     def room(self, zone: int, page: Bytes) -> int:
         """Return how much more *zone* can take with nobody widened."""
-        most = self._rooms.get((page, zone))
-        if most is None:
-            everything = self._layout.room(zone, page)
-            fits = not self.overfull(page)
-            left = self._fills[page].copy().lay(zone, everything) if fits else 0
-            most = self._rooms[page, zone] = everything - left if fits else 0
-        return most
+        known = self._rooms.get((page, zone))
+        if known is None:
+            all_of_it, fill = self._layout.room(zone, page), self._fill(page)
+            left = fill.copy().lay(zone, all_of_it) if fill else all_of_it
+            known = self._rooms[page, zone] = all_of_it - left
+        return known
+
+    def _fill(self, page: Bytes) -> Fill | None:
+        return None if self.overfull(page) else self._fills[page]
 
     def _count(self, grant: Grant) -> None:
         self._rooms.clear()
-        zone = grant.zone.bits
+        zone, reach = grant.zone.bits, reach_of(grant, self._layout)
         for page, amount in grant.request.demand:
             sums = self.sums.setdefault(page, {})
             sums[zone] = sums.get(zone, 0) + amount
-            if not grant.is_fixed:
+            if reach != zone:
                 rows = self.rows.setdefault(page, {})
                 rows[zone] = row = rows.get(zone, []).copy()
-                insort(row, _row(grant, amount, self._layout))
+                insort(row, (*_rank(grant, amount), grant.request.id, reach))
 
     def _discount(self, grant: Grant) -> None:
         self._rooms.clear()
         zone = grant.zone.bits
         for page, amount in grant.request.demand:
-            sums = self.sums[page]
+            sums, rows = self.sums[page], self.rows.get(page, {})
             sums[zone] -= amount
             if not sums[zone]:
                 del sums[zone]
-            if not grant.is_fixed:
-                rows = self.rows[page]
+            if zone in rows:
                 rows[zone] = row = rows[zone].copy()
-                del row[bisect_left(row, _row(grant, amount, self._layout))]
+                at = bisect_left(row, _rank(grant, amount))
+                if at < len(row) and row[at][4] == grant.request.id:
+                    del row[at]
                 if not row:
                     del rows[zone]
 
 
-def _row(grant: Grant, amount: int, layout: MemoryLayout) -> Row:
-    request, zone = grant.request, grant.zone.bits
-    reach = reach_of(grant, layout)
-    width = zone.bit_count()
-    return request.priority, -width, amount, -grant.age, request.id, reach
+def _rank(grant: Grant, amount: int) -> tuple[int, int, int, int]:
+    request = grant.request
+    width = grant.zone.bits.bit_count()
+    return int(request.priority), -width, amount, -grant.age

@@ -78,7 +78,7 @@ def restore_memory(
     if request.id in ledger or not zone or zone.bits & ~ledger.layout.nodes:
         msg = f"{request.title} cannot have had memory on nodes {zone}"
         raise ValueError(msg)
-    start = start_of(request, ledger.layout)
+    start = start_of(request, request.affinity, ledger.layout)
     grant = Grant(request, zone, start.kinds, _next_age(ledger))
     return _offer(grant, (ZoneRule.KEPT,), ledger)
 
@@ -134,7 +134,7 @@ def _grown(
 
 
 def _placed(request: MemoryRequest, ledger: MemoryLedger, age: int) -> MemoryOffer:
-    start = start_of(request, ledger.layout)
+    start = start_of(request, request.affinity, ledger.layout)
     grant = Grant(request, NodeSet(start.zone), start.kinds, age)
     return _offer(grant, start.rules, ledger)
 
@@ -148,5 +148,5 @@ def _offer(
 
 
 def _next_age(ledger: MemoryLedger) -> int:
-    grants = tuple(ledger.grants.values())
-    return grants[-1].age + 1 if grants else 0
+    youngest = next(reversed(ledger.grants), None)
+    return 0 if youngest is None else ledger.grants[youngest].age + 1

@@ -27,8 +27,8 @@ class Fill:
     def copy(self) -> Fill:
         """Return the same, to go on with."""
         other = Fill(())
-        other._free = self._free.copy()  # noqa: SLF001 - of the same class
-        other._laid = [laid.copy() for laid in self._laid]  # noqa: SLF001 - same
+        other._free = self._free.copy()
+        other._laid = [laid.copy() for laid in self._laid]
         return other
 
     def free(self, zone: int) -> int:
@@ -78,17 +78,20 @@ class Fill:
             The moves, last one first, and before them where that one ends, as
             a move by no zone. Empty where there is no way out.
         """
-        came: dict[int, _Step] = dict.fromkeys(ids_of(zone), (0, -1))
-        queue = list(came)
+        free, laid = self._free, self._laid
+        came: dict[int, _Step] = {}
+        seen = zone
+        queue = [*ids_of(zone)]
         for node in queue:
-            if self._free[node]:
-                return _steps(node, came)
-            for other, amount in self._laid[node].items():
-                if amount:
-                    fresh = [to for to in ids_of(other) if to not in came]
-                    came.update((to, (other, node)) for to in fresh)
-                    queue += fresh
-        self.reached = sum(1 << node for node in came)
+            for other, amount in laid[node].items():
+                if amount and (fresh := other & ~seen):
+                    seen |= fresh
+                    for to in ids_of(fresh):
+                        came[to] = other, node
+                        if free[to]:
+                            return _steps(to, came)
+                        queue.append(to)
+        self.reached = seen
         return []
 
     def _push(self, zone: int, path: list[_Step], amount: int) -> int:
@@ -108,10 +111,9 @@ class Fill:
 
 def _steps(end: int, came: Mapping[int, _Step]) -> list[_Step]:
     path = [(0, end)]
-    zone, start = came[end]
-    while start >= 0:
-        path.append((zone, start))
-        zone, start = came[start]
+    while step := came.get(end):
+        path.append(step)
+        _, end = step
     return path
 
 

@@ -15,7 +15,7 @@ BASE_PAGES: Final = Bytes(0)
 """Stands for ordinary memory where a size of huge pages could stand."""
 
 
-@attrs.frozen
+@attrs.frozen(cache_hash=True)  # it is a key of caches
 class MemoryLayout:
     """Memory nodes, what they hold and what is near what; sets are bit masks.
 

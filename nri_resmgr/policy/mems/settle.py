@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import itertools
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import attrs
 
-from nri_resmgr.policy.mems.fill import overfull
-from nri_resmgr.policy.mems.ledger import MemoryLedger, add_amounts, mutable_copy
+from nri_resmgr.policy.mems.accounts import Row
+from nri_resmgr.policy.mems.ledger import MemoryLedger
 from nri_resmgr.policy.mems.offer import Spill, Widening
 from nri_resmgr.policy.mems.request import Grant
 from nri_resmgr.policy.mems.shortage import shortage
-from nri_resmgr.policy.mems.zones import reach_of, widened
+from nri_resmgr.policy.mems.zones import widened
 from nri_resmgr.values import Bytes, NodeSet
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class Settled:
     """A ledger in which everybody fits, and who was widened for it."""
 
@@ -39,17 +38,17 @@ def settle(grant: Grant, ledger: MemoryLedger) -> Settled:
         movable = trial.movable(spill)
         if not movable:
             raise shortage(grant, ledger)
-        for one in _in_turn(movable, spill):
-            trial.widen(one, spill)
+        for request in _in_turn(movable, int(spill.over)):
+            trial.widen(request, spill)
     trial.spare()
     return trial.settled()
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class _Step:
     """One ring that a request was widened by: where it was, and why it left."""
 
-    before: Grant
+    before: int
     why: Spill
 
 
@@ -62,43 +61,41 @@ class _Trial:
 
     def __init__(self, grant: Grant, ledger: MemoryLedger) -> None:
         self._layout = ledger.layout
-        self._newcomer = grant
-        self._grants = dict(ledger.grants)
-        self._amounts = mutable_copy(ledger.amounts)
+        self._pages = [page for page, _ in grant.request.demand]
+        self._grants = ledger.grants.copy()
         self._steps: dict[str, list[_Step]] = {}
+        for page in self._pages:
+            ledger.accounts.overfull(page)  # worked out once, then copied on
+        self._accounts = ledger.accounts.copy()
         if old := self._grants.get(grant.request.id):
-            add_amounts(self._amounts, old, -1)
+            self._accounts.remove(old)
         self._grants[grant.request.id] = grant
-        add_amounts(self._amounts, grant, 1)
+        self._accounts.add(grant)
 
     def spill(self) -> Spill | None:
         """Return the first shortage, in order of page size."""
-        for page, _ in self._newcomer.request.demand:
-            zones = self._amounts[page]
-            if nodes := overfull(zones, self._layout.sizes(page)):
-                return Spill(NodeSet(nodes), page, Bytes(self._over(nodes, page)))
+        for page in self._pages:
+            if nodes := self._accounts.overfull(page):
+                return Spill(NodeSet(nodes), page, Bytes(-self._left(nodes, page)))
         return None
 
-    def movable(self, spill: Spill) -> list[Grant]:
+    def movable(self, spill: Spill) -> list[Row]:
         """Return who may leave the nodes of a shortage, and would help by it."""
-        nodes, page = spill.nodes.bits, spill.page_size
-        inside = {zone for zone in self._amounts[page] if not zone & ~nodes}
-        return [
-            grant
-            for grant in self._grants.values()
-            if grant.zone.bits in inside
-            and grant.request.wants(page)
-            and reach_of(grant, self._layout) & ~nodes
-        ]
+        outside = ~spill.nodes.bits
+        rows = self._accounts.rows.get(spill.page_size, {})
+        inside = [zone for zone in rows if not zone & outside]
+        return sorted(
+            [row for zone in inside for row in rows[zone] if row[-1] & outside]
+        )
 
-    def widen(self, grant: Grant, spill: Spill) -> None:
-        """Widen *grant* ring by ring until it may be outside of the shortage."""
-        steps = self._steps.setdefault(grant.request.id, [])
+    def widen(self, request: str, spill: Spill) -> None:
+        """Widen a request ring by ring until it may be outside of the shortage."""
+        grant, steps = self._grants[request], self._steps.setdefault(request, [])
         zone = grant.zone.bits
         while not zone & ~spill.nodes.bits:
-            steps.append(_Step(_with_zone(grant, zone), spill))
+            steps.append(_Step(zone, spill))
             zone = widened(grant, zone, self._layout)
-        self._put(_with_zone(grant, zone))
+        self._put(grant, zone)
 
     def spare(self) -> None:
         """Take back what turned out not to be needed, the important ones first.
@@ -108,74 +105,60 @@ class _Trial:
         """
         if len(self._steps) > 1:
             for request in reversed(tuple(self._steps)):
-                self._narrow(self._grants[request])
+                self._narrow(request)
 
     def settled(self) -> Settled:
         """Freeze it all."""
         changes = []
-        for key, steps in self._steps.items():
-            grant, first = self._grants[key], steps[0].before
-            spill = steps[-1].why
-            changes.append((grant.age, Widening(key, first.zone, grant.zone, spill)))
+        for request, steps in self._steps.items():
+            grant, before = self._grants[request], NodeSet(steps[0].before)
+            change = Widening(request, before, grant.zone, steps[-1].why)
+            changes.append((grant.age, change))
         changes.sort(key=lambda change: change[0])
-        ledger = MemoryLedger(self._layout, self._grants, self._amounts)
+        ledger = MemoryLedger(self._layout, self._grants, self._accounts)
         return Settled(ledger, tuple(change for _, change in changes))
 
-    def _narrow(self, grant: Grant) -> None:
+    def _narrow(self, request: str) -> None:
         """Go back as many steps as everybody still fits."""
-        steps = self._steps[grant.request.id]
+        grant, steps = self._grants[request], self._steps[request]
         for back, step in enumerate(steps):
-            if grant.request.wants(step.why.page_size) > self._left(step.why):
-                continue  # a look at one shortage is cheaper than one at all
-            self._put(step.before)
-            if not self.spill():
+            page = step.why.page_size
+            left = self._left(step.why.nodes.bits, page)
+            # A look at one shortage is cheaper than one at all of them.
+            if grant.request.wants(page) <= left and self._put(grant, step.before):
                 del steps[back:]
                 break
-            self._put(grant)
         if not steps:
-            del self._steps[grant.request.id]
+            del self._steps[request]
 
-    def _left(self, spill: Spill) -> int:
-        """Return what is left of the nodes that were short."""
-        return -self._over(spill.nodes.bits, spill.page_size)
+    def _left(self, nodes: int, page: Bytes) -> int:
+        """Return what is left of some nodes, less than 0 where they are short."""
+        return self._layout.room(nodes, page) - self._accounts.inside(nodes, page)
 
-    def _over(self, nodes: int, page: Bytes) -> int:
-        zones = self._amounts[page]
-        used = sum(zones[zone] for zone in zones if not zone & ~nodes)
-        return used - self._layout.room(nodes, page)
-
-    def _put(self, grant: Grant) -> None:
-        add_amounts(self._amounts, self._grants[grant.request.id], -1)
-        self._grants[grant.request.id] = grant
-        add_amounts(self._amounts, grant, 1)
+    def _put(self, grant: Grant, zone: int) -> bool:
+        to = Grant(grant.request, NodeSet(zone), grant.kinds, grant.age)
+        fits = self._accounts.move(grant, to)
+        if fits:
+            self._grants[grant.request.id] = to
+        return fits
 
 
-def _in_turn(movable: Iterable[Grant], spill: Spill) -> Iterator[Grant]:
+def _in_turn(movable: list[Row], missing: int) -> Iterator[str]:
     """Yield the least important ones, until enough is freed.
 
     The lowest priority goes first, then the widest zone: it has the least to
     lose. Then the smallest that is enough alone, or else the largest, so that
     few are touched; of equal ones the youngest.
     """
-    missing, page = int(spill.over), spill.page_size
-    for _, alike in itertools.groupby(sorted(movable, key=_rank), key=_rank):
-        group = sorted((one.request.wants(page), -one.age, one) for one in alike)
-        while group and missing > 0:
-            at = bisect_left(group, missing, key=_amount)
-            if at == len(group):
-                at = bisect_left(group, group[-1][0], key=_amount)
-            amount, _, grant = group.pop(at)
-            yield grant
+    while movable and missing > 0:
+        priority, width, *_ = movable[0]
+        end = bisect_left(movable, (priority, width + 1))
+        while end and missing > 0:
+            at = bisect_left(movable, (priority, width, missing), hi=end)
+            if at == end:
+                largest = movable[end - 1][2]
+                at = bisect_left(movable, (priority, width, largest), hi=end)
+            *_, amount, _, request, _ = movable.pop(at)
+            yield request
             missing -= amount
-
-
-def _rank(grant: Grant) -> tuple[int, int]:
-    return grant.request.priority, -len(grant.zone)
-
-
-def _amount(row: tuple[int, int, Grant]) -> int:
-    return row[0]
-
-
-def _with_zone(grant: Grant, zone: int) -> Grant:
-    return Grant(grant.request, NodeSet(zone), grant.kinds, grant.age)
+            end -= 1

@@ -23,7 +23,7 @@ def shortage(newcomer: Grant, ledger: MemoryLedger) -> MemoryShort:
     others = [one for one in ledger.grants.values() if one.request.id != mine.id]
     for page, wanted in mine.demand:
         amounts = _reached(others, page, layout)
-        fill = filled(amounts, layout.sizes(page))
+        fill, _ = filled(amounts, layout.sizes(page))
         if fill.lay(reach_of(newcomer, layout), wanted):
             nodes = fill.reached
             inside = [one for one in others if not reach_of(one, layout) & ~nodes]

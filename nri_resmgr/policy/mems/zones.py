@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from functools import lru_cache
 from typing import Final
 
 import attrs
@@ -11,6 +12,7 @@ from nri_resmgr.policy.mems.errors import MemoryKindMissing, NormalMemoryMissing
 from nri_resmgr.policy.mems.layout import MemoryLayout
 from nri_resmgr.policy.mems.request import Grant, MemoryRequest
 from nri_resmgr.topology import MemoryKind
+from nri_resmgr.values import NodeSet
 
 # What somebody gets who did not ask for it: fast and plentiful first. HBM is
 # scarce and others ask for it by name.
@@ -49,24 +51,24 @@ class Start:
     rules: tuple[ZoneRule, ...]
 
 
-def start_of(request: MemoryRequest, layout: MemoryLayout) -> Start:
-    """Return the zone that fits the request's wishes best.
+def start_of(request: MemoryRequest, near: NodeSet, layout: MemoryLayout) -> Start:
+    """Return the zone that fits the request's wishes best, near to some nodes.
 
     Raises:
         MemoryKindMissing: A strict request names a kind that no node has.
         NormalMemoryMissing: A strict request names only movable memory.
-        ValueError: The affinity is empty or names a node that is not there.
+        ValueError: *near* is empty or names a node that is not there.
     """
-    affinity = request.affinity.bits
-    if not affinity or affinity & ~layout.known:
-        msg = f"{request.title}: no nodes to be near to: {request.affinity}"
+    if not near or near.bits & ~layout.known:
+        msg = f"{request.title}: no nodes to be near to: {near}"
         raise ValueError(msg)
-    kinds = _kinds_wanted(request, layout)
-    missing = kinds - layout.kinds_in(affinity)
-    near = affinity | layout.nearest(affinity, missing)
-    rule = ZoneRule.NEAREST_KIND if missing else ZoneRule.AFFINITY
-    start = Start(near & layout.of_kinds(kinds), kinds, (rule,))
-    return start if start.zone & layout.normal else _with_normal(request, start, layout)
+    if request.strict and (missing := request.kinds - layout.kinds.keys()):
+        raise MemoryKindMissing(request.title, missing, frozenset(layout.kinds))
+    start = _start(near.bits, request.kinds, request.strict, layout)
+    if not start.zone & layout.normal:
+        normal = layout.kinds_in(layout.normal)
+        raise NormalMemoryMissing(request.title, start.kinds, normal)
+    return start
 
 
 def reach_of(grant: Grant, layout: MemoryLayout) -> int:
@@ -84,43 +86,58 @@ def widened(grant: Grant, zone: int, layout: MemoryLayout) -> int:
     The grant's own kinds go first, then one further kind after the other.
     Nothing is added where the grant has all that it may have.
     """
-    kinds = grant.kinds if grant.request.strict else _kinds_had(grant, zone, layout)
-    more = layout.nearest(zone, kinds)
-    if not more and not grant.request.strict:
-        more = next(
-            (near for kind in _FALLBACKS if (near := layout.nearest(zone, (kind,)))), 0
-        )
-    return zone | more
+    return zone | _ring(zone, grant.kinds, grant.request.strict, layout)
 
 
-def _kinds_had(grant: Grant, zone: int, layout: MemoryLayout) -> frozenset[MemoryKind]:
-    return grant.kinds | layout.kinds_in(zone)
+# The memory of a machine has few answers, and each is asked for often.
+@lru_cache(maxsize=4096)
+def _ring(
+    zone: int,
+    kinds: frozenset[MemoryKind],
+    strict: bool,  # noqa: FBT001 - positional keys make the cache faster
+    layout: MemoryLayout,
+) -> int:
+    if strict:
+        return layout.nearest(zone, kinds)
+    choices = (kinds | layout.kinds_in(zone), *((kind,) for kind in _FALLBACKS))
+    found = (layout.nearest(zone, choice) for choice in choices)
+    return next((more for more in found if more), 0)
+
+
+@lru_cache(maxsize=4096)
+def _start(
+    near: int,
+    wanted: frozenset[MemoryKind],
+    strict: bool,  # noqa: FBT001 - as above
+    layout: MemoryLayout,
+) -> Start:
+    kinds = _kinds_wanted(near, wanted, layout)
+    missing = kinds - layout.kinds_in(near)
+    around = near | layout.nearest(near, missing)
+    rule = ZoneRule.NEAREST_KIND if missing else ZoneRule.AFFINITY
+    start = Start(around & layout.of_kinds(kinds), kinds, (rule,))
+    if start.zone & layout.normal:
+        return start
+    return _with_normal(start, layout, strict=strict)
 
 
 def _kinds_wanted(
-    request: MemoryRequest, layout: MemoryLayout
+    near: int, wanted: frozenset[MemoryKind], layout: MemoryLayout
 ) -> frozenset[MemoryKind]:
     there = frozenset(layout.kinds)
-    missing = request.kinds - there
-    if missing and request.strict:
-        raise MemoryKindMissing(request.title, missing, there)
-    return (
-        request.kinds & there
-        or layout.kinds_in(request.affinity.bits)
-        or frozenset([kind for kind in _FALLBACKS if kind in there][:1])
-    )
+    return wanted & there or layout.kinds_in(near) or _usual(there)
 
 
-def _with_normal(request: MemoryRequest, start: Start, layout: MemoryLayout) -> Start:
-    """Widen a zone until the kernel finds memory for itself in it."""
+def _with_normal(start: Start, layout: MemoryLayout, *, strict: bool) -> Start:
+    """Widen a zone until the kernel finds memory for itself, if it ever can."""
     normal = layout.kinds_in(layout.normal)
-    kinds = start.kinds & normal
-    if not kinds and request.strict:
-        raise NormalMemoryMissing(request.title, start.kinds, normal)
-    if not kinds:
-        kinds = frozenset([kind for kind in _FALLBACKS if kind in normal][:1])
+    kinds = start.kinds & normal or (frozenset() if strict else _usual(normal))
     zone = start.zone
     while not zone & layout.normal and (more := layout.nearest(zone, kinds)):
         zone |= more
     rules = (*start.rules, ZoneRule.NORMAL_MEMORY)
     return Start(zone, start.kinds | kinds, rules)
+
+
+def _usual(there: frozenset[MemoryKind]) -> frozenset[MemoryKind]:
+    return frozenset([kind for kind in _FALLBACKS if kind in there][:1])
