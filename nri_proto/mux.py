@@ -37,11 +37,12 @@ def trunk_frames(connection: int, message: bytes) -> bytes:
     messages or when a message starts in a frame of more than 4096 bytes. So a
     message is one frame, or its first 4096 bytes and then all the rest.
     """
+    size = len(message)
+    if size <= MAX_FIRST_FRAME:
+        return HEADER.pack(connection, size) + message
     head, rest = message[:MAX_FIRST_FRAME], message[MAX_FIRST_FRAME:]
-    first = HEADER.pack(connection, len(head)) + head
-    if not rest:
-        return first
-    return b"".join((first, HEADER.pack(connection, len(rest)), rest))
+    first, second = (HEADER.pack(connection, len(part)) for part in (head, rest))
+    return b"".join((first, head, second, rest))
 
 
 class Demultiplexer:
@@ -69,23 +70,28 @@ class Demultiplexer:
         """
         pieces: list[tuple[int, bytes]] = []
         at = 0
-        while at < len(data):
-            if self._missing:
-                piece = data[at : at + self._missing]
-                self._missing -= len(piece)
-                at += len(piece)
-                if self._connection in self._open:
-                    pieces.append((self._connection, piece))
-            else:
+        end = len(data)
+        while at < end:
+            if not self._missing:
                 at = self._read_header(data, at)
+                continue
+            piece = data[at : at + self._missing]
+            self._missing -= len(piece)
+            at += len(piece)
+            if self._connection in self._open:
+                pieces.append((self._connection, piece))
         return pieces
 
     def _read_header(self, data: bytes, at: int) -> int:
         end = at + HEADER.size - len(self._header)
-        self._header += data[at:end]
-        if len(self._header) == HEADER.size:
-            self._connection, self._missing = HEADER.unpack(self._header)
+        header = data[at:end]
+        if self._header or len(header) < HEADER.size:  # it came in parts
+            self._header += header
+            if len(self._header) < HEADER.size:
+                return len(data)
+            header = bytes(self._header)
             self._header.clear()
-            if self._missing > MAX_FRAME and self._connection in self._open:
-                raise TrunkFrameTooLarge(self._connection, self._missing, MAX_FRAME)
-        return min(end, len(data))
+        self._connection, self._missing = HEADER.unpack(header)
+        if self._missing > MAX_FRAME and self._connection in self._open:
+            raise TrunkFrameTooLarge(self._connection, self._missing, MAX_FRAME)
+        return end

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import collections
 from collections.abc import Collection, Mapping
 from typing import Final
 
@@ -24,10 +23,14 @@ _MAX_MESSAGE: Final = 64 << 10
 
 _NANOSECONDS: Final = 1_000_000_000
 
+# Python 3.11 takes 0.2 µs to read a member off its enumeration.
+_REQUEST, _RESPONSE, _DATA = FrameType.REQUEST, FrameType.RESPONSE, FrameType.DATA
 
-@attrs.frozen
+
+# One per request: attrs takes three times as long to make a frozen value.
+@attrs.define
 class Call:
-    """A request for a method we serve.
+    """A request for a method we serve; nobody changes it.
 
     Attributes:
         stream_id: Names the call in `ServerConnection.reply`.
@@ -70,7 +73,7 @@ class ServerConnection:
         self._frames = FrameReader()
         self._last_id = 0
         # Answers owed by stream: an id used twice is owed two.
-        self._owed: collections.Counter[int] = collections.Counter()
+        self._owed: dict[int, int] = {}
 
     def receive_data(self, data: bytes) -> list[Call | Refusal]:
         """Take bytes from the peer, however they were cut; return the events.
@@ -80,7 +83,7 @@ class ServerConnection:
         events = []
         for frame in self._frames.receive_data(data):
             if (event := self._judge(frame)) is not None:
-                self._owed[event.stream_id] += 1
+                self._owed[event.stream_id] = self._owed.get(event.stream_id, 0) + 1
                 events.append(event)
         return events
 
@@ -94,7 +97,7 @@ class ServerConnection:
             StreamNotOpen: Nothing is owed on that stream.
         """
         self._check_owed(stream_id)
-        envelope = ttrpc_pb2.Response(payload=payload)
+        envelope = ttrpc_pb2.Response(payload=payload) if payload else None
         return self._settle(stream_id, envelope)
 
     def refuse(self, stream_id: int, code: int, message: str) -> bytes:
@@ -113,13 +116,11 @@ class ServerConnection:
         status = ttrpc_pb2.Status(code=code, message=_sendable(message))
         return self._settle(stream_id, ttrpc_pb2.Response(status=status))
 
-    def _settle(self, stream_id: int, envelope: ttrpc_pb2.Response) -> bytes:
-        frame = encode_frame(
-            stream_id, FrameType.RESPONSE, envelope.SerializeToString()
-        )
-        self._owed[stream_id] -= 1
-        if not self._owed[stream_id]:
-            del self._owed[stream_id]
+    def _settle(self, stream_id: int, envelope: ttrpc_pb2.Response | None) -> bytes:
+        data = b"" if envelope is None else envelope.SerializeToString()
+        frame = encode_frame(stream_id, _RESPONSE, data)
+        if others := self._owed.pop(stream_id) - 1:
+            self._owed[stream_id] = others
         return frame
 
     def _check_owed(self, stream_id: int) -> None:
@@ -127,13 +128,11 @@ class ServerConnection:
             raise StreamNotOpen(stream_id)
 
     def _judge(self, frame: Frame) -> Call | Refusal | None:
-        match frame.type:
-            case FrameType.REQUEST:
-                return self._judge_request(frame)
-            case FrameType.DATA if frame.stream_id not in self._owed:
-                return _invalid(frame, f"StreamID {frame.stream_id} no longer active")
-            case _:
-                return None
+        if frame.type == _REQUEST:
+            return self._judge_request(frame)
+        if frame.type == _DATA and frame.stream_id not in self._owed:
+            return _invalid(frame, f"StreamID {frame.stream_id} no longer active")
+        return None
 
     def _judge_request(self, frame: Frame) -> Call | Refusal:
         stream_id = frame.stream_id
@@ -159,21 +158,16 @@ class ServerConnection:
         except DecodeError as error:
             message = f"unmarshal request error: {error}"
             return Refusal(stream_id, Code.INVALID_ARGUMENT, message)
-        methods = self._services.get(request.service)
-        if methods is None:
-            message = f"service {request.service}"
-            return Refusal(stream_id, Code.UNIMPLEMENTED, message)
-        if request.method not in methods:
-            message = f"method {request.method}"
-            return Refusal(stream_id, Code.UNIMPLEMENTED, message)
+        service, method = request.service, request.method
+        if (methods := self._services.get(service)) is None:
+            return Refusal(stream_id, Code.UNIMPLEMENTED, f"service {service}")
+        if method not in methods:
+            return Refusal(stream_id, Code.UNIMPLEMENTED, f"method {method}")
         nanoseconds = request.timeout_nano
+        timeout = nanoseconds / _NANOSECONDS if nanoseconds else None
+        metadata = [(pair.key, pair.value) for pair in request.metadata[:]]
         return Call(
-            stream_id,
-            request.service,
-            request.method,
-            request.payload,
-            nanoseconds / _NANOSECONDS if nanoseconds else None,
-            tuple((pair.key, pair.value) for pair in request.metadata),
+            stream_id, service, method, request.payload, timeout, tuple(metadata)
         )
 
 
