@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from nri_resmgr.policy.mems.fill import Fill, filled
 from nri_resmgr.policy.mems.layout import MemoryLayout
-from nri_resmgr.policy.mems.request import Grant
+from nri_resmgr.policy.mems.request import Grant, MemoryRequest
 from nri_resmgr.policy.mems.zones import reach_of
 from nri_resmgr.values import Bytes
 
@@ -47,21 +47,15 @@ class Accounts:
         other.rows = {page: zones.copy() for page, zones in self.rows.items()}
         return other
 
-    def add(self, grant: Grant) -> bool:
-        """Count a grant in; tell whether all that is promised still fits.
-
-        It is counted either way. Nothing is told of a page size that nobody
-        asked about before.
-        """
-        fits = True
+    def add(self, grant: Grant) -> None:
+        """Count a grant in, whether there is room for it or not."""
         zone = grant.zone.bits
         for page, amount in grant.request.demand:
             fill = self._fills.get(page)
             if fill and fill.lay(zone, amount):
                 del self._fills[page]
-                fits = False
-        self._count(grant)
-        return fits
+            self._sum(page, zone, amount)
+        self._seat(grant)
 
     def remove(self, grant: Grant) -> None:
         """Count a grant out."""
@@ -69,22 +63,31 @@ class Accounts:
         for page, amount in grant.request.demand:
             if fill := self._fills.get(page):
                 fill.lift(zone, amount)
-        self._discount(grant)
+            self._sum(page, zone, -amount)
+        self._unseat(grant)
 
-    def move(self, grant: Grant, to: Grant) -> bool:
-        """Count a grant in other nodes; False, and it stays, without room there."""
-        before, after = grant.zone.bits, to.zone.bits
+    def move(self, request: MemoryRequest, before: int, after: int) -> bool:
+        """Count a request in another zone; False, and it stays, without room.
+
+        Its row stays where it is until `reseat`: many who are moved come back.
+        """
         moved: list[tuple[Fill, int]] = []
-        for page, amount in grant.request.demand:
+        for page, amount in request.demand:
             if fill := self._fills.get(page):
                 if not fill.move(before, after, amount):
                     for other, laid in moved:
                         other.move(after, before, laid)
                     return False
                 moved.append((fill, amount))
-        self._discount(grant)
-        self._count(to)
+        for page, amount in request.demand:
+            self._sum(page, before, -amount)
+            self._sum(page, after, amount)
         return True
+
+    def reseat(self, grant: Grant, to: Grant) -> None:
+        """Give the row of a request that was moved its new place."""
+        self._unseat(grant)
+        self._seat(to)
 
     def overfull(self, page: Bytes) -> int:
         """Return nodes that are promised more than they hold; 0 where none are."""
@@ -119,35 +122,37 @@ class Accounts:
     def _fill(self, page: Bytes) -> Fill | None:
         return None if self.overfull(page) else self._fills[page]
 
-    def _count(self, grant: Grant) -> None:
+    def _sum(self, page: Bytes, zone: int, amount: int) -> None:
         self._rooms.clear()
+        sums = self.sums.setdefault(page, {})
+        if total := sums.get(zone, 0) + amount:
+            sums[zone] = total
+        else:
+            del sums[zone]
+
+    def _seat(self, grant: Grant) -> None:
         zone, reach = grant.zone.bits, reach_of(grant, self._layout)
+        if reach == zone:
+            return
         for page, amount in grant.request.demand:
-            sums = self.sums.setdefault(page, {})
-            sums[zone] = sums.get(zone, 0) + amount
-            if reach != zone:
-                rows = self.rows.setdefault(page, {})
-                rows[zone] = row = rows.get(zone, []).copy()
-                insort(row, (*_rank(grant, amount), grant.request.id, reach))
+            rows = self.rows.setdefault(page, {})
+            rows[zone] = row = rows.get(zone, []).copy()
+            insort(row, row_of(grant, zone, amount, reach))
 
-    def _discount(self, grant: Grant) -> None:
-        self._rooms.clear()
-        zone = grant.zone.bits
+    def _unseat(self, grant: Grant) -> None:
+        zone, reach = grant.zone.bits, reach_of(grant, self._layout)
+        if reach == zone:
+            return
         for page, amount in grant.request.demand:
-            sums, rows = self.sums[page], self.rows.get(page, {})
-            sums[zone] -= amount
-            if not sums[zone]:
-                del sums[zone]
-            if zone in rows:
-                rows[zone] = row = rows[zone].copy()
-                at = bisect_left(row, _rank(grant, amount))
-                if at < len(row) and row[at][4] == grant.request.id:
-                    del row[at]
-                if not row:
-                    del rows[zone]
+            rows = self.rows[page]
+            rows[zone] = row = rows[zone].copy()
+            del row[bisect_left(row, row_of(grant, zone, amount, reach))]
+            if not row:
+                del rows[zone]
 
 
-def _rank(grant: Grant, amount: int) -> tuple[int, int, int, int]:
+def row_of(grant: Grant, zone: int, amount: int, reach: int) -> Row:
+    """Return the row of a grant that is, or would be, in some zone."""
     request = grant.request
-    width = grant.zone.bits.bit_count()
-    return int(request.priority), -width, amount, -grant.age
+    rank = int(request.priority), -zone.bit_count()
+    return *rank, amount, -grant.age, request.id, reach

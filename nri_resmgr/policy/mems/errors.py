@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import Final
 
-import attrs
-
 from nri_resmgr.policy.mems.layout import BASE_PAGES
 from nri_resmgr.topology import MemoryKind
 from nri_resmgr.values import Bytes, NodeSet, PolicyError, format_bytes
+from nri_resmgr.values.error_fields import with_fields
 
 _UNITS: Final = (1 << 30, 1 << 20, 1 << 10)
 
 
-@attrs.define(eq=False)
+@with_fields
 class MemoryShort(PolicyError):
     """The request does not fit, even if all that may be widened is widened.
 
@@ -64,7 +63,7 @@ class MemoryShort(PolicyError):
         return ", or ".join(helps or ["use a node with more memory"])
 
 
-@attrs.define(eq=False)
+@with_fields
 class MemoryKindMissing(PolicyError):
     """A strict request names a kind of memory that no node has."""
 
@@ -79,7 +78,7 @@ class MemoryKindMissing(PolicyError):
         )
 
 
-@attrs.define(eq=False)
+@with_fields
 class NormalMemoryMissing(PolicyError):
     """A strict request leaves the kernel no memory for itself.
 

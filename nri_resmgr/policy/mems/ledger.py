@@ -12,6 +12,7 @@ from nri_resmgr.policy.mems.layout import BASE_PAGES, MemoryLayout
 from nri_resmgr.policy.mems.request import Grant
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import Bytes, NodeSet
+from nri_resmgr.values.by_content import ByContent
 
 
 def _frozen(grants: Mapping[str, Grant]) -> MappingProxyType[str, Grant]:
@@ -20,8 +21,8 @@ def _frozen(grants: Mapping[str, Grant]) -> MappingProxyType[str, Grant]:
     return grants if isinstance(grants, MappingProxyType) else MappingProxyType(grants)
 
 
-@attrs.frozen
-class MemoryLedger:
+@attrs.frozen(eq=False, repr=False)
+class MemoryLedger(ByContent):
     """All memory granted on a machine; nothing is promised that is not there.
 
     Two ledgers with the same grants are equal and answer the same.

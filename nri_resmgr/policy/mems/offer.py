@@ -9,10 +9,11 @@ from nri_resmgr.policy.mems.ledger import MemoryLedger
 from nri_resmgr.policy.mems.request import Grant
 from nri_resmgr.policy.mems.zones import ZoneRule
 from nri_resmgr.values import Bytes, NodeSet
+from nri_resmgr.values.by_content import ByContent
 
 
-@attrs.frozen
-class Spill:
+@attrs.frozen(eq=False, repr=False)
+class Spill(ByContent):
     """Nodes that were promised more than they hold.
 
     Attributes:
@@ -26,8 +27,8 @@ class Spill:
     over: Bytes
 
 
-@attrs.frozen
-class Widening:
+@attrs.frozen(eq=False, repr=False)
+class Widening(ByContent):
     """A request that got more nodes so that everybody fits.
 
     Attributes:
@@ -43,8 +44,8 @@ class Widening:
     why: Spill
 
 
-@attrs.frozen
-class MemoryOffer:
+@attrs.frozen(eq=False, repr=False)
+class MemoryOffer(ByContent):
     """What a request would get, and what it would mean for the others.
 
     An offer holds the ledger that it was made from and the one that it leads

@@ -10,6 +10,7 @@ import attrs
 from nri_resmgr.policy.mems.layout import BASE_PAGES
 from nri_resmgr.topology import HugePages, MemoryKind
 from nri_resmgr.values import Bytes, NodeSet
+from nri_resmgr.values.by_content import ByContent
 
 _NOTHING: Final = Bytes(0)
 
@@ -31,8 +32,8 @@ class MemoryPriority(enum.IntEnum):
     RESERVATION = 32767
 
 
-@attrs.frozen(kw_only=True)
-class MemoryRequest:
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class MemoryRequest(ByContent):
     """A wish for memory near some nodes.
 
     Attributes:
@@ -93,8 +94,8 @@ class MemoryRequest:
         return 0
 
 
-@attrs.frozen
-class Grant:
+@attrs.frozen(eq=False, repr=False)
+class Grant(ByContent):
     """A request with the nodes it was promised.
 
     Attributes:

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 import attrs
 
-from nri_resmgr.policy.mems.accounts import Row
+from nri_resmgr.policy.mems.accounts import Row, row_of
 from nri_resmgr.policy.mems.ledger import MemoryLedger
 from nri_resmgr.policy.mems.offer import Spill, Widening
 from nri_resmgr.policy.mems.request import Grant
 from nri_resmgr.policy.mems.shortage import shortage
-from nri_resmgr.policy.mems.zones import widened
+from nri_resmgr.policy.mems.zones import reach_of, widened
 from nri_resmgr.values import Bytes, NodeSet
 
 
@@ -64,6 +64,7 @@ class _Trial:
         self._pages = [page for page, _ in grant.request.demand]
         self._grants = ledger.grants.copy()
         self._steps: dict[str, list[_Step]] = {}
+        self._zones: dict[str, int] = {}  # of who was widened
         for page in self._pages:
             ledger.accounts.overfull(page)  # worked out once, then copied on
         self._accounts = ledger.accounts.copy()
@@ -81,21 +82,28 @@ class _Trial:
 
     def movable(self, spill: Spill) -> list[Row]:
         """Return who may leave the nodes of a shortage, and would help by it."""
-        outside = ~spill.nodes.bits
+        outside, moved = ~spill.nodes.bits, self._zones
         rows = self._accounts.rows.get(spill.page_size, {})
-        inside = [zone for zone in rows if not zone & outside]
-        return sorted(
-            [row for zone in inside for row in rows[zone] if row[-1] & outside]
-        )
+        stayed = [
+            row
+            for zone in rows
+            if not zone & outside
+            for row in rows[zone]
+            if row[-1] & outside and row[-2] not in moved
+        ]
+        inside = [request for request in moved if not moved[request] & outside]
+        again = [row for request in inside for row in self._row(request, spill)]
+        return sorted(stayed + again)
 
     def widen(self, request: str, spill: Spill) -> None:
         """Widen a request ring by ring until it may be outside of the shortage."""
         grant, steps = self._grants[request], self._steps.setdefault(request, [])
-        zone = grant.zone.bits
+        before = zone = self._zones.get(request, grant.zone.bits)
         while not zone & ~spill.nodes.bits:
             steps.append(_Step(zone, spill))
             zone = widened(grant, zone, self._layout)
-        self._put(grant, zone)
+        self._accounts.move(grant.request, before, zone)
+        self._zones[request] = zone
 
     def spare(self) -> None:
         """Take back what turned out not to be needed, the important ones first.
@@ -111,21 +119,37 @@ class _Trial:
         """Freeze it all."""
         changes = []
         for request, steps in self._steps.items():
-            grant, before = self._grants[request], NodeSet(steps[0].before)
-            change = Widening(request, before, grant.zone, steps[-1].why)
+            grant, zone = self._grants[request], NodeSet(self._zones[request])
+            to = Grant(grant.request, zone, grant.kinds, grant.age)
+            self._accounts.reseat(grant, to)
+            self._grants[request] = to
+            change = Widening(request, grant.zone, zone, steps[-1].why)
             changes.append((grant.age, change))
         changes.sort(key=lambda change: change[0])
         ledger = MemoryLedger(self._layout, self._grants, self._accounts)
         return Settled(ledger, tuple(change for _, change in changes))
 
+    def _row(self, request: str, spill: Spill) -> Iterator[Row]:
+        grant, zone = self._grants[request], self._zones[request]
+        amount, reach = (
+            grant.request.wants(spill.page_size),
+            reach_of(grant, self._layout),
+        )
+        if amount and reach & ~spill.nodes.bits:
+            yield row_of(grant, zone, amount, reach)
+
     def _narrow(self, request: str) -> None:
         """Go back as many steps as everybody still fits."""
-        grant, steps = self._grants[request], self._steps[request]
+        mine, steps = self._grants[request].request, self._steps[request]
+        zone = self._zones[request]
         for back, step in enumerate(steps):
             page = step.why.page_size
             left = self._left(step.why.nodes.bits, page)
             # A look at one shortage is cheaper than one at all of them.
-            if grant.request.wants(page) <= left and self._put(grant, step.before):
+            if mine.wants(page) <= left and self._accounts.move(
+                mine, zone, step.before
+            ):
+                self._zones[request] = step.before
                 del steps[back:]
                 break
         if not steps:
@@ -134,13 +158,6 @@ class _Trial:
     def _left(self, nodes: int, page: Bytes) -> int:
         """Return what is left of some nodes, less than 0 where they are short."""
         return self._layout.room(nodes, page) - self._accounts.inside(nodes, page)
-
-    def _put(self, grant: Grant, zone: int) -> bool:
-        to = Grant(grant.request, NodeSet(zone), grant.kinds, grant.age)
-        fits = self._accounts.move(grant, to)
-        if fits:
-            self._grants[grant.request.id] = to
-        return fits
 
 
 def _in_turn(movable: list[Row], missing: int) -> Iterator[str]:

@@ -13,6 +13,7 @@ from nri_resmgr.policy.mems.layout import MemoryLayout
 from nri_resmgr.policy.mems.request import Grant, MemoryRequest
 from nri_resmgr.topology import MemoryKind
 from nri_resmgr.values import NodeSet
+from nri_resmgr.values.by_content import ByContent
 
 # What somebody gets who did not ask for it: fast and plentiful first. HBM is
 # scarce and others ask for it by name.
@@ -42,8 +43,8 @@ class ZoneRule(enum.StrEnum):
     GROWN = "grown"
 
 
-@attrs.frozen
-class Start:
+@attrs.frozen(eq=False, repr=False)
+class Start(ByContent):
     """The zone that a request has before any shortage is looked at."""
 
     zone: int
