@@ -22,6 +22,7 @@ from nri_resmgr.testing import Runtime
 from nri_resmgr.topology import Machine
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import CpuSet, InputError, QosClass
+from nri_resmgr.values.error_fields import with_fields
 
 # Two sockets with two nodes each show more than most laptops can.
 MADE_UP: Final = "2s2n2c2t"
@@ -37,7 +38,7 @@ _CACHE = Workload("cache", QosClass.GUARANTEED, 2000)
 _DB = Workload("db", QosClass.GUARANTEED, 4000)
 
 
-@attrs.define(eq=False)
+@with_fields
 class MachineTooSmall(InputError):
     """The made-up machine cannot hold the demo's workload."""
 
@@ -95,7 +96,7 @@ def _find_machine(spec: str | None, folder: Path) -> tuple[Path, Machine, str]:
     return folder / "host", machine, f"A made-up machine, {made_up}"
 
 
-@attrs.define(eq=False)
+@attrs.define(eq=False, repr=False)
 class _Show:
     """Pods come and go; after each step, a picture of what the runtime was told."""
 

@@ -23,12 +23,13 @@ from nri_resmgr.cli.launcher import MARK, launcher_text
 from nri_resmgr.host.text_file import read_text_file
 from nri_resmgr.stub.errors import BadIdentity
 from nri_resmgr.stub.identity import Identity
+from nri_resmgr.values.by_content import ByContent
 
 _EXECUTABLE: Final = stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH
 
 
-@attrs.frozen
-class Installation:
+@attrs.frozen(eq=False, repr=False)
+class Installation(ByContent):
     """Where the launcher is and its configuration belongs; the latter may be absent."""
 
     launcher: Path
@@ -36,8 +37,8 @@ class Installation:
     config_is_new: bool
 
 
-@attrs.frozen
-class Folders:
+@attrs.frozen(eq=False, repr=False)
+class Folders(ByContent):
     """The runtime's two folders, `plugin_path` and `plugin_config_path`."""
 
     plugins: Path

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import attrs
-
+from nri_resmgr.values.error_fields import with_fields
 from nri_resmgr.values.errors import HostError, InputError
 
 
-@attrs.define(eq=False)
+@with_fields
 class NoSuchPlugin(InputError):
     """There is no program of that name or path."""
 
@@ -23,7 +22,7 @@ class NoSuchPlugin(InputError):
         )
 
 
-@attrs.define(eq=False)
+@with_fields
 class AlreadyInstalled(InputError):
     """A launcher of that name is in the folder."""
 
@@ -33,7 +32,7 @@ class AlreadyInstalled(InputError):
         return f"{self.path} exists: uninstall it first, or choose another name"
 
 
-@attrs.define(eq=False)
+@with_fields
 class NotInstalled(InputError):
     """Nothing of ours has that name."""
 
@@ -44,7 +43,7 @@ class NotInstalled(InputError):
         return f"no plugin {self.plugin!r} that nri-resmgr installed in {self.folder}"
 
 
-@attrs.define(eq=False)
+@with_fields
 class WouldBreakRuntime(HostError):
     """The plugin folder holds executables at which NRI refuses to start."""
 
@@ -58,7 +57,7 @@ class WouldBreakRuntime(HostError):
         )
 
 
-@attrs.define(eq=False)
+@with_fields
 class FolderUnusable(HostError):
     """A folder or file of the installation cannot be written."""
 

@@ -8,12 +8,13 @@ import attrs
 
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import CpuSet
+from nri_resmgr.values.by_content import ByContent
 
 OWN, SHARED, FREE = "█", "▒", "·"
 
 
-@attrs.frozen
-class Placement:
+@attrs.frozen(eq=False, repr=False)
+class Placement(ByContent):
     """One container's row."""
 
     name: str

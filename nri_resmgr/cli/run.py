@@ -9,7 +9,6 @@ import linecache
 import os
 from pathlib import Path
 
-import attrs
 import structlog
 from google.protobuf.internal import api_implementation
 
@@ -24,6 +23,7 @@ from nri_resmgr.host.tree import HostTree
 from nri_resmgr.stub import Options, Stub, run_until_signal
 from nri_resmgr.stub.identity import INDEX_VARIABLE, NAME_VARIABLE
 from nri_resmgr.values import InputError
+from nri_resmgr.values.error_fields import with_fields
 
 log = structlog.get_logger(__name__)
 
@@ -50,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-@attrs.define(eq=False)
+@with_fields
 class BadConfigFile(InputError):
     """The file that ``--config-file`` names has a mistake."""
 

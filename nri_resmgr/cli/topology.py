@@ -9,8 +9,6 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import attrs
-
 from nri_resmgr.host.discovery import read_machine
 from nri_resmgr.host.dump import load_dump, load_files, write_dump
 from nri_resmgr.host.sysfs_writer import sysfs_files, write_tree
@@ -21,9 +19,10 @@ from nri_resmgr.topology.document import to_document
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.topology.text import format_tree
 from nri_resmgr.values import HostError
+from nri_resmgr.values.error_fields import with_fields
 
 
-@attrs.define(eq=False)
+@with_fields
 class CannotWrite(HostError):
     """The system refuses to write what was asked for."""
 

@@ -9,6 +9,7 @@ import attrs
 from nri_resmgr.stub import Container, LinuxCpu, LinuxMemory, LinuxResources, Pod
 from nri_resmgr.stub.model import LinuxContainer, LinuxPod
 from nri_resmgr.values import QosClass
+from nri_resmgr.values.by_content import ByContent
 
 _PERIOD: Final = 100_000  # microseconds, the kubelet's default CFS period
 _SHARES: Final = 1024  # of one CPU
@@ -20,8 +21,8 @@ _CGROUPS: Final = {
 }
 
 
-@attrs.frozen
-class Workload:
+@attrs.frozen(eq=False, repr=False)
+class Workload(ByContent):
     """A pod with one container of the same name.
 
     Attributes:

@@ -9,27 +9,28 @@ import attrs
 from nri_resmgr.config.errors import BadSetting
 from nri_resmgr.config.table import Table
 from nri_resmgr.values import CpuSet, InputError, parse_cpus
+from nri_resmgr.values.by_content import ByContent
 
 _LISTED: Final = "cpuset:"
 _ALL_BUT: Final = "exclude-cpuset:"
 
 
-@attrs.frozen
-class Listed:
+@attrs.frozen(eq=False, repr=False)
+class Listed(ByContent):
     """Exactly these CPUs."""
 
     cpus: CpuSet
 
 
-@attrs.frozen
-class AllBut:
+@attrs.frozen(eq=False, repr=False)
+class AllBut(ByContent):
     """All CPUs there are but these."""
 
     cpus: CpuSet
 
 
-@attrs.frozen
-class Amount:
+@attrs.frozen(eq=False, repr=False)
+class Amount(ByContent):
     """So many CPUs, whichever."""
 
     count: int

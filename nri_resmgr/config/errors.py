@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import attrs
-
 from nri_resmgr.values import InputError
+from nri_resmgr.values.error_fields import with_fields
 
 
-@attrs.define(eq=False)
+@with_fields
 class BadSyntax(InputError):
     """The text is not YAML, or not one document.
 
@@ -22,7 +21,7 @@ class BadSyntax(InputError):
         return f"line {self.line}: {self.why}" if self.line else self.why
 
 
-@attrs.define(eq=False)
+@with_fields
 class BadSetting(InputError):
     """A part of the document does not mean anything, or not on this machine.
 

@@ -11,6 +11,7 @@ from nri_resmgr.config.errors import BadSetting
 from nri_resmgr.config.table import Table
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import CpuSet
+from nri_resmgr.values.by_content import ByContent
 
 AVAILABLE: Final = "$.spec.availableResources.cpu"
 RESERVED: Final = "$.spec.reservedResources.cpu"
@@ -19,8 +20,8 @@ RESERVED: Final = "$.spec.reservedResources.cpu"
 _ALWAYS_RESERVED: Final = "kube-system"
 
 
-@attrs.frozen
-class StaticPolicyConfig:
+@attrs.frozen(eq=False, repr=False)
+class StaticPolicyConfig(ByContent):
     """A ``StaticPolicy`` document; the defaults are safe on every machine.
 
     Attributes:
@@ -45,8 +46,8 @@ class StaticPolicyConfig:
     on_failure: str = "refuse"
 
 
-@attrs.frozen
-class FittingCpus:
+@attrs.frozen(eq=False, repr=False)
+class FittingCpus(ByContent):
     """CPUs of a configuration on one machine: a set, or how many of the rest.
 
     Attributes:

@@ -8,12 +8,13 @@ from typing import TypeVar
 import attrs
 
 from nri_resmgr.config.errors import BadSetting
+from nri_resmgr.values.by_content import ByContent
 
 _T = TypeVar("_T")
 
 
-@attrs.frozen
-class Table:
+@attrs.frozen(eq=False, repr=False)
+class Table(ByContent):
     """A mapping of a document, with its path in it. A null value is as absent."""
 
     path: str

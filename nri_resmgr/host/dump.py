@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-import attrs
-
 from nri_resmgr.host.discovery import read_machine
 from nri_resmgr.host.recorded import RecordedTree, RecordingTree
 from nri_resmgr.host.tree import Tree
@@ -22,6 +20,7 @@ from nri_resmgr.topology.document import (
     to_document,
 )
 from nri_resmgr.values import InputError
+from nri_resmgr.values.error_fields import with_fields
 
 # A reader of another format reads the host's files again instead.
 _FORMAT: Final = 1
@@ -32,7 +31,7 @@ _HOST: Final = "host"
 _MAX_BYTES: Final = 1 << 28
 
 
-@attrs.define(eq=False)
+@with_fields
 class BadDump(InputError):
     """A file is no dump of a machine."""
 

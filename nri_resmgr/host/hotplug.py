@@ -6,6 +6,7 @@ import attrs
 
 from nri_resmgr.host.paths import CPU_ROOT, NODE_ROOT
 from nri_resmgr.host.tree import Tree
+from nri_resmgr.values.by_content import ByContent
 
 # Their texts change whenever a CPU or a node's memory comes or goes.
 _TELLTALES = (
@@ -20,8 +21,8 @@ _TELLTALES = (
 _BLOCKS = "/sys/devices/system/memory"
 
 
-@attrs.frozen
-class Fingerprint:
+@attrs.frozen(eq=False, repr=False)
+class Fingerprint(ByContent):
     """What a few small files said; equal ones mean that the model still holds."""
 
     texts: tuple[str | None, ...]

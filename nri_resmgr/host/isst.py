@@ -10,6 +10,8 @@ from typing import Final, Protocol
 import attrs
 
 from nri_resmgr.values import HostError
+from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.error_fields import with_fields
 
 # Numbers and layouts of include/uapi/linux/isst_if.h. The driver exists on x86
 # only, so byte order and ioctl encoding are x86's; a number's size field is that
@@ -45,7 +47,7 @@ _LARGEST_BYTE: Final = 255
 _NO_NUMBER: Final = 0xFFFFFFFF
 
 
-@attrs.define(eq=False)
+@with_fields
 class SpeedSelectUnsupported(HostError):
     """The driver is there and does not tell what we need to know."""
 
@@ -66,8 +68,8 @@ class IsstDevice(Protocol):
         """
 
 
-@attrs.frozen
-class OpenIsst:
+@attrs.frozen(eq=False, repr=False)
+class OpenIsst(ByContent):
     """The kernel's own device, opened by somebody who closes it, too."""
 
     fd: int

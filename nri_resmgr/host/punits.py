@@ -18,6 +18,7 @@ from nri_resmgr.topology.speed_select import (
     TurboBucket,
 )
 from nri_resmgr.values import NO_CPUS, CpuSet, KiloHertz
+from nri_resmgr.values.by_content import ByContent
 
 # From here on the driver speaks of power domains and structures (TPMI).
 _TPMI_API: Final = 2
@@ -68,8 +69,8 @@ def read_punits(device: IsstDevice, cores: Sequence[Core]) -> Iterator[Punit]:
         yield _mailbox(device, area)
 
 
-@attrs.frozen
-class _Area:
+@attrs.frozen(eq=False, repr=False)
+class _Area(ByContent):
     """One punit and its CPUs by its own numbers of cores, ascending."""
 
     package: int

@@ -12,10 +12,11 @@ import attrs
 
 from nri_resmgr.host.isst import IsstDevice
 from nri_resmgr.host.tree import Tree
+from nri_resmgr.values.by_content import ByContent
 
 
-@attrs.frozen
-class RecordedIsst:
+@attrs.frozen(eq=False, repr=False)
+class RecordedIsst(ByContent):
     """A Speed Select device that exists only as requests and replies.
 
     Attributes:
@@ -32,8 +33,8 @@ class RecordedIsst:
         return self.replies[request, data]
 
 
-@attrs.frozen(slots=False)
-class RecordedTree:
+@attrs.frozen(slots=False, eq=False, repr=False)
+class RecordedTree(ByContent):
     """A tree that exists only as text.
 
     Attributes:
@@ -89,8 +90,8 @@ class RecordedTree:
         return children
 
 
-@attrs.frozen
-class RecordingTree:
+@attrs.frozen(eq=False, repr=False)
+class RecordingTree(ByContent):
     """Another tree, and a record of every file and link that was asked for."""
 
     tree: Tree

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import attrs
-
 from nri_resmgr.values import InputError
+from nri_resmgr.values.error_fields import with_fields
 
 
-@attrs.define(eq=False)
+@with_fields
 class UnreadableFile(InputError):
     """A file that the user named cannot be read."""
 

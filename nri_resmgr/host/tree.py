@@ -10,6 +10,8 @@ from typing import Final, Protocol
 import attrs
 
 from nri_resmgr.values import HostError
+from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.error_fields import with_fields
 
 _CHUNK: Final = 1 << 16
 
@@ -26,7 +28,7 @@ _ABSENT: Final = frozenset(
 )
 
 
-@attrs.define(eq=False)
+@with_fields
 class MissingHostFile(HostError):
     """A file that every kernel of ours has is not there."""
 
@@ -36,7 +38,7 @@ class MissingHostFile(HostError):
         return f"{self.path}: no such file"
 
 
-@attrs.define(eq=False)
+@with_fields
 class UnreadableHostFile(HostError):
     """The kernel refused to let us read a file."""
 
@@ -47,7 +49,7 @@ class UnreadableHostFile(HostError):
         return f"{self.path}: {self.why}"
 
 
-@attrs.define(eq=False)
+@with_fields
 class BadHostFile(HostError):
     """A file says something that cannot be, alone or beside another one."""
 
@@ -79,8 +81,8 @@ def _without_slash(root: str | os.PathLike[str]) -> str:
     return os.fspath(root).rstrip("/")
 
 
-@attrs.frozen
-class HostTree:
+@attrs.frozen(eq=False, repr=False)
+class HostTree(ByContent):
     """The files of a live host, or of a folder that looks like one.
 
     Attributes:

@@ -6,6 +6,8 @@ import enum
 
 import attrs
 
+from nri_resmgr.values.by_content import ByContent
+
 
 class Operator(enum.StrEnum):
     """How the value of a key is judged; the values are the words of annotations."""
@@ -23,8 +25,8 @@ class Operator(enum.StrEnum):
     MATCHES_NONE = "MatchesNone"
 
 
-@attrs.frozen
-class Expression:
+@attrs.frozen(eq=False, repr=False)
+class Expression(ByContent):
     """A question that every container answers with yes or no.
 
     Attributes:
@@ -40,8 +42,8 @@ class Expression:
     values: tuple[str, ...] = ()
 
 
-@attrs.frozen
-class Affinity:
+@attrs.frozen(eq=False, repr=False)
+class Affinity(ByContent):
     """One rule of a container.
 
     Attributes:

@@ -12,6 +12,7 @@ from nri_resmgr.policy.events import NO_PIN, Event, Pin
 from nri_resmgr.policy.scheduling import SchedulingClass
 from nri_resmgr.topology import MemoryKind
 from nri_resmgr.values import NO_CPUS, NO_NODES, CpuSet, NodeSet
+from nri_resmgr.values.by_content import ByContent
 
 StateT = TypeVar("StateT")
 
@@ -46,8 +47,8 @@ class Rule(enum.StrEnum):
     UNKNOWN_CONTAINER = "unknown-container"
 
 
-@attrs.frozen
-class Reason:
+@attrs.frozen(eq=False, repr=False)
+class Reason(ByContent):
     """Why one container got what it got.
 
     Attributes:
@@ -75,16 +76,16 @@ class Reason:
     source: str = ""
 
 
-@attrs.frozen
-class PinUpdate:
+@attrs.frozen(eq=False, repr=False)
+class PinUpdate(ByContent):
     """News for a container that exists; an empty set in it is "as before"."""
 
     container: str
     pin: Pin
 
 
-@attrs.frozen
-class Timer:
+@attrs.frozen(eq=False, repr=False)
+class Timer(ByContent):
     """An event that is to be handed back later.
 
     Attributes:
@@ -97,8 +98,8 @@ class Timer:
     since: int = 0
 
 
-@attrs.frozen
-class Resources:
+@attrs.frozen(eq=False, repr=False)
+class Resources(ByContent):
     """What a container is told of what it has; each set may be empty.
 
     Attributes:
@@ -114,8 +115,8 @@ class Resources:
     mems: Mapping[MemoryKind, NodeSet] = attrs.field(factory=dict, hash=False)
 
 
-@attrs.frozen
-class Decision(Generic[StateT]):
+@attrs.frozen(eq=False, repr=False)
+class Decision(ByContent, Generic[StateT]):
     """The answer to one event.
 
     Attributes:

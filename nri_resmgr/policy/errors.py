@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import enum
 
-import attrs
-
 from nri_resmgr.values import CpuSet, PolicyError
+from nri_resmgr.values.error_fields import with_fields
 
 
 class OnFailure(enum.StrEnum):
@@ -16,7 +15,7 @@ class OnFailure(enum.StrEnum):
     SHARED = "shared"
 
 
-@attrs.define(eq=False)
+@with_fields
 class ExclusiveCpusShort(PolicyError):
     """A container asks for more CPUs of its own than are free.
 

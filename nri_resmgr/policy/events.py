@@ -20,14 +20,15 @@ from nri_resmgr.values import (
     NodeSet,
     QosClass,
 )
+from nri_resmgr.values.by_content import ByContent
 
 _NO_REQUEST = MilliCpus(0)
 _NO_MEMORY = Bytes(0)
 _NO_TEXTS: Final[Mapping[str, str]] = {}
 
 
-@attrs.frozen
-class Pin:
+@attrs.frozen(eq=False, repr=False)
+class Pin(ByContent):
     """Where a container may run and have its memory, and its weight there.
 
     An empty set is "not pinned": no runtime can be told to take a pinning away.
@@ -75,8 +76,8 @@ class Source(enum.StrEnum):
     STALE = "stale-annotation"
 
 
-@attrs.frozen
-class ContainerSpec:
+@attrs.frozen(eq=False, repr=False)
+class ContainerSpec(ByContent):
     """A container as policies see it.
 
     Attributes:
@@ -146,8 +147,8 @@ class ContainerSpec:
         return 0 if fraction else count
 
 
-@attrs.frozen
-class PodCreated:
+@attrs.frozen(eq=False, repr=False)
+class PodCreated(ByContent):
     """A pod is about to be created; none of its containers exists yet.
 
     Attributes:
@@ -161,15 +162,15 @@ class PodCreated:
     expected: tuple[ContainerSpec, ...] = ()
 
 
-@attrs.frozen
-class Created:
+@attrs.frozen(eq=False, repr=False)
+class Created(ByContent):
     """A container is about to be created; nothing of it runs yet."""
 
     spec: ContainerSpec
 
 
-@attrs.frozen
-class Updated:
+@attrs.frozen(eq=False, repr=False)
+class Updated(ByContent):
     """Somebody asks for other resources, or for the same ones again.
 
     Attributes:
@@ -179,43 +180,43 @@ class Updated:
     spec: ContainerSpec
 
 
-@attrs.frozen
-class Started:
+@attrs.frozen(eq=False, repr=False)
+class Started(ByContent):
     """A container begins to run."""
 
     id: str
 
 
-@attrs.frozen
-class ColdStartEnded:
+@attrs.frozen(eq=False, repr=False)
+class ColdStartEnded(ByContent):
     """The time without DRAM that a container asked for is over."""
 
     id: str
 
 
-@attrs.frozen
-class Stopped:
+@attrs.frozen(eq=False, repr=False)
+class Stopped(ByContent):
     """A container has stopped; may be told of one that never was."""
 
     id: str
 
 
-@attrs.frozen
-class Removed:
+@attrs.frozen(eq=False, repr=False)
+class Removed(ByContent):
     """A container is gone; NRI's reply to this has no room for updates."""
 
     id: str
 
 
-@attrs.frozen
-class PodStopped:
+@attrs.frozen(eq=False, repr=False)
+class PodStopped(ByContent):
     """A pod's last container has stopped; no room for updates here either."""
 
     pod: str
 
 
-@attrs.frozen
-class Synchronized:
+@attrs.frozen(eq=False, repr=False)
+class Synchronized(ByContent):
     """All containers that there are; whatever was known before is history."""
 
     specs: tuple[ContainerSpec, ...]

@@ -9,10 +9,11 @@ import attrs
 
 from nri_resmgr.policy.decision import PinUpdate
 from nri_resmgr.policy.events import NO_PIN, ContainerSpec, Pin
+from nri_resmgr.values.by_content import ByContent
 
 
-@attrs.frozen
-class Entry:
+@attrs.frozen(eq=False, repr=False)
+class Entry(ByContent):
     """A container with the pinning that the runtime was last told, or told us."""
 
     spec: ContainerSpec
@@ -23,8 +24,8 @@ def _frozen(entries: Mapping[str, Entry]) -> Mapping[str, Entry]:
     return MappingProxyType(dict(entries))
 
 
-@attrs.frozen
-class Ledger:
+@attrs.frozen(eq=False, repr=False)
+class Ledger(ByContent):
     """All containers by id, in the order in which they came.
 
     The methods return new ledgers. Every policy keeps one, so that updates are

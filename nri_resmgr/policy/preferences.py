@@ -10,6 +10,7 @@ import attrs
 from nri_resmgr.policy.affinity import Affinity
 from nri_resmgr.policy.cpus import CpuPriority
 from nri_resmgr.topology import MemoryKind
+from nri_resmgr.values.by_content import ByContent
 
 
 class TreeLevel(enum.StrEnum):
@@ -22,8 +23,8 @@ class TreeLevel(enum.StrEnum):
     L3 = "l3cache"
 
 
-@attrs.frozen(kw_only=True)
-class Preferences:
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class Preferences(ByContent):
     """A container's effective annotations, read; None where they are silent.
 
     Attributes:

@@ -6,6 +6,8 @@ import enum
 
 import attrs
 
+from nri_resmgr.values.by_content import ByContent
+
 
 class SchedulerPolicy(enum.StrEnum):
     """Scheduling policies of sched(7); the values are the words of documents."""
@@ -39,8 +41,8 @@ class IoClass(enum.StrEnum):
     IDLE = "idle"
 
 
-@attrs.frozen(kw_only=True)
-class SchedulingClass:
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class SchedulingClass(ByContent):
     """What a container's processes are started with.
 
     Attributes:

@@ -15,14 +15,15 @@ from nri_resmgr.stub.convert import from_message
 from nri_resmgr.stub.model import Container, OwningPlugins, PluginInstance, Pod
 from nri_resmgr.stub.replies import create_response, stop_response, update_response
 from nri_resmgr.stub.update import ContainerUpdate
+from nri_resmgr.values.by_content import ByContent
 
 # The request message is one of many types, alike in what we take from it.
 Arguments: TypeAlias = Callable[[Any], tuple[object, ...]]
 Encoder: TypeAlias = Callable[[object, Any], Message | None]
 
 
-@attrs.frozen
-class Validation:
+@attrs.frozen(eq=False, repr=False)
+class Validation(ByContent):
     """What a ``validate_container_adjustment`` handler looks at.
 
     Attributes:
@@ -41,8 +42,8 @@ class Validation:
     plugins: tuple[PluginInstance, ...] = ()
 
 
-@attrs.frozen
-class Endpoint:
+@attrs.frozen(eq=False, repr=False)
+class Endpoint(ByContent):
     """The way of one event to its handler and back.
 
     Attributes:
@@ -51,6 +52,8 @@ class Endpoint:
         encode: Makes the response of the handler's result and the request.
         carries_updates: Whether the response can update other containers.
         rejects: Whether an exception is an answer, a veto, and no failure.
+        handler: The name of the handler.
+        ends: Whether the container is gone afterwards.
     """
 
     event: Event
@@ -58,11 +61,16 @@ class Endpoint:
     encode: Encoder
     carries_updates: bool = False
     rejects: bool = False
+    handler: str = attrs.field(init=False)
+    ends: bool = attrs.field(init=False)
 
-    @property
-    def handler(self) -> str:
-        """The name of the handler."""
+    @handler.default
+    def _named_alike(self) -> str:
         return self.event.name.lower()
+
+    @ends.default
+    def _told_by_event(self) -> bool:
+        return self.event in (Event.STOP_CONTAINER, Event.REMOVE_CONTAINER)
 
 
 def _pod(request: Any) -> tuple[object, ...]:

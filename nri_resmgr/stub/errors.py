@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-import attrs
-
 from nri_proto import Code, Level
+from nri_resmgr.values.error_fields import with_fields
 from nri_resmgr.values.errors import HostError, InputError, ResmgrError
 
 _NOT_TOLD: Final = "an NRI of unknown level"
@@ -16,7 +15,7 @@ class SessionError(ResmgrError):
     """The session with the runtime failed; a new one may work."""
 
 
-@attrs.define(eq=False)
+@with_fields
 class ConnectionLost(SessionError):
     """The runtime hung up, or stopped making sense."""
 
@@ -26,7 +25,7 @@ class ConnectionLost(SessionError):
         return self.reason
 
 
-@attrs.define(eq=False)
+@with_fields
 class CallTimedOut(SessionError):
     """The runtime did not answer one of our calls; it may still act on it."""
 
@@ -37,7 +36,7 @@ class CallTimedOut(SessionError):
         return f"the runtime did not answer {self.method} within {self.seconds:g} s"
 
 
-@attrs.define(eq=False)
+@with_fields
 class ConfigureMissing(SessionError):
     """The runtime registered the plugin and did not configure it."""
 
@@ -47,7 +46,7 @@ class ConfigureMissing(SessionError):
         return f"the runtime sent no Configure within {self.seconds:g} s"
 
 
-@attrs.define(eq=False)
+@with_fields
 class CallFailed(SessionError):
     """The peer answered one of our calls with an error."""
 
@@ -59,7 +58,7 @@ class CallFailed(SessionError):
         return f"{self.method}: {self.message or Code(self.code).name}"
 
 
-@attrs.define(eq=False)
+@with_fields
 class RegistrationRefused(InputError):
     """The runtime does not take a plugin of this name or index."""
 
@@ -71,7 +70,7 @@ class RegistrationRefused(InputError):
         return f"the runtime refused plugin {self.index}-{self.name}: {self.message}"
 
 
-@attrs.define(eq=False)
+@with_fields
 class SocketUnusable(HostError):
     """There is no runtime behind the socket path, or it is not for us."""
 
@@ -85,7 +84,7 @@ class SocketUnusable(HostError):
         )
 
 
-@attrs.define(eq=False)
+@with_fields
 class RuntimeTooOld(HostError):
     """No event that the plugin handles is known to this runtime."""
 
@@ -101,7 +100,7 @@ class RuntimeTooOld(HostError):
         )
 
 
-@attrs.define(eq=False)
+@with_fields
 class BadIdentity(InputError):
     """A plugin name, index or inherited descriptor is not what NRI wants."""
 
@@ -111,7 +110,7 @@ class BadIdentity(InputError):
         return self.why
 
 
-@attrs.define(eq=False)
+@with_fields
 class BadHandler(ValueError):
     """The plugin's code offers a handler that NRI does not have, or none."""
 
@@ -136,7 +135,7 @@ class CalledFromHandler(RuntimeError):
         )
 
 
-@attrs.define(eq=False)
+@with_fields
 class UnsolicitedUpdatesUnsafe(ResmgrError):
     """This runtime can dead-lock on updates that nobody asked for."""
 
@@ -150,7 +149,7 @@ class UnsolicitedUpdatesUnsafe(ResmgrError):
         )
 
 
-@attrs.define(eq=False)
+@with_fields
 class Refused(Exception):
     """Raised by a handler: fail the request with this status and sentence."""
 

@@ -11,12 +11,13 @@ import attrs
 
 from nri_proto import Level
 from nri_resmgr.stub.model.frozen import Value, default_of
+from nri_resmgr.values.by_content import ByContent
 
 OLDEST: Final = Level(0, 2)
 
 
-@attrs.frozen
-class Field:
+@attrs.frozen(eq=False, repr=False)
+class Field(ByContent):
     """One field by its path in a ContainerAdjustment.
 
     Attributes:

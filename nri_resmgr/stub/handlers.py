@@ -10,6 +10,7 @@ import attrs
 
 from nri_proto import Event, mask_of
 from nri_resmgr.stub.errors import BadHandler
+from nri_resmgr.values.by_content import ByContent
 
 Handler: TypeAlias = Callable[..., Any]
 HandlerT = TypeVar("HandlerT", bound=Handler)
@@ -20,8 +21,8 @@ _LIFECYCLE: Final = ("configure", "synchronize", "shutdown")
 HANDLER_NAMES: Final = (*_LIFECYCLE, *(event.name.lower() for event in Event))
 
 
-@attrs.frozen
-class Handlers:
+@attrs.frozen(eq=False, repr=False)
+class Handlers(ByContent):
     """What a plugin handles, by handler name."""
 
     by_name: Mapping[str, Handler]

@@ -55,7 +55,7 @@ class UnsolicitedUpdates(enum.StrEnum):
     NEVER = "never"
 
 
-@attrs.define(eq=False)
+@attrs.define(eq=False, repr=False)
 class Outbox:
     """Sends updates one call at a time, never while a request is handled.
 

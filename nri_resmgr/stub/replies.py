@@ -20,10 +20,11 @@ from nri_resmgr.stub.reply_errors import (
     SelfUpdate,
 )
 from nri_resmgr.stub.update import ContainerUpdate
+from nri_resmgr.values.by_content import ByContent
 
 
-@attrs.frozen
-class CreateReply:
+@attrs.frozen(eq=False, repr=False)
+class CreateReply(ByContent):
     """All that the answer to CreateContainer can hold.
 
     Attributes:
@@ -39,8 +40,8 @@ class CreateReply:
     )
 
 
-@attrs.frozen
-class UpdateReply:
+@attrs.frozen(eq=False, repr=False)
+class UpdateReply(ByContent):
     """All that the answer to UpdateContainer can hold.
 
     Attributes:

@@ -5,14 +5,14 @@ Nothing has reached the runtime when one of these is raised.
 
 from __future__ import annotations
 
-import attrs
+from nri_resmgr.values.error_fields import with_fields
 
 
 class ReplyError(ValueError):
     """Root of the tree; the plugin's author fixes the code that built the reply."""
 
 
-@attrs.define(eq=False)
+@with_fields
 class DuplicateKey(ReplyError):
     """A field, or a key of one, is set twice in one reply.
 
@@ -27,7 +27,7 @@ class DuplicateKey(ReplyError):
         return f"{what} is set twice in one reply"
 
 
-@attrs.define(eq=False)
+@with_fields
 class BadKey(ReplyError):
     """A key is empty, or begins with the "-" that marks a removal."""
 
@@ -40,7 +40,7 @@ class BadKey(ReplyError):
         return f'{self.field} key {self.key!r} begins with "-", the mark of removal'
 
 
-@attrs.define(eq=False)
+@with_fields
 class EmptyText(ReplyError):
     """Text that NRI takes for "unchanged" where the plugin wants to set something."""
 
@@ -50,12 +50,12 @@ class EmptyText(ReplyError):
         return f'{self.field} cannot be set to "": NRI reads that as unchanged'
 
 
-@attrs.define(eq=False)
+@with_fields
 class EmptyCpuset(EmptyText):
     """Empty `cpus` or `mems`."""
 
 
-@attrs.define(eq=False)
+@with_fields
 class MissingContainerId(ReplyError):
     """An update or eviction names no container; the runtime would drop it silently."""
 
@@ -65,7 +65,7 @@ class MissingContainerId(ReplyError):
         return f"{self.kind} without a container id"
 
 
-@attrs.define(eq=False)
+@with_fields
 class SelfUpdate(ReplyError):
     """An update of the container being created, which only an adjustment can change."""
 
@@ -78,7 +78,7 @@ class SelfUpdate(ReplyError):
         )
 
 
-@attrs.define(eq=False)
+@with_fields
 class BadField(ReplyError):
     """A value does not fit into its field of the schema."""
 

@@ -14,7 +14,7 @@ SAFE_SHARE: Final = 0.6
 _current: contextvars.ContextVar[Request] = contextvars.ContextVar("nri_request")
 
 
-@attrs.define(eq=False)
+@attrs.define(eq=False, repr=False)
 class Request:
     """The request being handled.
 

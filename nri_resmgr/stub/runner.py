@@ -16,6 +16,7 @@ from nri_proto import Call, Code
 from nri_resmgr.stub.errors import Refused
 from nri_resmgr.stub.link import Link
 from nri_resmgr.stub.request import Request, enter, leave
+from nri_resmgr.values.by_content import ByContent
 from nri_resmgr.values.errors import ResmgrError
 
 log = structlog.get_logger(__name__)
@@ -34,8 +35,8 @@ class Overrun(enum.StrEnum):
     LAPSE = "lapse"  # nothing: the runtime throws the plugin out
 
 
-@attrs.frozen
-class Invocation:
+@attrs.frozen(eq=False, repr=False)
+class Invocation(ByContent):
     """One handler call with what to do with its outcome.
 
     Attributes:
@@ -65,7 +66,7 @@ def default_status(error: Exception) -> tuple[int, str]:
     return Code.UNKNOWN, f"{type(error).__name__}: {error}"
 
 
-@attrs.define(eq=False)
+@attrs.define(eq=False, repr=False)
 class Runner:
     """Starts a handler for each call, in the order of the calls.
 

@@ -8,14 +8,15 @@ import attrs
 
 from nri_proto import Level, infer_level, nri_pb2
 from nri_resmgr.stub.runner import DEFAULT_REQUEST_TIMEOUT
+from nri_resmgr.values.by_content import ByContent
 
 DEFAULT_REGISTRATION_TIMEOUT: Final = 5.0  # seconds, NRI's own default
 
 _MILLISECONDS: Final = 1000
 
 
-@attrs.frozen
-class RuntimeInfo:
+@attrs.frozen(eq=False, repr=False)
+class RuntimeInfo(ByContent):
     """The runtime as it introduced itself.
 
     Attributes:
@@ -54,8 +55,8 @@ class RuntimeInfo:
         return f"{self.name} {self.version}".strip() or "the runtime"
 
 
-@attrs.frozen
-class Configuration:
+@attrs.frozen(eq=False, repr=False)
+class Configuration(ByContent):
     """The argument of the ``configure`` handler.
 
     Attributes:

@@ -42,7 +42,7 @@ def _future() -> asyncio.Future[None]:
     return asyncio.get_running_loop().create_future()
 
 
-@attrs.define(eq=False)
+@attrs.define(eq=False, repr=False)
 class PluginService:
     """All methods of the service, whether the plugin has a handler or not.
 

@@ -18,13 +18,14 @@ from nri_resmgr.stub.runner import Overrun, Runner, StatusOf, default_status
 from nri_resmgr.stub.service import PluginService
 from nri_resmgr.stub.tap import OnMessage, TappedLink
 from nri_resmgr.stub.transport import Endpoint
+from nri_resmgr.values.by_content import ByContent
 
 # What we speak; told to runtimes that ask (NRI >= 0.12).
 OUR_NRI_VERSION: Final = "v0.13.0"
 
 
-@attrs.frozen
-class Options:
+@attrs.frozen(eq=False, repr=False)
+class Options(ByContent):
     """How a plugin wants its sessions.
 
     Attributes:

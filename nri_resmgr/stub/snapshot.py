@@ -16,7 +16,7 @@ UPDATES_BUDGET: Final = MAX_DATA_OUT - (64 << 10)
 _TAG_AND_LENGTH: Final = 6
 
 
-@attrs.define(eq=False)
+@attrs.define(eq=False, repr=False)
 class Snapshot:
     """Collects chunks; pods and containers are cut without regard to each other."""
 

@@ -260,7 +260,7 @@ class Stub:
             )
 
 
-@attrs.define(eq=False)
+@attrs.define(eq=False, repr=False)
 class Backoff:
     """Pauses that grow from 0.1 s to 30 s."""
 

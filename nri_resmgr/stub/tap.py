@@ -12,6 +12,7 @@ from google.protobuf.message import DecodeError, Message
 from nri_proto import PLUGIN_METHODS, Call, Code, Method, Trunk
 from nri_resmgr.stub.errors import CallFailed, SessionError
 from nri_resmgr.stub.link import Link
+from nri_resmgr.values.by_content import ByContent
 
 
 class Sender(enum.StrEnum):
@@ -21,8 +22,8 @@ class Sender(enum.StrEnum):
     RUNTIME = "runtime"
 
 
-@attrs.frozen
-class Tapped:
+@attrs.frozen(eq=False, repr=False)
+class Tapped(ByContent):
     """One message.
 
     Attributes:

@@ -11,11 +11,12 @@ from typing import Final, Protocol, TypeVar
 import attrs
 
 from nri_resmgr.stub.errors import BadIdentity, SocketUnusable
+from nri_resmgr.values.by_content import ByContent
 
 DEFAULT_SOCKET: Final = "/var/run/nri/nri.sock"
 SOCKET_VARIABLE: Final = "NRI_PLUGIN_SOCKET"
 
-ProtocolT = TypeVar("ProtocolT", bound=asyncio.Protocol)
+ProtocolT = TypeVar("ProtocolT", bound=asyncio.BaseProtocol)
 
 
 class Endpoint(Protocol):
@@ -33,8 +34,8 @@ class Endpoint(Protocol):
         """
 
 
-@attrs.frozen
-class SocketPath:
+@attrs.frozen(eq=False, repr=False)
+class SocketPath(ByContent):
     """The runtime's socket, for plugins that come on their own."""
 
     path: str = DEFAULT_SOCKET
@@ -51,8 +52,8 @@ class SocketPath:
         return protocol
 
 
-@attrs.frozen
-class OpenSocket:
+@attrs.frozen(eq=False, repr=False)
+class OpenSocket(ByContent):
     """A connected socket: inherited from the runtime, or given by the caller."""
 
     sock: socket.socket

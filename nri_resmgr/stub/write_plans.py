@@ -13,6 +13,7 @@ from google.protobuf.message_factory import GetMessageClass
 
 from nri_resmgr.stub.model.frozen import Value
 from nri_resmgr.stub.schema import attribute, descriptor_of, is_map, is_wrapper
+from nri_resmgr.values.by_content import ByContent
 
 Write = Callable[[Any], Any]
 
@@ -20,8 +21,8 @@ Write = Callable[[Any], Any]
 UNWRITABLE: Final = (TypeError, ValueError, OverflowError)
 
 
-@attrs.frozen
-class FieldPlan:
+@attrs.frozen(eq=False, repr=False)
+class FieldPlan(ByContent):
     """How the content of one attribute gets into one field of a message."""
 
     attribute: str

@@ -28,14 +28,15 @@ from nri_resmgr.testing.errors import (
 )
 from nri_resmgr.testing.misbehaviour import GOOD, Misbehaviour, oversize_call
 from nri_resmgr.testing.tape import Failure, Record, Side, Tape
+from nri_resmgr.values.by_content import ByContent
 
 _CHUNK: Final = 1 << 16
 
 Serve: TypeAlias = Callable[[str, Message], Awaitable[Message]]
 
 
-@attrs.frozen
-class _Open:
+@attrs.frozen(eq=False, repr=False)
+class _Open(ByContent):
     """A call of ours that waits for its reply."""
 
     method: Method

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import attrs
-
 from nri_proto import Code, nri_pb2
+from nri_resmgr.values.error_fields import with_fields
 
 
 class RuntimeRefusal(Exception):
     """A request failed; a CRI client would see it as an error."""
 
 
-@attrs.define(eq=False)
+@with_fields
 class PluginRefused(RuntimeRefusal):
     """A plugin answered with an error status; it stays connected."""
 
@@ -24,7 +23,7 @@ class PluginRefused(RuntimeRefusal):
         return f"plugin {self.plugin!r} failed {self.method}: {self.message}"
 
 
-@attrs.define(eq=False)
+@with_fields
 class FieldConflict(RuntimeRefusal):
     """Two plugins, or one plugin twice, set the same thing."""
 
@@ -40,7 +39,7 @@ class FieldConflict(RuntimeRefusal):
         return f'plugins "{self.plugin}" and "{self.owner}" both tried to set {what}'
 
 
-@attrs.define(eq=False)
+@with_fields
 class UpdateDuringCreation(RuntimeRefusal):
     """A plugin asked for an update of the very container being created."""
 
@@ -54,7 +53,7 @@ class UpdateDuringCreation(RuntimeRefusal):
         )
 
 
-@attrs.define(eq=False)
+@with_fields
 class AdjustmentRejected(RuntimeRefusal):
     """A validator turned the merged adjustment down."""
 
@@ -69,7 +68,7 @@ class AdjustmentRejected(RuntimeRefusal):
         )
 
 
-@attrs.define(eq=False)
+@with_fields
 class ValidatorLost(RuntimeRefusal):
     """A validator did not answer; that fails the creation."""
 
@@ -80,7 +79,7 @@ class ValidatorLost(RuntimeRefusal):
         return f'validator "{self.validator}" gave no answer: {self.why}'
 
 
-@attrs.define(eq=False)
+@with_fields
 class UpdatesFailed(RuntimeRefusal):
     """Updates of containers could not be applied."""
 
@@ -90,7 +89,7 @@ class UpdatesFailed(RuntimeRefusal):
         return "NRI update of (some) containers failed"
 
 
-@attrs.define(eq=False)
+@with_fields
 class StartFailed(RuntimeRefusal):
     """NRI could not start, which takes the CRI service down with it."""
 
@@ -104,7 +103,7 @@ class PluginLost(Exception):
     """The connection to a plugin is gone; the event goes on without it."""
 
 
-@attrs.define(eq=False)
+@with_fields
 class PluginHungUp(PluginLost):
     """End of file, or the runtime had closed the connection."""
 
@@ -112,7 +111,7 @@ class PluginHungUp(PluginLost):
         return "ttrpc: closed"
 
 
-@attrs.define(eq=False)
+@with_fields
 class PluginLate(PluginLost):
     """No answer within the request timeout."""
 
@@ -123,7 +122,7 @@ class PluginLate(PluginLost):
         return f"{self.method} got no answer within {self.timeout:.3f} s"
 
 
-@attrs.define(eq=False)
+@with_fields
 class RegistrationFailed(Exception):
     """A plugin did not get as far as being sent events."""
 
@@ -138,7 +137,7 @@ class BadIdentity(RegistrationFailed):
     """A name or index is not allowed; the runtime leaves the socket open."""
 
 
-@attrs.define(eq=False)
+@with_fields
 class ErrorReply(Exception):
     """Raised by the runtime's own service to answer with an error status."""
 

@@ -13,6 +13,7 @@ from typing import Final
 import attrs
 
 from nri_resmgr.testing.errors import StartFailed
+from nri_resmgr.values.by_content import ByContent
 
 _PLUGIN_FD: Final = 3
 _ANY_EXECUTE_BIT: Final = 0o111
@@ -20,8 +21,8 @@ _FILE_NAME: Final = re.compile(r"(?P<index>[0-9]{2})-(?P<base>.+)")
 _WASM: Final = b"\0asm"
 
 
-@attrs.frozen
-class Installed:
+@attrs.frozen(eq=False, repr=False)
+class Installed(ByContent):
     """A plugin file.
 
     Attributes:

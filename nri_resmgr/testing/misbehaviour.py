@@ -11,6 +11,7 @@ from nri_proto import Method, Trunk
 from nri_proto._gen import ttrpc_pb2
 from nri_proto.frames import HEADER, FrameType
 from nri_proto.mux import Connection, trunk_frames
+from nri_resmgr.values.by_content import ByContent
 
 _NANOSECONDS: Final = 1_000_000_000
 
@@ -33,8 +34,8 @@ class Step(enum.Enum):
     EVENT = enum.auto()  # the request of an event was written
 
 
-@attrs.frozen(kw_only=True)
-class Misbehaviour:
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class Misbehaviour(ByContent):
     """What goes wrong on one connection; the default is nothing.
 
     Attributes:

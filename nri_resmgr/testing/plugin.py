@@ -30,12 +30,13 @@ from nri_resmgr.testing.launch import PluginProcess
 from nri_resmgr.testing.misbehaviour import Step
 from nri_resmgr.testing.profile import Profile
 from nri_resmgr.testing.tape import Tape
+from nri_resmgr.values.by_content import ByContent
 
 ApplyUpdates: TypeAlias = Callable[[Sequence[nri_pb2.ContainerUpdate]], Awaitable[None]]
 
 
-@attrs.frozen
-class Launched:
+@attrs.frozen(eq=False, repr=False)
+class Launched(ByContent):
     """What the runtime knows about a plugin that it started itself."""
 
     index: str

@@ -10,12 +10,13 @@ import attrs
 from nri_proto import Level, nri_pb2
 from nri_proto.frames import MAX_DATA_OUT
 from nri_proto.levels import DEDICATED_CALLS, SPLIT_SYNC
+from nri_resmgr.values.by_content import ByContent
 
 _MILLISECONDS: Final = 1000
 
 
-@attrs.frozen(kw_only=True)
-class Options:
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class Options(ByContent):
     """What is rarely changed.
 
     Attributes:
@@ -46,8 +47,8 @@ class Options:
     records: bool = True
 
 
-@attrs.frozen
-class Profile:
+@attrs.frozen(eq=False, repr=False)
+class Profile(ByContent):
     """The runtime as plugins get to know it.
 
     Attributes:

@@ -13,10 +13,11 @@ from nri_resmgr.stub.adjustment import ContainerAdjustment
 from nri_resmgr.stub.convert import from_message
 from nri_resmgr.stub.model import Container, OwningPlugins
 from nri_resmgr.stub.update import ContainerUpdate
+from nri_resmgr.values.by_content import ByContent
 
 
-@attrs.frozen
-class Created:
+@attrs.frozen(eq=False, repr=False)
+class Created(ByContent):
     """A container was created.
 
     Attributes:
@@ -32,8 +33,8 @@ class Created:
     owners: OwningPlugins
 
 
-@attrs.frozen
-class Updated:
+@attrs.frozen(eq=False, repr=False)
+class Updated(ByContent):
     """A container was updated, or stopped.
 
     Attributes:

@@ -9,7 +9,7 @@ import attrs
 from nri_resmgr.testing.plugin import ConnectedPlugin
 
 
-@attrs.define(eq=False)
+@attrs.define(eq=False, repr=False)
 class Roster:
     """The plugins that get events, by index.
 

@@ -7,15 +7,14 @@ import os
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
 
-import attrs
-
 from nri_resmgr.stub.identity import INDEX_VARIABLE, NAME_VARIABLE, Identity
 from nri_resmgr.stub.stub import Stub
 from nri_resmgr.stub.transport import SocketPath
 from nri_resmgr.testing.runtime import Runtime
+from nri_resmgr.values.error_fields import with_fields
 
 
-@attrs.define(eq=False)
+@with_fields
 class PluginEnded(Exception):
     """A plugin's process ended before the runtime had synchronized it."""
 

@@ -9,6 +9,7 @@ import attrs
 from google.protobuf.message import Message
 
 from nri_proto import PLUGIN_METHODS, Event, nri_pb2
+from nri_resmgr.values.by_content import ByContent
 
 _EVENTS: Final = frozenset(event.value for event in Event)
 
@@ -20,8 +21,8 @@ class Side(enum.StrEnum):
     PLUGIN = "plugin"
 
 
-@attrs.frozen
-class Failure:
+@attrs.frozen(eq=False, repr=False)
+class Failure(ByContent):
     """An error reply.
 
     Attributes:
@@ -33,8 +34,8 @@ class Failure:
     message: str
 
 
-@attrs.frozen
-class Record:
+@attrs.frozen(eq=False, repr=False)
+class Record(ByContent):
     """One message.
 
     Attributes:
@@ -50,7 +51,7 @@ class Record:
     body: Message | Failure
 
 
-@attrs.define(eq=False)
+@attrs.define(eq=False, repr=False)
 class Tape:
     """Takes records in the order in which they were sent or received."""
 

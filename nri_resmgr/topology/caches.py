@@ -7,6 +7,7 @@ import enum
 import attrs
 
 from nri_resmgr.values import Bytes, CpuSet
+from nri_resmgr.values.by_content import ByContent
 
 
 class CacheKind(enum.StrEnum):
@@ -17,8 +18,8 @@ class CacheKind(enum.StrEnum):
     UNIFIED = "Unified"
 
 
-@attrs.frozen
-class Cache:
+@attrs.frozen(eq=False, repr=False)
+class Cache(ByContent):
     """One cache.
 
     Attributes:

@@ -7,6 +7,7 @@ import enum
 import attrs
 
 from nri_resmgr.values import CpuSet, KiloHertz
+from nri_resmgr.values.by_content import ByContent
 
 
 class CoreKind(enum.StrEnum):
@@ -21,8 +22,8 @@ class CoreKind(enum.StrEnum):
     OTHER = "other"
 
 
-@attrs.frozen
-class Cpu:
+@attrs.frozen(eq=False, repr=False)
+class Cpu(ByContent):
     """One online logical CPU: what its frequency driver says.
 
     Attributes:
@@ -45,8 +46,8 @@ class Cpu:
     capacity: int | None = None
 
 
-@attrs.frozen
-class Core:
+@attrs.frozen(eq=False, repr=False)
+class Core(ByContent):
     """A core and where it sits.
 
     Attributes:
@@ -67,8 +68,8 @@ class Core:
     kind: CoreKind = CoreKind.PERFORMANCE
 
 
-@attrs.frozen
-class Cluster:
+@attrs.frozen(eq=False, repr=False)
+class Cluster(ByContent):
     """Cores of a die that share something closer than the die does."""
 
     package: int
@@ -77,8 +78,8 @@ class Cluster:
     cpus: CpuSet
 
 
-@attrs.frozen
-class Die:
+@attrs.frozen(eq=False, repr=False)
+class Die(ByContent):
     """A die; its id is unique only inside its package."""
 
     package: int
@@ -86,8 +87,8 @@ class Die:
     cpus: CpuSet
 
 
-@attrs.frozen
-class Package:
+@attrs.frozen(eq=False, repr=False)
+class Package(ByContent):
     """A physical package (a socket)."""
 
     id: int

@@ -5,15 +5,15 @@ from __future__ import annotations
 import enum
 from typing import Any, Final
 
-import attrs
 import cattrs
 from cattrs.v import format_exception
 
 from nri_resmgr.topology.machine import Machine
 from nri_resmgr.values import CpuSet, InputError, NodeSet
+from nri_resmgr.values.error_fields import with_fields
 
 
-@attrs.define(eq=False)
+@with_fields
 class BadMachineDocument(InputError):
     """A document does not describe a machine."""
 

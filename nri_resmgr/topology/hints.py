@@ -10,6 +10,7 @@ import attrs
 
 from nri_resmgr.topology.machine import Machine
 from nri_resmgr.values import NO_CPUS, NO_NODES, CpuSet, NodeSet
+from nri_resmgr.values.by_content import ByContent
 
 # Parts of every image and of every pod: where they lie says nothing.
 _COMMON: Final = (
@@ -27,8 +28,8 @@ _SMALL_VOLUME: Final = re.compile(
 )
 
 
-@attrs.frozen
-class Hint:
+@attrs.frozen(eq=False, repr=False)
+class Hint(ByContent):
     """A place that something a container uses is near to.
 
     Attributes:

@@ -19,10 +19,11 @@ from nri_resmgr.topology.memory import MemoryKind, Node
 from nri_resmgr.topology.platform import CgroupLayout, Device, Rdt, Uncore
 from nri_resmgr.topology.speed_select import Punit, check_punits
 from nri_resmgr.values import NO_CPUS, CpuSet, NodeSet
+from nri_resmgr.values.by_content import ByContent
 
 
-@attrs.frozen(slots=False)
-class Machine:
+@attrs.frozen(slots=False, eq=False, repr=False)
+class Machine(ByContent):
     """One machine, as its kernel described it at one moment.
 
     Facts are stored once and the rest is derived from them on first use, so

@@ -8,6 +8,7 @@ from typing import Final
 import attrs
 
 from nri_resmgr.values import NO_CPUS, Bytes, CpuSet
+from nri_resmgr.values.by_content import ByContent
 
 _NONE: Final = Bytes(0)
 
@@ -21,16 +22,16 @@ class MemoryKind(enum.StrEnum):
     CXL = "cxl"
 
 
-@attrs.frozen
-class HugePages:
+@attrs.frozen(eq=False, repr=False)
+class HugePages(ByContent):
     """The pool of huge pages of one size that a node was given."""
 
     size: Bytes
     count: int
 
 
-@attrs.frozen
-class Node:
+@attrs.frozen(eq=False, repr=False)
+class Node(ByContent):
     """One NUMA node; it may have no CPUs, or no memory.
 
     Attributes:

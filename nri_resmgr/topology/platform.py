@@ -7,6 +7,7 @@ import enum
 import attrs
 
 from nri_resmgr.values import CpuSet, KiloHertz
+from nri_resmgr.values.by_content import ByContent
 
 
 class DeviceKind(enum.StrEnum):
@@ -17,8 +18,8 @@ class DeviceKind(enum.StrEnum):
     NET = "net"
 
 
-@attrs.frozen
-class Device:
+@attrs.frozen(eq=False, repr=False)
+class Device(ByContent):
     """A device of hardware, virtual ones are not listed.
 
     Attributes:
@@ -36,8 +37,8 @@ class Device:
     cpus: CpuSet
 
 
-@attrs.frozen
-class Uncore:
+@attrs.frozen(eq=False, repr=False)
+class Uncore(ByContent):
     """One uncore frequency domain and the hardware's limits for it.
 
     Attributes:
@@ -57,8 +58,8 @@ class Uncore:
     max: KiloHertz | None
 
 
-@attrs.frozen
-class RdtResource:
+@attrs.frozen(eq=False, repr=False)
+class RdtResource(ByContent):
     """One resource that resctrl can divide.
 
     Attributes:
@@ -80,8 +81,8 @@ class RdtResource:
     step_percent: int = 0
 
 
-@attrs.frozen
-class Rdt:
+@attrs.frozen(eq=False, repr=False)
+class Rdt(ByContent):
     """What resctrl offers.
 
     Attributes:

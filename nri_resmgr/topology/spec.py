@@ -20,6 +20,8 @@ from nri_resmgr.values import (
     NodeSet,
     parse_bytes,
 )
+from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.error_fields import with_fields
 
 _Parsed = TypeVar("_Parsed")
 
@@ -30,7 +32,7 @@ _COUNT: Final = re.compile(r"(\d{1,4})([sdncte])", re.ASCII)
 _EXTRA_NODES: Final = re.compile(r"(?:(\d{1,3})x)?([^:]+?)(:movable)?", re.ASCII)
 
 
-@attrs.define(eq=False)
+@with_fields
 class BadMachineSpec(InputError):
     """A synthetic machine's text cannot be read."""
 
@@ -48,8 +50,8 @@ class Numbering(enum.StrEnum):
     ADJACENT = "adjacent"
 
 
-@attrs.frozen
-class MemoryNodes:
+@attrs.frozen(eq=False, repr=False)
+class MemoryNodes(ByContent):
     """Memory-only nodes of one kind, spread over the nodes with CPUs."""
 
     kind: MemoryKind
@@ -58,8 +60,8 @@ class MemoryNodes:
     movable: bool
 
 
-@attrs.frozen
-class MachineSpec:
+@attrs.frozen(eq=False, repr=False)
+class MachineSpec(ByContent):
     """A synthetic machine in numbers; see `parse_words` for the text."""
 
     sockets: int = 1

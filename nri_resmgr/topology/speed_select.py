@@ -9,6 +9,7 @@ import attrs
 
 from nri_resmgr.topology.checks import ContradictoryMachine
 from nri_resmgr.values import NO_CPUS, CpuSet, KiloHertz
+from nri_resmgr.values.by_content import ByContent
 
 
 class Feature(enum.StrEnum):
@@ -26,8 +27,8 @@ class ClosOrder(enum.StrEnum):
     ORDERED = "ordered"
 
 
-@attrs.frozen
-class TurboBucket:
+@attrs.frozen(eq=False, repr=False)
+class TurboBucket(ByContent):
     """How fast so many cores may run at once while the others are held back.
 
     Attributes:
@@ -39,8 +40,8 @@ class TurboBucket:
     max: KiloHertz
 
 
-@attrs.frozen
-class Clos:
+@attrs.frozen(eq=False, repr=False)
+class Clos(ByContent):
     """One class of service of core power; its place is its number.
 
     Attributes:
@@ -56,8 +57,8 @@ class Clos:
     cpus: CpuSet = NO_CPUS
 
 
-@attrs.frozen
-class Punit:
+@attrs.frozen(eq=False, repr=False)
+class Punit(ByContent):
     """One power control unit: a package, a die of it or a part of one.
 
     Attributes:

@@ -18,6 +18,7 @@ from nri_resmgr.topology.spec import (
     parse_words,
 )
 from nri_resmgr.values import Bytes, CpuSet
+from nri_resmgr.values.by_content import ByContent
 
 _Group = TypeVar("_Group", Core, Cache)
 
@@ -42,8 +43,8 @@ _L2: Final = Bytes(2 << 20)
 _L3: Final = Bytes(32 << 20)
 
 
-@attrs.frozen
-class _Place:
+@attrs.frozen(eq=False, repr=False)
+class _Place(ByContent):
     """A node before it has an id: where its memory is attached."""
 
     package: int

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import attrs
+from nri_resmgr.values.error_fields import with_fields
 
 
 class ResmgrError(Exception):
@@ -21,7 +21,7 @@ class HostError(ResmgrError):
     """The node is not as it should be: a kernel file is missing or says nonsense."""
 
 
-@attrs.define(eq=False)
+@with_fields
 class BadListFormat(InputError):
     """Text is not a list of CPUs or nodes in the kernel's format."""
 
@@ -32,7 +32,7 @@ class BadListFormat(InputError):
         return f"not a CPU or node list: {self.text!r} (at {self.at!r})"
 
 
-@attrs.define(eq=False)
+@with_fields
 class BadMask(InputError):
     """Text is not a mask of CPUs or nodes in the kernel's format."""
 
@@ -42,7 +42,7 @@ class BadMask(InputError):
         return f"not a mask of 32-bit hexadecimal words: {self.text!r}"
 
 
-@attrs.define(eq=False)
+@with_fields
 class BadQuantity(InputError):
     """Text is not a Kubernetes quantity, or not one that a node can have."""
 

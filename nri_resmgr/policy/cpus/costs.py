@@ -10,10 +10,11 @@ from nri_resmgr.policy.cpus.index import CpuIndex
 from nri_resmgr.policy.cpus.levels import Level
 from nri_resmgr.policy.cpus.priorities import CpuPriority
 from nri_resmgr.policy.cpus.request import CoreUse, Preferences
+from nri_resmgr.values.by_content import ByContent
 
 
-@attrs.frozen
-class Costs:
+@attrs.frozen(eq=False, repr=False)
+class Costs(ByContent):
     """What a pick pays, as one integer with a digit per criterion.
 
     A pick pays for every group that it touches and for every CPU. Of two picks

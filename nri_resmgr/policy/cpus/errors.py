@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import attrs
-
 from nri_resmgr.values import CpuSet, PolicyError
+from nri_resmgr.values.error_fields import with_fields
 
 
-@attrs.define(eq=False)
+@with_fields
 class CpusExhausted(PolicyError):
     """Fewer CPUs are free than the request wants."""
 

@@ -17,14 +17,14 @@ from nri_resmgr.values import CpuSet
 _WIDE: Final = frozenset({Level.PACKAGE, Level.DIE, Level.NODE})
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class Group:
     """A node of the tree; a core has no children.
 
     Attributes:
         depth: Index of the partition that the group belongs to.
         bits: The group's CPUs.
-        children: Groups of the next partition, by lowest CPU.
+        children: Groups of the next partition, in its order.
     """
 
     depth: int
@@ -32,7 +32,7 @@ class Group:
     children: tuple[Group, ...]
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class CpuIndex:
     """What the allocator needs of a machine, in the form in which it is fast.
 
@@ -69,7 +69,7 @@ def index_of(machine: Machine) -> CpuIndex:
     return _build(_Same(machine))
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class _Same:
     """A machine that equals only itself, and lives as long as its cache entry."""
 
@@ -134,18 +134,18 @@ def _within(
 def _shapes(root: Group, depths: int) -> tuple[tuple[int, ...], ...]:
     """Number the builds: how many CPUs, in what groups in turn."""
     known: dict[tuple[int, ...], int] = {}
-    rows: list[dict[int, int]] = [{} for _ in range(depths)]
+    rows: list[list[int]] = [[] for _ in range(depths)]
 
     def number(group: Group) -> int:
         inner = [number(child) for child in group.children]
         # Negative, so that no size looks like a build.
         build = tuple(inner) or (-group.bits.bit_count(),)
         shape = known.setdefault(build, len(known))
-        rows[group.depth][CpuSet(group.bits).first] = shape
+        rows[group.depth].append(shape)
         return shape
 
     number(root)
-    return tuple(tuple(row[first] for first in sorted(row)) for row in rows)
+    return tuple(map(tuple, rows))
 
 
 def _above(depth: int, masks: Sequence[int], below: Sequence[Group]) -> list[Group]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import attrs
 
@@ -32,13 +32,14 @@ COUNTED = frozenset(Level) - {Level.MACHINE, Level.THREAD}
 """The levels at which a pick touches as few groups as it can."""
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class Partition:
     """All online CPUs in groups, which cut no group of the partition before.
 
     Attributes:
         levels: The levels that group the CPUs in just this way.
-        groups: CPU masks, by lowest CPU.
+        groups: CPU masks; those of one group of the partition before stand
+            together, in its order, by lowest CPU.
         narrowest: The last of the levels, which is what the groups are called.
     """
 
@@ -86,22 +87,24 @@ def partitions(machine: Machine) -> tuple[Partition, ...]:
 
 
 def _cut(
-    outer: Iterable[int], sets: Sequence[int], machine: Machine
+    outer: Sequence[int], sets: Sequence[int], machine: Machine
 ) -> tuple[int, ...]:
     """Cut *outer* groups along *sets*; CPUs in none of these stay core by core."""
     loose = machine.online.bits
     for bits in sets:
         loose &= ~bits
     rest = [core.cpus.bits & loose for core in machine.cores] if loose else []
-    home = {cpu: group for group in outer for cpu in CpuSet(group)}
-    pieces: list[int] = []
+    home = {cpu: place for place, group in enumerate(outer) for cpu in CpuSet(group)}
+    pieces: list[tuple[int, int]] = []
     for bits in (*sets, *rest):
         left = bits
         while left:
-            piece = left & home[(left & -left).bit_length() - 1]
-            pieces.append(piece)
-            left ^= piece
-    return tuple(sorted(pieces, key=lambda bits: bits & -bits))
+            place = home[CpuSet(left).first]
+            pieces.append((place, left & outer[place]))
+            left &= ~outer[place]
+    return tuple(
+        bits for _, bits in sorted(pieces, key=lambda one: (one[0], one[1] & -one[1]))
+    )
 
 
 def _last_caches(machine: Machine) -> list[CpuSet]:

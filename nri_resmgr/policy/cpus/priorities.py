@@ -11,6 +11,7 @@ import attrs
 from nri_resmgr.topology import CoreKind, Cpu, Machine
 from nri_resmgr.topology.speed_select import ClosOrder, Feature, Punit
 from nri_resmgr.values import NO_CPUS, CpuSet
+from nri_resmgr.values.by_content import ByContent
 
 # What the words stand for in the hardware's 0 (fastest) to 255 (Linux,
 # drivers/cpufreq/intel_pstate.c, epp_values); "default" is the firmware's
@@ -37,8 +38,8 @@ class CpuPriority(enum.StrEnum):
     ANY = "none"
 
 
-@attrs.frozen
-class PrioritySets:
+@attrs.frozen(eq=False, repr=False)
+class PrioritySets(ByContent):
     """CPUs better and worse than normal; every other CPU is normal.
 
     A caller that knows more than the model builds its own.

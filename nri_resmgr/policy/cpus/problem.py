@@ -10,7 +10,7 @@ from nri_resmgr.policy.cpus.costs import Costs
 from nri_resmgr.policy.cpus.index import CpuIndex
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class Problem:
     """*count* CPUs out of those to *take*, at *costs*.
 
@@ -31,11 +31,11 @@ class Problem:
     index: CpuIndex
 
     @property
-    def is_plain(self) -> bool:
+    def is_alike(self) -> bool:
         """Whether only groups and room decide: no CPU differs from another."""
         costs = self.costs
         classes = sum(bool(mask & self.take) for mask, _ in costs.cpus)
-        return not self.held and costs.is_plain and classes == 1
+        return costs.is_plain and classes == 1
 
     def taking(self, take: int) -> Problem:
         """Return the same problem with other CPUs to choose from."""

@@ -35,7 +35,7 @@ class Found:
     bound: tuple[int, ...]
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class Quick:
     """One quick search.
 

@@ -9,6 +9,7 @@ import attrs
 from nri_resmgr.policy.cpus.levels import COUNTED, Level
 from nri_resmgr.policy.cpus.priorities import CpuPriority, PrioritySets
 from nri_resmgr.values import NO_CPUS, CpuSet
+from nri_resmgr.values.by_content import ByContent
 
 
 class CoreUse(enum.StrEnum):
@@ -23,8 +24,8 @@ class CoreUse(enum.StrEnum):
     ONE_THREAD = "one-thread"
 
 
-@attrs.frozen(kw_only=True)
-class Preferences:
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class Preferences(ByContent):
     """What makes one pick better than another of the same size.
 
     Attributes:
@@ -61,7 +62,7 @@ class Preferences:
         )
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class CpuRequest(Preferences):
     """A wish for *count* CPUs out of *free*.
 
@@ -95,8 +96,8 @@ class Rule(enum.StrEnum):
     SPILL = "spill"
 
 
-@attrs.frozen
-class Reason:
+@attrs.frozen(eq=False, repr=False)
+class Reason(ByContent):
     """How a pick came about.
 
     Attributes:
@@ -112,8 +113,8 @@ class Reason:
     far: int = 0
 
 
-@attrs.frozen
-class CpuPick:
+@attrs.frozen(eq=False, repr=False)
+class CpuPick(ByContent):
     """The chosen CPUs.
 
     Attributes:

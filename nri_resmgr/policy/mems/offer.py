@@ -77,6 +77,11 @@ class MemoryOffer(ByContent):
         mine = self.grant.request.id
         return tuple(one for one in self.widened if one.id != mine)
 
+    @property
+    def updates(self) -> dict[str, NodeSet]:
+        """The nodes that each of the others would have from then on, by id."""
+        return {one.id: one.after for one in self.moved}
+
     def commit(self, current: MemoryLedger) -> MemoryLedger:
         """Return the ledger that holds from now on.
 

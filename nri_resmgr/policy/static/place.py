@@ -18,10 +18,11 @@ from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.policy.static.settings import StaticSettings, Supply
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import NO_CPUS, CpuSet, PolicyError, QosClass
+from nri_resmgr.values.by_content import ByContent
 
 
-@attrs.frozen
-class Placement:
+@attrs.frozen(eq=False, repr=False)
+class Placement(ByContent):
     """CPUs for one container alone, or none and a rule that names its pool."""
 
     rule: Rule
@@ -29,8 +30,8 @@ class Placement:
     detail: str = ""
 
 
-@attrs.frozen
-class Room:
+@attrs.frozen(eq=False, repr=False)
+class Room(ByContent):
     """What can be granted at one moment.
 
     Attributes:

@@ -30,10 +30,11 @@ from nri_resmgr.policy.static.settings import StaticSettings, Supply
 from nri_resmgr.policy.static.state import StaticState
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import NO_CPUS, NO_NODES, CpuSet, NodeSet
+from nri_resmgr.values.by_content import ByContent
 
 
-@attrs.frozen
-class StaticPolicy:
+@attrs.frozen(eq=False, repr=False)
+class StaticPolicy(ByContent):
     """Exclusive CPUs for Guaranteed containers with whole CPUs; others share.
 
     Named after the kubelet's static CPU manager, which it replaces. The shared

@@ -11,10 +11,11 @@ from nri_resmgr.policy.errors import OnFailure
 from nri_resmgr.policy.memory import nodes_near
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import CpuSet, NodeSet
+from nri_resmgr.values.by_content import ByContent
 
 
-@attrs.frozen
-class StaticSettings:
+@attrs.frozen(eq=False, repr=False)
+class StaticSettings(ByContent):
     """Settings that fit the machine they were made for.
 
     Attributes:
@@ -47,8 +48,8 @@ class StaticSettings:
         return _matches_any(namespace, self.reserved_namespaces)
 
 
-@attrs.frozen
-class Supply:
+@attrs.frozen(eq=False, repr=False)
+class Supply(ByContent):
     """The CPUs of a machine by what may become of them.
 
     Attributes:

@@ -11,6 +11,7 @@ import attrs
 from nri_resmgr.policy.events import ContainerSpec, Pin
 from nri_resmgr.policy.ledger import Ledger
 from nri_resmgr.values import NO_CPUS, CpuSet
+from nri_resmgr.values.by_content import ByContent
 
 Grants: TypeAlias = Mapping[str, Pin]
 Places: TypeAlias = Mapping[tuple[str, str], CpuSet]
@@ -24,8 +25,8 @@ def _frozen_places(places: Places) -> Places:
     return MappingProxyType(dict(places))
 
 
-@attrs.frozen
-class StaticState:
+@attrs.frozen(eq=False, repr=False)
+class StaticState(ByContent):
     """Containers, grants, and places that were given up.
 
     Attributes:

@@ -10,12 +10,13 @@ import attrs
 from nri_resmgr.policy.topology_aware.demand import CpuKind
 from nri_resmgr.policy.topology_aware.pools import Pool, PoolTree
 from nri_resmgr.values import NO_CPUS, CpuSet, MilliCpus
+from nri_resmgr.values.by_content import ByContent
 
 _NOTHING = MilliCpus(0)
 
 
-@attrs.frozen
-class Grant:
+@attrs.frozen(eq=False, repr=False)
+class Grant(ByContent):
     """What one container has of the CPUs.
 
     Attributes:
@@ -40,8 +41,8 @@ class Grant:
         return self.kind in (CpuKind.SHARED, CpuKind.MIXED)
 
 
-@attrs.frozen(slots=False)
-class Books:
+@attrs.frozen(slots=False, eq=False, repr=False)
+class Books(ByContent):
     """The sums of all grants; two that count the same grants are equal.
 
     Attributes:

@@ -13,6 +13,7 @@ from nri_resmgr.policy.decision import Rule
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.policy.topology_aware.settings import TopologyAwareSettings
 from nri_resmgr.values import MilliCpus, QosClass
+from nri_resmgr.values.by_content import ByContent
 
 _NOTHING = MilliCpus(0)
 _CPU = 1000  # thousandths
@@ -36,8 +37,8 @@ class CpuKind(enum.StrEnum):
     PRESERVED = "preserved"
 
 
-@attrs.frozen(kw_only=True)
-class Demand:
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class Demand(ByContent):
     """What is asked of the pools for one container.
 
     Attributes:

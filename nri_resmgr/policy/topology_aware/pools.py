@@ -9,7 +9,7 @@ from nri_resmgr.topology import Machine, MemoryKind
 from nri_resmgr.values import CpuSet, NodeSet
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class Pool:
     """A part of the machine, with what may be granted from it.
 
@@ -50,7 +50,7 @@ class Pool:
         return len(self.subtree) == 1
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class PoolTree:
     """All pools of a machine.
 

@@ -13,7 +13,7 @@ from nri_resmgr.policy.topology_aware.pools import PoolTree
 from nri_resmgr.policy.topology_aware.settings import TopologyAwareSettings
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class Room:
     """The node without the container that is being placed.
 

@@ -13,6 +13,7 @@ from nri_resmgr.policy.errors import OnFailure
 from nri_resmgr.policy.preferences import TreeLevel
 from nri_resmgr.policy.scheduling import SchedulingClass
 from nri_resmgr.values import CpuSet, QosClass
+from nri_resmgr.values.by_content import ByContent
 
 _NOTHING: Final[Mapping[str, str]] = {}
 
@@ -29,8 +30,8 @@ class PodPlacement(enum.StrEnum):
     STRICT = "strict"
 
 
-@attrs.frozen(kw_only=True)
-class TopologyAwareSettings:
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class TopologyAwareSettings(ByContent):
     """Settings that fit the machine they were made for.
 
     Attributes:

@@ -10,6 +10,7 @@ from google.protobuf.message import Message
 
 from nri_proto import nri_pb2
 from nri_resmgr.testing.merge.owners import Owners
+from nri_resmgr.values.by_content import ByContent
 
 # Optional wrappers: present or not.
 _MEMORY: Final = (
@@ -37,8 +38,8 @@ _CLASSES: Final = (
 )
 
 
-@attrs.frozen
-class Claimant:
+@attrs.frozen(eq=False, repr=False)
+class Claimant(ByContent):
     """A plugin that sets things of a container.
 
     Attributes:
