@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Final
+
 import attrs
 
 from nri_resmgr.policy.preferences import TreeLevel
+from nri_resmgr.policy.topology_aware.parts import Part, memory_at, parts_of
 from nri_resmgr.topology import Machine, MemoryKind
 from nri_resmgr.values import CpuSet, NodeSet
+
+_COARSE_TO_FINE: Final = tuple(TreeLevel)
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -50,7 +57,7 @@ class Pool:
         return len(self.subtree) == 1
 
 
-@attrs.frozen(eq=False, repr=False)
+@attrs.frozen(eq=False, repr=False, slots=False)
 class PoolTree:
     """All pools of a machine.
 
@@ -62,12 +69,94 @@ class PoolTree:
     machine: Machine
     pools: tuple[Pool, ...]
 
+    @classmethod
+    def of(cls, machine: Machine, available: CpuSet, reserved: CpuSet) -> PoolTree:
+        """Build the tree; see `nri_resmgr.policy.topology_aware.parts`.
+
+        Args:
+            machine: What the tree follows.
+            available: CPUs that may be granted; those that are offline do not count.
+            reserved: Some of these, which may be isolated, too.
+        """
+        return cls(machine, _Growth(machine, available, reserved).pools())
+
     @property
     def root(self) -> Pool:
         """The pool with everything in it."""
         return self.pools[-1]
 
+    def named(self, name: str) -> Pool | None:
+        """Return the pool of this name, if there is one."""
+        return self._by_name.get(name)
+
+    def level_or_coarser(self, level: TreeLevel) -> TreeLevel:
+        """Return *level* if some pool is of it, else the next coarser that has pools.
+
+        Above the root there is nothing: what is coarser than it, is its level.
+        """
+        wanted = _COARSE_TO_FINE.index(level)
+        found = (one for one in _COARSE_TO_FINE[wanted::-1] if one in self._levels)
+        return next(found, self.root.level)
+
     def nodes_of(self, pool: Pool, kinds: frozenset[MemoryKind]) -> NodeSet:
         """Return the memory nodes of *pool* that are of *kinds*."""
         wanted = NodeSet.union(self.machine.nodes_of_kind(kind) for kind in kinds)
         return pool.nodes & wanted
+
+    @cached_property
+    def _by_name(self) -> Mapping[str, Pool]:
+        return {pool.name: pool for pool in self.pools}
+
+    @cached_property
+    def _levels(self) -> frozenset[TreeLevel]:
+        return frozenset(pool.level for pool in self.pools)
+
+
+class _Growth:
+    """Gives ids to the parts of a machine, children first, and makes pools of them."""
+
+    def __init__(self, machine: Machine, available: CpuSet, reserved: CpuSet) -> None:
+        self._machine = machine
+        self._reserved = reserved & available
+        self._isolated = machine.isolated & available - reserved
+        self._sharable = available - reserved - machine.isolated
+        self._memory = memory_at(machine)
+        self._next = 0
+
+    def pools(self) -> tuple[Pool, ...]:
+        root = parts_of(self._machine)
+        return tuple(self._grow(root, (), self._machine.memory_nodes))
+
+    def _grow(self, part: Part, above: tuple[int, ...], outer: NodeSet) -> list[Pool]:
+        nodes = self._nodes(part.cpus, outer) if above else outer
+        # The ids of the parts inside are taken first.
+        number = self._next + _size(part) - 1
+        path = (number, *above)
+        inside = [
+            pool for inner in part.inner for pool in self._grow(inner, path, nodes)
+        ]
+        self._next = number + 1
+        pool = Pool(
+            id=number,
+            name=part.name,
+            level=part.level,
+            depth=len(above),
+            cpus=part.cpus,
+            isolated=part.cpus & self._isolated,
+            reserved=part.cpus & self._reserved,
+            sharable=part.cpus & self._sharable,
+            nodes=nodes,
+            path=path,
+            subtree=(*(one.id for one in inside), number),
+        )
+        return [*inside, pool]
+
+    def _nodes(self, cpus: CpuSet, outer: NodeSet) -> NodeSet:
+        machine = self._machine
+        near = NodeSet.union(self._memory[node] for node in machine.nodes_of(cpus))
+        # Without memory of its own a part uses the nearest, or what is around it.
+        return near or machine.nearest_memory(cpus) & outer or outer
+
+
+def _size(part: Part) -> int:
+    return 1 + sum(map(_size, part.inner))
