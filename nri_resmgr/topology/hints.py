@@ -12,6 +12,8 @@ from nri_resmgr.topology.machine import Machine
 from nri_resmgr.values import NO_CPUS, NO_NODES, CpuSet, NodeSet
 from nri_resmgr.values.by_content import ByContent
 
+_POD_RESOURCE: Final = "podresapi:"
+
 # Parts of every image and of every pod: where they lie says nothing.
 _COMMON: Final = (
     "/.nri-resource-policy",
@@ -42,6 +44,11 @@ class Hint(ByContent):
     cpus: CpuSet = NO_CPUS
     nodes: NodeSet = NO_NODES
 
+    @property
+    def is_pod_resource(self) -> bool:
+        """Whether the kubelet told it of a device that it gave to the pod."""
+        return self.provider.startswith(_POD_RESOURCE)
+
 
 def is_telling_mount(source: str, destination: str, *, read_only: bool) -> bool:
     """Tell whether the place of a mount's host path says where work is done.
@@ -63,7 +70,7 @@ def pod_resource_hints(devices: Mapping[str, NodeSet]) -> tuple[Hint, ...]:
         devices: A name for each device, such as resource and id, to its nodes.
     """
     return tuple(
-        Hint(f"podresapi:{name}", nodes=nodes) for name, nodes in devices.items()
+        Hint(f"{_POD_RESOURCE}{name}", nodes=nodes) for name, nodes in devices.items()
     )
 
 

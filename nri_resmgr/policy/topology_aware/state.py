@@ -1,0 +1,159 @@
+"""Who has what: the state that the topology-aware policy's decisions replace."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final, TypeAlias
+
+import attrs
+
+from nri_resmgr.policy.events import ContainerSpec, Pin
+from nri_resmgr.policy.ledger import Ledger
+from nri_resmgr.policy.mems import MemoryLedger
+from nri_resmgr.policy.topology_aware.books import Books, Grant
+from nri_resmgr.policy.topology_aware.pools import PoolTree
+from nri_resmgr.policy.topology_aware.room import Room
+from nri_resmgr.policy.topology_aware.settings import TopologyAwareSettings
+
+Slot: TypeAlias = tuple[str, str]
+"""A pod's id and a name in it."""
+
+_NONE: Final[Mapping[Slot, Grant]] = MappingProxyType({})
+
+
+@attrs.frozen
+class TopologyAwareState:
+    """Containers, grants, and places that are kept for containers to come.
+
+    Attributes:
+        ledger: All containers.
+        grants: What each has of the CPUs, by container id, and what is held for
+            containers to come, by the id that `held_id` gives.
+        books: The sums of the grants.
+        memory: What each has of the memory, by the same ids.
+        vacated: Where the last container of a pod's slot was.
+        held: The grants that wait for a container, by pod and its name.
+        unsettled: Whether a decision changed pins in a reply that has no room
+            for updates, so that all of them have to be looked at.
+    """
+
+    ledger: Ledger
+    grants: Mapping[str, Grant] = attrs.field(hash=False)
+    books: Books
+    memory: MemoryLedger
+    vacated: Mapping[Slot, Grant] = attrs.field(default=_NONE, hash=False)
+    held: Mapping[Slot, Grant] = attrs.field(default=_NONE, hash=False)
+    unsettled: bool = False
+
+    @classmethod
+    def empty(cls, tree: PoolTree) -> TopologyAwareState:
+        """Return the state of a node without containers."""
+        return cls(
+            ledger=Ledger(),
+            grants=MappingProxyType({}),
+            books=Books.of(tree),
+            memory=MemoryLedger.of(tree.machine),
+        )
+
+    def room(self, settings: TopologyAwareSettings) -> Room:
+        """Return what can be granted besides all that is."""
+        return Room(
+            self.books.tree,
+            settings,
+            self.ledger,
+            self.grants,
+            self.books,
+            self.memory,
+        )
+
+    def put(
+        self, spec: ContainerSpec, grant: Grant, memory: MemoryLedger, told: Pin
+    ) -> TopologyAwareState:
+        """Place a container that has no grant.
+
+        Args:
+            spec: The container.
+            grant: What it has of the CPUs from now on.
+            memory: What all have of the memory from now on.
+            told: What the runtime knows of its pinning.
+        """
+        return attrs.evolve(
+            self,
+            ledger=self.ledger.put(spec, told),
+            grants=MappingProxyType({**self.grants, spec.id: grant}),
+            books=self.books.add(grant),
+            memory=memory,
+        )
+
+    def take_back(self, *ids: str) -> TopologyAwareState:
+        """Take CPUs and memory from containers, or from places held."""
+        grants, books = dict(self.grants), self.books
+        for key in ids:
+            if grant := grants.pop(key, None):
+                books = books.remove(grant)
+        return attrs.evolve(
+            self,
+            grants=MappingProxyType(grants),
+            books=books,
+            memory=self.memory.release(*ids),
+        )
+
+    def release(self, *containers: str) -> TopologyAwareState:
+        """Forget containers that are here; their places stay on offer in their pods."""
+        vacated = dict(self.vacated)
+        for container in containers:
+            spec = self.ledger.spec_of(container)
+            if spec.slot:
+                vacated[spec.pod, spec.slot] = self.grants[container]
+        left = self.take_back(*containers)
+        return attrs.evolve(
+            left,
+            ledger=self.ledger.drop(*containers),
+            vacated=MappingProxyType(vacated),
+        )
+
+    def lose(self, *containers: str) -> TopologyAwareState:
+        """Release containers that are gone without having stopped.
+
+        Their creation must have failed after it was answered, and with it the
+        updates in that answer may be lost: nothing told before can be trusted.
+        """
+        if not containers:
+            return self
+        left = self.release(*containers)
+        return attrs.evolve(left, ledger=left.ledger.forget_told(), unsettled=True)
+
+    def hold(
+        self, slot: Slot, grant: Grant, memory: MemoryLedger
+    ) -> TopologyAwareState:
+        """Keep a place for a container that is to come."""
+        return attrs.evolve(
+            self,
+            grants=MappingProxyType({**self.grants, grant.container: grant}),
+            books=self.books.add(grant),
+            memory=memory,
+            held=MappingProxyType({**self.held, slot: grant}),
+            unsettled=True,
+        )
+
+    def let_go(self, *slots: Slot) -> TopologyAwareState:
+        """Keep places no longer; slots without one are fine."""
+        gone = [self.held[slot].container for slot in slots if slot in self.held]
+        if not gone:
+            return self
+        held = {slot: one for slot, one in self.held.items() if slot not in slots}
+        return attrs.evolve(
+            self.take_back(*gone), held=MappingProxyType(held), unsettled=True
+        )
+
+    def close(self, pod: str) -> TopologyAwareState:
+        """Forget what a pod's containers left behind, and what was held for them."""
+        left = self.let_go(*(slot for slot in self.held if slot[0] == pod))
+        vacated = {slot: one for slot, one in left.vacated.items() if slot[0] != pod}
+        return attrs.evolve(left, vacated=MappingProxyType(vacated))
+
+
+def held_id(slot: Slot) -> str:
+    """Return the id under which a place is counted until its container comes."""
+    return f"{slot[0]}/{slot[1]}"
