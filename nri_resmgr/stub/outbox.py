@@ -109,6 +109,8 @@ class Outbox:
             response: Has a repeated field ``update``.
             busy: The container the request is about; its updates wait on.
         """
+        if not self._waiting:
+            return
         for update in response.update:
             if (stale := self._waiting.pop(update.container_id, None)) is not None:
                 merge_update(stale, update)

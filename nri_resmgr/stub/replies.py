@@ -70,7 +70,7 @@ def create_response(
     """
     match result:
         case None:
-            reply = CreateReply()
+            return nri_pb2.CreateContainerResponse()
         case ContainerAdjustment():
             reply = CreateReply(result)
         case CreateReply():

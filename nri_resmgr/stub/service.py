@@ -9,7 +9,7 @@ import attrs
 import structlog
 from google.protobuf.message import Message
 
-from nri_proto import Event, nri_pb2
+from nri_proto import nri_pb2
 from nri_proto.levels import NEWEST_FIELDS, OLDEST_EVENT_MASK, SPLIT_SYNC
 from nri_resmgr.stub.adjustment import ContainerAdjustment
 from nri_resmgr.stub.endpoints import (
@@ -63,6 +63,7 @@ class PluginService:
     mask: int = 0
     configured: asyncio.Future[None] = attrs.field(factory=_future, init=False)
     synchronized: asyncio.Future[None] = attrs.field(factory=_future, init=False)
+    _drops_fields: bool = attrs.field(default=False, init=False)
     _snapshot: Snapshot = attrs.field(factory=Snapshot, init=False)
 
     @property
@@ -87,7 +88,8 @@ class PluginService:
     def _configure(self, request: nri_pb2.ConfigureRequest) -> Invocation:
         self.runtime = RuntimeInfo.of(request)
         self.runner.request_timeout = self.runtime.request_timeout
-        self.outbox.level = self.runtime.level
+        level = self.outbox.level = self.runtime.level
+        self._drops_fields = level is not None and level < NEWEST_FIELDS
 
         def answer(wanted: object) -> Message:
             # An enum flag or a plain int is as good as None.
@@ -154,10 +156,11 @@ class PluginService:
 
         def answer(result: object) -> Message | None:
             response = endpoint.encode(result, request)
-            self._warn_of_ignored_fields(result)
+            if self._drops_fields:
+                self._warn_of_ignored_fields(result)
             if endpoint.carries_updates:
                 self.outbox.attach(response, busy=request.container.id)
-            if endpoint.event in (Event.STOP_CONTAINER, Event.REMOVE_CONTAINER):
+            if endpoint.ends:
                 self.outbox.forget(request.container.id)
             return response
 
@@ -172,9 +175,7 @@ class PluginService:
         # Runtimes skip fields they do not know without a word.
         adjustment = result.adjustment if isinstance(result, CreateReply) else result
         level = self.runtime.level
-        if level is None or level >= NEWEST_FIELDS or adjustment is None:
+        if level is None or not isinstance(adjustment, ContainerAdjustment):
             return
-        if isinstance(adjustment, ContainerAdjustment) and (
-            (needed := adjustment.needs_level) > level
-        ):
+        if (needed := adjustment.needs_level) > level:
             log.warning("adjustment.too-new", needs=str(needed), runtime=str(level))
