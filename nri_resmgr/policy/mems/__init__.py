@@ -7,6 +7,7 @@ Pure functions from a request and a frozen ledger to an offer. An offer is a val
 from __future__ import annotations
 
 from nri_resmgr.policy.mems.allocate import (
+    adopt_memory,
     allocate_memory,
     grow_memory,
     replace_memory,
@@ -19,6 +20,7 @@ from nri_resmgr.policy.mems.errors import (
     NormalMemoryMissing,
     StaleOffer,
 )
+from nri_resmgr.policy.mems.fit import MemoryFit, fit_memory
 from nri_resmgr.policy.mems.layout import BASE_PAGES, MemoryLayout
 from nri_resmgr.policy.mems.ledger import MemoryLedger
 from nri_resmgr.policy.mems.offer import MemoryOffer, Spill, Widening
@@ -28,6 +30,7 @@ from nri_resmgr.policy.mems.zones import ZoneRule
 __all__ = [
     "BASE_PAGES",
     "Grant",
+    "MemoryFit",
     "MemoryKindMissing",
     "MemoryLayout",
     "MemoryLedger",
@@ -40,7 +43,9 @@ __all__ = [
     "StaleOffer",
     "Widening",
     "ZoneRule",
+    "adopt_memory",
     "allocate_memory",
+    "fit_memory",
     "grow_memory",
     "replace_memory",
     "resize_memory",

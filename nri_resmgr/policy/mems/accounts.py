@@ -107,8 +107,13 @@ class Accounts:
     def has_room(self, zone: int, page: Bytes, amount: int) -> bool:
         """Tell whether *zone* can take so much more with nobody widened."""
         fill = self._fill(page)
-        easy = fill is not None and fill.free(zone) >= amount
-        return easy or self.room(zone, page) >= amount
+        if fill is None:
+            return False
+        if fill.free(zone) >= amount:
+            return True
+        if self._layout.room(zone, page) - self.inside(zone, page) < amount:
+            return False
+        return not fill.copy().lay(zone, amount)
 
     def room(self, zone: int, page: Bytes) -> int:
         """Return how much more *zone* can take with nobody widened."""

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 import attrs
 
-from nri_resmgr.policy.mems.layout import MemoryLayout
+from nri_resmgr.policy.mems.errors import MemoryShort
+from nri_resmgr.policy.mems.layout import BASE_PAGES, MemoryLayout
 from nri_resmgr.policy.mems.ledger import MemoryLedger
 from nri_resmgr.policy.mems.offer import MemoryOffer
 from nri_resmgr.policy.mems.request import Grant, MemoryRequest
@@ -47,9 +48,7 @@ def allocate_memory(request: MemoryRequest, ledger: MemoryLedger) -> MemoryOffer
     >>> str(offer.zone), [(one.id, str(one.after)) for one in offer.widened]
     ('0-1', [('db', '0-1')])
     """
-    if request.id in ledger:
-        msg = f"{request.title} has memory already"
-        raise ValueError(msg)
+    _check_new(request, ledger)
     return _placed(request, ledger, _next_age(ledger))
 
 
@@ -75,12 +74,50 @@ def restore_memory(
         MemoryKindMissing, NormalMemoryMissing: As `allocate_memory`.
         ValueError: The id is not new, or a node of *zone* has no memory.
     """
-    if request.id in ledger or not zone or zone.bits & ~ledger.layout.nodes:
+    _check_new(request, ledger)
+    if not zone or zone.bits & ~ledger.layout.nodes:
         msg = f"{request.title} cannot have had memory on nodes {zone}"
         raise ValueError(msg)
     start = start_of(request, request.affinity, ledger.layout)
     grant = Grant(request, zone, start.kinds, _next_age(ledger))
     return _offer(grant, (ZoneRule.KEPT,), ledger)
+
+
+def adopt_memory(
+    request: MemoryRequest, zone: NodeSet, ledger: MemoryLedger
+) -> MemoryOffer:
+    """Offer a new request the nodes it runs on, as far as there is room.
+
+    For containers that run already, so that nobody can refuse them. What does
+    not fit is not counted: `offer.grant.request` tells what is. Nodes without
+    memory are left out, and who has no others may have its memory anywhere.
+    Kinds that are not there are dropped, even by a strict request.
+
+    Raises:
+        ValueError: The id is not new.
+    """
+    _check_new(request, ledger)
+    layout = ledger.layout
+    here = zone.bits & layout.nodes or layout.nodes
+    kinds = request.kinds.intersection(layout.kinds) or layout.kinds_in(here)
+    while True:
+        grant = Grant(request, NodeSet(here), kinds, _next_age(ledger))
+        try:
+            return _offer(grant, (ZoneRule.KEPT,), ledger)
+        except MemoryShort as short:
+            request = _cut(request, short)
+
+
+def _cut(request: MemoryRequest, short: MemoryShort) -> MemoryRequest:
+    """Ask for the most that there is room for."""
+    page = short.page_size
+    if page == BASE_PAGES:
+        return attrs.evolve(request, size=short.most)
+    pools = (
+        attrs.evolve(pool, count=short.most // page) if pool.size == page else pool
+        for pool in request.hugepages
+    )
+    return attrs.evolve(request, hugepages=tuple(pools))
 
 
 def resize_memory(
@@ -145,6 +182,12 @@ def _offer(
     settled = settle(grant, ledger)
     final = settled.ledger.grants[grant.request.id]
     return MemoryOffer(ledger, settled.ledger, final, rules, settled.widened)
+
+
+def _check_new(request: MemoryRequest, ledger: MemoryLedger) -> None:
+    if request.id in ledger:
+        msg = f"{request.title} has memory already"
+        raise ValueError(msg)
 
 
 def _next_age(ledger: MemoryLedger) -> int:

@@ -63,7 +63,7 @@ def start_of(request: MemoryRequest, near: NodeSet, layout: MemoryLayout) -> Sta
     if not near or near.bits & ~layout.known:
         msg = f"{request.title}: no nodes to be near to: {near}"
         raise ValueError(msg)
-    if request.strict and (missing := request.kinds - layout.kinds.keys()):
+    if request.strict and (missing := request.kinds.difference(layout.kinds)):
         raise MemoryKindMissing(request.title, missing, frozenset(layout.kinds))
     start = _start(near.bits, request.kinds, request.strict, layout)
     if not start.zone & layout.normal:
