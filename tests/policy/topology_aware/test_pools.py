@@ -141,6 +141,19 @@ root: 0-1 mem 0
             id="a socket without memory uses the nearest",
         ),
         pytest.param(
+            "2s2d2c memory=1Gi,0 distances="
+            "10,20,30,30;20,10,15,30;30,15,10,20;30,30,20,10",
+            """\
+root: 0-7 mem 0,2
+  socket #1: 4-7 mem 2
+    die #1/1: 6-7 mem 2
+    die #1/0: 4-5 mem 2
+  socket #0: 0-3 mem 0
+    die #0/1: 2-3 mem 0
+    die #0/0: 0-1 mem 0""",
+            id="a die without memory stays with that of its socket",
+        ),
+        pytest.param(
             "1s2n1c1t memory=8Gi hbm=2x1Gi",
             """\
 socket #0: 0-1 mem 0-3
