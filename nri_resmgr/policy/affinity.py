@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 import enum
+from typing import Final
 
 import attrs
 
+from nri_resmgr.values import InputError
 from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.error_fields import with_fields
+
+_OWN_KEYS: Final = ("name", "namespace", "qosclass", "id", "uid")
+_MAP_KEYS: Final = ("labels", "tags")
+_POD: Final = "pod/"
+
+# The shortest joint key that says something is ":k:k".
+_MIN_JOINT: Final = 4
 
 
 class Operator(enum.StrEnum):
@@ -25,6 +35,41 @@ class Operator(enum.StrEnum):
     MATCHES_NONE = "MatchesNone"
 
 
+_ONE_VALUE: Final = (
+    Operator.EQUALS,
+    Operator.NOT_EQUAL,
+    Operator.MATCHES,
+    Operator.MATCHES_NOT,
+)
+_NO_VALUE: Final = (Operator.EXISTS, Operator.NOT_EXIST)
+
+
+@with_fields
+class BadKey(InputError):
+    """A key of an expression, or a part of a joint one, is none."""
+
+    key: str
+
+    def __str__(self) -> str:
+        return (
+            f"unknown key {self.key!r}, expected {', '.join(_OWN_KEYS)}, "
+            "labels/NAME or tags/NAME, or one of these behind pod/, or several "
+            "joined as in :pod/name:name"
+        )
+
+
+@with_fields
+class BadValueCount(InputError):
+    """An operator got more or fewer values than it judges by."""
+
+    operator: Operator
+    count: int
+    expected: str
+
+    def __str__(self) -> str:
+        return f"{self.operator} takes {self.expected}, not {self.count}"
+
+
 @attrs.frozen(eq=False, repr=False)
 class Expression(ByContent):
     """A question that every container answers with yes or no.
@@ -41,6 +86,26 @@ class Expression(ByContent):
     operator: Operator
     values: tuple[str, ...] = ()
 
+    def check(self) -> None:
+        """Complain about what no container can be asked.
+
+        Raises:
+            BadKey: The key is none. That of `Operator.ALWAYS_TRUE` is never read.
+            BadValueCount: The operator takes more values, or fewer.
+        """
+        count = len(self.values)
+        if self.operator is Operator.ALWAYS_TRUE:
+            return
+        split_key(self.key)
+        if self.operator in _NO_VALUE:
+            if count:
+                raise BadValueCount(self.operator, count, "no values")
+        elif self.operator in _ONE_VALUE:
+            if count != 1:
+                raise BadValueCount(self.operator, count, "exactly one value")
+        elif not count:
+            raise BadValueCount(self.operator, count, "at least one value")
+
 
 @attrs.frozen(eq=False, repr=False)
 class Affinity(ByContent):
@@ -55,3 +120,43 @@ class Affinity(ByContent):
     match: Expression
     scope: Expression | None = None
     weight: int = 1
+
+
+def split_key(key: str) -> tuple[tuple[str, ...], str]:
+    """Take a key apart.
+
+    Returns:
+        Its parts, all spelled out, and what their values are joined by. A name
+        with a dot that is no other key is that of a label.
+
+    Raises:
+        BadKey: A part is no key.
+
+    Source:
+        nri-plugins, docs/resource-policy/container-affinity.md, "joint keys".
+
+    >>> split_key(":pod/name:name")
+    (('pod/name', 'name'), ':')
+    >>> split_key(":,-pod/name,example.com/tier")
+    (('pod/name', 'labels/example.com/tier'), '-')
+    """
+    if not key.startswith(":") or len(key) < _MIN_JOINT:
+        return (_spelled_out(key),), ""
+    between, joint, parts = key[1], key[2], key[3:]
+    if not (_is_separator(between) and _is_separator(joint)):
+        between, joint, parts = ":", ":", key[1:]
+    return tuple(map(_spelled_out, parts.split(between))), joint
+
+
+def _spelled_out(part: str) -> str:
+    own = part.removeprefix(_POD)
+    first, _, name = own.partition("/")
+    if own in _OWN_KEYS or (first in _MAP_KEYS and name):
+        return part
+    if "." in first:
+        return f"labels/{part}" if own == part else f"{_POD}labels/{own}"
+    raise BadKey(part)
+
+
+def _is_separator(character: str) -> bool:
+    return not character.isalnum() and character not in "/."

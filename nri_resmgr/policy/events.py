@@ -25,6 +25,7 @@ from nri_resmgr.values.by_content import ByContent
 _NO_REQUEST = MilliCpus(0)
 _NO_MEMORY = Bytes(0)
 _NO_TEXTS: Final[Mapping[str, str]] = {}
+_NO_COUNTS: Final[Mapping[str, int]] = {}
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -102,10 +103,13 @@ class ContainerSpec(ByContent):
         labels: Its labels.
         tags: Its annotations.
         pod_labels: The pod's labels.
+        pod_tags: The pod's annotations.
         preferences: What its annotations ask for.
         hints: Where the things that it uses sit.
         source: Where the amounts come from.
         started: When the runtime started it, UNIX nanoseconds; 0 before that.
+        extended: Extended resources by name, such as devices; only a source that
+            has read the pod's own words knows them.
     """
 
     id: str
@@ -127,10 +131,12 @@ class ContainerSpec(ByContent):
     labels: Mapping[str, str] = attrs.field(default=_NO_TEXTS, hash=False)
     tags: Mapping[str, str] = attrs.field(default=_NO_TEXTS, hash=False)
     pod_labels: Mapping[str, str] = attrs.field(default=_NO_TEXTS, hash=False)
+    pod_tags: Mapping[str, str] = attrs.field(default=_NO_TEXTS, hash=False)
     preferences: Preferences = NO_PREFERENCES
     hints: tuple[Hint, ...] = ()
     source: Source = Source.OCI
     started: int = 0
+    extended: Mapping[str, int] = attrs.field(default=_NO_COUNTS, hash=False)
 
     @property
     def whole_cpus(self) -> int:

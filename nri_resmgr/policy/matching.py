@@ -1,0 +1,121 @@
+"""What containers answer to the expressions of affinity rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from typing import Final, TypeAlias
+
+from nri_resmgr.policy.affinity import Expression, Operator, split_key
+from nri_resmgr.policy.events import ContainerSpec
+
+Predicate: TypeAlias = Callable[[ContainerSpec], bool]
+Reader: TypeAlias = Callable[[ContainerSpec], str | None]
+
+_ANYTHING: Final = "*"
+
+_FIELDS: Final[dict[str, Reader]] = {
+    "name": lambda spec: spec.name or None,
+    "namespace": lambda spec: spec.namespace or None,
+    "qosclass": lambda spec: spec.qos.value,
+    "id": lambda spec: spec.id or None,
+    "uid": lambda spec: spec.pod_uid or None,
+    "pod/name": lambda spec: spec.pod_name or None,
+    "pod/namespace": lambda spec: spec.namespace or None,
+    "pod/qosclass": lambda spec: spec.qos.value,
+    "pod/id": lambda spec: spec.pod or None,
+    "pod/uid": lambda spec: spec.pod_uid or None,
+}
+
+_NEGATED: Final = {
+    Operator.NOT_EQUAL: Operator.EQUALS,
+    Operator.NOT_IN: Operator.IN,
+    Operator.NOT_EXIST: Operator.EXISTS,
+    Operator.MATCHES_NOT: Operator.MATCHES,
+    Operator.MATCHES_NONE: Operator.MATCHES_ANY,
+}
+
+
+@lru_cache(maxsize=512)
+def predicate_of(expression: Expression) -> Predicate:
+    """Return the question that *expression* asks of containers.
+
+    A container without the key answers no, to the negated operators yes: each of
+    these is the opposite of another one, whatever the container.
+
+    Raises:
+        BadKey: The key is none.
+
+    Source:
+        nri-plugins, docs/resource-policy/container-affinity.md.
+    """
+    if expression.operator is Operator.ALWAYS_TRUE:
+        return lambda _spec: True
+    read = reader_of(expression.key)
+    positive = _NEGATED.get(expression.operator)
+    judge = _judge(positive or expression.operator, expression.values)
+    if positive:
+        return lambda spec: (found := read(spec)) is None or not judge(found)
+    return lambda spec: (found := read(spec)) is not None and judge(found)
+
+
+@lru_cache(maxsize=512)
+def reader_of(key: str) -> Reader:
+    """Return what looks a key up, None where a container does not have it.
+
+    A joint key exists where one of its parts does; the others count as empty.
+
+    Raises:
+        BadKey: It is none.
+    """
+    parts, separator = split_key(key)
+    readers = tuple(map(_reader_of_part, parts))
+    if len(readers) == 1:
+        return readers[0]
+
+    def read(spec: ContainerSpec) -> str | None:
+        found = [one(spec) for one in readers]
+        if all(one is None for one in found):
+            return None
+        return separator.join(one or "" for one in found)
+
+    return read
+
+
+def _reader_of_part(part: str) -> Reader:
+    if part in _FIELDS:
+        return _FIELDS[part]
+    where, _, name = part.removeprefix("pod/").partition("/")
+    match part.startswith("pod/"), where:
+        case True, "tags":
+            return lambda spec: spec.pod_tags.get(name)
+        case True, _:
+            return lambda spec: spec.pod_labels.get(name)
+        case False, "tags":
+            return lambda spec: spec.tags.get(name)
+        case _:
+            return lambda spec: spec.labels.get(name)
+
+
+def _judge(operator: Operator, values: tuple[str, ...]) -> Callable[[str], bool]:
+    match operator:
+        case Operator.EXISTS:
+            return lambda _found: True
+        case Operator.MATCHES | Operator.MATCHES_ANY:
+            patterns = tuple(map(_pattern, values))
+            return lambda found: any(fnmatchcase(found, one) for one in patterns)
+        case _:
+            return _contained(values)
+
+
+def _contained(values: Iterable[str]) -> Callable[[str], bool]:
+    wanted = frozenset(values)
+    if _ANYTHING in wanted:
+        return lambda _found: True
+    return wanted.__contains__
+
+
+def _pattern(glob: str) -> str:
+    """Write a glob of Go's, in which a set is negated by ``^``, for `fnmatch`."""
+    return glob.replace("[^", "[!")
