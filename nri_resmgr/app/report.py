@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, Final
 
-import structlog
-
+from nri_resmgr.log import Logger
 from nri_resmgr.policy.decision import Decision, Reason, Rule
 from nri_resmgr.policy.events import (
     Created,
@@ -18,7 +17,7 @@ from nri_resmgr.policy.events import (
     Updated,
 )
 
-log = structlog.get_logger(__name__)
+log = Logger(__name__)
 
 _NAMES: Final[dict[type, str]] = {
     Created: "container.placed",

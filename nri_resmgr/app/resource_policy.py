@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import attrs
-import structlog
 
 from nri_resmgr.app.build import build_policy
 from nri_resmgr.app.report import report_decision
@@ -17,6 +16,7 @@ from nri_resmgr.app.translate import (
     updates_of,
 )
 from nri_resmgr.config import StaticPolicyConfig, parse_config
+from nri_resmgr.log import Logger
 from nri_resmgr.policy.decision import Decision, PinUpdate, Policy
 from nri_resmgr.policy.events import (
     Created,
@@ -33,7 +33,7 @@ from nri_resmgr.stub.runtime_info import Configuration
 from nri_resmgr.stub.update import ContainerUpdate
 from nri_resmgr.topology import Machine
 
-log = structlog.get_logger(__name__)
+log = Logger(__name__)
 
 Updates = tuple[ContainerUpdate, ...]
 

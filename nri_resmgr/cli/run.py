@@ -9,23 +9,22 @@ import linecache
 import os
 from pathlib import Path
 
-import structlog
 from google.protobuf.internal import api_implementation
 
 from nri_resmgr.app.resource_policy import ResourcePolicy
 from nri_resmgr.app.status import status_of
-from nri_resmgr.cli.logs import LogFormat, configure_logging
 from nri_resmgr.cli.main import DEFAULT_INDEX, DEFAULT_NAME
 from nri_resmgr.config import StaticPolicyConfig, parse_config
 from nri_resmgr.host.discovery import read_machine
 from nri_resmgr.host.text_file import read_text_file
 from nri_resmgr.host.tree import HostTree
+from nri_resmgr.log import Logger, configure_later
 from nri_resmgr.stub import Options, Stub, run_until_signal
 from nri_resmgr.stub.identity import INDEX_VARIABLE, NAME_VARIABLE
 from nri_resmgr.values import InputError
 from nri_resmgr.values.error_fields import with_fields
 
-log = structlog.get_logger(__name__)
+log = Logger(__name__)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -34,7 +33,7 @@ def run(options: argparse.Namespace) -> int:
     Raises:
         ResmgrError: Bad input, or the node cannot be served.
     """
-    configure_logging(options.log_level, LogFormat(options.log_format))
+    configure_later(_configure_logging, options.log_level, options.log_format)
     if api_implementation.Type() != "upb":
         log.warning("protobuf.slow", kind=api_implementation.Type(), instead="upb")
     # All input is judged before the runtime hears of us.
@@ -59,6 +58,13 @@ class BadConfigFile(InputError):
 
     def __str__(self) -> str:
         return f"{self.path}: {self.mistake}"
+
+
+def _configure_logging(level: str, log_format: str) -> None:
+    from nri_resmgr.cli.logs import LogFormat, configure_logging  # imports structlog
+
+    configure_logging(level, LogFormat(log_format))
+    gc.freeze()  # structlog stays, too
 
 
 def _read_config(path: Path | None) -> StaticPolicyConfig | None:

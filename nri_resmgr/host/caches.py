@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-import structlog
-
 from nri_resmgr.host.fields import cache_size, cpus, number, optional_number, required
 from nri_resmgr.host.paths import CPU_ROOT
 from nri_resmgr.host.tree import BadHostFile, Tree
+from nri_resmgr.log import Logger
 from nri_resmgr.topology import Cache, CacheKind, cache_order
 from nri_resmgr.values import NO_CPUS, CpuSet
 
 _INDEX: Final = "index"
 
-log = structlog.get_logger()
+log = Logger(__name__)
 
 
 def read_caches(tree: Tree, online: CpuSet) -> tuple[Cache, ...]:

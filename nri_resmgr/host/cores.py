@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import Final, TypeAlias
 
 import attrs
-import structlog
 
 from nri_resmgr.host.fields import (
     cpus,
@@ -18,6 +17,7 @@ from nri_resmgr.host.fields import (
 )
 from nri_resmgr.host.paths import CPU_ROOT, KIND_LISTS
 from nri_resmgr.host.tree import BadHostFile, Tree
+from nri_resmgr.log import Logger
 from nri_resmgr.topology import Core, CoreKind, Cpu
 from nri_resmgr.values import NO_CPUS, CpuSet
 
@@ -28,7 +28,7 @@ _POLICY: Final = re.compile(r"policy(\d{1,5})", re.ASCII)
 
 _Kinds: TypeAlias = dict[CoreKind, CpuSet]
 
-log = structlog.get_logger()
+log = Logger(__name__)
 
 
 def read_cores(tree: Tree, online: CpuSet) -> tuple[Core, ...]:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import structlog
-
 from nri_resmgr.host.caches import read_caches
 from nri_resmgr.host.cores import read_cores, read_cpus
 from nri_resmgr.host.devices import read_devices
@@ -19,11 +17,12 @@ from nri_resmgr.host.platform import (
     read_uncore,
 )
 from nri_resmgr.host.tree import BadHostFile, Tree
+from nri_resmgr.log import Logger
 from nri_resmgr.topology import ContradictoryMachine, Core, Machine
 from nri_resmgr.topology.speed_select import Punit
 from nri_resmgr.values import NO_CPUS
 
-log = structlog.get_logger()
+log = Logger(__name__)
 
 
 def read_machine(tree: Tree) -> Machine:

@@ -6,11 +6,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final, TypeAlias
 
-import structlog
-
 from nri_resmgr.host.fields import optional_nodes, optional_number
 from nri_resmgr.host.paths import DAX_ROOT, ND_ROOT, NODE_ROOT, TIER_ROOT
 from nri_resmgr.host.tree import Tree
+from nri_resmgr.log import Logger
 from nri_resmgr.topology import MemoryKind, Node
 
 # HMAT rounds, and a bare remote node is slower too: only a clear gap counts.
@@ -25,7 +24,7 @@ _ND: Final = re.compile(r"/ndbus\d")
 
 _Kinds: TypeAlias = dict[int, MemoryKind]
 
-log = structlog.get_logger()
+log = Logger(__name__)
 
 
 def read_memory_kinds(tree: Tree, nodes: Sequence[Node]) -> Mapping[int, MemoryKind]:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Final
 
 import attrs
-import structlog
 
 from nri_resmgr.host.fields import (
     cpus,
@@ -19,6 +18,7 @@ from nri_resmgr.host.fields import (
 from nri_resmgr.host.memory_kinds import read_memory_kinds
 from nri_resmgr.host.paths import NODE_ROOT
 from nri_resmgr.host.tree import BadHostFile, Tree
+from nri_resmgr.log import Logger
 from nri_resmgr.topology import HugePages, Node
 from nri_resmgr.values import NO_CPUS, Bytes, CpuSet, NodeSet
 
@@ -29,7 +29,7 @@ _REMOTE: Final = 20
 _HUGE: Final = re.compile(r"hugepages-(\d+)kB", re.ASCII)
 _NODE: Final = re.compile(r"node(\d{1,5})", re.ASCII)
 
-log = structlog.get_logger()
+log = Logger(__name__)
 
 
 def read_nodes(tree: Tree, online: CpuSet) -> tuple[Node, ...]:

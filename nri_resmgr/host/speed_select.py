@@ -6,17 +6,16 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-import structlog
-
 from nri_resmgr.host.isst import IsstDevice, OpenIsst, SpeedSelectUnsupported
 from nri_resmgr.host.platform import SST_DEVICE
 from nri_resmgr.host.punits import read_punits
 from nri_resmgr.host.recorded import RecordedTree, RecordingTree
 from nri_resmgr.host.tree import HostTree, Tree
+from nri_resmgr.log import Logger
 from nri_resmgr.topology import Core
 from nri_resmgr.topology.speed_select import Punit
 
-log = structlog.get_logger()
+log = Logger(__name__)
 
 
 def read_speed_select(tree: Tree, cores: Sequence[Core]) -> tuple[Punit, ...]:

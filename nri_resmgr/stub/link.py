@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Callable
 from typing import Final, cast
 
-import structlog
 from google.protobuf.message import DecodeError, Message
 
 from nri_proto import (
@@ -19,9 +18,10 @@ from nri_proto import (
     Reply,
     Trunk,
 )
+from nri_resmgr.log import Logger
 from nri_resmgr.stub.errors import CallFailed, CallTimedOut, ConnectionLost
 
-log = structlog.get_logger(__name__)
+log = Logger(__name__)
 
 # A peer that takes no byte for so long is gone, whatever the socket says.
 WRITE_STALL: Final = 10.0  # seconds

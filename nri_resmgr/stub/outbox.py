@@ -9,11 +9,11 @@ from collections.abc import Iterable
 from typing import Any, Final, cast
 
 import attrs
-import structlog
 from google.protobuf.message import Message
 
 from nri_proto import RUNTIME_METHODS, Level, MessageTooLarge, nri_pb2
 from nri_proto.levels import SAFE_UPDATES
+from nri_resmgr.log import Logger
 from nri_resmgr.stub.convert import from_message, to_message
 from nri_resmgr.stub.errors import (
     CalledFromHandler,
@@ -30,7 +30,7 @@ from nri_resmgr.stub.runner import Runner
 from nri_resmgr.stub.snapshot import UPDATES_BUDGET, entry_size
 from nri_resmgr.stub.update import ContainerUpdate
 
-log = structlog.get_logger(__name__)
+log = Logger(__name__)
 
 # Go's stub waits for ever. The runtime may be busy with other plugins' requests.
 CALL_TIMEOUT: Final = 10.0  # seconds

@@ -8,16 +8,16 @@ from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
 import attrs
-import structlog
 from google.protobuf.message import Message
 
 from nri_proto import Call, Code
+from nri_resmgr.log import Logger
 from nri_resmgr.stub.errors import Refused
 from nri_resmgr.stub.link import Link
 from nri_resmgr.stub.request import Request, enter, leave
 from nri_resmgr.values.errors import ResmgrError
 
-log = structlog.get_logger(__name__)
+log = Logger(__name__)
 
 # NRI's own default, in force until Configure tells another.
 DEFAULT_REQUEST_TIMEOUT: Final = 2.0  # seconds

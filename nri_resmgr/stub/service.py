@@ -6,11 +6,11 @@ import asyncio
 from typing import Any, Final, cast
 
 import attrs
-import structlog
 from google.protobuf.message import Message
 
 from nri_proto import nri_pb2
 from nri_proto.levels import NEWEST_FIELDS, OLDEST_EVENT_MASK, SPLIT_SYNC
+from nri_resmgr.log import Logger
 from nri_resmgr.stub.adjustment import ContainerAdjustment
 from nri_resmgr.stub.endpoints import (
     ENDPOINTS,
@@ -28,7 +28,7 @@ from nri_resmgr.stub.runtime_info import Configuration, RuntimeInfo
 from nri_resmgr.stub.snapshot import Snapshot, split_updates
 from nri_resmgr.stub.subscription import choose_mask
 
-log = structlog.get_logger(__name__)
+log = Logger(__name__)
 
 # A node that has just told what runs tends to have more to say; no need to hurry.
 SETTLING_TIME: Final = 1.0  # seconds

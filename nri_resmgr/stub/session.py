@@ -9,6 +9,7 @@ import attrs
 from google.protobuf.message import DecodeError
 
 from nri_proto import PLUGIN_METHODS, RUNTIME_METHODS, Call, Code, Trunk, nri_pb2
+from nri_resmgr.log import load
 from nri_resmgr.stub.errors import CallFailed, ConfigureMissing, RegistrationRefused
 from nri_resmgr.stub.handlers import Handlers
 from nri_resmgr.stub.identity import Identity
@@ -141,6 +142,8 @@ class Session:
             plugin_name=name, plugin_idx=index, NRI_version=OUR_NRI_VERSION
         )
         method = RUNTIME_METHODS["RegisterPlugin"]
+        # While the runtime thinks about it: the next thing that we do is to log.
+        asyncio.get_running_loop().call_soon(load)
         try:
             # Configure may come, and be answered, before this returns.
             await self._link.call(method, request, self._options.registration_timeout)

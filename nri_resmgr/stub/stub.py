@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from typing import Final
 
 import attrs
-import structlog
 
 from nri_proto.levels import SPLIT_SYNC
+from nri_resmgr.log import Logger
 from nri_resmgr.stub.errors import ConnectionLost, SessionError, SocketUnusable
 from nri_resmgr.stub.handlers import Handlers
 from nri_resmgr.stub.identity import Identity, find_identity
@@ -22,7 +22,7 @@ from nri_resmgr.stub.session import Options, Session
 from nri_resmgr.stub.transport import Endpoint, find_endpoint
 from nri_resmgr.stub.update import ContainerUpdate
 
-log = structlog.get_logger(__name__)
+log = Logger(__name__)
 
 # A restarting runtime is back in about a second; one that is being upgraded
 # should not be hammered.
