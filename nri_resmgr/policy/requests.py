@@ -1,4 +1,4 @@
-"""What a container asks for, reconstructed from the values in its OCI spec."""
+"""From cgroup values to what a container asks for, and back: each way exact."""
 
 from __future__ import annotations
 
@@ -6,13 +6,21 @@ import re
 from itertools import pairwise
 from typing import Final
 
-from nri_resmgr.values import MilliCpus, QosClass
+from nri_resmgr.values import Bytes, MilliCpus, QosClass
 
 # The kubelet's bounds; 2 stands for any request from none to 2 thousandths.
 MIN_SHARES: Final = 2
 MAX_SHARES: Final = 262_144
 
 DEFAULT_PERIOD: Final = 100_000  # microseconds, the kubelet's and the kernel's
+
+# The least quota that the kernel takes, microseconds.
+MIN_QUOTA: Final = 1000
+
+# oom_score_adj of Burstable containers. The ends also stand for what is beyond:
+# Guaranteed and BestEffort containers have -997 and 1000.
+MIN_BURSTABLE_OOM: Final = 3
+MAX_BURSTABLE_OOM: Final = 999
 
 _SHARES_PER_CPU: Final = 1024
 _MILLI: Final = 1000
@@ -64,6 +72,61 @@ def limited_cpus(quota: int | None, period: int | None) -> MilliCpus | None:
     if not quota or quota < 0:
         return None
     return MilliCpus(-(-quota * _MILLI // (period or DEFAULT_PERIOD)))
+
+
+def shares_of(request: MilliCpus) -> int:
+    """Give the ``cpu.shares`` that the kubelet makes of a CPU request.
+
+    Source:
+        Kubernetes ``MilliCPUToShares``.
+
+    >>> shares_of(MilliCpus(0)), shares_of(MilliCpus(100)), shares_of(MilliCpus(10**6))
+    (2, 102, 262144)
+    """
+    return min(max(request * _SHARES_PER_CPU // _MILLI, MIN_SHARES), MAX_SHARES)
+
+
+def quota_of(limit: MilliCpus, period: int = DEFAULT_PERIOD) -> int:
+    """Give the quota in *period* microseconds that the kubelet makes of a limit.
+
+    Source:
+        Kubernetes ``MilliCPUToQuota``.
+    """
+    return max(limit * period // _MILLI, MIN_QUOTA)
+
+
+def requested_memory(oom_score_adj: int, capacity: Bytes) -> Bytes:
+    """Give the least memory request that the kubelet turned into *oom_score_adj*.
+
+    The real one is less than a thousandth of *capacity* above it; for 999 less than
+    two thousandths, for 3 it may be anything up to the whole *capacity*.
+
+    Args:
+        oom_score_adj: Of a container in a Burstable pod.
+        capacity: The node's memory, ``MemTotal``; 0 is "not known".
+
+    Returns:
+        0 for no request, and where the value is none of a Burstable container's.
+
+    Source:
+        Kubernetes ``GetContainerOOMScoreAdjust``.
+
+    >>> requested_memory(750, Bytes(4 << 30)) == 1 << 30
+    True
+    """
+    if not MIN_BURSTABLE_OOM <= oom_score_adj < MAX_BURSTABLE_OOM:
+        return Bytes(0)
+    return Bytes(-(-(_MILLI - oom_score_adj) * capacity // _MILLI))
+
+
+def oom_score_adj_of(request: Bytes, capacity: Bytes) -> int:
+    """Give what the kubelet makes of a Burstable container's memory request.
+
+    Source:
+        Kubernetes ``GetContainerOOMScoreAdjust``.
+    """
+    adjustment = _MILLI - _MILLI * request // capacity
+    return min(max(adjustment, MIN_BURSTABLE_OOM), MAX_BURSTABLE_OOM)
 
 
 def qos_of_cgroup(path: str) -> QosClass | None:

@@ -9,11 +9,15 @@ from nri_resmgr.policy.requests import (
     MAX_SHARES,
     MIN_SHARES,
     limited_cpus,
+    oom_score_adj_of,
     qos_of_cgroup,
     qos_of_values,
+    quota_of,
     requested_cpus,
+    requested_memory,
+    shares_of,
 )
-from nri_resmgr.values import MilliCpus, QosClass
+from nri_resmgr.values import Bytes, MilliCpus, QosClass
 
 MOST_MILLIS = MAX_SHARES * 1000 // 1024  # what shares can tell
 
@@ -30,9 +34,73 @@ def quota_of_kubelet(milli: int, period: int) -> int:
     return max(milli * period // 1000, 1000)
 
 
-@given(st.integers(3, MOST_MILLIS))
-def test_a_request_survives_the_way_through_shares(milli: int) -> None:
-    assert requested_cpus(shares_of_kubelet(milli)) == milli
+def oom_score_adj_of_kubelet(request: int, capacity: int) -> int:
+    """Kubernetes' GetContainerOOMScoreAdjust for Burstable, as it is written there."""
+    adjust = 1000 - (1000 * request) // capacity
+    if adjust < 1000 + -997:
+        return 1000 + -997
+    if adjust == 1000:
+        return adjust - 1
+    return adjust
+
+
+def test_every_request_survives_the_way_through_shares() -> None:
+    lost = [
+        milli
+        for milli in range(3, MOST_MILLIS + 1)
+        if requested_cpus(shares_of_kubelet(milli)) != milli
+    ]
+
+    assert lost == []
+
+
+@given(st.integers(0, 10**7))
+def test_shares_are_the_kubelets(milli: int) -> None:
+    assert shares_of(MilliCpus(milli)) == shares_of_kubelet(milli)
+
+
+@given(st.integers(0, 10**7), st.sampled_from([100_000, 10_000, 250_000]))
+def test_quotas_are_the_kubelets(milli: int, period: int) -> None:
+    assert quota_of(MilliCpus(milli), period) == quota_of_kubelet(milli, period)
+
+
+SIZES = st.integers(1 << 20, 1 << 46)
+
+
+@given(SIZES.flatmap(lambda size: st.tuples(st.integers(0, size), st.just(size))))
+def test_a_memory_request_survives_but_for_a_thousandth(case: tuple[int, int]) -> None:
+    request, capacity = case
+    found = oom_score_adj_of_kubelet(request, capacity)
+    least = requested_memory(found, Bytes(capacity))
+
+    assert oom_score_adj_of(Bytes(request), Bytes(capacity)) == found
+    assert least <= request
+    if found != 3:
+        thousandths = 2 if found == 999 else 1
+        assert (request - least) * 1000 < thousandths * capacity + 1000
+
+
+@given(st.integers(3, 999), SIZES)
+def test_the_estimate_is_the_least_request_of_its_score(score: int, size: int) -> None:
+    least = requested_memory(score, Bytes(size))
+
+    assert oom_score_adj_of_kubelet(least, size) == score
+    if least:
+        assert oom_score_adj_of_kubelet(least - 1, size) > score
+
+
+@pytest.mark.parametrize(
+    ("score", "capacity"),
+    [
+        pytest.param(-997, 1 << 30, id="Guaranteed, or critical for the node"),
+        pytest.param(2, 1 << 30, id="not the kubelet's"),
+        pytest.param(999, 1 << 30, id="without a request, or with a tiny one"),
+        pytest.param(1000, 1 << 30, id="BestEffort"),
+        pytest.param(500, 0, id="on a node of unknown size"),
+    ],
+)
+def test_scores_that_tell_of_no_request(score: int, capacity: int) -> None:
+    assert requested_memory(score, Bytes(capacity)) == 0
 
 
 @given(st.integers(0, 2))
