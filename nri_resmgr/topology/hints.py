@@ -38,11 +38,13 @@ class Hint(ByContent):
         provider: What told so: a path in sysfs, or ``podresapi:`` and a name.
         cpus: The CPUs near it; none where only the nodes are known.
         nodes: The nodes near it; none where only the CPUs are known.
+        packages: Ids of the packages near it, where nothing finer is known.
     """
 
     provider: str
     cpus: CpuSet = NO_CPUS
     nodes: NodeSet = NO_NODES
+    packages: frozenset[int] = frozenset()
 
     @property
     def is_pod_resource(self) -> bool:
@@ -82,8 +84,12 @@ def complete_hints(hints: Iterable[Hint], machine: Machine) -> tuple[Hint, ...]:
     """
     completed: dict[str, Hint] = {}
     for hint in hints:
-        nodes = hint.nodes & machine.node_ids or machine.nodes_of(hint.cpus)
-        cpus = hint.cpus & machine.online or machine.cpus_of(nodes)
+        known = hint.cpus
+        if hint.packages and not known and not hint.nodes:
+            found = (one for one in machine.packages if one.id in hint.packages)
+            known = CpuSet.union(one.cpus for one in found)
+        nodes = hint.nodes & machine.node_ids or machine.nodes_of(known)
+        cpus = known & machine.online or machine.cpus_of(nodes)
         if nodes and cpus != machine.online:
             completed.setdefault(hint.provider, Hint(hint.provider, cpus, nodes))
     return tuple(completed.values())

@@ -31,6 +31,16 @@ MACHINE = parse_spec("2s2c cxl=1Gi")
             id="CPUs bring their nodes",
         ),
         pytest.param(
+            Hint("a", packages=frozenset({1, 7})),
+            [Hint("a", CpuSet.of(2, 3), NodeSet.of(1))],
+            id="packages bring their CPUs and nodes",
+        ),
+        pytest.param(
+            Hint("a", nodes=NodeSet.of(0), packages=frozenset({1})),
+            [Hint("a", CpuSet.of(0, 1), NodeSet.of(0))],
+            id="packages are for where nothing finer is known",
+        ),
+        pytest.param(
             Hint("a", cpus=CpuSet.of(2, 9), nodes=NodeSet.of(1, 9)),
             [Hint("a", CpuSet.of(2), NodeSet.of(1))],
             id="what is not there does not count",
