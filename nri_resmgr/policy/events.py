@@ -57,13 +57,13 @@ class Pin(ByContent):
 
     def over(self, told: Pin) -> Pin:
         """Return what is in force at one who knew *told* and was told this."""
-        if self.cpus and self.mems and self.shares:
-            return self
-        return Pin(
+        both = Pin(
             cpus=self.cpus or told.cpus,
             mems=self.mems or told.mems,
             shares=self.shares or told.shares,
         )
+        # The same object where possible: ledgers find most news by identity.
+        return self if both == self else both
 
 
 NO_PIN: Final = Pin()
