@@ -1,0 +1,70 @@
+"""Scheduling classes: Linux scheduler and I/O priority under one name."""
+
+from __future__ import annotations
+
+import enum
+
+import attrs
+
+from nri_resmgr.values.by_content import ByContent
+
+
+class SchedulerPolicy(enum.StrEnum):
+    """Scheduling policies of sched(7); the values are the words of documents."""
+
+    OTHER = "other"
+    FIFO = "fifo"
+    RR = "rr"
+    BATCH = "batch"
+    ISO = "iso"
+    IDLE = "idle"
+    DEADLINE = "deadline"
+
+
+class SchedulerFlag(enum.StrEnum):
+    """Flags of sched_setattr(2); the values are the words of documents."""
+
+    RESET_ON_FORK = "reset-on-fork"
+    RECLAIM = "reclaim"
+    DL_OVERRUN = "dl-overrun"
+    KEEP_POLICY = "keep-policy"
+    KEEP_PARAMS = "keep-params"
+    UTIL_CLAMP_MIN = "util-clamp-min"
+    UTIL_CLAMP_MAX = "util-clamp-max"
+
+
+class IoClass(enum.StrEnum):
+    """I/O classes of ioprio_set(2); the values are the words of documents."""
+
+    RT = "rt"
+    BEST_EFFORT = "be"
+    IDLE = "idle"
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class SchedulingClass(ByContent):
+    """What a container's processes are started with.
+
+    Attributes:
+        name: What documents and annotations call it.
+        policy: None leaves the scheduler alone.
+        priority: 1 to 99 for fifo and rr, 0 for the others.
+        flags: Of the scheduler.
+        nice: -20 to 19, for other and batch.
+        runtime: Nanoseconds, for deadline.
+        deadline: Nanoseconds, for deadline.
+        period: Nanoseconds, for deadline.
+        io_class: None leaves I/O priority alone.
+        io_priority: 0 (highest) to 7, for rt and be.
+    """
+
+    name: str
+    policy: SchedulerPolicy | None = None
+    priority: int = 0
+    flags: tuple[SchedulerFlag, ...] = ()
+    nice: int = 0
+    runtime: int = 0
+    deadline: int = 0
+    period: int = 0
+    io_class: IoClass | None = None
+    io_priority: int = 0
