@@ -100,8 +100,22 @@ class PoolTree:
 
     def nodes_of(self, pool: Pool, kinds: frozenset[MemoryKind]) -> NodeSet:
         """Return the memory nodes of *pool* that are of *kinds*."""
-        wanted = NodeSet.union(self.machine.nodes_of_kind(kind) for kind in kinds)
-        return pool.nodes & wanted
+        return pool.nodes & NodeSet.union(self._of_kind[kind] for kind in kinds)
+
+    def kinds_in(self, pool: Pool) -> frozenset[MemoryKind]:
+        """Return the kinds of memory that *pool* has."""
+        return self._kinds[pool.id]
+
+    @cached_property
+    def _of_kind(self) -> Mapping[MemoryKind, NodeSet]:
+        return {kind: self.machine.nodes_of_kind(kind) for kind in MemoryKind}
+
+    @cached_property
+    def _kinds(self) -> tuple[frozenset[MemoryKind], ...]:
+        return tuple(
+            frozenset(kind for kind in MemoryKind if pool.nodes & self._of_kind[kind])
+            for pool in self.pools
+        )
 
     @cached_property
     def _by_name(self) -> Mapping[str, Pool]:

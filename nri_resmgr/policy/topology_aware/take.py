@@ -46,22 +46,50 @@ def take(demand: Demand, pool: Pool, room: Room, held: CpuSet = NO_CPUS) -> Take
     cpus, level = NO_CPUS, ""
     if demand.count:
         cpus, level = _whole_cpus(demand, pool, room, held)
+    _check(demand, cpus, pool, room)
+    return Taken(_grant(demand, cpus, pool), level)
+
+
+def retake(demand: Demand, cpus: CpuSet, pool: Pool, room: Room) -> Grant:
+    """Grant just *cpus* again, which some earlier grant of the same kind had.
+
+    Raises:
+        PoolShort: They are not what is demanded, or not free any more.
+    """
+    isolated = demand.isolated and cpus <= room.books.free_isolated(pool)
+    if len(cpus) != demand.count:
+        raise PoolShort(pool.name, f"{demand.count} CPUs are wanted, not {len(cpus)}")
+    if demand.count and not isolated:
+        _check_ordinary(demand, cpus, pool, room)
+    _check(demand, cpus, pool, room)
+    return _grant(demand, cpus, pool)
+
+
+def _check_ordinary(demand: Demand, cpus: CpuSet, pool: Pool, room: Room) -> None:
+    books = room.books
+    free = cpus <= books.free_sharable(pool) and not demand.require_isolated
+    enough = books.spare(pool) >= _CPU * demand.count + demand.fraction
+    if not free or not enough or _starves(cpus, pool, room):
+        raise PoolShort(pool.name, f"CPU {cpus} is not free")
+
+
+def _check(demand: Demand, cpus: CpuSet, pool: Pool, room: Room) -> None:
     if demand.kind is not CpuKind.OWN:
         _check_shared(demand, cpus, pool, room)
     if demand.spec.preferences.strict_hints:
         shared = room.books.free_sharable(pool)
         mine = cpus if demand.kind is CpuKind.OWN else cpus | shared
         _check_hints(mine, demand, pool)
-    return Taken(
-        Grant(
-            container=demand.spec.id,
-            kind=demand.kind,
-            pool=pool.id,
-            cpus=cpus,
-            fraction=demand.fraction,
-            hidden=demand.spec.preferences.hide_hyperthreads,
-        ),
-        level,
+
+
+def _grant(demand: Demand, cpus: CpuSet, pool: Pool) -> Grant:
+    return Grant(
+        container=demand.spec.id,
+        kind=demand.kind,
+        pool=pool.id,
+        cpus=cpus,
+        fraction=demand.fraction,
+        hidden=demand.spec.preferences.hide_hyperthreads,
     )
 
 
@@ -95,9 +123,9 @@ def _pick(demand: Demand, free: CpuSet, room: Room, held: CpuSet) -> tuple[CpuSe
         given = release_cpus(keep, len(keep) - demand.count, machine)
         return keep - given.cpus, given.level
     hints = demand.spec.hints
-    if demand.spec.preferences.pick_by_hints and not keep:
-        if cpus := _spread_over(hints, demand, free, room):
-            return cpus, "hints"
+    even = demand.spec.preferences.pick_by_hints and not keep
+    if even and (cpus := _spread_over(hints, demand, free, room)):
+        return cpus, "hints"
     wish = CpuRequest(
         count=demand.count - len(keep),
         free=free - keep,

@@ -1,0 +1,106 @@
+"""Which pool a container goes to, and which one if that fails."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import attrs
+
+from nri_resmgr.policy.topology_aware.demand import CpuKind, Demand
+from nri_resmgr.policy.topology_aware.hint_scores import cpus_near_all
+from nri_resmgr.policy.topology_aware.pools import Pool
+from nri_resmgr.policy.topology_aware.room import Room
+from nri_resmgr.policy.topology_aware.stages import Stage, Step, has_isolated, steps_of
+
+
+@attrs.frozen(eq=False, repr=False)
+class Candidate:
+    """A pool that may take a container.
+
+    Attributes:
+        pool: The pool.
+        decided: What told it from the last rival that was as good until then, among
+            the pools that come after it.
+        steps: What pools are compared by.
+    """
+
+    pool: Pool
+    decided: Stage
+    steps: tuple[Step, ...] = ()
+
+    def scores(self) -> tuple[tuple[Stage, int], ...]:
+        """Say how good the pool is in every respect, the weightiest first.
+
+        More is better. What the choice did not need is found out now.
+        """
+        return tuple((stage, int(merit(self.pool))) for stage, merit in self.steps)
+
+
+def candidates(demand: Demand, room: Room) -> Iterator[Candidate]:
+    """Yield the pools that may take a container, best first.
+
+    The second is only found when it is asked for. Pools without the capacity are
+    left out; that those below keep what they have granted is for `take` to see.
+
+    Args:
+        demand: What is asked for. Reserved and preserved CPUs have but one place.
+        room: The node without the container.
+    """
+    if demand.kind in (CpuKind.RESERVED, CpuKind.PRESERVED):
+        yield Candidate(room.tree.root, Stage.ONLY_ONE)
+        return
+    enough = [pool for pool in room.tree.pools if _suffices(demand, pool, room)]
+    if demand.spec.preferences.strict_hints:
+        enough = [pool for pool in enough if _is_inside(demand, pool, room)]
+    if not enough:
+        return
+    less = len(enough) < len(room.tree.pools)
+    steps = tuple(steps_of(demand, room))
+    last = Stage.CAPACITY if less else Stage.ONLY_ONE
+    for pool, decided in _best_first(enough, steps, last):
+        yield Candidate(pool, decided, steps)
+
+
+def _best_first(
+    pools: Sequence[Pool], steps: Sequence[Step], last: Stage
+) -> Iterator[tuple[Pool, Stage]]:
+    """Sort pools, no further than is asked for.
+
+    Args:
+        pools: At least one.
+        steps: Comparisons, the weightiest first; no two pools are alike in all.
+        last: What tells the last one from those that come after.
+    """
+    at = 0
+    while len(pools) > 1:
+        stage, merit = steps[at]
+        at += 1
+        alike: dict[int, list[Pool]] = {}
+        for pool in pools:
+            alike.setdefault(merit(pool), []).append(pool)
+        *better, worst = sorted(alike, reverse=True)
+        for key in better:
+            yield from _best_first(alike[key], steps[at:], stage)
+        pools = alike[worst]
+    yield pools[0], last
+
+
+def _suffices(demand: Demand, pool: Pool, room: Room) -> bool:
+    if has_isolated(demand, pool, room.books):
+        return True
+    return not demand.require_isolated and (room.books.spare(pool) >= demand.capacity)
+
+
+def _is_inside(demand: Demand, pool: Pool, room: Room) -> bool:
+    """Tell whether all CPUs can be inside of every hint.
+
+    What a pool shares can be all of it, sooner or later.
+    """
+    inside = cpus_near_all(demand.spec.hints, room.tree.machine)
+    if demand.kind is not CpuKind.OWN and not pool.sharable <= inside:
+        return False
+    isolated = room.books.free_isolated(pool) & inside
+    if demand.isolated and len(isolated) >= demand.count:
+        return True
+    sharable = room.books.free_sharable(pool) & inside
+    return not demand.require_isolated and len(sharable) >= demand.count

@@ -1,0 +1,130 @@
+"""How well pools match topology hints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from math import lcm, prod
+from typing import Final
+
+import attrs
+
+from nri_resmgr.policy.preferences import TreeLevel
+from nri_resmgr.policy.topology_aware.pools import Pool, PoolTree
+from nri_resmgr.topology import Machine
+from nri_resmgr.topology.hints import Hint
+from nri_resmgr.values import CpuSet
+
+# What a pool of a level that has a hint's node is worth, in hundredths. A larger
+# pool has it, too, and with it much that is far from it.
+_BY_NODE: Final = {
+    TreeLevel.NUMA: 100,
+    TreeLevel.L3: 90,
+    TreeLevel.DIE: 90,
+    TreeLevel.PACKAGE: 90,
+    TreeLevel.SYSTEM: 81,
+}
+_WHOLE: Final = 100
+
+
+@attrs.frozen(eq=False, repr=False)
+class HintScore:
+    """How well one pool matches all hints; only the order of amounts means something.
+
+    Attributes:
+        all_hints: The product over all hints; 0 if one is not matched at all.
+        matched: The product over the hints that are matched; 0 if none is.
+    """
+
+    all_hints: int
+    matched: int
+
+
+def hint_score(hints: Sequence[Hint], pool: Pool, tree: PoolTree) -> HintScore:
+    """Score a pool.
+
+    Of a hint the CPUs count, else the nodes, else the packages: the first that it
+    has. Whole numbers make equal scores compare equal: a hint that is matched in
+    full counts as the least number that all parts of it are whole numbers of.
+
+    Args:
+        hints: What to be near to; at least one.
+        pool: The pool.
+        tree: The pools that it is compared with.
+
+    Source:
+        nri-plugins, topology-aware, ``hint.go``.
+    """
+    scores = [_score(hint, pool, tree) for hint in hints]
+    if not any(scores):
+        return HintScore(0, 0)
+    full = (
+        score or _in_full(hint, tree) for score, hint in zip(scores, hints, strict=True)
+    )
+    return HintScore(prod(scores), prod(full))
+
+
+def cpus_near(hint: Hint, machine: Machine) -> CpuSet:
+    """Return the online CPUs that a hint means; none if it means memory only."""
+    if hint.cpus:
+        return hint.cpus & machine.online
+    if hint.nodes:
+        return machine.cpus_of(hint.nodes)
+    packages = (one for one in machine.packages if one.id in hint.packages)
+    return CpuSet.union(one.cpus for one in packages)
+
+
+def cpus_near_all(hints: Sequence[Hint], machine: Machine) -> CpuSet:
+    """Return the online CPUs that are inside of every hint.
+
+    Hints that mean memory only leave the choice of CPUs alone.
+    """
+    inside = machine.online
+    for hint in hints:
+        if near := cpus_near(hint, machine):
+            inside &= near
+    return inside
+
+
+def _in_full(hint: Hint, tree: PoolTree) -> int:
+    if hint.cpus:
+        return len(hint.cpus)
+    return _WHOLE if hint.nodes else _whole_package(tree)
+
+
+def _score(hint: Hint, pool: Pool, tree: PoolTree) -> int:
+    machine = tree.machine
+    if hint.cpus:
+        return len(hint.cpus & pool.cpus)
+    if hint.nodes:
+        own = machine.nodes_of(pool.cpus) | pool.nodes - machine.cpu_nodes
+        return _BY_NODE[pool.level] if hint.nodes & own else 0
+    if pool.cpus.isdisjoint(cpus_near(hint, machine)):
+        return 0
+    return _score_in_package(pool, tree)
+
+
+def _score_in_package(pool: Pool, tree: PoolTree) -> int:
+    """Score a pool that has something of a package that is hinted at."""
+    whole, machine = _whole_package(tree), tree.machine
+    match pool.level:
+        case TreeLevel.SYSTEM:
+            return whole * 9 // 10
+        case TreeLevel.PACKAGE:
+            return whole
+        case TreeLevel.DIE:
+            return whole // len(machine.nodes_of(pool.cpus))
+        case TreeLevel.NUMA:
+            package = machine.package_of(pool.cpus.first)
+            return whole // len(machine.nodes_of(package.cpus))
+        case TreeLevel.L3:
+            above = tree.pools[pool.path[1]]
+            return _score_in_package(above, tree) * 9 // 10
+
+
+@lru_cache(maxsize=8)
+def _whole_package(tree: PoolTree) -> int:
+    """Return a number that all parts and nine tenths of them are whole numbers of."""
+    machine = tree.machine
+    parts = (*machine.packages, *machine.dies)
+    return 10 * lcm(*(len(machine.nodes_of(part.cpus)) for part in parts))

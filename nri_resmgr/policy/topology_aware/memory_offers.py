@@ -1,0 +1,165 @@
+"""What memory pools offer to a container, told apart as cheaply as can be."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import attrs
+
+from nri_resmgr.policy.events import ContainerSpec
+from nri_resmgr.policy.mems import (
+    BASE_PAGES,
+    MemoryLayout,
+    MemoryLedger,
+    MemoryOffer,
+    fit_memory,
+)
+from nri_resmgr.policy.preferences import Preferences
+from nri_resmgr.policy.topology_aware.pools import Pool, PoolTree
+from nri_resmgr.policy.topology_aware.promise import (
+    kinds_of,
+    promise,
+    request_of,
+    size_of,
+)
+from nri_resmgr.policy.topology_aware.room import Room
+from nri_resmgr.topology import MemoryKind
+from nri_resmgr.values import PolicyError
+
+
+@attrs.frozen(eq=False, repr=False)
+class _Start:
+    """What a container would get of a pool if there were no others.
+
+    Attributes:
+        zone: The nodes, as a mask.
+        width: How many of them are of one kind, at most.
+        capacity: What they hold, in bytes.
+    """
+
+    zone: int
+    width: int
+    capacity: int
+
+
+class MemoryOffers:
+    """Answers for one container, pool by pool; more is better.
+
+    Where a pool's memory suffices, nothing but that is found out. An offer, which
+    tells who would have to give way, is made only of pools that lack memory, and
+    only when it is asked for.
+    """
+
+    def __init__(self, spec: ContainerSpec, room: Room) -> None:
+        self._spec = spec
+        self._room = room
+        wish = spec.preferences
+        self._starts = _starts(
+            room.tree, wish.memory_kinds, bool(wish.cold_start), room.memory.layout
+        )
+        root = room.tree.root
+        self._demand = request_of(spec, root, room.tree).demand
+        self._fits: dict[int, int] = {}
+        self._offers: dict[int, MemoryOffer | None] = {}
+
+    @property
+    def is_free(self) -> bool:
+        """Whether nothing is asked for that a pool could lack."""
+        return not self._demand
+
+    def fits(self, pool: Pool) -> int:
+        """Tell whether there is room with nobody widened."""
+        zone = self._starts[pool.id].zone
+        if zone not in self._fits:
+            accounts = self._room.memory.accounts
+            self._fits[zone] = all(
+                accounts.has_room(zone, page, amount) for page, amount in self._demand
+            )
+        return self._fits[zone]
+
+    def is_offered(self, pool: Pool) -> int:
+        """Tell whether there is room if others, or the container, are widened."""
+        return self.fits(pool) or self._offer(pool) is not None
+
+    def has_kinds(self, pool: Pool) -> int:
+        """Tell whether all kinds that are wanted are in the pool itself."""
+        tree = self._room.tree
+        return kinds_of(self._spec, pool, tree) <= tree.kinds_in(pool)
+
+    def offers_kinds(self, pool: Pool) -> int:
+        """Tell whether the kinds that are wanted are offered, and no others."""
+        tree, layout = self._room.tree, self._room.memory.layout
+        wanted = kinds_of(self._spec, pool, tree)
+        return layout.kinds_in(self._zone(pool)) == wanted
+
+    def holds_limit(self, pool: Pool) -> int:
+        """Tell whether the nodes hold as much as the limit, promised or not."""
+        return self._starts[pool.id].capacity >= (self._spec.memory_limit or 0)
+
+    def capacity(self, pool: Pool) -> int:
+        """Return what the nodes hold, promised or not."""
+        return self._starts[pool.id].capacity
+
+    def narrowness(self, pool: Pool) -> int:
+        """Return how few nodes of one kind are offered.
+
+        Nodes of different kinds lie beside each other, as memory of CXL does
+        beside the node of its package. So it is no worse to have both.
+        """
+        if self.fits(pool):
+            return -self._starts[pool.id].width
+        return -_width(self._zone(pool), self._room.memory.layout)
+
+    def _zone(self, pool: Pool) -> int:
+        if self.fits(pool) or not (offer := self._offer(pool)):
+            return self._starts[pool.id].zone
+        return offer.zone.bits
+
+    def _offer(self, pool: Pool) -> MemoryOffer | None:
+        if pool.id not in self._offers:
+            try:
+                room = self._room
+                offer = promise(self._spec, pool, room.tree, room.memory)
+            except PolicyError:
+                self._offers[pool.id] = None
+            else:
+                self._offers[pool.id] = offer
+        return self._offers[pool.id]
+
+
+def depends_on_pool(spec: ContainerSpec, tree: PoolTree) -> bool:
+    """Tell whether it matters for a container's memory which pool it is in."""
+    wish = spec.preferences
+    hinted = wish.pick_by_hints and any(one.is_pod_resource for one in spec.hints)
+    return bool(tree.root.nodes) and not wish.preserve_memory and not hinted
+
+
+def limit_above_request(spec: ContainerSpec) -> bool:
+    """Tell whether a container may use more memory than it is placed by."""
+    size = size_of(spec)
+    return bool(size) and spec.memory_limit != size
+
+
+# Machines are few and so are wishes; both tables are asked for at every creation.
+@lru_cache(maxsize=64)
+def _starts(
+    tree: PoolTree,
+    kinds: frozenset[MemoryKind],
+    cold: bool,  # noqa: FBT001 - positional keys make the cache faster
+    layout: MemoryLayout,
+) -> tuple[_Start, ...]:
+    wish = Preferences(memory_kinds=kinds, cold_start=int(cold))
+    spec, nobody = ContainerSpec("", preferences=wish), MemoryLedger(layout)
+    zones = (
+        fit_memory(request_of(spec, pool, tree), nobody).zone.bits
+        for pool in tree.pools
+    )
+    return tuple(
+        _Start(zone, _width(zone, layout), layout.room(zone, BASE_PAGES))
+        for zone in zones
+    )
+
+
+@lru_cache(maxsize=1024)
+def _width(zone: int, layout: MemoryLayout) -> int:
+    return max((nodes & zone).bit_count() for nodes in layout.kinds.values())

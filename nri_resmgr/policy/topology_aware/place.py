@@ -1,0 +1,248 @@
+"""Where a container goes: the first pool in the order of choice that can take it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import chain
+
+import attrs
+
+from nri_resmgr.policy.decision import Rule
+from nri_resmgr.policy.errors import OnFailure
+from nri_resmgr.policy.mems import MemoryLedger, MemoryOffer
+from nri_resmgr.policy.topology_aware.books import Grant
+from nri_resmgr.policy.topology_aware.choose import candidates
+from nri_resmgr.policy.topology_aware.demand import CpuKind, Demand
+from nri_resmgr.policy.topology_aware.errors import PoolShort
+from nri_resmgr.policy.topology_aware.pools import Pool
+from nri_resmgr.policy.topology_aware.promise import promise, promise_again, request_of
+from nri_resmgr.policy.topology_aware.refusal import refusal
+from nri_resmgr.policy.topology_aware.room import Room
+from nri_resmgr.policy.topology_aware.take import retake, take
+from nri_resmgr.values import NO_NODES, Bytes, MilliCpus, NodeSet, PolicyError
+
+
+@attrs.frozen(eq=False, repr=False)
+class Earlier:
+    """A grant that was, with its memory nodes; none of these where they may change."""
+
+    grant: Grant
+    zone: NodeSet = NO_NODES
+
+
+@attrs.frozen(eq=False, repr=False, kw_only=True)
+class Placement:
+    """A place found, with what it means for the others.
+
+    Attributes:
+        rule: Why a place of this kind.
+        grant: What the container gets of the CPUs.
+        memory: What all have of the memory then.
+        moved: Ids of others whose memory nodes become more.
+        decided: What told the pool from the last one that was as good.
+        detail: What else there is to say.
+        tried: Better pools that failed, with the sentence that says why.
+    """
+
+    rule: Rule
+    grant: Grant
+    memory: MemoryLedger
+    moved: tuple[str, ...] = ()
+    decided: str = ""
+    detail: str = ""
+    tried: tuple[tuple[str, str], ...] = ()
+
+
+def place(demand: Demand, room: Room, offers: Iterable[Earlier] = ()) -> Placement:
+    """Find a place for a container that has none.
+
+    Args:
+        demand: What it asks for.
+        room: The node without it.
+        offers: Places to take as they are, best first, where they are legal.
+
+    Raises:
+        PolicyError: No pool can take it, and the settings or its annotations say
+            to refuse.
+    """
+    for offer in offers:
+        if found := as_it_was(demand, offer, room, Rule.OLD_PLACE):
+            return found
+    try:
+        return find(demand, room)
+    except PolicyError as error:
+        strict = demand.require_isolated or demand.spec.preferences.strict_hints
+        if room.settings.on_failure is OnFailure.REFUSE or strict:
+            raise
+        return fall_back(demand, room, str(error))
+
+
+def find(demand: Demand, room: Room) -> Placement:
+    """Find a place by the order of choice.
+
+    Raises:
+        PolicyError: No pool can take it.
+    """
+    if demand.kind in (CpuKind.RESERVED, CpuKind.PRESERVED):
+        return _at_root(demand, room)
+    tried: list[tuple[str, str]] = []
+    for candidate in candidates(demand, room):
+        try:
+            found = within(demand, candidate.pool, room)
+        except PolicyError as error:
+            tried.append((candidate.pool.name, str(error)))
+            continue
+        return attrs.evolve(found, decided=str(candidate.decided), tried=tuple(tried))
+    if demand.kind is CpuKind.SHARED and not demand.fraction:
+        try:
+            # Who asks for nothing may crowd in where everything is promised.
+            return attrs.evolve(within(demand, room.tree.root, room), decided="crowd")
+        except PolicyError as error:
+            tried.append((room.tree.root.name, str(error)))
+    raise refusal(demand, room, tuple(tried))
+
+
+def as_it_was(
+    demand: Demand, earlier: Earlier, room: Room, rule: Rule
+) -> Placement | None:
+    """Place a container as another grant was, to the letter, if that is legal.
+
+    Args:
+        demand: What it asks for.
+        earlier: Its own grant or its predecessor's.
+        room: The node without it.
+        rule: The rule to give as the reason.
+
+    Returns:
+        None where it asks for something else, or the CPUs are not free.
+    """
+    grant = earlier.grant
+    if grant.kind is not demand.kind:
+        return None
+    pool = room.tree.pools[grant.pool]
+    request = request_of(demand.spec, pool, room.tree)
+    try:
+        if demand.kind in (CpuKind.RESERVED, CpuKind.PRESERVED):
+            found = _at_root(demand, room)
+            return attrs.evolve(found, rule=rule) if found.rule is demand.rule else None
+        taken = retake(demand, grant.cpus, pool, room)
+        offer = promise_again(request, earlier.zone, room.memory)
+    except PolicyError:
+        return None
+    return _placement(rule, taken, offer)
+
+
+def move(demand: Demand, earlier: Earlier, room: Room) -> Placement:
+    """Find a place for a container that runs and asks for other amounts now.
+
+    It stays in its pool if that can give them, with the CPUs that it has, else it
+    moves. It keeps the memory nodes that it has.
+
+    Raises:
+        PolicyError: No pool can take it; its earlier grant still holds.
+    """
+    if demand.kind in (CpuKind.RESERVED, CpuKind.PRESERVED):
+        return _at_root(demand, room)
+    stay = room.tree.pools[earlier.grant.pool]
+    tried: list[tuple[str, str]] = []
+    for pool in chain((stay,), (one.pool for one in candidates(demand, room))):
+        try:
+            taken = take(demand, pool, room, earlier.grant.cpus)
+            request = request_of(demand.spec, pool, room.tree)
+            zone = earlier.zone
+            if pool is not stay:
+                zone |= room.tree.nodes_of(pool, request.kinds)
+            offer = promise_again(request, zone, room.memory)
+        except PolicyError as error:
+            tried.append((pool.name, str(error)))
+            continue
+        rule = _rule_of_move(earlier.grant, taken.grant)
+        found = _placement(rule, taken.grant, offer)
+        return attrs.evolve(found, detail=taken.level, tried=tuple(tried))
+    raise refusal(demand, room, tuple(tried))
+
+
+def fall_back(demand: Demand, room: Room, why: str) -> Placement:
+    """Let a container run with what is shared, whether that is enough or not.
+
+    It counts for what is left of the shared CPUs, at most, and for no memory.
+
+    Raises:
+        PoolShort: There is no CPU that it could share.
+    """
+    root, books = room.tree.root, room.books
+    spec = attrs.evolve(demand.spec, memory_request=Bytes(0), memory_limit=None)
+    kind, spare = CpuKind.SHARED, books.spare(root)
+    if not books.free_sharable(root):
+        kind, spare = CpuKind.RESERVED, books.spare_reserved
+    if not root.reserved and kind is CpuKind.RESERVED:
+        raise PoolShort(root.name, f"no CPU is left to share; {why}")
+    grant = Grant(
+        container=spec.id,
+        kind=kind,
+        pool=root.id,
+        fraction=MilliCpus(max(0, min(spec.request, spare))),
+        hidden=spec.preferences.hide_hyperthreads,
+    )
+    offer = promise(attrs.evolve(spec, hugepages=()), root, room.tree, room.memory)
+    return attrs.evolve(_placement(Rule.FELL_BACK, grant, offer), detail=why)
+
+
+def within(demand: Demand, pool: Pool, room: Room) -> Placement:
+    """Place a container in one pool.
+
+    Raises:
+        PolicyError: The pool cannot take it.
+    """
+    taken = take(demand, pool, room)
+    offer = promise(demand.spec, pool, room.tree, room.memory)
+    _check_memory(demand, offer.zone, pool)
+    rule = demand.rule
+    if demand.isolated and taken.grant.cpus <= pool.isolated and demand.count:
+        rule = Rule.ISOLATED_CPU
+    return attrs.evolve(_placement(rule, taken.grant, offer), detail=taken.level)
+
+
+def _at_root(demand: Demand, room: Room) -> Placement:
+    """Grant reserved CPUs, or leave all as it is; shared ones if nothing is left."""
+    root = room.tree.root
+    rule, kind = demand.rule, demand.kind
+    if kind is CpuKind.RESERVED and room.books.spare_reserved < demand.fraction:
+        return find(
+            attrs.evolve(demand, kind=CpuKind.SHARED, rule=Rule.RESERVED_FULL), room
+        )
+    fraction = demand.fraction if kind is CpuKind.RESERVED else MilliCpus(0)
+    grant = Grant(
+        container=demand.spec.id,
+        kind=kind,
+        pool=root.id,
+        fraction=fraction,
+        hidden=demand.spec.preferences.hide_hyperthreads,
+    )
+    offer = promise(demand.spec, root, room.tree, room.memory)
+    return _placement(rule, grant, offer)
+
+
+def _rule_of_move(old: Grant, new: Grant) -> Rule:
+    if new.pool != old.pool or not (new.cpus <= old.cpus or old.cpus <= new.cpus):
+        return Rule.MOVED
+    grown = (len(new.cpus), new.fraction) > (len(old.cpus), old.fraction)
+    return Rule.GROWN_IN_PLACE if grown else Rule.SHRUNK_IN_PLACE
+
+
+def _check_memory(demand: Demand, zone: NodeSet, pool: Pool) -> None:
+    if not demand.spec.preferences.strict_hints:
+        return
+    for hint in demand.spec.hints:
+        if hint.nodes and not zone <= hint.nodes:
+            why = f"memory on nodes {zone} is not near {hint.provider}"
+            raise PoolShort(pool.name, why)
+
+
+def _placement(rule: Rule, grant: Grant, offer: MemoryOffer) -> Placement:
+    return Placement(
+        rule=rule,
+        grant=grant,
+        memory=offer.ledger,
+        moved=tuple(one.id for one in offer.moved),
+    )

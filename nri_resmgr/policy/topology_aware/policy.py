@@ -1,0 +1,283 @@
+"""The topology-aware policy: events in, decisions out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import attrs
+
+from nri_resmgr.policy.decision import Decision, Reason, Resources, Rule
+from nri_resmgr.policy.events import (
+    ColdStartEnded,
+    ContainerSpec,
+    Created,
+    Event,
+    Pin,
+    PodCreated,
+    PodStopped,
+    Removed,
+    Started,
+    Stopped,
+    Synchronized,
+    Updated,
+)
+from nri_resmgr.policy.scheduling import scheduling_of
+from nri_resmgr.policy.topology_aware.adopt import adopt
+from nri_resmgr.policy.topology_aware.books import Books
+from nri_resmgr.policy.topology_aware.cold_start import ends_to_come, warm_up
+from nri_resmgr.policy.topology_aware.demand import Demand, demand_of
+from nri_resmgr.policy.topology_aware.pins import shared_cpus, visible
+from nri_resmgr.policy.topology_aware.place import Earlier, Placement, move, place
+from nri_resmgr.policy.topology_aware.pools import PoolTree
+from nri_resmgr.policy.topology_aware.promise import size_of
+from nri_resmgr.policy.topology_aware.settings import (
+    PodPlacement,
+    TopologyAwareSettings,
+)
+from nri_resmgr.policy.topology_aware.settle import pins_of, seat, settle
+from nri_resmgr.policy.topology_aware.state import TopologyAwareState
+from nri_resmgr.policy.topology_aware.whole_pods import hold_places, wants_places
+from nri_resmgr.topology import Machine
+from nri_resmgr.values import PolicyError
+
+State = TopologyAwareState
+
+
+@attrs.frozen(eq=False, repr=False)
+class TopologyAwarePolicy:
+    """Containers in a tree of pools that follows the machine.
+
+    Each container is granted CPUs of one pool: shared with the others there, of
+    its own, or both. Its memory is that of the pool, as long as that suffices.
+    """
+
+    machine: Machine
+    settings: TopologyAwareSettings
+    tree: PoolTree = attrs.field(init=False)
+
+    @tree.default
+    def _of_this_machine(self) -> PoolTree:
+        settings = self.settings
+        return PoolTree.of(self.machine, settings.available, settings.reserved)
+
+    @property
+    def kind(self) -> str:
+        """The kind of the configuration document."""
+        return "TopologyAwarePolicy"
+
+    def start(self) -> State:
+        """Return the state of a node without containers."""
+        return State.empty(self.tree)
+
+    def decide(self, state: State, event: Event) -> Decision[State]:
+        """Answer *event* against *state*; the argument is never changed.
+
+        Raises:
+            PolicyError: The node cannot grant what was created or updated.
+        """
+        match event:
+            case Created(spec):
+                return self._create(state, spec)
+            case Updated(spec):
+                return self._update(state, spec)
+            case Stopped(container):
+                return self._stop(state, container)
+            case Synchronized(specs):
+                return self._synchronize(state, specs)
+            case Removed() | PodStopped():
+                return self._forget(state, event)
+            case PodCreated() | Started() | ColdStartEnded():
+                return self._other(state, event)
+
+    def pins(self, state: State) -> dict[str, Pin]:
+        """Return what should hold for every container in *state*, by id."""
+        return pins_of(state.ledger.entries, state, self.settings)
+
+    def resources_of(self, state: State, container: str) -> Resources | None:
+        """Say what a container has, for its own eyes."""
+        if not self.settings.tell_containers or container not in state.ledger:
+            return None
+        grant, isolated = state.grants[container], self.machine.isolated
+        own = visible(grant.cpus, grant, self.tree)
+        zone = self.tree.root.nodes
+        if container in state.memory:
+            zone = state.memory.zone_of(container)
+        kinds = sorted(self.tree.kinds_in(self.tree.root))
+        found = {kind: self.machine.nodes_of_kind(kind) & zone for kind in kinds}
+        return Resources(
+            shared=visible(shared_cpus(grant, state.books), grant, self.tree),
+            isolated=own & isolated,
+            exclusive=own - isolated,
+            mems={kind: nodes for kind, nodes in found.items() if nodes},
+        )
+
+    def _other(
+        self, state: State, event: PodCreated | Started | ColdStartEnded
+    ) -> Decision[State]:
+        match event:
+            case PodCreated():
+                return self._create_pod(state, event)
+            case Started(container):
+                return Decision(state, (), timers=ends_to_come((container,), state))
+            case ColdStartEnded(container):
+                return self._end_cold_start(state, container)
+
+    def _create(self, state: State, spec: ContainerSpec) -> Decision[State]:
+        left = state.lose(*state.ledger.preceding(spec))
+        slot = (spec.pod, spec.name)
+        offers = []
+        if held := left.held.get(slot):
+            offers.append(Earlier(held, left.memory.zone_of(held.container)))
+            left = left.let_go(slot)
+        if vacated := left.vacated.get((spec.pod, spec.slot)):
+            offers.append(Earlier(vacated))
+        demand = demand_of(spec, self.settings)
+        placement = place(demand, left.room(self.settings), offers)
+        if held and placement.rule is not Rule.OLD_PLACE:
+            placement = self._against_the_plan(placement, spec)
+        told = Pin(shares=spec.present.shares)
+        seated, pin = seat(spec, placement, told, left, self.settings)
+        reason = self._reason(spec, placement, pin)
+        settled = self._settle(state.books, seated, (reason,), placement.moved)
+        scheduling = scheduling_of(spec, self.settings)
+        return attrs.evolve(settled, pin=pin.since(told), scheduling=scheduling)
+
+    def _against_the_plan(self, found: Placement, spec: ContainerSpec) -> Placement:
+        """Judge a container that asks for other than its pod said it would."""
+        why = f"{spec.title} asks for other amounts than its pod announced"
+        if self.settings.place_pods is PodPlacement.STRICT:
+            raise PolicyError(f"{why}; correct the annotation of the pod")
+        return attrs.evolve(found, detail=why)
+
+    def _update(self, state: State, spec: ContainerSpec) -> Decision[State]:
+        if spec.id not in state.ledger:
+            return self._adopt_one(state, spec)
+        known = state.ledger.entries[spec.id]
+        earlier = Earlier(state.grants[spec.id], state.memory.zone_of(spec.id))
+        left = state.take_back(spec.id)
+        demand = demand_of(spec, self.settings)
+        if _same(demand, demand_of(known.spec, self.settings)):
+            placement = Placement(
+                rule=Rule.UNCHANGED, grant=earlier.grant, memory=state.memory
+            )
+        else:
+            placement = move(demand, earlier, left.room(self.settings))
+        seated, pin = seat(spec, placement, known.told, left, self.settings)
+        reason = self._reason(spec, placement, pin)
+        settled = self._settle(state.books, seated, (reason,), placement.moved)
+        # All of it, told or not: the kubelet may have said otherwise since.
+        return attrs.evolve(settled, pin=pin)
+
+    def _adopt_one(self, state: State, spec: ContainerSpec) -> Decision[State]:
+        seated, placed = adopt((spec,), {}, state, self.settings)
+        left = attrs.evolve(seated, unsettled=True)
+        pin = pins_of((spec.id,), seated, self.settings)[spec.id]
+        reason = self._reason(spec, placed[spec.id], pin)
+        settled = self._settle(state.books, left, (reason,))
+        return attrs.evolve(settled, pin=pin)
+
+    def _stop(self, state: State, container: str) -> Decision[State]:
+        if container not in state.ledger:
+            reason = Reason(Rule.UNKNOWN_CONTAINER, container)
+            return self._settle(state.books, state, (reason,))
+        title = state.ledger.spec_of(container).title
+        reason = Reason(Rule.RELEASED, container, title)
+        return self._settle(state.books, state.release(container), (reason,))
+
+    def _forget(self, state: State, event: Removed | PodStopped) -> Decision[State]:
+        ledger = state.ledger
+        if isinstance(event, PodStopped):
+            state, gone, named = state.close(event.pod), ledger.in_pod(event.pod), ""
+        else:
+            gone = (event.id,) if event.id in ledger else ()
+            named = event.id
+        reasons = [
+            Reason(Rule.RELEASED, key, ledger.spec_of(key).title) for key in gone
+        ]
+        if named and not gone:
+            reasons.append(Reason(Rule.UNKNOWN_CONTAINER, named))
+        # No updates: the difference rides on the next reply that can carry it.
+        return Decision(state.lose(*gone), tuple(reasons))
+
+    def _create_pod(self, state: State, event: PodCreated) -> Decision[State]:
+        mode = self.settings.place_pods
+        if mode is PodPlacement.OFF or not wants_places(event, self.settings):
+            return Decision(state, ())
+        try:
+            held, pool = hold_places(state, event, self.settings)
+        except PolicyError as error:
+            if mode is PodPlacement.STRICT:
+                raise
+            return Decision(
+                state, (Reason(Rule.FELL_BACK, event.pod, detail=str(error)),)
+            )
+        return Decision(held, (Reason(Rule.POD_PLACED, event.pod, pool=pool.name),))
+
+    def _end_cold_start(self, state: State, container: str) -> Decision[State]:
+        warmed = warm_up(container, state)
+        if warmed is None:
+            return Decision(state, ())
+        after, offer = warmed
+        spec = state.ledger.spec_of(container)
+        reason = Reason(Rule.COLD_START_ENDED, container, spec.title, mems=offer.zone)
+        moved = (container, *(one.id for one in offer.moved))
+        return self._settle(state.books, after, (reason,), moved)
+
+    def _synchronize(
+        self, old: State, specs: tuple[ContainerSpec, ...]
+    ) -> Decision[State]:
+        ordered = sorted({spec.id: spec for spec in specs}.values(), key=_by_age)
+        known = self._known(old)
+        state, placed = adopt(ordered, known, self.start(), self.settings)
+        pins = self.pins(state)
+        reasons = tuple(self._reason(s, placed[s.id], pins[s.id]) for s in ordered)
+        started = (spec.id for spec in ordered if spec.started)
+        timers = ends_to_come(started, state)
+        unsettled = attrs.evolve(state, unsettled=True)
+        settled = self._settle(state.books, unsettled, reasons)
+        return attrs.evolve(settled, timers=timers)
+
+    def _known(self, old: State) -> dict[str, Earlier]:
+        """Find the grants of an earlier state, made in other pools maybe."""
+        known = {}
+        for key in old.ledger.entries:
+            grant = old.grants[key]
+            pool = self.tree.named(old.books.tree.pools[grant.pool].name)
+            if pool is not None:
+                here = attrs.evolve(grant, pool=pool.id)
+                known[key] = Earlier(here, old.memory.zone_of(key))
+        return known
+
+    def _settle(
+        self,
+        before: Books,
+        state: State,
+        reasons: tuple[Reason, ...],
+        moved: Iterable[str] = (),
+    ) -> Decision[State]:
+        after, updates = settle(before, state, self.settings, moved)
+        return Decision(after, reasons, updates=updates)
+
+    def _reason(self, spec: ContainerSpec, found: Placement, pin: Pin) -> Reason:
+        return Reason(
+            found.rule,
+            spec.id,
+            spec.title,
+            cpus=pin.cpus,
+            detail=found.detail,
+            mems=pin.mems,
+            pool=self.tree.pools[found.grant.pool].name,
+            decided=found.decided,
+            tried=found.tried,
+            source=spec.source.value,
+        )
+
+
+def _same(new: Demand, old: Demand) -> bool:
+    asked = (new.kind, new.count, new.fraction, size_of(new.spec), new.spec.hugepages)
+    before = (old.kind, old.count, old.fraction, size_of(old.spec), old.spec.hugepages)
+    return asked == before
+
+
+def _by_age(spec: ContainerSpec) -> tuple[int, str]:
+    return spec.created, spec.id

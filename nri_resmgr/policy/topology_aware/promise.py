@@ -1,0 +1,118 @@
+"""Memory for a container of a pool: what it asks the memory allocator for."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from nri_resmgr.policy.events import ContainerSpec
+from nri_resmgr.policy.mems import (
+    MemoryLedger,
+    MemoryOffer,
+    MemoryPriority,
+    MemoryRequest,
+    allocate_memory,
+    grow_memory,
+    restore_memory,
+)
+from nri_resmgr.policy.topology_aware.pools import Pool, PoolTree
+from nri_resmgr.topology import MemoryKind
+from nri_resmgr.values import Bytes, NodeSet, PolicyError, QosClass
+
+# HBM is scarce and never given to who does not ask for it.
+USUAL_KINDS: Final = frozenset({MemoryKind.DRAM, MemoryKind.PMEM, MemoryKind.CXL})
+
+_FAST: Final = frozenset({MemoryKind.DRAM, MemoryKind.HBM})
+
+_PRIORITIES: Final = {
+    QosClass.GUARANTEED: MemoryPriority.GUARANTEED,
+    QosClass.BURSTABLE: MemoryPriority.BURSTABLE,
+    QosClass.BEST_EFFORT: MemoryPriority.BEST_EFFORT,
+}
+
+
+def promise(
+    spec: ContainerSpec, pool: Pool, tree: PoolTree, memory: MemoryLedger
+) -> MemoryOffer:
+    """Offer a new container memory of its pool.
+
+    Raises:
+        PolicyError: There is not enough, whoever is widened.
+    """
+    return allocate_memory(request_of(spec, pool, tree), memory)
+
+
+def promise_again(
+    request: MemoryRequest, zone: NodeSet, memory: MemoryLedger
+) -> MemoryOffer:
+    """Offer a container that runs the nodes it has, else what comes next.
+
+    Raises:
+        PolicyError: Never for a request of 0 bytes.
+    """
+    if zone and zone.bits & ~memory.layout.nodes == 0:
+        try:
+            return restore_memory(request, zone, memory)
+        except PolicyError:
+            pass  # what it has is not enough any more; look further
+    return allocate_memory(request, memory)
+
+
+def end_of_cold_start(container: str, pool: Pool, memory: MemoryLedger) -> MemoryOffer:
+    """Offer a container the fast memory that it did without so far."""
+    return grow_memory(container, memory, nodes=pool.nodes, kinds=_FAST & USUAL_KINDS)
+
+
+def request_of(spec: ContainerSpec, pool: Pool, tree: PoolTree) -> MemoryRequest:
+    """Say what a container asks the memory allocator for."""
+    if spec.preferences.preserve_memory:
+        return MemoryRequest(
+            id=spec.id,
+            title=spec.title or spec.id,
+            affinity=spec.present.mems & tree.root.nodes or tree.root.nodes,
+            size=size_of(spec),
+            priority=MemoryPriority.PRESERVED,
+        )
+    kinds = kinds_of(spec, pool, tree)
+    if is_cold(spec, pool, tree):
+        kinds -= _FAST
+    return MemoryRequest(
+        id=spec.id,
+        title=spec.title or spec.id,
+        affinity=_near(spec, pool, tree),
+        size=size_of(spec),
+        hugepages=spec.hugepages,
+        kinds=kinds,
+        priority=_PRIORITIES[spec.qos],
+    )
+
+
+def size_of(spec: ContainerSpec) -> Bytes:
+    """Return how much memory counts for a container: its request, else its limit."""
+    return spec.memory_request or spec.memory_limit or Bytes(0)
+
+
+def kinds_of(spec: ContainerSpec, pool: Pool, tree: PoolTree) -> frozenset[MemoryKind]:
+    """Return the kinds of memory wanted; none where all of the pool's will do."""
+    kinds = spec.preferences.memory_kinds or USUAL_KINDS & tree.kinds_in(pool)
+    return kinds & tree.kinds_in(tree.root)
+
+
+def is_cold(spec: ContainerSpec, pool: Pool, tree: PoolTree) -> bool:
+    """Tell whether a container starts without fast memory.
+
+    Not where it would have no memory then, or none that the kernel can use for
+    itself: no process could start.
+    """
+    if not spec.preferences.cold_start or spec.preferences.preserve_memory:
+        return False
+    kinds = kinds_of(spec, pool, tree)
+    slow = tree.nodes_of(tree.root, kinds - _FAST)
+    return bool(kinds & _FAST) and bool(slow & tree.machine.normal_nodes)
+
+
+def _near(spec: ContainerSpec, pool: Pool, tree: PoolTree) -> NodeSet:
+    if spec.preferences.pick_by_hints:
+        devices = (hint.nodes for hint in spec.hints if hint.is_pod_resource)
+        if hinted := NodeSet.union(devices) & tree.root.nodes:
+            return hinted
+    return pool.nodes or tree.root.nodes

@@ -1,0 +1,93 @@
+"""After a change of the books: whose pinning is another one now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import attrs
+
+from nri_resmgr.policy.decision import PinUpdate
+from nri_resmgr.policy.events import ContainerSpec, Pin
+from nri_resmgr.policy.topology_aware.books import Books
+from nri_resmgr.policy.topology_aware.pins import pin_of
+from nri_resmgr.policy.topology_aware.place import Placement
+from nri_resmgr.policy.topology_aware.settings import TopologyAwareSettings
+from nri_resmgr.policy.topology_aware.state import TopologyAwareState
+
+State = TopologyAwareState
+
+
+def pins_of(
+    containers: Iterable[str], state: State, settings: TopologyAwareSettings
+) -> dict[str, Pin]:
+    """Return what should hold for each of *containers*, by id."""
+    ledger, grants, books, memory = (
+        state.ledger,
+        state.grants,
+        state.books,
+        state.memory,
+    )
+    return {
+        key: pin_of(ledger.spec_of(key), grants[key], books, memory, settings)
+        for key in containers
+    }
+
+
+def seat(
+    spec: ContainerSpec,
+    placement: Placement,
+    told: Pin,
+    left: State,
+    settings: TopologyAwareSettings,
+) -> tuple[State, Pin]:
+    """Place a container, whom the reply will tell its pinning.
+
+    Args:
+        spec: The container.
+        placement: Where it goes.
+        told: What the runtime knows of its pinning.
+        left: What holds without it.
+        settings: What the policy is told to do.
+
+    Returns:
+        What holds with it, and what should hold for it.
+    """
+    seated = left.put(spec, placement.grant, placement.memory, told)
+    pin = pins_of((spec.id,), seated, settings)[spec.id]
+    ledger = seated.ledger.put(spec, pin.over(told))
+    return attrs.evolve(seated, ledger=ledger), pin
+
+
+def settle(
+    before: Books,
+    state: State,
+    settings: TopologyAwareSettings,
+    moved: Iterable[str] = (),
+) -> tuple[State, tuple[PinUpdate, ...]]:
+    """Find what the runtime has to be told so that what should hold, does.
+
+    Looks only at containers that the change can touch: those who share CPUs of a
+    pool that lost or won some, and those whose memory moved.
+
+    Args:
+        before: The books before the change.
+        state: What should hold now.
+        settings: What the policy is told to do.
+        moved: Ids of containers whose memory nodes changed.
+
+    Returns:
+        The state in which that is noted as told, and the updates.
+    """
+    touched = dict.fromkeys(moved)
+    if state.unsettled:
+        touched = dict.fromkeys(state.ledger.entries)
+    elif changed := before.taken ^ state.books.taken:
+        pools = state.books.tree.pools
+        lost = {pool.id for pool in pools if not pool.sharable.isdisjoint(changed)}
+        for key, grant in state.grants.items():
+            if grant.pool in lost and grant.shares and key in state.ledger:
+                touched[key] = None
+    if not touched:
+        return state, ()
+    ledger, updates = state.ledger.settle(pins_of(touched, state, settings))
+    return attrs.evolve(state, ledger=ledger, unsettled=False), updates

@@ -1,0 +1,200 @@
+"""By what pools are compared, and in which order: the first difference decides."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from typing import Final, TypeAlias
+
+from nri_resmgr.policy.cpus import CpuPriority, machine_priorities
+from nri_resmgr.policy.preferences import TreeLevel
+from nri_resmgr.policy.topology_aware.attraction import attraction, pool_scores
+from nri_resmgr.policy.topology_aware.books import Books
+from nri_resmgr.policy.topology_aware.demand import CpuKind, Demand
+from nri_resmgr.policy.topology_aware.hint_scores import hint_score
+from nri_resmgr.policy.topology_aware.memory_offers import (
+    MemoryOffers,
+    depends_on_pool,
+    limit_above_request,
+)
+from nri_resmgr.policy.topology_aware.pools import Pool, PoolTree
+from nri_resmgr.policy.topology_aware.room import Room
+from nri_resmgr.values import CpuSet, QosClass
+
+_CPU: Final = 1000  # thousandths
+_SHARERS: Final = (CpuKind.SHARED, CpuKind.MIXED)
+
+
+class Stage(enum.StrEnum):
+    """What told a pool from the last one that was as good until then."""
+
+    ONLY_ONE = "only-one"
+    CAPACITY = "capacity"
+    ISOLATED = "isolated-cpus"
+    AFFINITY = "affinity"
+    HINTS = "hints"
+    MEMORY_OFFER = "memory-offer"
+    MEMORY_KINDS = "memory-kinds"
+    MEMORY_LIMIT = "memory-capacity-for-limit"
+    BURSTABLE_LIMIT = "burstable-limit"
+    BURSTABLE_LEVEL = "burstable-level"
+    FEWER_NODES = "fewer-nodes"
+    CPU_PRIORITY = "cpu-priority"
+    DEPTH = "depth"
+    COLOCATION = "colocation"
+    SPREAD = "spread"
+    DISTURBANCE = "fewer-touched"
+    ID = "id"
+
+
+Merit: TypeAlias = Callable[[Pool], int]
+"""How good a pool is in one respect; more is better."""
+
+Step: TypeAlias = tuple[Stage, Merit]
+
+
+def steps_of(demand: Demand, room: Room) -> Iterator[Step]:
+    """Yield the comparisons that matter for a container, the weightiest first.
+
+    The merits of a pool depend on no other pool, so that the order is total: no
+    two pools are alike in all of them. None is computed before it is asked for.
+
+    Source:
+        nri-plugins, topology-aware, ``pools.go``, ``compareScores``, with the
+        branches put right that answered differently when asked the other way round.
+    """
+    if demand.isolated:
+        yield Stage.ISOLATED, lambda pool: has_isolated(demand, pool, room.books)
+    weights = attraction(demand.spec, room.ledger, room.settings)
+    if weights:
+        scores = pool_scores(weights, room.grants, room.tree)
+        yield Stage.AFFINITY, lambda pool: scores[pool.id]
+    if demand.spec.hints:
+        yield from _by_hints(demand, room.tree)
+    level = _wanted_level(demand, room)
+    memory = None
+    if depends_on_pool(demand.spec, room.tree):
+        memory = MemoryOffers(demand.spec, room)
+        yield from _by_memory(demand, memory, level)
+    if level is not None:
+        yield from _by_level(level, room.books)
+        return
+    if demand.spec.qos is QosClass.BURSTABLE and (limit := demand.spec.limit):
+        yield Stage.BURSTABLE_LIMIT, lambda pool: room.books.spare(pool) >= limit
+    if memory is not None:
+        yield Stage.FEWER_NODES, memory.narrowness
+        if demand.spec.preferences.memory_kinds:
+            yield Stage.MEMORY_KINDS, memory.has_kinds
+    yield from _by_cpus(demand, room)
+
+
+def has_isolated(demand: Demand, pool: Pool, books: Books) -> bool:
+    """Tell whether a pool has all the isolated CPUs that are wanted, and the rest."""
+    free = pool.isolated.bits & ~books.taken.bits
+    shares = not demand.fraction or books.spare(pool) >= demand.fraction
+    return demand.isolated and free.bit_count() >= demand.count and shares
+
+
+def _by_hints(demand: Demand, tree: PoolTree) -> Iterator[Step]:
+    hints = demand.spec.hints
+    scores = {pool.id: hint_score(hints, pool, tree) for pool in tree.pools}
+    yield Stage.HINTS, lambda pool: scores[pool.id].all_hints
+    yield Stage.HINTS, lambda pool: scores[pool.id].matched
+    # Among pools that are as near to something, nothing else is looked at.
+    yield Stage.DEPTH, lambda pool: pool.depth if scores[pool.id].matched else 0
+    yield Stage.ID, lambda pool: -pool.id if scores[pool.id].matched else 0
+
+
+def _by_memory(
+    demand: Demand, memory: MemoryOffers, level: TreeLevel | None
+) -> Iterator[Step]:
+    if not memory.is_free:
+        yield Stage.MEMORY_OFFER, memory.fits
+        yield Stage.MEMORY_OFFER, memory.is_offered
+    if demand.spec.preferences.memory_kinds:
+        yield Stage.MEMORY_KINDS, memory.offers_kinds
+    if limit_above_request(demand.spec):
+        if demand.spec.memory_limit is not None:
+            yield Stage.MEMORY_LIMIT, memory.holds_limit
+        elif level is None:
+            # The largest pool is the root: no level could be asked for otherwise.
+            yield Stage.MEMORY_LIMIT, memory.capacity
+
+
+def _wanted_level(demand: Demand, room: Room) -> TreeLevel | None:
+    """Return the level for a Burstable container without a CPU limit."""
+    spec = demand.spec
+    if spec.qos is not QosClass.BURSTABLE or spec.limit:
+        return None
+    wanted = spec.preferences.unlimited_burstable or room.settings.unlimited_burstable
+    return room.tree.level_or_coarser(wanted)
+
+
+def _by_level(wanted: TreeLevel, books: Books) -> Iterator[Step]:
+    """Compare Burstable pools without a CPU limit; nothing is looked at after this."""
+    levels = tuple(TreeLevel)
+    finer = levels[levels.index(wanted) + 1 :]
+    yield (
+        Stage.BURSTABLE_LEVEL,
+        lambda pool: 2 if pool.level is wanted else pool.level in finer,
+    )
+    yield (
+        Stage.SPREAD,
+        lambda pool: books.spare(pool) if pool.level is wanted else 0,
+    )
+    yield Stage.ID, lambda pool: -pool.id
+
+
+def _by_cpus(demand: Demand, room: Room) -> Iterator[Step]:
+    books = room.books
+    if demand.count and demand.priority in (CpuPriority.HIGH, CpuPriority.LOW):
+        yield Stage.CPU_PRIORITY, _of_priority(demand, room)
+    yield Stage.DEPTH, lambda pool: pool.depth
+    if demand.count and demand.priority is CpuPriority.NORMAL:
+        yield Stage.CPU_PRIORITY, _of_priority(demand, room)
+    if not demand.count:
+        kind = demand.kind
+        yield Stage.COLOCATION, lambda pool: -books.guests.get((pool.id, kind), 0)
+    yield Stage.SPREAD, lambda pool: _left(demand, pool, books)
+    if demand.count:
+        yield Stage.DISTURBANCE, lambda pool: -_touched(demand, pool, books)
+    yield Stage.ID, lambda pool: -pool.id
+
+
+def _of_priority(demand: Demand, room: Room) -> Merit:
+    """Tell whether there are enough CPUs of the class; isolated ones have none."""
+    books, wanted = room.books, _of_class(room.tree, demand.priority).bits
+
+    def merit(pool: Pool) -> int:
+        if has_isolated(demand, pool, books):
+            return True
+        free = pool.sharable.bits & wanted & ~books.taken.bits
+        return _CPU * free.bit_count() >= demand.capacity
+
+    return merit
+
+
+@lru_cache(maxsize=16)
+def _of_class(tree: PoolTree, priority: CpuPriority) -> CpuSet:
+    sets = machine_priorities(tree.machine)
+    if priority is CpuPriority.HIGH:
+        return sets.high
+    if priority is CpuPriority.LOW:
+        return sets.low
+    return tree.machine.online - sets.high - sets.low
+
+
+def _left(demand: Demand, pool: Pool, books: Books) -> int:
+    """Return what a pool has of the CPUs that the container would come from."""
+    if has_isolated(demand, pool, books):
+        return (pool.isolated.bits & ~books.taken.bits).bit_count()
+    return books.spare(pool)
+
+
+def _touched(demand: Demand, pool: Pool, books: Books) -> int:
+    """Count the containers that CPUs may be taken from; nobody shares isolated ones."""
+    if has_isolated(demand, pool, books):
+        return 0
+    about = {*pool.path, *pool.subtree}
+    return sum(books.guests.get((one, kind), 0) for one in about for kind in _SHARERS)

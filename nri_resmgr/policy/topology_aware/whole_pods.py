@@ -1,0 +1,100 @@
+"""Whole-pod placement: all containers of a pod in one pool, or none."""
+
+from __future__ import annotations
+
+import attrs
+
+from nri_resmgr.policy.events import PodCreated
+from nri_resmgr.policy.topology_aware.choose import candidates
+from nri_resmgr.policy.topology_aware.demand import CpuKind, Demand, demand_of
+from nri_resmgr.policy.topology_aware.place import Placement, within
+from nri_resmgr.policy.topology_aware.pools import Pool
+from nri_resmgr.policy.topology_aware.promise import size_of
+from nri_resmgr.policy.topology_aware.refusal import refusal
+from nri_resmgr.policy.topology_aware.settings import TopologyAwareSettings
+from nri_resmgr.policy.topology_aware.state import Slot, TopologyAwareState, held_id
+from nri_resmgr.values import Bytes, MilliCpus, PolicyError
+
+
+def hold_places(
+    state: TopologyAwareState, event: PodCreated, settings: TopologyAwareSettings
+) -> tuple[TopologyAwareState, Pool]:
+    """Hold places in one pool for all containers that a pod will have.
+
+    Reserved and preserved containers are left out: their place is never in doubt.
+
+    Returns:
+        The state with the places held, and their pool.
+
+    Raises:
+        PolicyError: No pool can take them all.
+    """
+    demands = _demands(event, settings)
+    tried: list[tuple[str, str]] = []
+    whole, room = _together(demands, event.pod), state.room(settings)
+    for candidate in candidates(whole, room):
+        try:
+            return _all_within(state, demands, candidate.pool, settings), candidate.pool
+        except PolicyError as error:
+            tried.append((candidate.pool.name, str(error)))
+    raise refusal(whole, room, tuple(tried))
+
+
+def wants_places(event: PodCreated, settings: TopologyAwareSettings) -> bool:
+    """Tell whether a pod has containers for which a place is worth holding."""
+    return bool(_demands(event, settings))
+
+
+def slot_of(demand: Demand) -> Slot:
+    """Return the pod and the name that a place is held for."""
+    return demand.spec.pod, demand.spec.name
+
+
+def _demands(event: PodCreated, settings: TopologyAwareSettings) -> list[Demand]:
+    specs = (
+        attrs.evolve(spec, id=held_id((event.pod, spec.name)), pod=event.pod)
+        for spec in event.expected
+    )
+    demands = (demand_of(spec, settings) for spec in specs)
+    return [one for one in demands if one.kind not in _ELSEWHERE]
+
+
+_ELSEWHERE = (CpuKind.RESERVED, CpuKind.PRESERVED)
+
+
+def _together(demands: list[Demand], pod: str) -> Demand:
+    """Add up demands: as if one container asked for what all ask for."""
+    first, count = demands[0], sum(one.count for one in demands)
+    fraction = MilliCpus(sum(one.fraction for one in demands))
+    sharing = fraction or any(one.kind is CpuKind.SHARED for one in demands)
+    limits = [one.spec.limit for one in demands]
+    spec = attrs.evolve(
+        first.spec,
+        id=pod,
+        title=first.spec.title.rpartition("/")[0] or pod,
+        memory_request=Bytes(sum(size_of(one.spec) for one in demands)),
+        limit=None if None in limits else MilliCpus(sum(one or 0 for one in limits)),
+        hints=tuple({hint for one in demands for hint in one.spec.hints}),
+    )
+    kind = CpuKind.MIXED if sharing else CpuKind.OWN
+    return attrs.evolve(
+        first,
+        spec=spec,
+        kind=kind if count else CpuKind.SHARED,
+        count=count,
+        fraction=fraction,
+        isolated=False,
+        require_isolated=False,
+    )
+
+
+def _all_within(
+    state: TopologyAwareState,
+    demands: list[Demand],
+    pool: Pool,
+    settings: TopologyAwareSettings,
+) -> TopologyAwareState:
+    for demand in sorted(demands, key=lambda one: -one.count):
+        found: Placement = within(demand, pool, state.room(settings))
+        state = state.hold(slot_of(demand), found.grant, found.memory)
+    return state
