@@ -126,5 +126,6 @@ def _score_in_package(pool: Pool, tree: PoolTree) -> int:
 def _whole_package(tree: PoolTree) -> int:
     """Return a number that all parts and nine tenths of them are whole numbers of."""
     machine = tree.machine
-    parts = (*machine.packages, *machine.dies)
-    return 10 * lcm(*(len(machine.nodes_of(part.cpus)) for part in parts))
+    parts = [*(one.cpus for one in machine.packages)]
+    parts += [one.cpus for one in machine.dies]
+    return 10 * lcm(*(len(machine.nodes_of(cpus)) for cpus in parts))

@@ -91,9 +91,11 @@ def steps_of(demand: Demand, room: Room) -> Iterator[Step]:
 
 def has_isolated(demand: Demand, pool: Pool, books: Books) -> bool:
     """Tell whether a pool has all the isolated CPUs that are wanted, and the rest."""
+    if not demand.isolated:
+        return False
     free = pool.isolated.bits & ~books.taken.bits
     shares = not demand.fraction or books.spare(pool) >= demand.fraction
-    return demand.isolated and free.bit_count() >= demand.count and shares
+    return free.bit_count() >= demand.count and shares
 
 
 def _by_hints(demand: Demand, tree: PoolTree) -> Iterator[Step]:
