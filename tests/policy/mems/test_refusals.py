@@ -9,7 +9,10 @@ from nri_resmgr.policy.mems import (
     MemoryLedger,
     MemoryPriority,
     MemoryRequest,
+    MemoryShort,
     allocate_memory,
+    resize_memory,
+    restore_memory,
 )
 from nri_resmgr.topology import HugePages, MemoryKind
 from nri_resmgr.topology.synthetic import parse_spec
@@ -40,6 +43,16 @@ def filled(**sizes: int) -> MemoryLedger:
     return ledger
 
 
+def with_pmem_taken(ledger: MemoryLedger) -> MemoryLedger:
+    request = MemoryRequest(
+        id="pmem",
+        affinity=NodeSet.of(2),
+        size=Bytes(16 * GIB),
+        priority=MemoryPriority.RESERVATION,
+    )
+    return restore_memory(request, NodeSet.of(2), ledger).ledger
+
+
 @pytest.mark.parametrize(
     ("ledger", "changes", "sentence"),
     [
@@ -66,6 +79,28 @@ def filled(**sizes: int) -> MemoryLedger:
             "to others: 3Gi, of it reserved: 0; to help, ask for at most 9Gi, or "
             "stop containers that have memory there, or allow other kinds of memory",
             id="those who can go elsewhere are not counted",
+        ),
+        pytest.param(
+            with_pmem_taken(filled(cache=4)),
+            {"size": 10 * GIB, "kinds": frozenset({DRAM}), "strict": True},
+            "pod/web asks for 10Gi of memory on nodes 0-2; they hold 28Gi, promised "
+            "to others: 20Gi, of it reserved: 16Gi; to help, ask for at most 8Gi, or "
+            "stop containers that have memory there, or reserve less, or "
+            "allow other kinds of memory",
+            id="those who could go elsewhere if that were not full",
+        ),
+        pytest.param(
+            filled(cache=5),
+            {
+                "size": 6 * GIB,
+                "hugepages": (HugePages(Bytes(GIB), 5),),
+                "kinds": frozenset({DRAM}),
+                "strict": True,
+            },
+            "pod/web asks for 5Gi of 1Gi huge pages on nodes 0-1; they hold 4Gi, "
+            "promised to others: 0, of it reserved: 0; to help, ask for at most 4Gi, "
+            "or allow other kinds of memory",
+            id="the memory that does not fit, not that which others can leave",
         ),
         pytest.param(
             filled(),
@@ -105,6 +140,12 @@ def test_the_sentence(
     with pytest.raises(PolicyError) as refusal:
         allocate_memory(request, ledger)
     assert str(refusal.value) == sentence
+
+
+def test_a_refused_change_counts_only_what_others_have() -> None:
+    with pytest.raises(MemoryShort) as refusal:
+        resize_memory("db", Bytes(13 * GIB), (), filled(db=3, system=2))
+    assert (refusal.value.promised, refusal.value.most) == (2 * GIB, 10 * GIB)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import attrs
 import pytest
 
 from nri_resmgr.policy.mems import (
@@ -35,6 +36,10 @@ def vital(name: str, near: str, size: int) -> MemoryRequest:
     return MemoryRequest(
         id=name, affinity=NodeSet.parse(near), size=Bytes(size), priority=GUARANTEED
     )
+
+
+def kept(name: str, near: str, size: int) -> MemoryRequest:
+    return attrs.evolve(plain(name, near, size), priority=MemoryPriority.RESERVATION)
 
 
 def went(name: str, before: str, after: str, nodes: str, over: int) -> Widening:
@@ -73,6 +78,45 @@ def went(name: str, before: str, after: str, nodes: str, over: int) -> Widening:
             vital("e", "0", 8),
             [went("b", "0", "0-1", "0", 7), went("d", "0", "0-1", "0", 7)],
             id="few large ones rather than many small ones, told by age",
+        ),
+        pytest.param(
+            [plain("a", "0", 3), plain("b", "0", 3), plain("c", "0", 2)],
+            vital("d", "0", 9),
+            [
+                went("b", "0", "0-1", "0", 5),
+                went("c", "0", "0-1", "0", 5),
+            ],
+            id="the youngest of the largest, then the smallest that is enough",
+        ),
+        pytest.param(
+            [vital("a", "0", 3), plain("b", "0", 4)],
+            vital("c", "0", 8),
+            [went("b", "0", "0-1", "0", 3)],
+            id="a large unimportant one before a small important one",
+        ),
+        pytest.param(
+            [plain("a", "0", 2), vital("b", "0", 4), plain("c", "0", 2)],
+            vital("d", "0", 8),
+            [went("a", "0", "0-1", "0", 4), went("c", "0", "0-1", "0", 4)],
+            id="all the unimportant ones before an important one",
+        ),
+        pytest.param(
+            [plain("a", "0-1", 4), plain("b", "0", 2), plain("c", "1", 12)],
+            vital("d", "0", 8),
+            [went("a", "0-1", "0-2", "0-1", 2)],
+            id="the wide one, though a narrow one is enough and younger",
+        ),
+        pytest.param(
+            [kept("a", "0", 6), plain("b", "0", 1)],
+            vital("c", "0", 12),
+            [went("c", "0", "0-1", "0", 7)],
+            id="the new one where the others have too little to give",
+        ),
+        pytest.param(
+            [kept("a", "0", 12), kept("b", "1", 12), plain("c", "2", 6)],
+            vital("d", "0", 18),
+            [went("d", "0", "0-3", "0-2", 12)],
+            id="ring by ring past what is reserved",
         ),
         pytest.param(
             [plain("a", "0", 12)],
