@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from nri_resmgr.config import FittingCpus, StaticPolicyConfig, fit_cpus
-from nri_resmgr.policy.cpus import CpuRequest, allocate_cpus
+from nri_resmgr.app.chosen_cpus import choose_cpus
+from nri_resmgr.config import StaticPolicyConfig
+from nri_resmgr.host.tree import Tree
 from nri_resmgr.policy.static import OnFailure, StaticPolicy, StaticSettings
 from nri_resmgr.topology import Machine
-from nri_resmgr.values import CpuSet
 
 
-def build_policy(config: StaticPolicyConfig, machine: Machine) -> StaticPolicy:
+def build_policy(
+    config: StaticPolicyConfig, machine: Machine, tree: Tree | None = None
+) -> StaticPolicy:
     """Build the policy that *config* asks for.
+
+    Args:
+        config: What the policy is told.
+        machine: What it decides about.
+        tree: The host, where the configuration may name its cgroups.
 
     Raises:
         BadSetting: The configuration does not fit the machine.
     """
-    available, reserved = _choose(fit_cpus(config, machine), machine)
+    available, reserved = choose_cpus(config.available, config.reserved, machine, tree)
     settings = StaticSettings(
         available=available,
-        reserved=reserved,
+        reserved=reserved or (available - machine.isolated or available).lowest(1),
         reserved_namespaces=config.reserved_pool_namespaces,
         pin_cpus=config.pin_cpu,
         pin_memory=config.pin_memory,
@@ -26,17 +33,3 @@ def build_policy(config: StaticPolicyConfig, machine: Machine) -> StaticPolicy:
         on_failure=OnFailure(config.on_failure),
     )
     return StaticPolicy(machine, settings)
-
-
-def _choose(fitting: FittingCpus, machine: Machine) -> tuple[CpuSet, CpuSet]:
-    available, reserved = fitting.available, fitting.reserved
-    if isinstance(available, int):
-        available = _take(available, machine.online - machine.isolated, machine)
-    if isinstance(reserved, int):
-        ordinary = available - machine.isolated
-        reserved = _take(reserved, ordinary or available, machine)
-    return available, reserved
-
-
-def _take(count: int, free: CpuSet, machine: Machine) -> CpuSet:
-    return allocate_cpus(CpuRequest(count=count, free=free), machine).cpus

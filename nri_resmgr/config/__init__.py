@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
-from nri_resmgr.config.cpus import AllBut, Amount, CpuChoice, Listed
+from nri_resmgr.config.cpus import (
+    AllBut,
+    Amount,
+    CpuChoice,
+    KnownCpus,
+    Listed,
+    OfCgroup,
+)
 from nri_resmgr.config.document import API_VERSION, parse_config
 from nri_resmgr.config.errors import BadSetting, BadSyntax
-from nri_resmgr.config.static_policy import (
-    FittingCpus,
-    StaticPolicyConfig,
-    fit_cpus,
-)
+from nri_resmgr.config.fit import AVAILABLE, RESERVED, FittingCpus, fit_cpus
+from nri_resmgr.config.static_policy import StaticPolicyConfig
 
 __all__ = [
     "API_VERSION",
+    "AVAILABLE",
+    "RESERVED",
     "AllBut",
     "Amount",
     "BadSetting",
     "BadSyntax",
     "CpuChoice",
     "FittingCpus",
+    "KnownCpus",
     "Listed",
+    "OfCgroup",
     "StaticPolicyConfig",
     "fit_cpus",
     "parse_config",

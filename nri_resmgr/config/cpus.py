@@ -1,4 +1,4 @@
-"""CPUs as configurations name them: a list, all but a list, or how many."""
+"""CPUs as configurations name them: a list, all but a list, how many, a cgroup's."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ import attrs
 
 from nri_resmgr.config.errors import BadSetting
 from nri_resmgr.config.table import Table
-from nri_resmgr.values import CpuSet, InputError, parse_cpus
+from nri_resmgr.values import BadQuantity, CpuSet, InputError, parse_cpus
 from nri_resmgr.values.by_content import ByContent
 
 _LISTED: Final = "cpuset:"
 _ALL_BUT: Final = "exclude-cpuset:"
+_CGROUP: Final = "cgroup:"
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -36,7 +37,19 @@ class Amount(ByContent):
     count: int
 
 
-CpuChoice: TypeAlias = Listed | AllBut | Amount
+@attrs.frozen(eq=False, repr=False)
+class OfCgroup(ByContent):
+    """The CPUs that a cgroup of the host has, at the time of reading.
+
+    Attributes:
+        path: Of its folder: absolute, or below where cgroups are mounted.
+    """
+
+    path: str
+
+
+KnownCpus: TypeAlias = Listed | AllBut | Amount
+CpuChoice: TypeAlias = KnownCpus | OfCgroup
 
 
 def read_cpus(resources: Table) -> CpuChoice | None:
@@ -46,16 +59,18 @@ def read_cpus(resources: Table) -> CpuChoice | None:
         None where nothing is said. A fraction of a CPU counts as a whole one.
 
     Raises:
-        BadSetting: It is none of ``cpuset:LIST``, ``exclude-cpuset:LIST`` and a
-            Kubernetes quantity.
+        BadSetting: It is none of ``cpuset:LIST``, ``exclude-cpuset:LIST``,
+            ``cgroup:PATH`` and a Kubernetes quantity.
     """
     text = resources.amount("cpu")
     if text is None:
         return None
     try:
         return _parse(text.strip())
-    except InputError as error:
+    except BadQuantity as error:
         raise BadSetting(resources.at("cpu"), f"{error}{_hint(text)}") from None
+    except InputError as error:
+        raise BadSetting(resources.at("cpu"), str(error)) from None
 
 
 def _parse(text: str) -> CpuChoice:
@@ -63,6 +78,8 @@ def _parse(text: str) -> CpuChoice:
         return Listed(CpuSet.parse(text.removeprefix(_LISTED)))
     if text.startswith(_ALL_BUT):
         return AllBut(CpuSet.parse(text.removeprefix(_ALL_BUT)))
+    if text.startswith(_CGROUP) and text != _CGROUP:
+        return OfCgroup(text.removeprefix(_CGROUP))
     return Amount(-(-parse_cpus(text) // 1000))
 
 
@@ -70,5 +87,5 @@ def _hint(text: str) -> str:
     try:
         cpus = CpuSet.parse(text)
     except InputError:
-        return ""
+        return f"; expected a quantity, {_LISTED}LIST, {_ALL_BUT}LIST or {_CGROUP}PATH"
     return f"; for a list of CPUs write {_LISTED}{cpus}" if cpus else ""

@@ -14,6 +14,7 @@ from nri_resmgr.config import (
     BadSetting,
     BadSyntax,
     Listed,
+    OfCgroup,
     StaticPolicyConfig,
     parse_config,
 )
@@ -81,6 +82,7 @@ def test_the_sample_says_the_defaults() -> None:
         pytest.param("0", Amount(0), id="none, which no machine takes"),
         pytest.param('" cpuset:0-3 "', Listed(CpuSet(15)), id="a list"),
         pytest.param("exclude-cpuset:0", AllBut(CpuSet(1)), id="all but a list"),
+        pytest.param("cgroup:system", OfCgroup("system"), id="a cgroup's"),
     ],
 )
 def test_cpus_can_be_written(written: str, choice: object) -> None:
@@ -141,7 +143,8 @@ def test_cpus_can_be_written(written: str, choice: object) -> None:
         ),
         pytest.param(
             "{reservedResources: {cpu: -1}}",
-            "$.spec.reservedResources.cpu: bad quantity '-1': negative",
+            "$.spec.reservedResources.cpu: bad quantity '-1': negative; expected a "
+            "quantity, cpuset:LIST, exclude-cpuset:LIST or cgroup:PATH",
             id="a negative quantity",
         ),
         pytest.param(

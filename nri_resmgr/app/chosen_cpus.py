@@ -1,0 +1,68 @@
+"""The CPUs that a configuration names, on one machine."""
+
+from __future__ import annotations
+
+from nri_resmgr.config import (
+    AVAILABLE,
+    RESERVED,
+    BadSetting,
+    CpuChoice,
+    KnownCpus,
+    OfCgroup,
+    fit_cpus,
+)
+from nri_resmgr.host.tree import Tree
+from nri_resmgr.policy.cpus import CpuRequest, allocate_cpus
+from nri_resmgr.topology import Machine
+from nri_resmgr.values import CpuSet, HostError
+
+
+def choose_cpus(
+    available: CpuChoice | None,
+    reserved: CpuChoice | None,
+    machine: Machine,
+    tree: Tree | None,
+) -> tuple[CpuSet, CpuSet | None]:
+    """Find out which CPUs may be used, and which of these are reserved.
+
+    Args:
+        available: What the configuration says; None for all that are online.
+        reserved: What it says, if it does.
+        machine: What the CPUs are taken from.
+        tree: The host, for the CPUs of its cgroups.
+
+    Returns:
+        Available CPUs, and some of them; None where nothing is said of these.
+
+    Raises:
+        BadSetting: They do not fit the machine, or are those of a cgroup that is
+            not there.
+    """
+    fitting = fit_cpus(
+        _known(available, AVAILABLE, tree), _known(reserved, RESERVED, tree), machine
+    )
+    usable, chosen = fitting.available, fitting.reserved
+    if isinstance(usable, int):
+        usable = _take(usable, machine.online - machine.isolated, machine)
+    if isinstance(chosen, int):
+        chosen = _take(chosen, usable - machine.isolated or usable, machine)
+    return usable, chosen
+
+
+def _known(choice: CpuChoice | None, path: str, tree: Tree | None) -> KnownCpus | None:
+    if not isinstance(choice, OfCgroup):
+        return choice
+    if tree is None:
+        raise BadSetting(path, "cgroups can only be read on the host itself")
+    # Few configurations name one.
+    from nri_resmgr.config.cpus import Listed
+    from nri_resmgr.host.cgroups import cpus_of_cgroup
+
+    try:
+        return Listed(cpus_of_cgroup(tree, choice.path))
+    except HostError as error:
+        raise BadSetting(path, f"no CPUs of cgroup {choice.path}: {error}") from error
+
+
+def _take(count: int, free: CpuSet, machine: Machine) -> CpuSet:
+    return allocate_cpus(CpuRequest(count=count, free=free), machine).cpus
