@@ -1,0 +1,88 @@
+"""The values of a container's OCI spec that tell what it asks for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Final
+
+from nri_resmgr.policy.events import ContainerSpec
+from nri_resmgr.policy.reconstruct import CgroupValues
+from nri_resmgr.policy.requests import shares_of
+from nri_resmgr.stub.model import Container, LinuxResources
+from nri_resmgr.stub.model.resources import HugepageLimit, LinuxCpu, LinuxMemory
+from nri_resmgr.topology import HugePages
+from nri_resmgr.values import Bytes
+
+# The kubelet's memory QoS writes the request into one of these.
+_FLOORS: Final = ("memory.min", "memory.low")
+
+# As the kernel names its hugetlb files: binary sizes, in spite of the letters.
+_PAGE_SIZE: Final = re.compile(r"(\d{1,9})([KMGT])B", re.ASCII)
+_POWERS: Final = {"K": 10, "M": 20, "G": 30, "T": 40}
+
+# From here on a limit is a way to write "unlimited".
+_UNLIMITED: Final = 1 << 62
+
+_NO_CPU: Final = LinuxCpu()
+_NO_MEMORY: Final = LinuxMemory()
+
+
+def cgroup_values(
+    container: Container,
+    wanted: LinuxResources | None = None,
+    known: ContainerSpec | None = None,
+) -> CgroupValues:
+    """Collect the values that the kubelet has made of a container's requests.
+
+    Args:
+        container: As it is, or as it is about to be created.
+        wanted: What an update asks for; what it leaves out, or gives as 0, stays
+            as it is.
+        known: What was known of it before: its shares may be ours by now.
+    """
+    linux = container.linux
+    resources = (linux and linux.resources) or LinuxResources()
+    cpu, memory = resources.cpu or _NO_CPU, resources.memory or _NO_MEMORY
+    pages, unified = resources.hugepage_limits, resources.unified
+    shares = shares_of(known.request) if known else cpu.shares
+    quota, period, limit = cpu.quota, cpu.period, memory.limit
+    floor = _floor(unified) if unified else 0
+    if wanted is not None:
+        cpu, memory = wanted.cpu or _NO_CPU, wanted.memory or _NO_MEMORY
+        shares, quota = cpu.shares or shares, cpu.quota or quota
+        period, limit = cpu.period or period, memory.limit or limit
+        pages = wanted.hugepage_limits or pages
+        floor = _floor(wanted.unified) or floor
+    return CgroupValues(
+        shares=shares or 0,
+        quota=quota or 0,
+        period=period or 0,
+        memory_limit=limit or 0,
+        memory_floor=floor,
+        oom_score_adj=linux.oom_score_adj if linux else None,
+        hugepages=_hugepages(pages) if pages else None,
+    )
+
+
+def _floor(unified: Mapping[str, str]) -> int:
+    texts = [unified.get(name, "") for name in _FLOORS]
+    amounts = [int(text) for text in texts if text.isascii() and text.isdecimal()]
+    return next((amount for amount in amounts if amount), 0)
+
+
+def _hugepages(limits: Sequence[HugepageLimit]) -> tuple[HugePages, ...]:
+    # Most nodes tell of every size with a limit of 0.
+    pages = [
+        HugePages(size, one.limit // size)
+        for one in limits
+        if 0 < one.limit < _UNLIMITED and (size := _page_size(one.page_size))
+    ]
+    return tuple(sorted(pages, key=lambda page: page.size))
+
+
+@lru_cache(maxsize=32)
+def _page_size(text: str) -> Bytes:
+    match = _PAGE_SIZE.fullmatch(text)
+    return Bytes(int(match[1]) << _POWERS[match[2]] if match else 0)

@@ -1,0 +1,184 @@
+from __future__ import annotations
+
+import json
+
+import attrs
+import pytest
+import structlog
+
+from nri_resmgr.app.sources import ANNOTATIONS, AnnotationSource, RequestSources
+from nri_resmgr.policy.events import Source
+from nri_resmgr.policy.reconstruct import CgroupValues, Requests
+from nri_resmgr.stub.model import LinuxCpu, LinuxPod, LinuxResources, Pod
+from nri_resmgr.values import Bytes, MilliCpus, QosClass
+
+GIB = 1 << 30
+NODE = Bytes(64 * GIB)
+
+
+def asks(cpu: str, **more: str) -> dict[str, dict[str, str]]:
+    return {"requests": {"cpu": cpu, **more}}
+
+
+TEXT = json.dumps(
+    {
+        "initContainers": {
+            "fetch": asks("2"),
+            "log": {**asks("100m", memory="1Gi"), "restartPolicy": "Always"},
+        },
+        "containers": {
+            "web": asks("1m", **{"vendor.com/gpu": "1"}),
+            "db": asks("900m"),
+        },
+    }
+)
+
+
+def pod(shares: int = 0, text: str = TEXT) -> Pod:
+    resources = LinuxResources(cpu=LinuxCpu(shares=shares))
+    return Pod(
+        id="p1",
+        name="shop",
+        namespace="sales",
+        annotations={ANNOTATIONS[0]: text},
+        linux=LinuxPod(pod_resources=resources),
+    )
+
+
+def chain() -> RequestSources:
+    return RequestSources((AnnotationSource(),), capacity=NODE)
+
+
+B = QosClass.BURSTABLE
+WEB = Requests(
+    cpu=MilliCpus(1), extended={"vendor.com/gpu": 1}, source=Source.ANNOTATION
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "expected"),
+    [
+        pytest.param("web", CgroupValues(shares=2), WEB, id="what the author wrote"),
+        pytest.param(
+            "fetch",
+            CgroupValues(shares=2048),
+            Requests(cpu=MilliCpus(2000), source=Source.ANNOTATION),
+            id="an init container",
+        ),
+        pytest.param(
+            "log",
+            CgroupValues(shares=102, oom_score_adj=500),
+            Requests(cpu=MilliCpus(100), memory=Bytes(GIB), source=Source.ANNOTATION),
+            id="a sidecar, whose OOM score may be that of another",
+        ),
+        pytest.param(
+            "debug",
+            CgroupValues(shares=1024),
+            Requests(cpu=MilliCpus(1000)),
+            id="a container that the author did not name",
+        ),
+        pytest.param(
+            "web",
+            CgroupValues(shares=1024),
+            attrs.evolve(WEB, cpu=MilliCpus(1000), source=Source.STALE),
+            id="one that has been resized",
+        ),
+    ],
+)
+def test_where_amounts_come_from(
+    name: str, values: CgroupValues, expected: Requests
+) -> None:
+    assert chain().requests_of(pod(), name, values, B) == expected
+
+
+def test_without_sources_the_cgroup_tells() -> None:
+    values = CgroupValues(shares=1024)
+
+    assert RequestSources().requests_of(pod(), "web", values, B) == Requests(
+        cpu=MilliCpus(1000)
+    )
+
+
+def test_without_an_annotation_the_cgroup_tells() -> None:
+    values = CgroupValues(shares=1024)
+
+    assert chain().requests_of(Pod(id="p1"), "web", values, B) == Requests(
+        cpu=MilliCpus(1000)
+    )
+
+
+def test_stale_containers_are_counted_once_each_and_a_pod_warned_of_once() -> None:
+    sources, other = chain(), CgroupValues(shares=5)
+
+    with structlog.testing.capture_logs() as logs:
+        for name in ("web", "web", "db"):
+            sources.requests_of(pod(), name, other, B)
+
+    assert sources.stale == 2
+    assert logs == [
+        {
+            "event": "requests.stale",
+            "log_level": "warning",
+            "pod": "p1",
+            "title": "sales/shop/web",
+            "why": "cpu.shares is 5, expected 2",
+        }
+    ]
+
+
+@pytest.mark.parametrize("gone", ["told", "seen"])
+def test_the_next_pod_of_an_id_is_warned_of_again(gone: str) -> None:
+    sources, other = chain(), CgroupValues(shares=5)
+
+    with structlog.testing.capture_logs() as logs:
+        sources.requests_of(pod(), "web", other, B)
+        if gone == "told":
+            sources.forget("p1")
+        else:
+            sources.keep_only(())
+        sources.requests_of(pod(text=TEXT.replace("1m", "9m")), "web", other, B)
+
+    assert [line["why"] for line in logs] == [
+        "cpu.shares is 5, expected 2",
+        "cpu.shares is 5, expected 9",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("shares", "names"),
+    [
+        pytest.param(0, ["log", "web", "db"], id="nothing is told"),
+        pytest.param(2048, ["log", "web", "db"], id="the init container asks for most"),
+        pytest.param(3073, ["log", "web", "db"], id="all are sidecars"),
+        pytest.param(2047, [], id="less than the init container"),
+        pytest.param(3075, [], id="more than all together"),
+    ],
+)
+def test_expected_containers_stand_if_the_pods_shares_allow_it(
+    shares: int, names: list[str]
+) -> None:
+    sources = chain()
+
+    with structlog.testing.capture_logs() as logs:
+        expected = sources.expected(pod(shares))
+
+    assert list(expected) == names
+    assert (sources.stale, len(logs)) == ((0, 0) if names else (1, 1))
+
+
+@pytest.mark.parametrize(
+    ("shares", "names"),
+    [
+        pytest.param(4096, ["web"], id="those of the pod"),
+        pytest.param(1024, [], id="those of its container"),
+    ],
+)
+def test_a_pod_that_asks_for_itself(shares: int, names: list[str]) -> None:
+    text = json.dumps({"pod": asks("4"), "containers": {"web": asks("1")}})
+
+    with structlog.testing.capture_logs():
+        assert list(chain().expected(pod(shares, text))) == names
+
+
+def test_nothing_is_expected_where_nobody_knows() -> None:
+    assert chain().expected(Pod(id="p1")) == {}
