@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, TypeVar
+from functools import lru_cache
+from typing import Final
 
 from nri_resmgr.policy.decision import PinUpdate
-from nri_resmgr.policy.events import ContainerSpec, Pin
+from nri_resmgr.policy.events import NO_PIN, ContainerSpec, Pin
 from nri_resmgr.policy.requests import (
     limited_cpus,
     qos_of_cgroup,
@@ -14,9 +15,16 @@ from nri_resmgr.policy.requests import (
     requested_cpus,
 )
 from nri_resmgr.stub.adjustment import ContainerAdjustment
-from nri_resmgr.stub.model import Container, ContainerState, LinuxResources, Pod
-from nri_resmgr.stub.model.resources import LinuxCpu, LinuxMemory
-from nri_resmgr.stub.resource_setters import ResourceSetters
+from nri_resmgr.stub.model import (
+    Container,
+    ContainerState,
+    LinuxContainerAdjustment,
+    LinuxContainerUpdate,
+    LinuxCpu,
+    LinuxMemory,
+    LinuxResources,
+    Pod,
+)
 from nri_resmgr.stub.update import ContainerUpdate
 from nri_resmgr.values import (
     BadListFormat,
@@ -32,7 +40,8 @@ KUBELET_NAME: Final = "io.kubernetes.container.name"
 
 _SHORT_ID: Final = 13  # as crictl prints ids
 
-_Setters = TypeVar("_Setters", bound=ResourceSetters)
+_NO_CPU: Final = LinuxCpu()
+_NO_MEMORY: Final = LinuxMemory()
 
 
 def spec_of(
@@ -46,13 +55,13 @@ def spec_of(
         wanted: What an update asks for; what it leaves out, or gives as 0, stays
             as it is.
     """
-    cpu = (wanted and wanted.cpu) or LinuxCpu()
-    memory = (wanted and wanted.memory) or LinuxMemory()
-    limit = limited_cpus(
-        cpu.quota or container.cpu.quota, cpu.period or container.cpu.period
-    )
-    request = requested_cpus(cpu.shares or container.cpu.shares, limit)
-    bytes_ = memory.limit or container.memory.limit
+    has = container.resources
+    cpu, memory = has.cpu or _NO_CPU, has.memory or _NO_MEMORY
+    new_cpu = (wanted and wanted.cpu) or _NO_CPU
+    new_memory = (wanted and wanted.memory) or _NO_MEMORY
+    limit = limited_cpus(new_cpu.quota or cpu.quota, new_cpu.period or cpu.period)
+    request = requested_cpus(new_cpu.shares or cpu.shares, limit)
+    bytes_ = new_memory.limit or memory.limit
     return ContainerSpec(
         id=container.id,
         pod=container.pod_sandbox_id or pod.id,
@@ -64,7 +73,7 @@ def spec_of(
         limit=limit,
         memory_limit=Bytes(bytes_) if bytes_ and bytes_ > 0 else None,
         created=container.created_at,
-        present=_present(container),
+        present=_present(cpu),
     )
 
 
@@ -82,24 +91,27 @@ def living_specs(
 
 def adjustment_of(pin: Pin) -> ContainerAdjustment | None:
     """Pin a container at its creation; None where there is nothing to say."""
-    return _pinned(ContainerAdjustment(), pin) if pin else None
+    if not pin:
+        return None
+    return ContainerAdjustment(
+        linux=LinuxContainerAdjustment(resources=_resources(pin))
+    )
 
 
 def updates_of(updates: Sequence[PinUpdate]) -> tuple[ContainerUpdate, ...]:
     """Pin containers that exist; those with the same news share the content."""
-    news: dict[Pin, ContainerUpdate] = {}
+    news: dict[Pin, LinuxContainerUpdate] = {}
     for update in updates:
         if update.pin not in news:
-            news[update.pin] = _pinned(ContainerUpdate(), update.pin)
-    return tuple(ContainerUpdate(one.container, news[one.pin].linux) for one in updates)
+            news[update.pin] = LinuxContainerUpdate(_resources(update.pin))
+    return tuple(ContainerUpdate(one.container, news[one.pin]) for one in updates)
 
 
-def _pinned(reply: _Setters, pin: Pin) -> _Setters:
-    if pin.cpus:
-        reply = reply.set_cpus(str(pin.cpus))
-    if pin.mems:
-        reply = reply.set_mems(str(pin.mems))
-    return reply
+@lru_cache(maxsize=256)
+def _resources(pin: Pin) -> LinuxResources:
+    # The shared pool's comes back with nearly every request.
+    cpu = LinuxCpu(cpus=str(pin.cpus), mems=str(pin.mems), shares=pin.shares or None)
+    return LinuxResources(cpu=cpu)
 
 
 def _title(pod: Pod, container: Container) -> str:
@@ -123,12 +135,11 @@ def _qos(
     return qos_of_cgroup(parent) or qos_of_cgroup(own) or qos_of_values(*values)
 
 
-def _present(container: Container) -> Pin:
+def _present(cpu: LinuxCpu) -> Pin:
+    if not (cpu.cpus or cpu.mems):
+        return NO_PIN
     try:
-        return Pin(
-            cpus=CpuSet.parse(container.cpu.cpus),
-            mems=NodeSet.parse(container.cpu.mems),
-        )
+        return Pin(cpus=CpuSet.parse(cpu.cpus), mems=NodeSet.parse(cpu.mems))
     except BadListFormat:
         # Whatever it is, it is not one of ours, and it is about to be replaced.
-        return Pin()
+        return NO_PIN

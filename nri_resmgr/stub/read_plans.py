@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache, partial
+from functools import cache
 from operator import attrgetter
 from sys import intern
 from types import MappingProxyType
 from typing import Any
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
-from google.protobuf.message import Message
 
 from nri_resmgr.stub.schema import (
     ENUMS,
@@ -45,22 +44,19 @@ def _has_presence(field: FieldDescriptor) -> bool:
 
 def _lazy_reader(descriptor: Descriptor) -> Read:
     build = VALUES[descriptor.name].reading
-    plan = {
-        attribute(field): (field.name, _has_presence(field), _field_reader(field))
-        for field in descriptor.fields
-    }
+    plan = {attribute(field): _reader_from(field) for field in descriptor.fields}
+    return lambda message: build(message, plan)
 
-    def read_field(message: Message, wanted: str) -> object:
-        try:
-            name, optional, read = plan[wanted]
-        except KeyError:
-            raise AttributeError(f"{descriptor.name} has no field {wanted}") from None
-        if optional and not message.HasField(name):
-            return None
-        content = getattr(message, name)
-        return content if read is None else read(content)
 
-    return lambda message: build(partial(read_field, message))
+def _reader_from(field: FieldDescriptor) -> Read:
+    """Return the function that reads *field* from the message it is in."""
+    name, read = field.name, _field_reader(field)
+    get = attrgetter(name)
+    if read is None:
+        return get
+    if _has_presence(field):
+        return lambda message: read(get(message)) if message.HasField(name) else None
+    return lambda message: read(get(message))
 
 
 def _eager_reader(descriptor: Descriptor) -> Read:
@@ -75,7 +71,7 @@ def _eager_reader(descriptor: Descriptor) -> Read:
         if (read_field := _field_reader(field)) is not None
     ]
 
-    def read(message: Message) -> object:
+    def read(message: Any) -> object:
         values = list(get(message))
         values.pop()
         for index, read_field in fixes:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, TypeAlias
 
 import attrs
 
 from nri_proto import nri_pb2
 from nri_resmgr.stub.adjustment import ContainerAdjustment
 from nri_resmgr.stub.convert import to_message
-from nri_resmgr.stub.fields import FIELDS, KEYED, keys_of
+from nri_resmgr.stub.fields import FIELDS, KEYED, Field, keys_of
 from nri_resmgr.stub.model import ContainerEviction
 from nri_resmgr.stub.model.frozen import as_tuple
 from nri_resmgr.stub.reply_errors import (
@@ -21,6 +22,26 @@ from nri_resmgr.stub.reply_errors import (
 )
 from nri_resmgr.stub.update import ContainerUpdate
 from nri_resmgr.values.by_content import ByContent
+
+# Fields with keys, by the attributes that lead to them.
+Tree: TypeAlias = "Mapping[str, Field | Tree]"
+
+
+def _tree(fields: Iterable[Field]) -> Tree:
+    root: dict[str, Any] = {}
+    for field in fields:
+        *parents, name = field.path.split(".")
+        node = root
+        for parent in parents:
+            node = node.setdefault(parent, {})
+        node[name] = field
+    return root
+
+
+_ADJUSTMENT_TREE: Final = _tree(KEYED)
+_UPDATE_TREE: Final = _tree(
+    field for field in KEYED if field.path.startswith("linux.resources.")
+)
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -171,13 +192,27 @@ def _wrong(result: object, expected: str) -> TypeError:
 
 def _check_keys(change: ContainerAdjustment | ContainerUpdate) -> None:
     """Find in one value what its methods refuse and its constructor lets by."""
-    for field in KEYED:
-        keys = keys_of(field, field.content(change))
-        if len(set(keys)) < len(keys):
-            raise DuplicateKey(field.path, Counter(keys).most_common(1)[0][0])
-        for key in keys:
-            if key in ("", "-"):
-                raise BadKey(field.path, key)
+    tree = _UPDATE_TREE if isinstance(change, ContainerUpdate) else _ADJUSTMENT_TREE
+    _check_parts(change, tree)
+
+
+def _check_parts(part: Any, tree: Tree) -> None:
+    for name, node in tree.items():
+        if not (content := getattr(part, name)):
+            continue
+        if isinstance(node, Field):
+            _check_keys_of(node, content)
+        else:
+            _check_parts(content, node)
+
+
+def _check_keys_of(field: Field, content: object) -> None:
+    keys = keys_of(field, content)
+    if len(set(keys)) < len(keys):
+        raise DuplicateKey(field.path, Counter(keys).most_common(1)[0][0])
+    for key in keys:
+        if key in ("", "-"):
+            raise BadKey(field.path, key)
 
 
 def _check_claims(updates: tuple[ContainerUpdate, ...]) -> None:

@@ -43,7 +43,9 @@ def write(value: Value) -> Message:
         **{
             step.field: content if step.write is None else step.write(content)
             for step in fields
-            if (content := getattr(value, step.attribute)) != step.default
+            # Most fields hold the default itself, which is quicker to find out.
+            if (content := getattr(value, step.attribute)) is not step.default
+            and content != step.default
         }
     )
 

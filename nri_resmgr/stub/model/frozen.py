@@ -26,22 +26,25 @@ class OnDemand:
     __slots__ = ("_source",)
 
     @classmethod
-    def reading(cls, source: Callable[[str], Any]) -> Self:
-        """Make a value whose fields come from *source*, by name, each once.
+    def reading(
+        cls, message: object, readers: Mapping[str, Callable[[Any], Any]]
+    ) -> Self:
+        """Make a value whose fields are read from *message*, each once.
 
-        *source* raises AttributeError for names that are no fields.
+        *readers* has all fields by name.
         """
         value = cls.__new__(cls)
-        object.__setattr__(value, "_source", source)
+        object.__setattr__(value, "_source", (message, readers))
         return value
 
     def _look_up(self, name: str) -> Any:
         try:
-            source = object.__getattribute__(self, "_source")
-        except AttributeError:  # all fields were given to __init__
+            message, readers = object.__getattribute__(self, "_source")
+            read = readers[name]
+        except (AttributeError, KeyError):  # without a source, __init__ took all
             kind = type(self).__name__
             raise AttributeError(f"{kind!r} has no attribute {name!r}") from None
-        content = source(name)
+        content = read(message)
         object.__setattr__(self, name, content)
         return content
 
