@@ -1,0 +1,97 @@
+"""Affinity annotations to rules, in the short notation and in the full one."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from nri_resmgr.app.annotations.documents import (
+    read_document,
+    read_items,
+    read_mapping,
+    read_text,
+    read_texts,
+)
+from nri_resmgr.config.errors import BadSetting
+from nri_resmgr.config.table import Table
+from nri_resmgr.policy.affinity import Affinity, Expression, Operator
+from nri_resmgr.values import InputError
+
+_HEAVIEST: Final = 1000
+
+_OPERATORS: Final = {operator.value: operator for operator in Operator} | {
+    "NotExists": Operator.NOT_EXIST,  # what CRI-RM's documents call it
+}
+
+
+def read_affinities(text: str, container: str, sign: int) -> tuple[Affinity, ...]:
+    """Read the rules of one container.
+
+    ``web: [db, cache]`` is the short notation: each of these containers gets a rule
+    for *web*, too, once however often it is written. Entries that are no names are
+    the full notation. Rules of the full notation come first.
+
+    Args:
+        text: A YAML mapping of containers to lists.
+        container: The name in the pod of the container whose rules are wanted.
+        sign: 1, or -1 for anti-affinity, which turns all weights round.
+
+    Raises:
+        InputError: The text is none of both notations. What is only wrong in the
+            full notation of other containers is theirs to complain about.
+    """
+    top = read_mapping(read_document(text), "$")
+    friends: dict[str, None] = {}
+    rules = []
+    for name, found in top.items():
+        items = read_items(found, f"$.{name}")
+        if name != container:
+            if container in items:
+                friends[name] = None
+            continue
+        for place, item in enumerate(items):
+            if isinstance(item, str):
+                friends[item] = None
+            else:
+                rules.append(_rule(item, f"$.{name}[{place}]", sign))
+    friends.pop(container, None)
+    if friends:
+        rules.append(_short(tuple(sorted(friends)), sign))
+    return tuple(rules)
+
+
+def _short(names: tuple[str, ...], weight: int) -> Affinity:
+    operator = Operator.EQUALS if len(names) == 1 else Operator.IN
+    return Affinity(Expression("name", operator, names), weight=weight)
+
+
+def _rule(item: object, path: str, sign: int) -> Affinity:
+    table = Table.read(item, "scope", "match", "weight", path=path)
+    if "match" not in table.rows:
+        raise BadSetting(table.at("match"), "missing, expected an expression")
+    weight = table.rows.get("weight", 1)
+    if isinstance(weight, bool) or not isinstance(weight, int):
+        raise BadSetting(
+            table.at("weight"), f"expected a whole number, -{_HEAVIEST} to {_HEAVIEST}"
+        )
+    return Affinity(
+        match=_expression(table, "match"),
+        scope=_expression(table, "scope") if "scope" in table.rows else None,
+        weight=sign * max(-_HEAVIEST, min(weight, _HEAVIEST)),
+    )
+
+
+def _expression(rule: Table, name: str) -> Expression:
+    table = rule.table(name, "key", "operator", "values")
+    if "operator" not in table.rows:
+        expected = f"missing, expected {' or '.join(Operator)}"
+        raise BadSetting(table.at("operator"), expected)
+    expression = Expression(
+        key=read_text(table.rows.get("key", ""), table.at("key")),
+        operator=_OPERATORS[table.choice("operator", tuple(_OPERATORS), "")],
+        values=read_texts(table.rows.get("values"), table.at("values")),
+    )
+    try:
+        expression.check()
+    except InputError as error:
+        raise BadSetting(table.path, str(error)) from None
+    return expression

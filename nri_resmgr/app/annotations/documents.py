@@ -1,0 +1,79 @@
+"""YAML in annotations: small, and of the shapes that Go's reader would take."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from nri_resmgr.app.annotations.errors import NotAccepted
+from nri_resmgr.config.errors import BadSetting
+
+# All annotations of a pod together have 256 KiB. By references to itself even a
+# short text describes endless lists, so their lengths are limited as well.
+MAX_TEXT: Final = 32 << 10
+MAX_ITEMS: Final = 256
+
+
+def read_document(text: str) -> object:
+    """Parse YAML.
+
+    Raises:
+        InputError: It is none, or too long for an annotation.
+    """
+    if len(text) > MAX_TEXT:
+        raise NotAccepted(text, f"at most {MAX_TEXT} characters long")
+    from nri_resmgr.config.syntax import parse_yaml  # few annotations are YAML
+
+    return parse_yaml(text)
+
+
+def read_mapping(found: object, path: str) -> dict[str, object]:
+    """Take *found* for a mapping with names for keys; nothing is an empty one.
+
+    Raises:
+        BadSetting: It is no mapping, or a key is no name.
+    """
+    if found is None:
+        return {}
+    if not isinstance(found, dict):
+        raise BadSetting(path, "expected a mapping")
+    return {read_text(key, path): value for key, value in found.items()}
+
+
+def read_items(found: object, path: str) -> list[object]:
+    """Take *found* for a list; nothing is an empty one.
+
+    Raises:
+        BadSetting: It is no list, or a very long one.
+    """
+    if found is None:
+        return []
+    if not isinstance(found, list) or len(found) > MAX_ITEMS:
+        raise BadSetting(path, f"expected a list of at most {MAX_ITEMS} entries")
+    return found
+
+
+def read_texts(found: object, path: str) -> tuple[str, ...]:
+    """Take *found* for a list of text.
+
+    Raises:
+        BadSetting: It is no list, a very long one, or has something else in it.
+    """
+    items = read_items(found, path)
+    return tuple(read_text(one, f"{path}[{n}]") for n, one in enumerate(items))
+
+
+def read_text(found: object, path: str) -> str:
+    """Take *found* for text; whole numbers and truth values are as they are written.
+
+    Raises:
+        BadSetting: It is no text, and not as good as one.
+    """
+    match found:
+        case str():
+            return found
+        case bool():
+            return str(found).lower()
+        case int():
+            return str(found)
+        case _:
+            raise BadSetting(path, "expected text; write it in quotes")

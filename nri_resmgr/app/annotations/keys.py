@@ -1,0 +1,91 @@
+"""Every key, whom it tells what, and what becomes of a container if it is misread."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import attrs
+
+from nri_resmgr.app.annotations.hint_values import (
+    read_hints,
+    read_path_rule,
+    read_sources,
+)
+from nri_resmgr.app.annotations.values import (
+    read_amount,
+    read_cold_start,
+    read_exact_flag,
+    read_flag,
+    read_irq_affinity,
+    read_kinds,
+    read_level,
+    read_name,
+    read_priority,
+)
+
+
+class Target(enum.Enum):
+    """What an annotation is about.
+
+    `PENDING` ones are checked, and have no effect yet.
+    """
+
+    PREFERENCE = enum.auto()
+    HINTS = enum.auto()
+    PENDING = enum.auto()
+
+
+@attrs.frozen(eq=False, repr=False)
+class Key:
+    """How an annotation is read.
+
+    Attributes:
+        read: From text; raises `InputError` for what it does not accept.
+        field: Of `Preferences` or `HintOptions`, as *target* says.
+        target: What it is about.
+        strict: Whether a container is refused rather than placed without it.
+        testing: Whether it counts in tests only.
+    """
+
+    read: Callable[[str], object]
+    field: str = ""
+    target: Target = Target.PREFERENCE
+    strict: bool = False
+    testing: bool = False
+
+
+# Strict are wishes that do not want to be weighed against others: without them the
+# container would end up where it must not be, and nobody would see it.
+KEYS: Final[Mapping[str, Key]] = {
+    "prefer-reserved-cpus": Key(read_flag, "reserved"),
+    "prefer-shared-cpus": Key(read_flag, "shared"),
+    "prefer-isolated-cpus": Key(read_flag, "isolated"),
+    "require-isolated-cpus": Key(read_flag, "require_isolated", strict=True),
+    "prefer-cpu-priority": Key(read_priority, "cpu_priority"),
+    "hide-hyperthreads": Key(read_flag, "hide_hyperthreads"),
+    "pick-resources-by-hints": Key(read_flag, "pick_by_hints"),
+    "memory-type": Key(read_kinds, "memory_kinds"),
+    "cold-start": Key(read_cold_start, "cold_start"),
+    "unlimited-burstable": Key(read_level, "unlimited_burstable"),
+    "scheduling-class": Key(read_name, "scheduling_class"),
+    "cpu.preserve": Key(read_exact_flag, "preserve_cpus", strict=True),
+    "memory.preserve": Key(read_exact_flag, "preserve_memory", strict=True),
+    "strict.topologyhints": Key(read_flag, "strict_hints", strict=True),
+    "topologyhints": Key(read_sources, "sources", Target.HINTS),
+    "deny.topologyhints": Key(read_path_rule, "deny", Target.HINTS),
+    "allow.topologyhints": Key(read_path_rule, "allow", Target.HINTS),
+    "test.topologyhints": Key(read_hints, "given", Target.HINTS, testing=True),
+    "cpu-class": Key(read_name, target=Target.PENDING),
+    "irq-affinity": Key(read_irq_affinity, target=Target.PENDING),
+    "rdtclass": Key(read_name, target=Target.PENDING),
+    "blockioclass": Key(read_name, target=Target.PENDING),
+    "toptierlimit": Key(read_amount, target=Target.PENDING),
+}
+
+# With the sign of their weights. They name containers in their values.
+AFFINITY_KEYS: Final[Mapping[str, int]] = {"/affinity": 1, "/anti-affinity": -1}
+
+# Behind these ends of a stem other policies have keys of their own.
+OTHER_POLICIES: Final = (".balloons", ".podpools", ".dynamic-pools", ".static-pools")

@@ -1,0 +1,149 @@
+"""Readers of single values; each refuses with what it would accept."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final, TypeVar
+
+from nri_resmgr.app.annotations.errors import NotAccepted
+from nri_resmgr.policy.cpus import CpuPriority
+from nri_resmgr.policy.preferences import TreeLevel
+from nri_resmgr.topology import MemoryKind
+from nri_resmgr.values import parse_bytes
+
+WordT = TypeVar("WordT")
+
+# The words of Go's strconv.ParseBool.
+_TRUE: Final = frozenset(("1", "t", "T", "TRUE", "true", "True"))
+_FALSE: Final = frozenset(("0", "f", "F", "FALSE", "false", "False"))
+
+_PRIORITIES: Final[Mapping[str, CpuPriority | None]] = {
+    **{priority.value: priority for priority in CpuPriority},
+    "default": None,
+}
+
+# The tiers of nri-plugins: its "pmem" is all memory that is slower than DRAM and
+# has no CPUs, whatever it is made of.
+_KINDS: Final[Mapping[str, frozenset[MemoryKind]]] = {
+    "dram": frozenset((MemoryKind.DRAM,)),
+    "pmem": frozenset((MemoryKind.PMEM, MemoryKind.CXL)),
+    "hbm": frozenset((MemoryKind.HBM,)),
+    "cxl": frozenset((MemoryKind.CXL,)),
+    "mixed": frozenset(MemoryKind),
+}
+
+_NAME: Final = re.compile(r"\S{1,253}")
+
+_DURATION: Final = re.compile(
+    r"\+?(?:(?:\d{1,9}(?:\.\d{0,9})?|\.\d{1,9})(?:ns|us|µs|ms|s|m|h))+", re.ASCII
+)
+_DURATION_PART: Final = re.compile(r"([\d.]+)([a-zµ]+)", re.ASCII)
+_UNITS: Final = {
+    "ns": 1,
+    "us": 1_000,
+    "µs": 1_000,
+    "ms": 1_000_000,
+    "s": 1_000_000_000,
+    "m": 60 * 1_000_000_000,
+    "h": 3600 * 1_000_000_000,
+}
+_LONGEST: Final = 3600  # seconds; upstream's limit
+
+
+def read_flag(text: str) -> bool:
+    """Read a truth value, in any of Go's spellings."""
+    if text in _TRUE:
+        return True
+    if text in _FALSE:
+        return False
+    raise NotAccepted(text, "true or false")
+
+
+def read_exact_flag(text: str) -> bool:
+    """Read a truth value that has one spelling only."""
+    if text not in ("true", "false"):
+        raise NotAccepted(text, 'exactly "true" or "false"')
+    return text == "true"
+
+
+def read_priority(text: str) -> CpuPriority | None:
+    """Read a class of CPUs; None for what the configuration says."""
+    return _word(text, _PRIORITIES)
+
+
+def read_level(text: str) -> TreeLevel:
+    """Read a level of the tree of pools."""
+    return _word(text, {level.value: level for level in TreeLevel})
+
+
+def read_kinds(text: str) -> frozenset[MemoryKind]:
+    """Read kinds of memory, divided by commas."""
+    words = [word.strip().lower() for word in text.split(",")]
+    if unknown := [word for word in words if word not in _KINDS]:
+        raise NotAccepted(unknown[0], f"a kind of memory: {_either(_KINDS)}")
+    return frozenset[MemoryKind]().union(*(_KINDS[word] for word in words))
+
+
+def read_name(text: str) -> str:
+    """Read the name of a class, which is looked up by others."""
+    if not _NAME.fullmatch(text):
+        raise NotAccepted(text, "the name of a class, without blanks")
+    return text
+
+
+def read_amount(text: str) -> int:
+    """Read an amount of memory."""
+    return parse_bytes(text)
+
+
+def read_irq_affinity(text: str) -> None:
+    """Check ``{claim: [...], mask: [...], mode: mask-first|claim-first}``."""
+    from nri_resmgr.app.annotations.documents import read_document, read_texts
+    from nri_resmgr.config.table import Table
+
+    table = Table.read(read_document(text), "claim", "mask", "mode")
+    for key in ("claim", "mask"):
+        read_texts(table.rows.get(key), table.at(key))
+    table.choice("mode", ("mask-first", "claim-first"), "mask-first")
+
+
+def read_cold_start(text: str) -> int:
+    """Read ``duration: 60s``; returns whole seconds, the last one rounded up."""
+    from nri_resmgr.app.annotations.documents import read_document
+
+    return cold_start_of(read_document(text), "$")
+
+
+def cold_start_of(found: object, path: str) -> int:
+    """Take *found* for a mapping with a duration in it; returns seconds."""
+    from nri_resmgr.config.table import Table
+
+    duration = Table.read(found, "duration", path=path).text("duration", "")
+    if duration == "0":
+        return 0
+    if not _DURATION.fullmatch(duration):
+        raise NotAccepted(duration, "a duration such as 90s or 1m30s")
+    seconds = -(-_nanoseconds(duration) // _UNITS["s"])
+    if seconds > _LONGEST:
+        raise NotAccepted(duration, "a duration of 0s to 1h")
+    return seconds
+
+
+def _nanoseconds(duration: str) -> int:
+    total = 0
+    for number, unit in _DURATION_PART.findall(duration):
+        whole, _, digits = number.partition(".")
+        total += int(whole + digits or "0") * _UNITS[unit] // 10 ** len(digits)
+    return total
+
+
+def _word(text: str, words: Mapping[str, WordT]) -> WordT:
+    if text not in words:
+        raise NotAccepted(text, f"any of {_either(words)}")
+    return words[text]
+
+
+def _either(words: Sequence[str] | Mapping[str, object]) -> str:
+    *others, last = words
+    return f"{', '.join(others)} or {last}"

@@ -1,0 +1,111 @@
+"""Which annotations are ours, and which of them speaks to a container."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+import attrs
+
+NATIVE: Final = "resource-policy.nri.io"
+CRI_RM: Final = "cri-resource-manager.intel.com"
+
+_POD: Final = "pod"
+_CONTAINER: Final = "container."
+
+# Keys that older releases of CRI-RM had behind the name space, as affinity still is.
+DEPRECATED: Final = frozenset(
+    ("prefer-isolated-cpus", "prefer-shared-cpus", "memory-type", "cold-start")
+)
+
+
+class Scope(enum.IntEnum):
+    """How narrow an annotation is; the narrower one counts.
+
+    `ELSEWHERE` speaks to another container, `NOWHERE` to none at all.
+    """
+
+    CONTAINER = 0
+    POD = 1
+    ALL = 2
+    DEPRECATED = 3
+    ELSEWHERE = 4
+    NOWHERE = 5
+
+
+@attrs.frozen(eq=False, repr=False)
+class Written:
+    """An annotation of ours.
+
+    Attributes:
+        stem: Its key without name space and scope; with a slash in front where it
+            stands behind the name space.
+        key: Its key as it is written.
+        value: Its value as it is written.
+        scope: How narrow it is.
+    """
+
+    stem: str
+    key: str
+    value: str
+    scope: Scope
+
+
+def ours(annotations: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """Return the annotations of either name space, sorted; mostly there are none."""
+    keys = "\n".join(annotations)  # two searches instead of two for each key
+    if NATIVE not in keys and CRI_RM not in keys:
+        return ()
+    found = [key for key in annotations if NATIVE in key or CRI_RM in key]
+    return tuple([(key, annotations[key]) for key in sorted(found)])
+
+
+def take_apart(
+    annotations: Iterable[tuple[str, str]], container: str
+) -> tuple[Written, ...]:
+    """Take the keys of annotations apart, the native ones first.
+
+    Args:
+        annotations: Of both name spaces, from `ours`.
+        container: The name in the pod of the container that is asked about.
+    """
+    return tuple(
+        found
+        for name_space in (NATIVE, CRI_RM)
+        for key, value in annotations
+        if (found := _written(key, value, name_space, container))
+    )
+
+
+def effective(annotations: Iterable[Written]) -> dict[str, Written]:
+    """Find what speaks to the container: for each key the narrowest, then the first."""
+    found: dict[str, Written] = {}
+    for one in annotations:
+        known = found.get(one.stem)
+        if one.scope < Scope.ELSEWHERE and (not known or one.scope < known.scope):
+            found[one.stem] = one
+    return found
+
+
+def _written(key: str, value: str, name_space: str, container: str) -> Written | None:
+    head, slash, tail = key.partition("/")
+    if head == name_space:
+        if name_space == CRI_RM and tail in DEPRECATED:
+            return Written(tail, key, value, Scope.DEPRECATED)
+        return Written(f"/{tail}", key, value, Scope.ALL)
+    if not head.endswith(f".{name_space}"):
+        return None
+    stem = head[: -len(name_space) - 1]
+    if not slash:
+        return Written(stem, key, value, Scope.ALL)
+    return Written(stem, key, value, _scope(tail, container))
+
+
+def _scope(text: str, container: str) -> Scope:
+    if text == _POD:
+        return Scope.POD
+    name = text.removeprefix(_CONTAINER)
+    if not name or name == text:
+        return Scope.NOWHERE
+    return Scope.CONTAINER if name == container else Scope.ELSEWHERE
