@@ -105,18 +105,25 @@ class Books(ByContent):
 
     @cached_property
     def _slack(self) -> tuple[int, ...]:
-        slack = []
-        for pool in self.tree.pools:
-            granted = sum(self.shared[one] for one in pool.subtree)
-            idle = any(self.idlers[one] for one in pool.subtree)
-            cpus = (pool.sharable.bits & ~self.taken.bits).bit_count()
-            slack.append(1000 * cpus - granted - idle)
+        granted, idle = list(self.shared), list(map(bool, self.idlers))
+        slack, free = [], ~self.taken.bits
+        for pool in self.tree.pools:  # children first: their sums are complete
+            here = pool.id
+            if len(pool.path) > 1:
+                above = pool.path[1]
+                granted[above] += granted[here]
+                idle[above] |= idle[here]
+            cpus = (pool.sharable.bits & free).bit_count()
+            slack.append(1000 * cpus - granted[here] - idle[here])
         return tuple(slack)
 
     @cached_property
     def _spare(self) -> tuple[int, ...]:
-        slack = self._slack
-        return tuple(min(slack[one] for one in pool.path) for pool in self.tree.pools)
+        spare = list(self._slack)
+        for pool in reversed(self.tree.pools):  # parents first
+            if len(pool.path) > 1 and spare[pool.path[1]] < spare[pool.id]:
+                spare[pool.id] = spare[pool.path[1]]
+        return tuple(spare)
 
     def _changed(self, grant: Grant, sign: int) -> Books:
         key = (grant.pool, grant.kind)
