@@ -49,7 +49,7 @@ def candidates(demand: Demand, room: Room) -> Iterator[Candidate]:
     if demand.kind in (CpuKind.RESERVED, CpuKind.PRESERVED):
         yield Candidate(room.tree.root, Stage.ONLY_ONE)
         return
-    enough = [pool for pool in room.tree.pools if _suffices(demand, pool, room)]
+    enough = _with_capacity(demand, room)
     if demand.spec.preferences.strict_hints:
         enough = [pool for pool in enough if _is_inside(demand, pool, room)]
     if not enough:
@@ -71,24 +71,28 @@ def _best_first(
         steps: Comparisons, the weightiest first; no two pools are alike in all.
         last: What tells the last one from those that come after.
     """
-    at = 0
-    while len(pools) > 1:
-        stage, merit = steps[at]
-        at += 1
-        alike: dict[int, list[Pool]] = {}
-        for pool in pools:
-            alike.setdefault(merit(pool), []).append(pool)
-        *better, worst = sorted(alike, reverse=True)
-        for key in better:
-            yield from _best_first(alike[key], steps[at:], stage)
-        pools = alike[worst]
+    for at, (stage, merit) in enumerate(steps, 1):
+        merits = [merit(pool) for pool in pools]
+        while (best := max(merits)) > min(merits):
+            ahead = [pools[n] for n, one in enumerate(merits) if one == best]
+            yield from _best_first(ahead, steps[at:], stage)
+            pools = [pools[n] for n, one in enumerate(merits) if one != best]
+            merits = [one for one in merits if one != best]
+        if len(pools) == 1:
+            break
     yield pools[0], last
 
 
-def _suffices(demand: Demand, pool: Pool, room: Room) -> bool:
-    if has_isolated(demand, pool, room.books):
-        return True
-    return not demand.require_isolated and (room.books.spare(pool) >= demand.capacity)
+def _with_capacity(demand: Demand, room: Room) -> list[Pool]:
+    pools, books, needed = room.tree.pools, room.books, demand.capacity
+    if demand.require_isolated:
+        return [pool for pool in pools if has_isolated(demand, pool, books)]
+    return [
+        pool
+        for pool in pools
+        if books.spare(pool) >= needed
+        or (demand.isolated and has_isolated(demand, pool, books))
+    ]
 
 
 def _is_inside(demand: Demand, pool: Pool, room: Room) -> bool:

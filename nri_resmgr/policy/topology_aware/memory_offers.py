@@ -59,23 +59,18 @@ class MemoryOffers:
         )
         root = room.tree.root
         self._demand = request_of(spec, root, room.tree).demand
-        self._fits: dict[int, int] = {}
+        self._fits: dict[int, bool] = {}
         self._offers: dict[int, MemoryOffer | None] = {}
 
-    @property
-    def is_free(self) -> bool:
-        """Whether nothing is asked for that a pool could lack."""
-        return not self._demand
+    def fit_everywhere(self) -> bool:
+        """Tell whether every pool has room with nobody widened."""
+        if not self._demand:
+            return True
+        return all(self._has_room(zone) for zone in {one.zone for one in self._starts})
 
     def fits(self, pool: Pool) -> int:
         """Tell whether there is room with nobody widened."""
-        zone = self._starts[pool.id].zone
-        if zone not in self._fits:
-            accounts = self._room.memory.accounts
-            self._fits[zone] = all(
-                accounts.has_room(zone, page, amount) for page, amount in self._demand
-            )
-        return self._fits[zone]
+        return self._has_room(self._starts[pool.id].zone)
 
     def is_offered(self, pool: Pool) -> int:
         """Tell whether there is room if others, or the container, are widened."""
@@ -109,6 +104,15 @@ class MemoryOffers:
         if self.fits(pool):
             return -self._starts[pool.id].width
         return -_width(self._zone(pool), self._room.memory.layout)
+
+    def _has_room(self, zone: int) -> bool:
+        found = self._fits.get(zone)
+        if found is None:
+            accounts = self._room.memory.accounts
+            found = self._fits[zone] = all(
+                accounts.has_room(zone, page, amount) for page, amount in self._demand
+            )
+        return found
 
     def _zone(self, pool: Pool) -> int:
         if self.fits(pool) or not (offer := self._offer(pool)):

@@ -111,7 +111,7 @@ def _by_hints(demand: Demand, tree: PoolTree) -> Iterator[Step]:
 def _by_memory(
     demand: Demand, memory: MemoryOffers, level: TreeLevel | None
 ) -> Iterator[Step]:
-    if not memory.is_free:
+    if not memory.fit_everywhere():
         yield Stage.MEMORY_OFFER, memory.fits
         yield Stage.MEMORY_OFFER, memory.is_offered
     if demand.spec.preferences.memory_kinds:
