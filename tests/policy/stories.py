@@ -11,133 +11,128 @@ import yaml
 
 from nri_resmgr.app.build import build_policy
 from nri_resmgr.config import API_VERSION, parse_config
-from nri_resmgr.policy.decision import Decision
+from nri_resmgr.policy.decision import Decision, Policy
 from nri_resmgr.policy.events import (
-    ContainerSpec,
+    ColdStartEnded,
     Created,
     Event,
-    Pin,
+    PodCreated,
     PodStopped,
     Removed,
+    Started,
     Stopped,
     Synchronized,
     Updated,
 )
-from nri_resmgr.policy.static import StaticPolicy, StaticState
+from nri_resmgr.topology import Machine
 from nri_resmgr.topology.synthetic import parse_spec
-from nri_resmgr.values import (
-    CpuSet,
-    MilliCpus,
-    NodeSet,
-    PolicyError,
-    QosClass,
-    parse_cpus,
-)
+from nri_resmgr.values import InputError, PolicyError
+from tests.policy.story_containers import container_of, merged
+from tests.policy.story_outcomes import outcome_of, refusal_of
 
 CASES: Final = Path(__file__).parent / "cases"
 
-_QOS: Final = {
-    "guaranteed": QosClass.GUARANTEED,
-    "burstable": QosClass.BURSTABLE,
-    "best-effort": QosClass.BEST_EFFORT,
+# Folders of stories, and the kind of document that their settings are.
+KINDS: Final = {
+    "static": "StaticPolicy",
+    "topology-aware": "TopologyAwarePolicy",
 }
 
 
-def stories() -> list[Path]:
+def stories(kind: str = "*") -> list[Path]:
     """Find all stories, by name."""
-    return sorted(CASES.glob("*.yaml"))
+    return sorted(CASES.glob(f"{kind}/*.yaml"))
 
 
 @attrs.define
 class Node:
     """A node that a story happens on."""
 
-    policy: StaticPolicy
-    state: StaticState
+    kind: str
+    machine: Machine
+    policy: Policy[Any]
+    state: Any
+    rows: dict[str, Mapping[str, Any]] = attrs.field(factory=dict)
+    warnings: list[str] = attrs.field(factory=list)
 
     @classmethod
-    def of(cls, story: Mapping[str, Any]) -> Node:
+    def of(cls, path: Path, story: Mapping[str, Any]) -> Node:
         """Set up the machine and the policy of a story."""
-        document = {
-            "apiVersion": API_VERSION,
-            "kind": "StaticPolicy",
-            "spec": story.get("spec"),
-        }
-        config = parse_config(yaml.safe_dump(document))
-        policy = build_policy(config, parse_spec(story["machine"]))
-        return cls(policy, policy.start())
+        kind, machine = KINDS[path.parent.name], parse_spec(story["machine"])
+        policy = policy_of(kind, story.get("spec"), machine)
+        return cls(kind, machine, policy, policy.start())
 
     def play(self, step: Mapping[str, Any]) -> dict[str, Any]:
         """Let one step happen; return what came of it as the step would write it."""
+        self.warnings.clear()
+        policy, machine, state = self.policy, self.machine, self.state
         try:
-            decision = self.policy.decide(self.state, event_of(step))
-        except PolicyError as refusal:
-            return {"refused": str(refusal)}
+            decision = self._decide(step)
+        except (PolicyError, InputError) as refusal:
+            self.policy, self.machine, self.state = policy, machine, state
+            return refusal_of(refusal, step)
         self.state = decision.state
-        return outcome_of(step, decision)
+        return outcome_of(step, decision, self.policy, self.warnings)
+
+    def _decide(self, step: Mapping[str, Any]) -> Decision[Any]:
+        if "restart" in step and step["restart"] == "forgetting":
+            event = self._all_as_told()
+            return self.policy.decide(self.policy.start(), event)
+        return self.policy.decide(self.state, self._event(step))
+
+    def _event(self, step: Mapping[str, Any]) -> Event:
+        match step:
+            case {"create": str(name)}:
+                self.rows[name] = step
+                return Created(self._spec(name, step))
+            case {"update": str(name)}:
+                self.rows[name] = merged(self.rows.get(name, {}), step)
+                return Updated(self._spec(name, self.rows[name]))
+            case {"pod": str(pod), "expects": dict(rows)}:
+                specs = [self._spec(k, {"pod": pod, **row}) for k, row in rows.items()]
+                return PodCreated(pod, tuple(attrs.evolve(one, id="") for one in specs))
+            case {"restart": _} | {"reconfigure": _} | {"hotplug": _}:
+                return self._begin_again(step)
+        return _plain_event(step)
+
+    def _begin_again(self, step: Mapping[str, Any]) -> Event:
+        match step:
+            case {"restart": dict(rows)}:
+                return Synchronized(
+                    tuple(self._spec(k, row) for k, row in rows.items())
+                )
+            case {"reconfigure": settings}:
+                self.policy = policy_of(self.kind, settings, self.machine)
+            case {"hotplug": [str(machine), settings]}:
+                self.machine = parse_spec(machine)
+                self.policy = policy_of(self.kind, settings, self.machine)
+        return self._all_as_told()
+
+    def _spec(self, name: str, row: Mapping[str, Any]) -> Any:
+        return container_of(name, row, self.machine, self.warnings)
+
+    def _all_as_told(self) -> Synchronized:
+        entries = self.state.ledger.entries.values()
+        specs = (attrs.evolve(one.spec, present=one.told) for one in entries)
+        return Synchronized(tuple(specs))
 
 
-def event_of(step: Mapping[str, Any]) -> Event:
-    """Read what happens in a step."""
+def policy_of(kind: str, settings: object, machine: Machine) -> Policy[Any]:
+    """Build the policy that a document of *kind* with these settings asks for."""
+    document = {"apiVersion": API_VERSION, "kind": kind, "spec": settings}
+    return build_policy(parse_config(yaml.safe_dump(document)), machine)
+
+
+def _plain_event(step: Mapping[str, Any]) -> Event:
     match step:
-        case {"create": str(name)}:
-            return Created(_spec(name, step))
-        case {"update": str(name)}:
-            return Updated(_spec(name, step))
         case {"stop": str(name)}:
             return Stopped(name)
         case {"remove": str(name)}:
             return Removed(name)
         case {"stop-pod": str(pod)}:
             return PodStopped(pod)
-        case {"restart": dict(rows)}:
-            return Synchronized(tuple(_spec(key, row) for key, row in rows.items()))
+        case {"start": str(name)}:
+            return Started(name)
+        case {"cold-start-ends": str(name)}:
+            return ColdStartEnded(name)
     raise ValueError(f"nothing happens in {step}")
-
-
-def expectation_of(step: Mapping[str, Any]) -> dict[str, Any]:
-    """Read what a step expects; no update is expected where none is written."""
-    wanted = ("gets", "rule", "rules", "updates", "refused")
-    found = {key: step[key] for key in wanted if key in step}
-    return found if "refused" in found else {"updates": {}} | found
-
-
-def outcome_of(step: Mapping[str, Any], decision: Decision[Any]) -> dict[str, Any]:
-    """Write a decision as a step expects it; rules only where it asks for them."""
-    found: dict[str, Any] = {
-        "updates": {one.container: _text(one.pin) for one in decision.updates}
-    }
-    if "create" in step or "update" in step:
-        found["gets"] = _text(decision.pin)
-    if "rule" in step:
-        (reason,) = decision.reasons
-        found["rule"] = reason.rule.value
-    if "rules" in step:
-        found["rules"] = {one.container: one.rule.value for one in decision.reasons}
-    return found
-
-
-def _spec(name: str, row: Mapping[str, Any]) -> ContainerSpec:
-    (qos,) = _QOS.keys() & row.keys()
-    pod = row.get("pod", f"pod-of-{name}")
-    return ContainerSpec(
-        id=name,
-        pod=pod,
-        title=f"{row.get('namespace', 'default')}/{pod}/{name}",
-        slot=row.get("slot", ""),
-        namespace=row.get("namespace", "default"),
-        qos=_QOS[qos],
-        request=parse_cpus(str(row[qos] or 0)),
-        limit=MilliCpus(int(row["limit"])) if "limit" in row else None,
-        created=row.get("created", 0),
-        present=_pin(row.get("present", "")),
-    )
-
-
-def _pin(text: str) -> Pin:
-    cpus, _, mems = text.partition(" on ")
-    return Pin(CpuSet.parse(cpus), NodeSet.parse(mems))
-
-
-def _text(pin: Pin) -> str:
-    return f"{pin.cpus} on {pin.mems}" if pin.mems else str(pin.cpus)

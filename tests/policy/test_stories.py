@@ -5,13 +5,16 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.policy.stories import Node, expectation_of, stories
+from tests.policy.stories import Node, stories
+from tests.policy.story_outcomes import expectation_of
 
 
-@pytest.mark.parametrize("path", stories(), ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path", stories(), ids=lambda path: f"{path.parent.name}/{path.stem}"
+)
 def test_everybody_gets_what_the_story_says(path: Path) -> None:
     story = yaml.safe_load(path.read_text(encoding="utf-8"))
-    node = Node.of(story)
+    node = Node.of(path, story)
 
     for step in story["story"]:
         outcome = node.play(step)

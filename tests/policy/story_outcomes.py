@@ -1,0 +1,105 @@
+"""What came of a step of a story, written as the step would write it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from nri_resmgr.policy.decision import Decision, Policy, Resources
+from nri_resmgr.policy.events import ColdStartEnded, Pin
+
+_WANTED: Final = (
+    "gets",
+    "rule",
+    "rules",
+    "pool",
+    "decided",
+    "detail",
+    "source",
+    "shares",
+    "scheduling",
+    "resources",
+    "timers",
+    "updates",
+    "refused",
+    "warns",
+)
+
+
+def expectation_of(step: Mapping[str, Any]) -> dict[str, Any]:
+    """Read what a step expects; no update is expected where none is written."""
+    found = {key: step[key] for key in _WANTED if key in step}
+    return found if "refused" in found else {"updates": {}} | found
+
+
+def refusal_of(refusal: Exception, step: Mapping[str, Any]) -> dict[str, Any]:
+    """Write a refusal; of one that the step quotes in part, that part."""
+    return {"refused": _quoted(str(refusal), step.get("refused"))}
+
+
+def outcome_of(
+    step: Mapping[str, Any],
+    decision: Decision[Any],
+    policy: Policy[Any],
+    warnings: list[str],
+) -> dict[str, Any]:
+    """Write a decision; what the step does not ask for is left out."""
+    found: dict[str, Any] = {
+        "updates": {one.container: _text(one.pin) for one in decision.updates}
+    }
+    if "create" in step or "update" in step:
+        found["gets"] = _text(decision.pin)
+    for key in ("rule", "pool", "decided", "detail", "source"):
+        if key in step:
+            (reason,) = decision.reasons
+            found[key] = _quoted(str(getattr(reason, key)), step[key])
+    if "rules" in step:
+        found["rules"] = {one.container: one.rule.value for one in decision.reasons}
+    if "shares" in step:
+        found["shares"] = decision.pin.shares
+    if "scheduling" in step:
+        chosen = decision.scheduling
+        found["scheduling"] = chosen.name if chosen else None
+    if "resources" in step:
+        found["resources"] = {
+            name: _resources(policy.resources_of(decision.state, name))
+            for name in step["resources"]
+        }
+    if "timers" in step:
+        found["timers"] = {
+            timer.event.id: timer.seconds
+            for timer in decision.timers
+            if isinstance(timer.event, ColdStartEnded)
+        }
+    if "warns" in step:
+        found["warns"] = _quoted("; ".join(warnings), step["warns"])
+    return found
+
+
+def _quoted(text: str, wanted: object) -> str:
+    """Return what is wanted if *text* has all of it, in order; "..." leaves out."""
+    place = 0
+    if isinstance(wanted, str) and "..." in wanted:
+        for part in wanted.split("..."):
+            found = text.find(part.strip(), place)
+            if found < 0:
+                return text
+            place = found + len(part.strip())
+        return wanted
+    return text
+
+
+def _text(pin: Pin) -> str:
+    return f"{pin.cpus} on {pin.mems}" if pin.mems else str(pin.cpus)
+
+
+def _resources(found: Resources | None) -> str:
+    if found is None:
+        return "untold"
+    rows = {
+        "shared": found.shared,
+        "isolated": found.isolated,
+        "exclusive": found.exclusive,
+        **{kind.value: nodes for kind, nodes in found.mems.items()},
+    }
+    return ", ".join(f"{name} {what}" for name, what in rows.items() if what)
