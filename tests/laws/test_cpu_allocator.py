@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from functools import lru_cache
 
 import attrs
 import pytest
@@ -22,64 +21,10 @@ from nri_resmgr.policy.cpus import (
     release_cpus,
 )
 from nri_resmgr.topology import Cache, CoreKind, Machine
-from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import NO_CPUS, CpuSet
+from tests.policy.cpus.wishes import Case, machine_of, requests, wishes
 
-MOST_CPUS = 10
 ANY = CpuPriority.ANY
-
-SHAPES = [
-    f"{s}s{d}d{n}n{c}c{t}t{e}e{words}"
-    for s, d, n, c, t, e in itertools.product(
-        (1, 2, 3), (1, 2), (1, 2), range(1, 9), (1, 2, 4), (0, 2, 4)
-    )
-    for words in ("", " l3=2", " l3=3", " cluster=2", " cluster=2 l3=4")
-    if 2 < s * d * n * (c * t + e) <= MOST_CPUS
-]
-
-
-def subsets(cpus: CpuSet) -> st.SearchStrategy[CpuSet]:
-    return st.sets(st.sampled_from(tuple(cpus))).map(CpuSet.from_iterable)
-
-
-Case = tuple[CpuRequest, str]
-
-OFFLINE = ("", "", " offline=1", " offline=2")
-SPECS = st.tuples(st.sampled_from(SHAPES), st.sampled_from(OFFLINE)).map("".join)
-
-machine_of = lru_cache(parse_spec)
-
-
-@st.composite
-def requests(draw: st.DrawFn) -> Case:
-    """Draw a machine and a request that only asks for a number of CPUs."""
-    spec = draw(SPECS)
-    machine = machine_of(spec)
-    free = draw(subsets(machine.online))
-    return CpuRequest(draw(st.integers(0, len(free))), free, priority=ANY), spec
-
-
-@st.composite
-def wishes(draw: st.DrawFn) -> Case:
-    """Draw a machine and a request with all kinds of preferences."""
-    spec = draw(SPECS)
-    machine = machine_of(spec)
-    free = draw(subsets(machine.online))
-    high = draw(subsets(machine.online))
-    low = draw(subsets(machine.online)) - high
-    some = st.one_of(st.just(NO_CPUS), subsets(machine.online))
-    request = CpuRequest(
-        draw(st.integers(0, len(free))),
-        free,
-        near=draw(some),
-        far=draw(some),
-        held=draw(some) - free,
-        priority=draw(st.sampled_from(CpuPriority)),
-        classes=draw(st.sampled_from((None, PrioritySets(high, low)))),
-        spread=draw(st.booleans()),
-        cores=draw(st.sampled_from(CoreUse)),
-    )
-    return request, spec
 
 
 def levels(machine: Machine) -> Iterator[tuple[bool, list[CpuSet]]]:

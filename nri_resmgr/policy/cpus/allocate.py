@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
 
 import attrs
 
+from nri_resmgr.policy.cpus.alike import Alike
 from nri_resmgr.policy.cpus.costs import costs_of
 from nri_resmgr.policy.cpus.errors import CpusExhausted
 from nri_resmgr.policy.cpus.index import CpuIndex, index_of
 from nri_resmgr.policy.cpus.levels import Level
+from nri_resmgr.policy.cpus.places import deepest
 from nri_resmgr.policy.cpus.problem import Problem, narrowed
-from nri_resmgr.policy.cpus.quick import Quick
 from nri_resmgr.policy.cpus.request import (
     CpuPick,
     CpuRequest,
@@ -23,10 +23,6 @@ from nri_resmgr.policy.cpus.request import (
 from nri_resmgr.policy.cpus.search import cheapest
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import NO_CPUS, CpuSet
-
-# CPUs wanted times CPUs to choose from, up to which a search takes a millisecond
-# or less. Beyond it a quick pick will do that may touch a core too many.
-_MOST_WORK: Final = 1 << 12
 
 
 def allocate_cpus(request: CpuRequest, machine: Machine) -> CpuPick:
@@ -105,19 +101,18 @@ def _choose(request: CpuRequest, index: CpuIndex) -> CpuSet:
             held = (request.held | chosen).bits
             costs = costs_of(request.without_sets(), index)
             problem = Problem(missing, tier.bits, request.free.bits, held, costs, index)
-            return chosen | _solved(problem, roomy=request.spread)
+            return chosen | _solved(problem)
         chosen |= tier
     return chosen
 
 
-def _solved(problem: Problem, *, roomy: bool) -> CpuSet:
-    if not problem.is_plain:
+def _solved(problem: Problem) -> CpuSet:
+    if problem.held or not problem.is_alike:
         problem = narrowed(problem)
-    if not problem.is_plain:
+    if not problem.is_alike:
         return cheapest(problem)
-    pick, is_best = Quick(problem, -1 if roomy else 1).best()
-    work = problem.count * problem.take.bit_count()
-    return pick if is_best or work > _MOST_WORK else cheapest(problem)
+    search = Alike(problem)
+    return search.beside() if problem.held else search.best(deepest(problem))
 
 
 def _tiers(request: CpuRequest) -> Iterator[CpuSet]:

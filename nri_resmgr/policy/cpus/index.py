@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Final
 
@@ -44,6 +44,7 @@ class CpuIndex:
         largest: Per depth: the most CPUs that a group has.
         shapes: Per depth and group: a number that groups of the same build share.
         home: Per depth and CPU: the mask of the group that the CPU is in.
+        pairs: Cores of two CPUs, by the distance of the two: a mask of the first ones.
         root: The same groups as a tree.
         inside: The first depth inside of packages, dies and nodes.
         priorities: What the model tells of better and worse CPUs.
@@ -55,9 +56,17 @@ class CpuIndex:
     largest: tuple[int, ...]
     shapes: tuple[tuple[int, ...], ...]
     home: tuple[Mapping[int, int], ...]
+    pairs: tuple[tuple[int, int], ...]
     root: Group
     inside: int
     priorities: PrioritySets
+
+    def pairs_in(self, bits: int) -> int:
+        """Return the first CPUs of the cores of two that are in *bits* as a whole."""
+        found = 0
+        for distance, firsts in self.pairs:
+            found |= bits & firsts & bits >> distance
+        return found
 
 
 def index_of(machine: Machine) -> CpuIndex:
@@ -100,6 +109,7 @@ def _build(same: _Same) -> CpuIndex:
         home=tuple(
             {cpu: bits for bits in cut.groups for cpu in CpuSet(bits)} for cut in cuts
         ),
+        pairs=_pairs(cuts[-1].groups),
         root=groups[0],
         inside=wide + 1,
         priorities=machine_priorities(same.machine),
@@ -146,6 +156,16 @@ def _shapes(root: Group, depths: int) -> tuple[tuple[int, ...], ...]:
 
     number(root)
     return tuple(map(tuple, rows))
+
+
+def _pairs(cores: Iterable[int]) -> tuple[tuple[int, int], ...]:
+    found: dict[int, int] = {}
+    for bits in cores:
+        if bits.bit_count() == 2:  # noqa: PLR2004 - a pair
+            first = bits & -bits
+            distance = bits.bit_length() - first.bit_length()
+            found[distance] = found.get(distance, 0) | first
+    return tuple(found.items())
 
 
 def _above(depth: int, masks: Sequence[int], below: Sequence[Group]) -> list[Group]:

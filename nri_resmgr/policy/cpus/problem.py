@@ -98,12 +98,16 @@ def _kept(problem: Problem, groups: Iterable[int], kind: int = -1) -> Problem:
 
 def _beside(problem: Problem) -> Problem:
     """Stay in groups that the container is in already, as far down as they hold it."""
-    costs, index = problem.costs, problem.index
-    classes = sum(bool(mask & problem.take) for mask, _ in costs.cpus)
-    alike = costs.is_plain and classes == 1
-    for cut in index.partitions[: None if alike else index.inside]:
-        near = [mask for mask in cut.groups if mask & problem.held]
-        beside = _kept(problem, near)
+    index, near = problem.index, [0]
+    for depth in range(1, len(index.partitions) if problem.is_alike else index.inside):
+        masks, within = index.partitions[depth].groups, index.within[depth - 1]
+        near = [
+            kid
+            for around in near
+            for kid in within[around][0]
+            if masks[kid] & problem.held
+        ]
+        beside = _kept(problem, [masks[kid] for kid in near])
         if beside.take.bit_count() < problem.count:
             break
         problem = beside

@@ -1,0 +1,97 @@
+"""The best picks out of groups of cores with one or two threads, by formulas."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from nri_resmgr.policy.cpus.problem import Problem
+from nri_resmgr.values import CpuSet
+
+
+class Pairs:
+    """What can be taken of the cores of one problem, counted in a few steps.
+
+    A group has *twos*, cores of which two CPUs can be taken, *ones*, and CPUs of
+    cores that are held already and cost nothing.
+
+    Args:
+        problem: One whose CPUs are alike.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        index, costs, take = problem.index, problem.costs, problem.take
+        self._take, self._count = take, problem.count
+        self._touch, self._room = costs.touch[-1], costs.room[-1]
+        self._cores = index.partitions[-1].groups
+        # A core with a CPU that is free and cannot be taken has more room than
+        # the formulas say.
+        small = index.largest[-1] <= 2  # noqa: PLR2004 - threads
+        self._odd = problem.free ^ take if small else -1
+        self._beside = 0
+        if problem.held:
+            for cpu in CpuSet(problem.held):
+                self._beside |= index.home[-1].get(cpu, 0)
+        self._twos = index.pairs_in(take & ~self._beside)
+
+    def knows(self, mask: int) -> bool:
+        """Tell whether the formulas hold for a group of cores."""
+        return not mask & self._odd
+
+    def fewest(self, mask: int) -> tuple[int, int]:
+        """Return how many cores must be touched, and what they leave over at most."""
+        gift, ones, twos = self._counts(mask)
+        both, single = _cores(self._count - gift, ones, twos, roomy=True)
+        return both + single, gift + 2 * both + single - self._count
+
+    def prices(self, mask: int, low: int, high: int) -> dict[int, int]:
+        """Price the best picks of *low* to *high* CPUs; what cores cost."""
+        gift, ones, twos = self._counts(mask)
+        touch, room, roomy = self._touch, self._room, self._room < 0
+        found = {}
+        for size in range(low, high + 1):
+            both, single = _cores(size - gift, ones, twos, roomy=roomy)
+            found[size] = (both + single) * touch + (2 * both + single) * room
+        return found
+
+    def bits(self, mask: int, cores: Iterable[int], size: int) -> int:
+        """Return the best pick; of equal ones, later cores give less."""
+        gift, ones, twos = self._counts(mask)
+        both, single = _cores(size - gift, ones, twos, roomy=self._room < 0)
+        spare = gift + 2 * both + single - size
+        left = [0, single, both]
+        chosen = []
+        for core in cores:
+            bits = self._cores[core] & self._take
+            if bits & self._beside:
+                chosen.append((bits, 0))
+            elif left[bits.bit_count()]:
+                left[bits.bit_count()] -= 1
+                chosen.append((bits, 1))
+        found = 0
+        for bits, least in reversed(chosen):
+            kept = bits
+            while spare and kept.bit_count() > least:
+                kept ^= 1 << kept.bit_length() - 1
+                spare -= 1
+            found |= kept
+        return found
+
+    def _counts(self, mask: int) -> tuple[int, int, int]:
+        """Return the CPUs of held cores, the ones and the twos of a group."""
+        take = mask & self._take
+        gift = (take & self._beside).bit_count()
+        twos = (mask & self._twos).bit_count()
+        return gift, take.bit_count() - gift - 2 * twos, twos
+
+
+def _cores(wanted: int, ones: int, twos: int, *, roomy: bool) -> tuple[int, int]:
+    """Return how many twos and how many ones a pick touches.
+
+    The fewest cores that have *wanted* CPUs, and of as many cores the ones with
+    the fewest CPUs, or the most.
+    """
+    if wanted <= 0:
+        return 0, 0
+    many = (wanted + 1) // 2 if wanted <= 2 * twos else wanted - twos
+    both = min(twos, many) if roomy else max(wanted - many, many - ones)
+    return both, many - both

@@ -1,0 +1,63 @@
+"""What is given back and asked for again is the same."""
+
+from __future__ import annotations
+
+import attrs
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nri_resmgr.policy.cpus import (
+    CpuRequest,
+    Preferences,
+    allocate_cpus,
+    release_cpus,
+)
+from nri_resmgr.values import CpuSet
+from tests.policy.cpus.wishes import (
+    LARGE,
+    Case,
+    machine_of,
+    plain_wishes,
+    subsets,
+    wishes,
+)
+
+CASES = st.one_of(wishes(), wishes(LARGE), plain_wishes())
+
+
+def asked_again(request: CpuRequest, pick: CpuSet, gone: CpuSet, spec: str) -> CpuSet:
+    """Ask for as many as *gone*, now that these are free and the rest is held."""
+    stay = pick - gone
+    again = attrs.evolve(
+        request,
+        count=len(gone),
+        free=request.free - stay,
+        held=request.held | stay,
+    )
+    return allocate_cpus(again, machine_of(spec)).cpus
+
+
+@settings(max_examples=300)
+@given(CASES, st.data())
+def test_any_part_of_a_pick_is_found_again_beside_the_rest(
+    case: Case, data: st.DataObject
+) -> None:
+    request, spec = case
+    pick = allocate_cpus(request, machine_of(spec)).cpus
+    gone = data.draw(subsets(pick), label="gone")
+
+    assert asked_again(request, pick, gone, spec) == gone
+
+
+@settings(max_examples=300)
+@given(CASES, st.data())
+def test_what_a_release_chose_is_found_again_beside_the_rest(
+    case: Case, data: st.DataObject
+) -> None:
+    request, spec = case
+    pick = allocate_cpus(request, machine_of(spec)).cpus
+    count = data.draw(st.integers(0, len(pick)), label="count")
+    kept = {f.name: getattr(request, f.name) for f in attrs.fields(Preferences)}
+    gone = release_cpus(pick, count, machine_of(spec), Preferences(**kept)).cpus
+
+    assert asked_again(request, pick, gone, spec) == gone

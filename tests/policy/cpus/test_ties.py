@@ -1,0 +1,62 @@
+"""Which of picks that touch as many groups wins."""
+
+from __future__ import annotations
+
+import pytest
+
+from nri_resmgr.policy.cpus import CpuRequest, allocate_cpus
+from nri_resmgr.topology.synthetic import parse_spec
+from nri_resmgr.values import CpuSet
+
+cpus = CpuSet.parse
+
+
+@pytest.mark.parametrize(
+    ("spec", "free", "count", "taken"),
+    [
+        pytest.param(
+            "8c1t l3=3", "0-4,6-7", 4, "3-4,6-7", id="two tight caches, not a roomy one"
+        ),
+        pytest.param(
+            "8c1t l3=3", "0-4,6-7", 5, "0-4", id="a roomy cache and the first tight one"
+        ),
+        pytest.param("8c1t l3=2", "0-7", 3, "0-2", id="the first of equal caches"),
+        pytest.param("4c2t", "0-7", 3, "0-1,4", id="both threads of the first core"),
+        pytest.param(
+            "2s2c4t",
+            "0,2-5,7,9,11,13",
+            3,
+            "3,7,11",
+            id="the core in the tighter package, not the first one",
+        ),
+        #  Cores {0,4,8,12} ... {3,7,11,15}, of which 4, 3, 3 and 2 are free.
+        pytest.param(
+            "1s4c4t",
+            "0-9,12",
+            6,
+            "0,2,4,6,8,12",
+            id="two cores of four threads that are used up",
+        ),
+        pytest.param(
+            "1s4c4t",
+            "0-10,12",
+            6,
+            "1-2,5-6,9-10",
+            id="of two such pairs the one whose last core comes first",
+        ),
+        #  The first package's first CPU is offline, so its core comes last by number.
+        pytest.param(
+            "2s2c2t offline=0",
+            "2,4",
+            1,
+            "4",
+            id="the first package, though its CPU has the higher number",
+        ),
+    ],
+)
+def test_the_tighter_and_then_the_first_wins(
+    spec: str, free: str, count: int, taken: str
+) -> None:
+    pick = allocate_cpus(CpuRequest(count, cpus(free)), parse_spec(spec))
+
+    assert pick.cpus == cpus(taken)
