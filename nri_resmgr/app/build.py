@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from nri_resmgr.app.chosen_cpus import choose_cpus
-from nri_resmgr.config import StaticPolicyConfig
+from typing import Any
+
+from nri_resmgr.config import PolicyConfig, StaticPolicyConfig, TopologyAwareConfig
 from nri_resmgr.host.tree import Tree
-from nri_resmgr.policy.static import OnFailure, StaticPolicy, StaticSettings
+from nri_resmgr.log import Logger
+from nri_resmgr.policy.decision import Policy
 from nri_resmgr.topology import Machine
+
+log = Logger(__name__)
 
 
 def build_policy(
-    config: StaticPolicyConfig, machine: Machine, tree: Tree | None = None
-) -> StaticPolicy:
+    config: PolicyConfig, machine: Machine, tree: Tree | None = None
+) -> Policy[Any]:
     """Build the policy that *config* asks for.
+
+    What the configuration says to no effect is logged.
 
     Args:
         config: What the policy is told.
@@ -22,14 +28,16 @@ def build_policy(
     Raises:
         BadSetting: The configuration does not fit the machine.
     """
-    available, reserved = choose_cpus(config.available, config.reserved, machine, tree)
-    settings = StaticSettings(
-        available=available,
-        reserved=reserved or (available - machine.isolated or available).lowest(1),
-        reserved_namespaces=config.reserved_pool_namespaces,
-        pin_cpus=config.pin_cpu,
-        pin_memory=config.pin_memory,
-        prefer_isolated=config.prefer_isolated_cpus,
-        on_failure=OnFailure(config.on_failure),
-    )
-    return StaticPolicy(machine, settings)
+    # A process has one policy for long; the others are not even imported.
+    match config:
+        case StaticPolicyConfig():
+            from nri_resmgr.app.build_static import build_static
+
+            return build_static(config, machine, tree)
+        case TopologyAwareConfig():
+            from nri_resmgr.app.build_topology_aware import build_topology_aware
+
+            policy = build_topology_aware(config, machine, tree)
+            if config.not_in_force:
+                log.warning("configuration.not-in-force", paths=config.not_in_force)
+            return policy

@@ -15,7 +15,7 @@ from nri_resmgr.app.translate import (
     spec_of,
     updates_of,
 )
-from nri_resmgr.config import StaticPolicyConfig, parse_config
+from nri_resmgr.config import PolicyConfig, StaticPolicyConfig, parse_config
 from nri_resmgr.log import Logger
 from nri_resmgr.policy.decision import Decision, PinUpdate, Policy
 from nri_resmgr.policy.events import (
@@ -55,7 +55,7 @@ class ResourcePolicy:
     def __init__(
         self,
         machine: Machine,
-        config: StaticPolicyConfig | None = None,
+        config: PolicyConfig | None = None,
         *,
         dry_run: bool = False,
     ) -> None:
@@ -67,7 +67,7 @@ class ResourcePolicy:
         self._state: Any = self._policy.start()
 
     @property
-    def config(self) -> StaticPolicyConfig:
+    def config(self) -> PolicyConfig:
         """The configuration in force."""
         return self._config
 
@@ -94,7 +94,7 @@ class ResourcePolicy:
         elif configuration.text.strip():
             log.warning("configuration.ignored", source="runtime", instead="own file")
 
-    def reconfigure(self, config: StaticPolicyConfig) -> Updates:
+    def reconfigure(self, config: PolicyConfig) -> Updates:
         """Replace the operator's own configuration while containers run.
 
         Returns:
@@ -143,7 +143,7 @@ class ResourcePolicy:
         """Forget what is left of a pod."""
         self._handle(PodStopped(pod.id))
 
-    def _adopt(self, config: StaticPolicyConfig) -> None:
+    def _adopt(self, config: PolicyConfig) -> None:
         policy = build_policy(config, self._machine)
         if policy.kind != self._policy.kind:
             self._state = policy.start()

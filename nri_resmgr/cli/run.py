@@ -14,7 +14,7 @@ from google.protobuf.internal import api_implementation
 from nri_resmgr.app.resource_policy import ResourcePolicy
 from nri_resmgr.app.status import status_of
 from nri_resmgr.cli.main import DEFAULT_INDEX, DEFAULT_NAME
-from nri_resmgr.config import StaticPolicyConfig, parse_config
+from nri_resmgr.config import PolicyConfig, parse_config
 from nri_resmgr.host.discovery import read_machine
 from nri_resmgr.host.text_file import read_text_file
 from nri_resmgr.host.tree import HostTree
@@ -67,7 +67,7 @@ def _configure_logging(level: str, log_format: str) -> None:
     gc.freeze()  # structlog stays, too
 
 
-def _read_config(path: Path | None) -> StaticPolicyConfig | None:
+def _read_config(path: Path | None) -> PolicyConfig | None:
     if path is None:
         return None
     text = read_text_file(path)

@@ -10,10 +10,11 @@ from nri_resmgr.config.cpus import (
     Listed,
     OfCgroup,
 )
-from nri_resmgr.config.document import API_VERSION, parse_config
+from nri_resmgr.config.document import API_VERSION, PolicyConfig, parse_config
 from nri_resmgr.config.errors import BadSetting, BadSyntax
 from nri_resmgr.config.fit import AVAILABLE, RESERVED, FittingCpus, fit_cpus
 from nri_resmgr.config.static_policy import StaticPolicyConfig
+from nri_resmgr.config.topology_aware import TopologyAwareConfig
 
 __all__ = [
     "API_VERSION",
@@ -28,7 +29,9 @@ __all__ = [
     "KnownCpus",
     "Listed",
     "OfCgroup",
+    "PolicyConfig",
     "StaticPolicyConfig",
+    "TopologyAwareConfig",
     "fit_cpus",
     "parse_config",
 ]

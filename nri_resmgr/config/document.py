@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable, Mapping
+from typing import Final, TypeAlias
 
 from nri_resmgr.config.errors import BadSetting
 from nri_resmgr.config.static_policy import StaticPolicyConfig, read_static_policy
 from nri_resmgr.config.table import Table
+from nri_resmgr.config.topology_aware import TopologyAwareConfig, read_topology_aware
 
 API_VERSION: Final = "config.nri/v1alpha1"
 
-_KINDS: Final = {"StaticPolicy": read_static_policy}
+PolicyConfig: TypeAlias = StaticPolicyConfig | TopologyAwareConfig
+"""The spec of a document of any kind."""
+
+_READERS: Final[Mapping[str, Callable[[Table], PolicyConfig]]] = {
+    "StaticPolicy": read_static_policy,
+    "TopologyAwarePolicy": read_topology_aware,
+}
 
 
-def parse_config(text: str) -> StaticPolicyConfig:
+def parse_config(text: str) -> PolicyConfig:
     """Read the text of a configuration; a blank one is the built-in default.
 
     Raises:
@@ -27,10 +35,10 @@ def parse_config(text: str) -> StaticPolicyConfig:
     document = parse_yaml(text)
     if document is None:
         return StaticPolicyConfig()
-    # Metadata is the cluster's; documents are taken as they are stored there.
-    top = Table.read(document, "apiVersion", "kind", "metadata", "spec")
-    for key, known in (("apiVersion", (API_VERSION,)), ("kind", tuple(_KINDS))):
+    # Metadata and status are the cluster's; documents are taken as it stores them.
+    top = Table.read(document, "apiVersion", "kind", "metadata", "spec", "status")
+    for key, known in (("apiVersion", (API_VERSION,)), ("kind", tuple(_READERS))):
         if key not in top.rows:
             raise BadSetting(top.at(key), f"missing, expected {' or '.join(known)}")
         top.choice(key, known, "")
-    return _KINDS[top.text("kind", "")](top)
+    return _READERS[top.text("kind", "")](top)

@@ -61,11 +61,54 @@ class Table(ByContent):
                 raise BadSetting(path, f"expected text, not {_kind(one)}")
         return tuple(found)
 
+    def number(self, key: str, low: int, high: int, default: int) -> int:
+        """Read a whole number of *low* to *high*."""
+        found = self.rows.get(key, default)
+        if isinstance(found, bool) or not isinstance(found, int):
+            raise BadSetting(self.at(key), f"expected a number, not {_kind(found)}")
+        # What is not there need not be in range.
+        if key in self.rows and not low <= found <= high:
+            raise BadSetting(self.at(key), f"expected {low} to {high}, not {found}")
+        return found
+
+    def name(self, key: str) -> str:
+        """Read text that has to be there."""
+        if not (found := self.text(key, "")):
+            raise BadSetting(self.at(key), "missing, expected text")
+        return found
+
+    def tables(self, key: str, *keys: str) -> tuple[Table, ...]:
+        """Read a list of mappings."""
+        found = self._read(key, list, "a list", [])
+        return tuple(
+            Table.read(one, *keys, path=f"{self.at(key)}[{place}]")
+            for place, one in enumerate(found)
+        )
+
+    def open_table(self, key: str) -> Table:
+        """Read a mapping whose keys are up to the author, as long as they are text."""
+        found = self.rows.get(key)
+        keys = found if isinstance(found, Mapping) else ()
+        for one in keys:
+            if not isinstance(one, str):
+                path = f"{self.at(key)}.{one}"
+                raise BadSetting(path, f"expected text for a key, not {_kind(one)}")
+        return Table.read(found, *keys, path=self.at(key))
+
     def choice(self, key: str, choices: Sequence[str], default: str) -> str:
         """Read one word out of *choices*."""
         found = self.text(key, default)
         if found not in choices:
             raise BadSetting(self.at(key), _unknown("value", found, choices))
+        return found
+
+    def choices(self, key: str, choices: Sequence[str]) -> tuple[str, ...]:
+        """Read a list of words out of *choices*."""
+        found = self.texts(key, ())
+        for place, one in enumerate(found):
+            if one not in choices:
+                path = f"{self.at(key)}[{place}]"
+                raise BadSetting(path, _unknown("value", one, choices))
         return found
 
     def amount(self, key: str) -> str | None:
@@ -99,6 +142,8 @@ def _kind(found: object) -> str:
 
 
 def _unknown(what: str, found: str, known: Sequence[str]) -> str:
+    if not known:
+        return f"unknown {what}, none is defined"
     by_case = {word.lower(): word for word in known}
     import difflib  # only a mistake pays for it
 

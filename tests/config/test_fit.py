@@ -2,18 +2,22 @@ from __future__ import annotations
 
 import pytest
 
-from nri_resmgr.app.build import build_policy
-from nri_resmgr.config import BadSetting, parse_config
+from nri_resmgr.app.build_static import build_static
+from nri_resmgr.config import BadSetting, StaticPolicyConfig, parse_config
 from nri_resmgr.topology.synthetic import parse_spec
 
 AVAILABLE = "$.spec.availableResources.cpu"
 RESERVED = "$.spec.reservedResources.cpu"
 
 
-def document(available: str | None, reserved: str | None) -> str:
+def config_of(available: str | None, reserved: str | None) -> StaticPolicyConfig:
     rows = {"availableResources": available, "reservedResources": reserved}
     spec = {name: {"cpu": text} for name, text in rows.items() if text is not None}
-    return f"apiVersion: config.nri/v1alpha1\nkind: StaticPolicy\nspec: {spec}"
+    config = parse_config(
+        f"apiVersion: config.nri/v1alpha1\nkind: StaticPolicy\nspec: {spec}"
+    )
+    assert isinstance(config, StaticPolicyConfig)
+    return config
 
 
 @pytest.mark.parametrize(
@@ -53,9 +57,9 @@ def document(available: str | None, reserved: str | None) -> str:
 def test_cpus_are_chosen_for_the_machine(
     machine: str, available: str | None, reserved: str | None, chosen: tuple[str, str]
 ) -> None:
-    config = parse_config(document(available, reserved))
+    config = config_of(available, reserved)
 
-    settings = build_policy(config, parse_spec(machine)).settings
+    settings = build_static(config, parse_spec(machine), None).settings
 
     assert (str(settings.available), str(settings.reserved)) == chosen
 
@@ -140,9 +144,9 @@ def test_what_does_not_fit_is_told(
     available: str | None, reserved: str | None, complaint: str
 ) -> None:
     machine = parse_spec("1s1n6c1t offline=5 isolated=3-4")
-    config = parse_config(document(available, reserved))
+    config = config_of(available, reserved)
 
     with pytest.raises(BadSetting) as found:
-        build_policy(config, machine)
+        build_static(config, machine, None)
 
     assert str(found.value) == complaint

@@ -15,6 +15,7 @@ from nri_resmgr.config import (
     BadSyntax,
     Listed,
     OfCgroup,
+    PolicyConfig,
     StaticPolicyConfig,
     parse_config,
 )
@@ -177,7 +178,7 @@ def test_a_mistake_is_told_with_its_path(spec: str, complaint: str) -> None:
         ),
         pytest.param(
             "apiVersion: config.nri/v1alpha1",
-            "$.kind: missing, expected StaticPolicy",
+            "$.kind: missing, expected StaticPolicy or TopologyAwarePolicy",
             id="no kind",
         ),
         pytest.param(
@@ -240,7 +241,7 @@ TREES = st.recursive(
 )
 
 
-def outcome_of(text: str) -> StaticPolicyConfig | InputError:
+def outcome_of(text: str) -> PolicyConfig | InputError:
     try:
         return parse_config(text)
     except InputError as problem:

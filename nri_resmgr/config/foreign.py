@@ -1,0 +1,155 @@
+"""What nri-plugins' documents say that nothing of ours follows, checked and listed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from nri_resmgr.config.cpu_classes import check_cpu_classes
+from nri_resmgr.config.errors import BadSetting
+from nri_resmgr.config.table import Table
+
+_INSTRUMENTATION: Final = (
+    "httpEndpoint",
+    "prometheusExport",
+    "metricsExporter",
+    "reportPeriod",
+    "metrics",
+    "samplingRatePerMillion",
+    "tracingCollector",
+    "logExporter",
+    "logExportPeriod",
+)
+_EXPORTERS: Final = ("otlp-http", "otlp-grpc")
+_KLOG: Final = (
+    "add_dir_header",
+    "alsologtostderr",
+    "alsologtostderrthreshold",
+    "legacy_stderr_threshold_behavior",
+    "log_backtrace_at",
+    "log_dir",
+    "log_file",
+    "log_file_max_size",
+    "logtostderr",
+    "one_output",
+    "skip_headers",
+    "skip_log_headers",
+    "stderrthreshold",
+    "v",
+    "vmodule",
+)
+_ALLOCATIONS: Final = ("l2Allocation", "l3Allocation", "mbAllocation")
+_MILLION: Final = 1_000_000
+
+# Go's time.ParseDuration.
+_DURATION: Final = re.compile(
+    r"[+]?(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|ms|s|m|h)"
+    r"(?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|ms|s|m|h))*|0",
+    re.ASCII,
+)
+
+
+def read_foreign(spec: Table) -> tuple[str, ...]:
+    """Check the parts of a spec that have no effect with us.
+
+    Returns:
+        The path of everything that asks for something. What is switched off is
+        as it should be.
+
+    Raises:
+        BadSetting: Something is not as its documentation says.
+    """
+    found = [*_agent(spec), *_log(spec), *_instrumentation(spec), *_control(spec)]
+    check_cpu_classes(spec)
+    spec.texts("controllableInterrupts", ())
+    names = ("sharedPoolCPUClass", "reservedPoolCPUClass", "defaultExclusiveCPUClass")
+    return (*found, *_asked(spec, "cpuClasses", *names, "controllableInterrupts"))
+
+
+def _asked(table: Table, *keys: str) -> Iterator[str]:
+    return (table.at(key) for key in keys if table.rows.get(key))
+
+
+def _flags(table: Table, *keys: str) -> Iterator[str]:
+    for key in keys:
+        table.flag(key, default=False)
+    return _asked(table, *keys)
+
+
+def _agent(spec: Table) -> Iterable[str]:
+    keys = ("nodeResourceTopology", "podResourceAPI")
+    dra = ("enabled", "sharedCounters")
+    return [
+        *_flags(spec.table("agent", *keys), *keys),
+        *_flags(spec.table("dra", *dra), *dra),
+    ]
+
+
+def _log(spec: Table) -> Iterable[str]:
+    log = spec.table("log", "debug", "source", "klog")
+    log.texts("debug", ())
+    log.flag("source", default=False)
+    klog = log.table("klog", *_KLOG)
+    for key, value in klog.rows.items():
+        if not isinstance(value, str | int):
+            raise BadSetting(klog.at(key), "expected text, a number, true or false")
+    return _asked(log, "debug", "source", "klog")
+
+
+def _instrumentation(spec: Table) -> Iterable[str]:
+    table = spec.table("instrumentation", *_INSTRUMENTATION)
+    table.flag("prometheusExport", default=False)
+    table.number("samplingRatePerMillion", 0, _MILLION, 0)
+    for key in ("httpEndpoint", "tracingCollector"):
+        table.text(key, "")
+    for key in ("reportPeriod", "logExportPeriod"):
+        period = table.text(key, "0")
+        if not _DURATION.fullmatch(period):
+            raise BadSetting(
+                table.at(key), f"expected a time as in 30s, not {period!r}"
+            )
+    table.choice("metricsExporter", ("", "prometheus", *_EXPORTERS), "")
+    table.choice("logExporter", ("", *_EXPORTERS), "")
+    metrics = table.table("metrics", "enabled", "polled")
+    for key in ("enabled", "polled"):
+        metrics.texts(key, ())
+    return _asked(table, *_INSTRUMENTATION)
+
+
+def _control(spec: Table) -> Iterable[str]:
+    control = spec.table("control", "cpu", "rdt", "blockio")
+    cpu = control.table("cpu", "classes")
+    classes = cpu.open_table("classes")
+    for key in classes.rows:
+        _frequencies(classes, key)
+    found = [*_asked(cpu, "classes")]
+    shared = ("enable", "usePodQoSAsDefaultClass")
+    rdt = control.table("rdt", *shared, "force", "options", "partitions")
+    blockio = control.table("blockio", *shared)
+    _check_rdt(rdt)
+    for table, flags in ((rdt, (*shared, "force")), (blockio, shared)):
+        # The other flags only say how, if at all.
+        found += [one for one in _flags(table, *flags) if one.endswith(".enable")]
+    return found
+
+
+def _frequencies(classes: Table, name: str) -> None:
+    keys = ("minFreq", "maxFreq", "uncoreMinFreq", "uncoreMaxFreq")
+    epp = "energyPerformancePreference"
+    one = classes.table(name, *keys, epp)
+    for key in (*keys, epp):
+        one.number(key, 0, (1 << 32) - 1, 0)
+
+
+def _check_rdt(rdt: Table) -> None:
+    options = rdt.table("options", "l2", "l3", "mb")
+    for key in ("l2", "l3", "mb"):
+        options.table(key, "optional").flag("optional", default=False)
+    partitions = rdt.open_table("partitions")
+    for name in partitions.rows:
+        one = partitions.table(name, *_ALLOCATIONS, "classes")
+        classes = one.open_table("classes")
+        for class_name in classes.rows:
+            # What a class holds beside its allocations is resctrl's matter.
+            classes.open_table(class_name)

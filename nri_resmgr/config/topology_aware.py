@@ -1,0 +1,171 @@
+"""The configuration of the topology-aware policy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import attrs
+
+from nri_resmgr.config.cpus import CpuChoice, read_cpus
+from nri_resmgr.config.table import Table
+from nri_resmgr.values import QosClass
+from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.scheduling import SchedulingClass
+
+# Its containers belong to the node, whatever else is listed.
+_ALWAYS_RESERVED: Final = "kube-system"
+
+_PRIORITIES: Final = ("high", "normal", "low", "none")
+_LEVELS: Final = ("system", "package", "die", "numa", "l3cache")
+
+_SCHEDULING: Final = (
+    "schedulingClasses",
+    "namespaceSchedulingClasses",
+    "podQoSSchedulingClasses",
+)
+# What documents of nri-plugins may say and nothing of ours follows.
+_FOREIGN: Final = (
+    "agent",
+    "log",
+    "instrumentation",
+    "control",
+    "dra",
+    "cpuClasses",
+    "sharedPoolCPUClass",
+    "reservedPoolCPUClass",
+    "defaultExclusiveCPUClass",
+    "controllableInterrupts",
+)
+
+
+@attrs.frozen(eq=False, repr=False)
+class TopologyAwareConfig(ByContent):
+    """A ``TopologyAwarePolicy`` document; the defaults are safe on every machine.
+
+    Attributes:
+        available: CPUs that may be used; None for all that are online.
+        reserved: CPUs for reserved namespaces; None for the lowest ordinary core.
+        reserved_pool_namespaces: Shell patterns of the namespaces whose
+            containers run on the reserved CPUs; kube-system is always one.
+        pin_cpu: Whether to tell the runtime CPU sets and shares.
+        pin_memory: Whether to tell it memory nodes.
+        prefer_isolated_cpus: Whether containers that ask for one to two CPUs get
+            isolated ones.
+        prefer_shared_cpus: Whether only containers that say so get CPUs of
+            their own.
+        colocate_pods: Whether containers of a pod attract each other.
+        colocate_namespaces: Whether containers of a namespace do.
+        default_cpu_priority: ``high``, ``normal``, ``low`` or ``none``.
+        unlimited_burstable: ``system``, ``package``, ``die``, ``numa`` or
+            ``l3cache``.
+        scheduling_classes: By name.
+        namespace_scheduling: Name of a class, by namespace.
+        qos_scheduling: Name of a class, by QoS class.
+        on_failure: ``refuse`` or ``shared``: what becomes of a container that
+            fits nowhere.
+        place_pods: ``off``, ``soft`` or ``strict``.
+        tell_containers: Whether containers are told what they have.
+        not_in_force: Paths of what was read, found right, and has no effect.
+    """
+
+    available: CpuChoice | None = None
+    reserved: CpuChoice | None = None
+    reserved_pool_namespaces: tuple[str, ...] = (_ALWAYS_RESERVED,)
+    pin_cpu: bool = True
+    pin_memory: bool = True
+    prefer_isolated_cpus: bool = True
+    prefer_shared_cpus: bool = False
+    colocate_pods: bool = False
+    colocate_namespaces: bool = False
+    default_cpu_priority: str = "none"
+    unlimited_burstable: str = "package"
+    scheduling_classes: Mapping[str, SchedulingClass] = attrs.field(
+        factory=dict, hash=False
+    )
+    namespace_scheduling: Mapping[str, str] = attrs.field(factory=dict, hash=False)
+    qos_scheduling: Mapping[QosClass, str] = attrs.field(factory=dict, hash=False)
+    on_failure: str = "refuse"
+    place_pods: str = "off"
+    tell_containers: bool = True
+    not_in_force: tuple[str, ...] = ()
+
+
+def read_topology_aware(top: Table) -> TopologyAwareConfig:
+    """Read the ``spec`` of a document of this kind.
+
+    Raises:
+        BadSetting: The first problem met; its ``path`` says where.
+
+    Source:
+        nri-plugins, ``TopologyAwarePolicy``: its names, defaults and meanings.
+    """
+    spec = top.table(
+        "spec",
+        "availableResources",
+        "reservedResources",
+        "reservedPoolNamespaces",
+        "pinCPU",
+        "pinMemory",
+        "preferIsolatedCPUs",
+        "preferSharedCPUs",
+        "colocatePods",
+        "colocateNamespaces",
+        "defaultCPUPriority",
+        "unlimitedBurstable",
+        "onFailure",
+        "placePods",
+        "tellContainers",
+        *_SCHEDULING,
+        *_FOREIGN,
+    )
+    return TopologyAwareConfig(**_own(spec), **_scheduling(spec), **_foreign(spec))
+
+
+def _own(spec: Table) -> dict[str, Any]:
+    namespaces = spec.texts("reservedPoolNamespaces", ())
+    return {
+        "available": read_cpus(spec.table("availableResources", "cpu")),
+        "reserved": read_cpus(spec.table("reservedResources", "cpu")),
+        "reserved_pool_namespaces": tuple(
+            dict.fromkeys((_ALWAYS_RESERVED, *namespaces))
+        ),
+        "pin_cpu": spec.flag("pinCPU", default=True),
+        "pin_memory": spec.flag("pinMemory", default=True),
+        "prefer_isolated_cpus": spec.flag("preferIsolatedCPUs", default=True),
+        "prefer_shared_cpus": spec.flag("preferSharedCPUs", default=False),
+        "colocate_pods": spec.flag("colocatePods", default=False),
+        "colocate_namespaces": spec.flag("colocateNamespaces", default=False),
+        "default_cpu_priority": spec.choice("defaultCPUPriority", _PRIORITIES, "none"),
+        "unlimited_burstable": spec.choice("unlimitedBurstable", _LEVELS, "package"),
+        "on_failure": spec.choice("onFailure", ("refuse", "shared"), "refuse"),
+        "place_pods": spec.choice("placePods", ("off", "soft", "strict"), "off"),
+        "tell_containers": spec.flag("tellContainers", default=True),
+    }
+
+
+def _scheduling(spec: Table) -> dict[str, Any]:
+    if not spec.rows.keys() & set(_SCHEDULING):
+        return {}
+    # Few documents have classes.
+    from nri_resmgr.config.scheduling import (
+        read_namespace_classes,
+        read_qos_classes,
+        read_scheduling_classes,
+    )
+
+    classes = read_scheduling_classes(spec)
+    return {
+        "scheduling_classes": classes,
+        "namespace_scheduling": read_namespace_classes(spec, tuple(classes)),
+        "qos_scheduling": read_qos_classes(spec, tuple(classes)),
+    }
+
+
+def _foreign(spec: Table) -> dict[str, Any]:
+    if not spec.rows.keys() & set(_FOREIGN):
+        return {}
+    # Documents that are ours alone have none of this.
+    from nri_resmgr.config.foreign import read_foreign
+
+    return {"not_in_force": read_foreign(spec)}
