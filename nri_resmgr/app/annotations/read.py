@@ -78,6 +78,7 @@ def read_preferences(
     *,
     pod: str = "",
     testing: bool = False,
+    refuse: bool = True,
 ) -> Reading:
     """Read what a pod's annotations say to one of its containers.
 
@@ -86,9 +87,11 @@ def read_preferences(
         container: The container's name in the pod.
         pod: ``namespace/name``, for people.
         testing: Whether tests may hand in topology hints.
+        refuse: Whether the container can be refused; one that runs cannot.
 
     Raises:
-        BadAnnotation: One that must not be misread means nothing.
+        BadAnnotation: One that must not be misread means nothing, and the container
+            can be refused.
 
     Source:
         nri-plugins, docs/resource-policy/policy/topology-aware.md; CRI Resource
@@ -101,7 +104,7 @@ def read_preferences(
     read: Callable[..., Reading] = _read if size > _LONG else _remembered
     reading = read(found, container, testing)
     for one in reading.problems:
-        if one.strict:
+        if one.strict and refuse:
             raise BadAnnotation(pod, container, one.key, one.value, one.why)
     return reading
 
