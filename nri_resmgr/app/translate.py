@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
-from typing import Final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final, TypeVar
 
+import attrs
+
+from nri_resmgr.app.sources import RequestSources, cgroup_values
 from nri_resmgr.policy.decision import PinUpdate
 from nri_resmgr.policy.events import NO_PIN, ContainerSpec, Pin
+from nri_resmgr.policy.preferences import NO_PREFERENCES, Preferences
+from nri_resmgr.policy.reconstruct import CgroupValues
 from nri_resmgr.policy.requests import (
     limited_cpus,
     qos_of_cgroup,
@@ -15,37 +19,46 @@ from nri_resmgr.policy.requests import (
     requested_cpus,
 )
 from nri_resmgr.stub.adjustment import ContainerAdjustment
-from nri_resmgr.stub.model import (
-    Container,
-    ContainerState,
-    LinuxContainerAdjustment,
-    LinuxContainerUpdate,
-    LinuxCpu,
-    LinuxMemory,
-    LinuxResources,
-    Pod,
-)
+from nri_resmgr.stub.model import Container, ContainerState, LinuxResources, Pod
+from nri_resmgr.stub.resource_setters import ResourceSetters
 from nri_resmgr.stub.update import ContainerUpdate
-from nri_resmgr.values import (
-    BadListFormat,
-    Bytes,
-    CpuSet,
-    MilliCpus,
-    NodeSet,
-    QosClass,
-)
+from nri_resmgr.topology.hints import Hint
+from nri_resmgr.values import BadListFormat, CpuSet, NodeSet, QosClass
 
 # Set by the kubelet on every container that it makes, and by nobody else.
 KUBELET_NAME: Final = "io.kubernetes.container.name"
 
 _SHORT_ID: Final = 13  # as crictl prints ids
 
-_NO_CPU: Final = LinuxCpu()
-_NO_MEMORY: Final = LinuxMemory()
+_Setters = TypeVar("_Setters", bound=ResourceSetters)
+
+
+@attrs.frozen(eq=False, repr=False)
+class Background:
+    """What others know of a container.
+
+    Attributes:
+        preferences: What its pod's annotations ask for.
+        hints: Where the things that it uses sit.
+        known: As it was before; None for a new one, or after a restart.
+    """
+
+    preferences: Preferences = NO_PREFERENCES
+    hints: tuple[Hint, ...] = ()
+    known: ContainerSpec | None = None
+
+
+NO_BACKGROUND: Final = Background()
+CGROUPS_ALONE: Final = RequestSources()  # without sources it remembers nothing
 
 
 def spec_of(
-    pod: Pod, container: Container, wanted: LinuxResources | None = None
+    pod: Pod,
+    container: Container,
+    wanted: LinuxResources | None = None,
+    *,
+    requests: RequestSources = CGROUPS_ALONE,
+    background: Background = NO_BACKGROUND,
 ) -> ContainerSpec:
     """Say what policies need to know of a container.
 
@@ -54,68 +67,124 @@ def spec_of(
         container: As it is, or as it is about to be created.
         wanted: What an update asks for; what it leaves out, or gives as 0, stays
             as it is.
+        requests: Who knows what it asks for.
+        background: What else is known.
     """
-    has = container.resources
-    cpu, memory = has.cpu or _NO_CPU, has.memory or _NO_MEMORY
-    new_cpu = (wanted and wanted.cpu) or _NO_CPU
-    new_memory = (wanted and wanted.memory) or _NO_MEMORY
-    limit = limited_cpus(new_cpu.quota or cpu.quota, new_cpu.period or cpu.period)
-    request = requested_cpus(new_cpu.shares or cpu.shares, limit)
-    bytes_ = new_memory.limit or memory.limit
+    slot, values = _slot(container), cgroup_values(container, wanted, background.known)
+    name, qos = container.name or slot, _qos(pod, container, values)
+    asked = requests.requests_of(pod, name, values, qos)
     return ContainerSpec(
         id=container.id,
         pod=container.pod_sandbox_id or pod.id,
-        title=_title(pod, container),
-        slot=_slot(container),
+        title=_title(pod, name or container.id[:_SHORT_ID]),
+        slot=slot,
         namespace=pod.namespace,
-        qos=_qos(pod, container, (request, limit, bytes_)),
-        request=request,
-        limit=limit,
-        memory_limit=Bytes(bytes_) if bytes_ and bytes_ > 0 else None,
+        qos=qos,
+        request=asked.cpu,
+        limit=asked.cpu_limit,
+        memory_limit=asked.memory_limit,
         created=container.created_at,
-        present=_present(cpu),
+        present=_present(container),
+        memory_request=asked.memory,
+        hugepages=asked.hugepages,
+        name=name,
+        pod_name=pod.name,
+        pod_uid=pod.uid,
+        labels=container.labels,
+        tags=container.annotations,
+        pod_labels=pod.labels,
+        preferences=background.preferences,
+        hints=background.hints,
+        source=asked.source,
+        started=container.started_at,
+        extended=asked.extended,
+    )
+
+
+def expected_specs(
+    pod: Pod,
+    requests: RequestSources,
+    preferences_of: Callable[[str], Preferences] = lambda _name: NO_PREFERENCES,
+) -> tuple[ContainerSpec, ...]:
+    """Say what policies need to know of containers that a new pod will have.
+
+    Args:
+        pod: Whose containers do not exist yet.
+        requests: Who knows what they will ask for.
+        preferences_of: What the pod's annotations ask for, by a container's name.
+
+    Returns:
+        Those that will run at the same time, without ids; empty where nobody knows.
+    """
+    qos = qos_of_cgroup(pod.linux.cgroup_parent if pod.linux else "")
+    return tuple(
+        ContainerSpec(
+            id="",
+            pod=pod.id,
+            title=_title(pod, name),
+            namespace=pod.namespace,
+            qos=qos or qos_of_values(asked.cpu, asked.cpu_limit, asked.memory_limit),
+            request=asked.cpu,
+            limit=asked.cpu_limit,
+            memory_limit=asked.memory_limit,
+            memory_request=asked.memory,
+            hugepages=asked.hugepages,
+            name=name,
+            pod_name=pod.name,
+            pod_uid=pod.uid,
+            pod_labels=pod.labels,
+            preferences=preferences_of(name),
+            source=asked.source,
+            extended=asked.extended,
+        )
+        for name, asked in requests.expected(pod).items()
     )
 
 
 def living_specs(
-    pods: Iterable[Pod], containers: Iterable[Container]
+    pods: Iterable[Pod],
+    containers: Iterable[Container],
+    requests: RequestSources = CGROUPS_ALONE,
+    background_of: Callable[[Pod, Container], Background] = lambda *_: NO_BACKGROUND,
 ) -> tuple[ContainerSpec, ...]:
     """Say what policies need to know of all containers that have not stopped."""
     by_id: Mapping[str, Pod] = {pod.id: pod for pod in pods}
-    return tuple(
-        spec_of(by_id.get(one.pod_sandbox_id, Pod(id=one.pod_sandbox_id)), one)
+    living = (
+        (by_id.get(one.pod_sandbox_id) or Pod(id=one.pod_sandbox_id), one)
         for one in containers
         if one.state != ContainerState.STOPPED
+    )
+    return tuple(
+        spec_of(pod, one, requests=requests, background=background_of(pod, one))
+        for pod, one in living
     )
 
 
 def adjustment_of(pin: Pin) -> ContainerAdjustment | None:
     """Pin a container at its creation; None where there is nothing to say."""
-    if not pin:
-        return None
-    return ContainerAdjustment(
-        linux=LinuxContainerAdjustment(resources=_resources(pin))
-    )
+    return _pinned(ContainerAdjustment(), pin) if pin else None
 
 
 def updates_of(updates: Sequence[PinUpdate]) -> tuple[ContainerUpdate, ...]:
     """Pin containers that exist; those with the same news share the content."""
-    news: dict[Pin, LinuxContainerUpdate] = {}
+    news: dict[Pin, ContainerUpdate] = {}
     for update in updates:
         if update.pin not in news:
-            news[update.pin] = LinuxContainerUpdate(_resources(update.pin))
-    return tuple(ContainerUpdate(one.container, news[one.pin]) for one in updates)
+            news[update.pin] = _pinned(ContainerUpdate(), update.pin)
+    return tuple(ContainerUpdate(one.container, news[one.pin].linux) for one in updates)
 
 
-@lru_cache(maxsize=256)
-def _resources(pin: Pin) -> LinuxResources:
-    # The shared pool's comes back with nearly every request.
-    cpu = LinuxCpu(cpus=str(pin.cpus), mems=str(pin.mems), shares=pin.shares or None)
-    return LinuxResources(cpu=cpu)
+def _pinned(reply: _Setters, pin: Pin) -> _Setters:
+    if pin.cpus:
+        reply = reply.set_cpus(str(pin.cpus))
+    if pin.mems:
+        reply = reply.set_mems(str(pin.mems))
+    if pin.shares:
+        reply = reply.set_cpu_shares(pin.shares)
+    return reply
 
 
-def _title(pod: Pod, container: Container) -> str:
-    name = container.name or container.id[:_SHORT_ID]
+def _title(pod: Pod, name: str) -> str:
     return f"{pod.namespace or '?'}/{pod.name or '?'}/{name}"
 
 
@@ -125,21 +194,28 @@ def _slot(container: Container) -> str:
     )
 
 
-def _qos(
-    pod: Pod,
-    container: Container,
-    values: tuple[MilliCpus, MilliCpus | None, int | None],
-) -> QosClass:
+def _qos(pod: Pod, container: Container, values: CgroupValues) -> QosClass:
     parent = pod.linux.cgroup_parent if pod.linux else ""
-    own = container.linux.cgroups_path if container.linux else ""
-    return qos_of_cgroup(parent) or qos_of_cgroup(own) or qos_of_values(*values)
+    if qos := qos_of_cgroup(parent):
+        return qos
+    if container.linux and (qos := qos_of_cgroup(container.linux.cgroups_path)):
+        return qos
+    limit = limited_cpus(values.quota, values.period)
+    request = requested_cpus(values.shares, limit)
+    return qos_of_values(request, limit, values.memory_limit)
 
 
-def _present(cpu: LinuxCpu) -> Pin:
-    if not (cpu.cpus or cpu.mems):
+def _present(container: Container) -> Pin:
+    linux = container.linux
+    cpu = linux and linux.resources and linux.resources.cpu
+    if not cpu:
         return NO_PIN
     try:
-        return Pin(cpus=CpuSet.parse(cpu.cpus), mems=NodeSet.parse(cpu.mems))
+        return Pin(
+            cpus=CpuSet.parse(cpu.cpus),
+            mems=NodeSet.parse(cpu.mems),
+            shares=cpu.shares or 0,
+        )
     except BadListFormat:
         # Whatever it is, it is not one of ours, and it is about to be replaced.
-        return NO_PIN
+        return Pin(shares=cpu.shares or 0)

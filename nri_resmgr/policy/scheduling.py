@@ -1,7 +1,12 @@
-"""Scheduling classes, which policies choose and configurations define."""
+"""Which scheduling class a container's processes are started with."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Protocol
+
+from nri_resmgr.policy.events import ContainerSpec
+from nri_resmgr.values import QosClass
 from nri_resmgr.values.scheduling import (
     IoClass,
     SchedulerFlag,
@@ -9,4 +14,59 @@ from nri_resmgr.values.scheduling import (
     SchedulingClass,
 )
 
-__all__ = ["IoClass", "SchedulerFlag", "SchedulerPolicy", "SchedulingClass"]
+__all__ = [
+    "IoClass",
+    "SchedulerFlag",
+    "SchedulerPolicy",
+    "SchedulingClass",
+    "SchedulingRules",
+    "scheduling_of",
+    "scheduling_problem",
+]
+
+
+class SchedulingRules(Protocol):
+    """The part of a policy's settings that is about scheduling classes."""
+
+    @property
+    def scheduling_classes(self) -> Mapping[str, SchedulingClass]:
+        """All classes, by name."""
+
+    @property
+    def namespace_scheduling(self) -> Mapping[str, str]:
+        """Name of a class, by namespace."""
+
+    @property
+    def qos_scheduling(self) -> Mapping[QosClass, str]:
+        """Name of a class, by QoS class."""
+
+
+def scheduling_of(
+    spec: ContainerSpec, rules: SchedulingRules
+) -> SchedulingClass | None:
+    """Choose a container's class: by annotation, by namespace, or by QoS class.
+
+    Returns:
+        None where nothing names a class, and where the name is of none: then
+        `scheduling_problem` says so.
+    """
+    return rules.scheduling_classes.get(_name(spec, rules))
+
+
+def scheduling_problem(spec: ContainerSpec, rules: SchedulingRules) -> str:
+    """Say that a container asks for a class that there is not; mostly empty."""
+    name = _name(spec, rules)
+    if not name or name in rules.scheduling_classes:
+        return ""
+    known = ", ".join(sorted(rules.scheduling_classes)) or "none are configured"
+    return f"no scheduling class {name!r}; there are: {known}"
+
+
+def _name(spec: ContainerSpec, rules: SchedulingRules) -> str:
+    # An annotation that names no class does not fall back to another one: whoever
+    # wrote it wants neither.
+    return (
+        spec.preferences.scheduling_class
+        or rules.namespace_scheduling.get(spec.namespace)
+        or rules.qos_scheduling.get(spec.qos, "")
+    )

@@ -1,13 +1,25 @@
 from __future__ import annotations
 
+import attrs
 import pytest
 
-from nri_resmgr.app.translate import KUBELET_NAME, adjustment_of, spec_of, updates_of
+from nri_resmgr.app.sources import ANNOTATIONS, AnnotationSource, RequestSources
+from nri_resmgr.app.translate import (
+    KUBELET_NAME,
+    Background,
+    adjustment_of,
+    expected_specs,
+    living_specs,
+    spec_of,
+    updates_of,
+)
 from nri_resmgr.policy.decision import PinUpdate
-from nri_resmgr.policy.events import ContainerSpec, Pin
+from nri_resmgr.policy.events import ContainerSpec, Pin, Source
+from nri_resmgr.policy.preferences import Preferences
 from nri_resmgr.stub import (
     Container,
     ContainerAdjustment,
+    ContainerState,
     ContainerUpdate,
     LinuxCpu,
     LinuxMemory,
@@ -20,7 +32,9 @@ from nri_resmgr.values import Bytes, CpuSet, MilliCpus, NodeSet, QosClass
 POD = Pod(
     id="p1",
     name="shop",
+    uid="u1",
     namespace="sales",
+    labels={"tier": "front"},
     linux=LinuxPod(cgroup_parent="/kubepods/pod1"),
 )
 WEB = Container(
@@ -28,7 +42,9 @@ WEB = Container(
     pod_sandbox_id="p1",
     name="web",
     labels={KUBELET_NAME: "web"},
+    annotations={"io.kubernetes.container.hash": "1"},
     created_at=7,
+    started_at=8,
     linux=LinuxContainer(
         resources=LinuxResources(
             cpu=LinuxCpu(
@@ -40,26 +56,112 @@ WEB = Container(
 )
 
 
+WEB_SPEC = ContainerSpec(
+    id="c0ffee",
+    pod="p1",
+    title="sales/shop/web",
+    slot="web",
+    namespace="sales",
+    qos=QosClass.GUARANTEED,
+    request=MilliCpus(2000),
+    limit=MilliCpus(2000),
+    memory_limit=Bytes(1 << 30),
+    created=7,
+    present=Pin(CpuSet.parse("1-2"), NodeSet.of(0), 2048),
+    memory_request=Bytes(1 << 30),
+    name="web",
+    pod_name="shop",
+    pod_uid="u1",
+    labels={KUBELET_NAME: "web"},
+    tags={"io.kubernetes.container.hash": "1"},
+    pod_labels={"tier": "front"},
+    started=8,
+)
+SILENT = Preferences(shared=True)
+
+
 def test_a_container_with_everything() -> None:
-    assert spec_of(POD, WEB) == ContainerSpec(
-        id="c0ffee",
-        pod="p1",
-        title="sales/shop/web",
-        slot="web",
-        namespace="sales",
-        qos=QosClass.GUARANTEED,
-        request=MilliCpus(2000),
-        limit=MilliCpus(2000),
-        memory_limit=Bytes(1 << 30),
-        created=7,
-        present=Pin(CpuSet.parse("1-2"), NodeSet.of(0)),
-    )
+    assert spec_of(POD, WEB) == WEB_SPEC
 
 
 def test_a_container_with_nothing() -> None:
     assert spec_of(Pod(id="p"), Container(id="0123456789abcdef")) == ContainerSpec(
         id="0123456789abcdef", pod="p", title="?/?/0123456789abc"
     )
+
+
+def test_what_others_know_is_part_of_it() -> None:
+    annotated = attrs.evolve(
+        POD,
+        annotations={
+            ANNOTATIONS[0]: """{"containers": {"web": {"limits":
+            {"cpu": 2, "memory": "1Gi", "a.b/c": 3}}}}"""
+        },
+    )
+    spec = spec_of(
+        annotated,
+        WEB,
+        requests=RequestSources((AnnotationSource(),)),
+        background=Background(preferences=SILENT),
+    )
+
+    assert spec == attrs.evolve(
+        WEB_SPEC, preferences=SILENT, source=Source.ANNOTATION, extended={"a.b/c": 3}
+    )
+
+
+def test_a_list_of_cpus_that_is_none_is_not_in_force() -> None:
+    bad = LinuxResources(cpu=LinuxCpu(shares=2048, cpus="1-2-3"))
+    one = attrs.evolve(WEB, linux=LinuxContainer(resources=bad))
+
+    assert spec_of(POD, one).present == Pin(shares=2048)
+
+
+def test_shares_that_we_have_set_do_not_change_the_request() -> None:
+    known = attrs.evolve(WEB_SPEC, request=MilliCpus(2000), limit=None)
+    ours = LinuxResources(cpu=LinuxCpu(shares=2))
+    one = attrs.evolve(WEB, linux=LinuxContainer(resources=ours))
+    spec = spec_of(POD, one, background=Background(known=known))
+
+    assert (spec.request, spec.present) == (2000, Pin(shares=2))
+
+
+def test_those_that_live_have_their_pod_even_if_it_is_unknown() -> None:
+    stopped = attrs.evolve(WEB, state=ContainerState.STOPPED)
+    lost = Container(id="x", pod_sandbox_id="p9")
+
+    assert living_specs([POD], [WEB, stopped, lost]) == (
+        WEB_SPEC,
+        ContainerSpec("x", "p9", title="?/?/x"),
+    )
+
+
+def test_what_a_pod_will_have_is_known_by_names() -> None:
+    text = """{"initContainers": {"first": {"limits": {"cpu": 9}}},
+               "containers": {"web": {"limits": {"cpu": "2", "memory": "1Gi"}}}}"""
+    pod = attrs.evolve(POD, annotations={ANNOTATIONS[1]: text})
+    specs = expected_specs(
+        pod, RequestSources((AnnotationSource(),)), {"web": SILENT}.__getitem__
+    )
+
+    assert specs == (
+        attrs.evolve(
+            WEB_SPEC,
+            id="",
+            slot="",
+            created=0,
+            started=0,
+            present=Pin(),
+            labels={},
+            tags={},
+            preferences=SILENT,
+            source=Source.ANNOTATION,
+        ),
+    )
+
+
+def test_nothing_is_known_of_a_pod_without_an_annotation() -> None:
+    assert expected_specs(POD, RequestSources((AnnotationSource(),))) == ()
 
 
 @pytest.mark.parametrize(
@@ -98,11 +200,15 @@ def test_only_what_is_pinned_is_said() -> None:
         adjustment_of(Pin()),
         adjustment_of(Pin(cpus)),
         adjustment_of(Pin(cpus, mems)),
+        adjustment_of(Pin(shares=512)),
         *updates_of([PinUpdate("x", Pin(mems=mems)), PinUpdate("y", Pin(mems=mems))]),
+        *updates_of([PinUpdate("x", Pin(shares=2))]),
     ] == [
         None,
         ContainerAdjustment().set_cpus("1"),
         ContainerAdjustment().set_cpus("1").set_mems("0"),
+        ContainerAdjustment().set_cpu_shares(512),
         ContainerUpdate("x").set_mems("0"),
         ContainerUpdate("y").set_mems("0"),
+        ContainerUpdate("x").set_cpu_shares(2),
     ]

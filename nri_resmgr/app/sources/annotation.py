@@ -7,7 +7,6 @@ from collections.abc import Collection
 from typing import Final
 
 import attrs
-import structlog
 
 from nri_resmgr.app.sources.errors import BadResources
 from nri_resmgr.app.sources.pod_requests import PodRequests
@@ -16,10 +15,11 @@ from nri_resmgr.app.sources.resource_requirements import (
     mapping,
     requests_of,
 )
+from nri_resmgr.log import Logger
 from nri_resmgr.policy.reconstruct import Requests
 from nri_resmgr.stub.model import Pod
 
-log = structlog.get_logger(__name__)
+log = Logger(__name__)
 
 # Of nri-plugins' webhook and of CRI-RM's; the first that a pod has counts.
 ANNOTATIONS: Final = ("noderesource.dev/resources", "intel.com/resources")

@@ -6,9 +6,9 @@ from collections.abc import Collection, Mapping
 from typing import Final, Protocol
 
 import attrs
-import structlog
 
 from nri_resmgr.app.sources.pod_requests import PodRequests
+from nri_resmgr.log import Logger
 from nri_resmgr.policy.events import Source
 from nri_resmgr.policy.reconstruct import (
     CgroupValues,
@@ -19,7 +19,7 @@ from nri_resmgr.policy.reconstruct import (
 from nri_resmgr.stub.model import Pod
 from nri_resmgr.values import Bytes, QosClass
 
-log = structlog.get_logger(__name__)
+log = Logger(__name__)
 
 _UNKNOWN_SIZE: Final = Bytes(0)
 

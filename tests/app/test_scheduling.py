@@ -1,0 +1,162 @@
+from __future__ import annotations
+
+import pytest
+import structlog
+
+from nri_proto import Level
+from nri_resmgr.app.scheduling import (
+    IO_PRIORITY_LEVEL,
+    SCHEDULER_LEVEL,
+    SchedulingSetter,
+    io_priority_of,
+    scheduler_of,
+)
+from nri_resmgr.policy.scheduling import (
+    IoClass,
+    SchedulerFlag,
+    SchedulerPolicy,
+    SchedulingClass,
+)
+from nri_resmgr.stub import ContainerAdjustment
+from nri_resmgr.stub.model import IoPriority, IoPriorityClass, Scheduler
+from nri_resmgr.stub.model import SchedulerFlag as NriFlag
+from nri_resmgr.stub.model import SchedulerPolicy as NriPolicy
+from nri_resmgr.stub.runtime_info import RuntimeInfo
+
+BATCH = SchedulingClass(
+    name="slow",
+    policy=SchedulerPolicy.BATCH,
+    nice=5,
+    io_class=IoClass.BEST_EFFORT,
+    io_priority=7,
+)
+SCHEDULER = Scheduler(policy=NriPolicy.BATCH, nice=5)
+IO_PRIORITY = IoPriority(IoPriorityClass.BE, 7)
+PINNED = ContainerAdjustment().set_cpus("1")
+
+
+def setter(level: Level | None) -> SchedulingSetter:
+    return SchedulingSetter(RuntimeInfo(name="containerd", version="2.2", level=level))
+
+
+@pytest.mark.parametrize(
+    ("scheduling", "expected"),
+    [
+        pytest.param(
+            SchedulingClass(name="x", io_class=IoClass.IDLE),
+            None,
+            id="the scheduler is left alone",
+        ),
+        pytest.param(
+            SchedulingClass(
+                name="x",
+                policy=SchedulerPolicy.DEADLINE,
+                flags=(SchedulerFlag.RECLAIM, SchedulerFlag.UTIL_CLAMP_MAX),
+                runtime=1,
+                deadline=2,
+                period=3,
+            ),
+            Scheduler(
+                policy=NriPolicy.DEADLINE,
+                flags=(NriFlag.RECLAIM, NriFlag.UTIL_CLAMP_MAX),
+                runtime=1,
+                deadline=2,
+                period=3,
+            ),
+            id="deadlines",
+        ),
+        pytest.param(
+            SchedulingClass(name="x", policy=SchedulerPolicy.FIFO, priority=9),
+            Scheduler(policy=NriPolicy.FIFO, priority=9),
+            id="real time",
+        ),
+    ],
+)
+def test_schedulers(scheduling: SchedulingClass, expected: Scheduler | None) -> None:
+    assert scheduler_of(scheduling) == expected
+
+
+@pytest.mark.parametrize("policy", SchedulerPolicy)
+def test_each_policy_has_its_number(policy: SchedulerPolicy) -> None:
+    found = scheduler_of(SchedulingClass(name="x", policy=policy))
+
+    assert found == Scheduler(policy=NriPolicy[policy.value.upper()])
+
+
+@pytest.mark.parametrize("flag", SchedulerFlag)
+def test_each_flag_has_its_number(flag: SchedulerFlag) -> None:
+    one = SchedulingClass(name="x", policy=SchedulerPolicy.OTHER, flags=(flag,))
+    found = scheduler_of(one)
+
+    assert found is not None
+    assert found.flags == (NriFlag[flag.value.upper().replace("-", "_")],)
+
+
+@pytest.mark.parametrize("kind", IoClass)
+def test_each_io_class_has_its_number(kind: IoClass) -> None:
+    found = io_priority_of(SchedulingClass(name="x", io_class=kind))
+
+    assert found == IoPriority(IoPriorityClass[kind.value.upper()])
+
+
+@pytest.mark.parametrize(
+    ("level", "expected"),
+    [
+        pytest.param(
+            None,
+            PINNED.set_scheduler(SCHEDULER).set_io_priority(IO_PRIORITY),
+            id="a runtime that does not tell gets all",
+        ),
+        pytest.param(
+            Level(0, 11),
+            PINNED.set_scheduler(SCHEDULER).set_io_priority(IO_PRIORITY),
+            id="0.11 can set both",
+        ),
+        pytest.param(
+            Level(0, 10), PINNED.set_io_priority(IO_PRIORITY), id="0.10 can set one"
+        ),
+        pytest.param(Level(0, 8), PINNED, id="0.8 can set neither"),
+    ],
+)
+def test_a_pinned_container_is_told_what_its_runtime_can_set(
+    level: Level | None, expected: ContainerAdjustment
+) -> None:
+    with structlog.testing.capture_logs():
+        assert setter(level).add(PINNED, BATCH) == expected
+
+
+def test_nothing_to_say_stays_nothing() -> None:
+    with structlog.testing.capture_logs():
+        assert [
+            setter(None).add(None, None),
+            setter(None).add(PINNED, None),
+            setter(None).add(None, SchedulingClass(name="empty")),
+            setter(Level(0, 8)).add(None, BATCH),
+        ] == [None, PINNED, None, None]
+
+
+def test_what_cannot_be_set_is_said_once() -> None:
+    one = setter(Level(0, 10, 3))
+
+    with structlog.testing.capture_logs() as logs:
+        for _ in range(2):
+            one.add(None, BATCH)
+
+    assert logs == [
+        {
+            "event": "scheduling.not-in-force",
+            "log_level": "warning",
+            "what": "scheduler",
+            "why": "NRI 0.10.3 of containerd 2.2 cannot set it, 0.11.0 could",
+        }
+    ]
+
+
+def test_levels_are_those_of_the_fields() -> None:
+    scheduler = ContainerAdjustment().set_scheduler(SCHEDULER)
+    priority = ContainerAdjustment().set_io_priority(IO_PRIORITY)
+
+    assert (scheduler.needs_level, priority.needs_level) == (
+        SCHEDULER_LEVEL,
+        IO_PRIORITY_LEVEL,
+    )
