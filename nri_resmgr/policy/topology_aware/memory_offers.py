@@ -24,7 +24,7 @@ from nri_resmgr.policy.topology_aware.promise import (
 )
 from nri_resmgr.policy.topology_aware.room import Room
 from nri_resmgr.topology import MemoryKind
-from nri_resmgr.values import PolicyError
+from nri_resmgr.values import Bytes, PolicyError
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -57,8 +57,7 @@ class MemoryOffers:
         self._starts = _starts(
             room.tree, wish.memory_kinds, bool(wish.cold_start), room.memory.layout
         )
-        root = room.tree.root
-        self._demand = request_of(spec, root, room.tree).demand
+        self._demand = _amounts(spec, room.tree)
         self._fits: dict[int, bool] = {}
         self._offers: dict[int, MemoryOffer | None] = {}
 
@@ -142,6 +141,13 @@ def limit_above_request(spec: ContainerSpec) -> bool:
     """Tell whether a container may use more memory than it is placed by."""
     size = size_of(spec)
     return bool(size) and spec.memory_limit != size
+
+
+def _amounts(spec: ContainerSpec, tree: PoolTree) -> tuple[tuple[Bytes, int], ...]:
+    if spec.hugepages:
+        return request_of(spec, tree.root, tree).demand
+    size = size_of(spec)  # most containers: no request needs to be made to know
+    return ((BASE_PAGES, size),) if size else ()
 
 
 # Machines are few and so are wishes; both tables are asked for at every creation.
