@@ -1,0 +1,145 @@
+"""Documents as users of nri-plugins write them load unchanged, and mean the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from nri_resmgr.config import (
+    AllBut,
+    Amount,
+    Listed,
+    TopologyAwareConfig,
+    parse_config,
+)
+from nri_resmgr.values import CpuSet, QosClass
+from nri_resmgr.values.scheduling import (
+    IoClass,
+    SchedulerFlag,
+    SchedulerPolicy,
+    SchedulingClass,
+)
+
+FOLDER: Final = Path(__file__).parent / "nri_plugins"
+
+CLASSES: Final = (
+    SchedulingClass(
+        name="control-loop",
+        policy=SchedulerPolicy.FIFO,
+        priority=42,
+        flags=(SchedulerFlag.RESET_ON_FORK,),
+        io_class=IoClass.RT,
+    ),
+    SchedulingClass(
+        name="frames",
+        policy=SchedulerPolicy.DEADLINE,
+        runtime=2_000_000,
+        deadline=8_000_000,
+        period=16_000_000,
+    ),
+    SchedulingClass(
+        name="leftovers", policy=SchedulerPolicy.IDLE, io_class=IoClass.IDLE
+    ),
+    SchedulingClass(
+        name="modest",
+        policy=SchedulerPolicy.BATCH,
+        nice=10,
+        io_class=IoClass.BEST_EFFORT,
+        io_priority=6,
+    ),
+    SchedulingClass(name="plain"),
+)
+
+MEANINGS: Final = {
+    "minimal": TopologyAwareConfig(reserved=Amount(1)),
+    "helm-defaults": TopologyAwareConfig(
+        reserved=Amount(1),
+        not_in_force=(
+            "$.spec.agent.nodeResourceTopology",
+            "$.spec.log.source",
+            "$.spec.log.klog",
+            "$.spec.instrumentation.httpEndpoint",
+            "$.spec.instrumentation.reportPeriod",
+            "$.spec.instrumentation.metrics",
+        ),
+    ),
+    "cpusets": TopologyAwareConfig(
+        available=AllBut(CpuSet.parse("16-31")), reserved=Listed(CpuSet.of(0, 32))
+    ),
+    "colocation": TopologyAwareConfig(
+        available=Listed(CpuSet.parse("0-47")),
+        reserved=Amount(2),
+        reserved_pool_namespaces=("kube-system", "monitoring", "logging-*"),
+        pin_memory=False,
+        prefer_isolated_cpus=False,
+        prefer_shared_cpus=True,
+        colocate_pods=True,
+        colocate_namespaces=True,
+    ),
+    "hybrid": TopologyAwareConfig(
+        reserved=Listed(CpuSet.of(8)),
+        default_cpu_priority="low",
+        unlimited_burstable="l3cache",
+    ),
+    "scheduling": TopologyAwareConfig(
+        reserved=Amount(1),
+        scheduling_classes={one.name: one for one in CLASSES},
+        namespace_scheduling={"robots": "control-loop", "video": "frames"},
+        qos_scheduling={
+            QosClass.BEST_EFFORT: "leftovers",
+            QosClass.BURSTABLE: "modest",
+            QosClass.GUARANTEED: "plain",
+        },
+    ),
+    "cpu-classes": TopologyAwareConfig(
+        reserved=Listed(CpuSet.of(0, 1)),
+        not_in_force=(
+            "$.spec.cpuClasses",
+            "$.spec.sharedPoolCPUClass",
+            "$.spec.reservedPoolCPUClass",
+            "$.spec.defaultExclusiveCPUClass",
+            "$.spec.controllableInterrupts",
+        ),
+    ),
+    "classes-of-cache-and-disk": TopologyAwareConfig(
+        reserved=Amount(1),
+        not_in_force=(
+            "$.spec.control.cpu.classes",
+            "$.spec.control.rdt.enable",
+            "$.spec.control.blockio.enable",
+        ),
+    ),
+    "telemetry": TopologyAwareConfig(
+        reserved=AllBut(CpuSet.parse("2-63")),
+        not_in_force=(
+            "$.spec.agent.podResourceAPI",
+            "$.spec.log.debug",
+            "$.spec.log.source",
+            "$.spec.log.klog",
+            "$.spec.instrumentation.httpEndpoint",
+            "$.spec.instrumentation.metricsExporter",
+            "$.spec.instrumentation.reportPeriod",
+            "$.spec.instrumentation.metrics",
+            "$.spec.instrumentation.samplingRatePerMillion",
+            "$.spec.instrumentation.tracingCollector",
+            "$.spec.instrumentation.logExporter",
+            "$.spec.instrumentation.logExportPeriod",
+        ),
+    ),
+    "as-stored-in-the-cluster": TopologyAwareConfig(
+        reserved=Amount(1), pin_cpu=False, unlimited_burstable="numa"
+    ),
+}
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.iterdir()), ids=lambda path: path.stem)
+def test_a_document_of_nri_plugins_means_the_same(path: Path) -> None:
+    config = parse_config(path.read_text(encoding="utf-8"))
+
+    assert config == MEANINGS[path.stem]
+
+
+def test_every_document_has_a_meaning_here() -> None:
+    assert {path.stem for path in FOLDER.iterdir()} == MEANINGS.keys()
