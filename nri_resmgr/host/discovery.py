@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Final
 
 from nri_resmgr.host.caches import read_caches
 from nri_resmgr.host.cores import read_cores, read_cpus
@@ -16,19 +18,29 @@ from nri_resmgr.host.platform import (
     read_rdt,
     read_uncore,
 )
-from nri_resmgr.host.tree import BadHostFile, Tree
+from nri_resmgr.host.tree import BadHostFile, Tree, naming_root
 from nri_resmgr.log import Logger
-from nri_resmgr.topology import ContradictoryMachine, Core, Machine
+from nri_resmgr.topology import ContradictoryMachine, Core, Machine, MemoryKind
 from nri_resmgr.topology.speed_select import Punit
 from nri_resmgr.values import NO_CPUS
+
+NOTHING_TOLD: Final[Mapping[int, MemoryKind]] = MappingProxyType({})
 
 log = Logger(__name__)
 
 
-def read_machine(tree: Tree) -> Machine:
+def read_machine(
+    tree: Tree, memory_kinds: Mapping[int, MemoryKind] = NOTHING_TOLD
+) -> Machine:
     """Read the whole model; about 20 files per core.
 
     Every fallback is logged as ``topology.fallback``.
+
+    Args:
+        tree: Where the host's files are.
+        memory_kinds: What memory is made of, by node, where the user knows
+            better than the evidence. A node that has no memory now may be
+            among them; that is logged as ``topology.unused``.
 
     Raises:
         MissingHostFile: A file that must be there is not.
@@ -37,6 +49,11 @@ def read_machine(tree: Tree) -> Machine:
             contradict each other. A CPU that came or went while we read looks
             just so: read again.
     """
+    with naming_root(tree):
+        return _read(tree, memory_kinds)
+
+
+def _read(tree: Tree, memory_kinds: Mapping[int, MemoryKind]) -> Machine:
     online = cpus(tree, f"{CPU_ROOT}/online")
     if not online:
         raise BadHostFile(f"{CPU_ROOT}/online", "no CPU is online")
@@ -47,7 +64,7 @@ def read_machine(tree: Tree) -> Machine:
     if online - present:
         raise BadHostFile(f"{CPU_ROOT}/present", f"lacks online CPU {online - present}")
     isolated = optional_cpus(tree, f"{CPU_ROOT}/isolated") or NO_CPUS
-    nodes = read_nodes(tree, online)
+    nodes = read_nodes(tree, online, memory_kinds)
     cores = read_cores(tree, online)
     has_driver = has_speed_select(tree)
     try:

@@ -27,34 +27,41 @@ _Kinds: TypeAlias = dict[int, MemoryKind]
 log = Logger(__name__)
 
 
-def read_memory_kinds(tree: Tree, nodes: Sequence[Node]) -> Mapping[int, MemoryKind]:
+def read_memory_kinds(
+    tree: Tree, nodes: Sequence[Node], told: Mapping[int, MemoryKind]
+) -> Mapping[int, MemoryKind]:
     """Tell the kind of every node's memory.
 
-    A node with CPUs, online or not, or without memory counts as DRAM. For the
-    others the first evidence decides: the persistent-memory or CXL region
-    behind the node, the bandwidth that firmware tells, the kernel's memory
-    tier, and last a guess by size, which is logged.
+    What the user told decides. Else a node with CPUs, online or not, or without
+    memory counts as DRAM. For the others the first evidence decides: the
+    persistent-memory or CXL region behind the node, the bandwidth that firmware
+    tells, the kernel's memory tier, and last a guess by size, which is logged.
 
     Raises:
         BadHostFile: A file cannot be read as what it should be.
     """
+    full = [node for node in nodes if node.memory]
+    for node_id in sorted(told.keys() - {node.id for node in full}):
+        # It may come later, so this is no error.
+        log.warning("topology.unused", told=f"node{node_id} memory kind")
     kinds = {node.id: MemoryKind.DRAM for node in nodes}
+    kinds.update((node.id, told[node.id]) for node in full if node.id in told)
     unknown = [
         node
-        for node in nodes
-        if node.memory and not node.cpus and not _has_offline_cpus(tree, node)
+        for node in full
+        if node.id not in told and not node.cpus and not _has_offline_cpus(tree, node)
     ]
     if not unknown:
         return kinds
-    dram = [node for node in nodes if node.memory and node.cpus]
+    dram = [node for node in full if node.cpus and kinds[node.id] is MemoryKind.DRAM]
     evidence = (
         _by_region(tree),
         _by_bandwidth(tree, dram, unknown),
         _by_tier(tree, dram, unknown),
     )
     for node in unknown:
-        told = (found[node.id] for found in evidence if node.id in found)
-        kinds[node.id] = next(told, None) or _by_size(dram, node)
+        told_of = (found[node.id] for found in evidence if node.id in found)
+        kinds[node.id] = next(told_of, None) or _by_size(dram, node)
     return kinds
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import attrs
@@ -19,7 +19,7 @@ from nri_resmgr.host.memory_kinds import read_memory_kinds
 from nri_resmgr.host.paths import NODE_ROOT
 from nri_resmgr.host.tree import BadHostFile, Tree
 from nri_resmgr.log import Logger
-from nri_resmgr.topology import HugePages, Node
+from nri_resmgr.topology import HugePages, MemoryKind, Node
 from nri_resmgr.values import NO_CPUS, Bytes, CpuSet, NodeSet
 
 # What the kernel takes for granted without a SLIT (include/linux/topology.h).
@@ -32,8 +32,12 @@ _NODE: Final = re.compile(r"node(\d{1,5})", re.ASCII)
 log = Logger(__name__)
 
 
-def read_nodes(tree: Tree, online: CpuSet) -> tuple[Node, ...]:
+def read_nodes(
+    tree: Tree, online: CpuSet, told: Mapping[int, MemoryKind]
+) -> tuple[Node, ...]:
     """Read the online nodes by id, sparse ids and empty nodes included.
+
+    *told* is the kind of a node's memory where the user knows better.
 
     Without NUMA in the kernel all is node 0, with the memory of
     ``/proc/meminfo``; that is logged.
@@ -50,11 +54,18 @@ def read_nodes(tree: Tree, online: CpuSet) -> tuple[Node, ...]:
         log.warning("topology.fallback", missing=NODE_ROOT, used="one node")
         pools = _read_hugepages(tree, "/sys/kernel/mm/hugepages")
         memory = memory_total(tree, "/proc/meminfo")
-        return (Node(0, online, memory, hugepages=pools),)
+        nodes: tuple[Node, ...] = (Node(0, online, memory, hugepages=pools),)
+        return _with_kinds(tree, nodes, told)
     normal = optional_nodes(tree, f"{NODE_ROOT}/has_normal_memory")
     nodes = tuple(_read_node(tree, node, normal) for node in ids)
     _check_cpus(nodes, online)
-    kinds = read_memory_kinds(tree, nodes)
+    return _with_kinds(tree, nodes, told)
+
+
+def _with_kinds(
+    tree: Tree, nodes: tuple[Node, ...], told: Mapping[int, MemoryKind]
+) -> tuple[Node, ...]:
+    kinds = read_memory_kinds(tree, nodes, told)
     return tuple(attrs.evolve(node, kind=kinds[node.id]) for node in nodes)
 
 

@@ -48,6 +48,11 @@ class RecordedTree(ByContent):
     links: Mapping[str, str] = attrs.field(factory=dict)
     isst: IsstDevice | None = None
 
+    @property
+    def root(self) -> str:
+        """See `Tree.root`."""
+        return ""
+
     def read(self, path: str) -> str | None:
         """See `Tree.read`."""
         text = self.files.get(path)
@@ -97,6 +102,11 @@ class RecordingTree(ByContent):
     tree: Tree
     files: dict[str, str] = attrs.field(factory=dict, init=False)
     links: dict[str, str] = attrs.field(factory=dict, init=False)
+
+    @property
+    def root(self) -> str:
+        """See `Tree.root`."""
+        return self.tree.root
 
     def read(self, path: str) -> str | None:
         """See `Tree.read`."""

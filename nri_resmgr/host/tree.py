@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -33,9 +35,10 @@ class MissingHostFile(HostError):
     """A file that every kernel of ours has is not there."""
 
     path: str
+    root: str = ""
 
     def __str__(self) -> str:
-        return f"{self.path}: no such file"
+        return f"{self.root}{self.path}: no such file"
 
 
 @with_fields
@@ -44,9 +47,10 @@ class UnreadableHostFile(HostError):
 
     path: str
     why: str
+    root: str = ""
 
     def __str__(self) -> str:
-        return f"{self.path}: {self.why}"
+        return f"{self.root}{self.path}: {self.why}"
 
 
 @with_fields
@@ -55,13 +59,18 @@ class BadHostFile(HostError):
 
     path: str
     why: str
+    root: str = ""
 
     def __str__(self) -> str:
-        return f"{self.path}: {self.why}"
+        return f"{self.root}{self.path}: {self.why}"
 
 
 class Tree(Protocol):
     """Files by the path that they have on the host, such as ``/sys/fs/cgroup``."""
+
+    @property
+    def root(self) -> str:
+        """What stands before such a path here; nothing on the host itself."""
 
     def read(self, path: str) -> str | None:
         """Return a file's text without the blanks around it; None if absent.
@@ -75,6 +84,16 @@ class Tree(Protocol):
 
     def target(self, path: str) -> str | None:
         """Return the real path of a file or link; None if absent."""
+
+
+@contextmanager
+def naming_root(tree: Tree) -> Iterator[None]:
+    """Let errors name files by the paths that they have here, below a host root."""
+    try:
+        yield
+    except (MissingHostFile, UnreadableHostFile, BadHostFile) as error:
+        error.root = tree.root
+        raise
 
 
 def _without_slash(root: str | os.PathLike[str]) -> str:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from nri_resmgr.host.discovery import read_machine
 from nri_resmgr.host.recorded import RecordedTree
-from nri_resmgr.host.sysfs_writer import sysfs_files
+from nri_resmgr.host.sysfs_writer import sysfs_files, write_tree
 from nri_resmgr.host.tree import (
     BadHostFile,
     HostTree,
@@ -159,6 +159,22 @@ def test_a_folder_in_the_place_of_a_file_is_told(tmp_path: Any) -> None:
 
     with pytest.raises(UnreadableHostFile, match="/file: Is a directory"):
         HostTree(tmp_path).read("/file")
+
+
+def test_a_wrong_root_is_part_of_what_is_missing(tmp_path: Any) -> None:
+    with pytest.raises(MissingHostFile) as caught:
+        read_machine(HostTree(tmp_path / "hots"))
+
+    assert str(caught.value) == f"{tmp_path}/hots{CPU}/online: no such file"
+    assert caught.value.path == f"{CPU}/online"
+
+
+def test_the_root_is_part_of_what_is_bad(tmp_path: Any) -> None:
+    write_tree(with_file(f"{NODE}/node2/cpulist", "0"), tmp_path)
+
+    with pytest.raises(BadHostFile, match="in another node") as caught:
+        read_machine(HostTree(tmp_path))
+    assert str(caught.value).startswith(f"{tmp_path}{NODE}/node2/cpulist: ")
 
 
 def shape(machine: Machine) -> object:

@@ -175,6 +175,7 @@ def test_accounts_that_are_changed_are_those_counted_again(
     accounts = Accounts(LAYOUT, granted)
     check(accounts, there)
     changed, now = accounts.copy(), dict(there)
+    check(changed, now)
     for key, grant in there.items():
         match data.draw(st.sampled_from(["stays", "goes", "moves"])):
             case "goes":
@@ -197,3 +198,22 @@ def test_accounts_that_are_changed_are_those_counted_again(
 
     check(changed, now)
     check(accounts, there)
+
+
+@given(st.integers(1, 2), st.sampled_from([0b10, 0b1000, 0b1010]))
+def test_who_has_room_for_memory_but_not_for_huge_pages_stays(
+    size: int, zone: int
+) -> None:
+    request = MemoryRequest(
+        id="both",
+        affinity=NodeSet.of(0),
+        size=Bytes(size),
+        hugepages=(HugePages(PAGE, 1),),
+    )
+    grant = Grant(request, NodeSet.of(0), frozenset(), 0)
+    accounts = Accounts(LAYOUT, [grant])
+    check(accounts, {"both": grant})
+
+    moved = [accounts.move(request, 1, zone) for _ in range(2)]
+    assert moved == [False, False]
+    check(accounts, {"both": grant})

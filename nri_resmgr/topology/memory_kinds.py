@@ -1,0 +1,43 @@
+"""What memory is made of where the user knows better than whoever looked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import attrs
+
+from nri_resmgr.topology.machine import Machine
+from nri_resmgr.topology.memory import MemoryKind
+from nri_resmgr.values import InputError, NodeSet
+from nri_resmgr.values.error_fields import with_fields
+
+
+@with_fields
+class NoMemoryThere(InputError):
+    """A kind of memory was told for nodes that have no memory."""
+
+    nodes: NodeSet
+    there: NodeSet
+
+    def __str__(self) -> str:
+        return (
+            f"a kind of memory is given for node {self.nodes}, which has none; "
+            f"nodes with memory: {self.there}"
+        )
+
+
+def with_memory_kinds(machine: Machine, kinds: Mapping[int, MemoryKind]) -> Machine:
+    """Return the machine with other kinds of memory on some of its nodes.
+
+    Raises:
+        NoMemoryThere: A node does not exist, or has no memory.
+
+    >>> from nri_resmgr.topology.synthetic import parse_spec
+    >>> machine = parse_spec("2s1c memory=1Gi pmem=1x1Gi")
+    >>> str(with_memory_kinds(machine, {2: MemoryKind.CXL}).node(2).kind)
+    'cxl'
+    """
+    if strange := NodeSet.from_iterable(kinds) - machine.memory_nodes:
+        raise NoMemoryThere(strange, machine.memory_nodes)
+    nodes = (attrs.evolve(n, kind=kinds.get(n.id, n.kind)) for n in machine.nodes)
+    return attrs.evolve(machine, nodes=tuple(nodes))
