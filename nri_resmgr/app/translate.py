@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Final, TypeVar
 
 import attrs
@@ -210,12 +211,15 @@ def _present(container: Container) -> Pin:
     cpu = linux and linux.resources and linux.resources.cpu
     if not cpu:
         return NO_PIN
+    shares = cpu.shares or 0
     try:
-        return Pin(
-            cpus=CpuSet.parse(cpu.cpus),
-            mems=NodeSet.parse(cpu.mems),
-            shares=cpu.shares or 0,
-        )
+        return _pin_of(cpu.cpus, cpu.mems, shares)
     except BadListFormat:
         # Whatever it is, it is not one of ours, and it is about to be replaced.
-        return Pin(shares=cpu.shares or 0)
+        return Pin(shares=shares)
+
+
+@lru_cache(maxsize=1024)
+def _pin_of(cpus: str, mems: str, shares: int) -> Pin:
+    # Many containers have the same, and most new ones nothing but shares.
+    return Pin(CpuSet.parse(cpus), NodeSet.parse(mems), shares)

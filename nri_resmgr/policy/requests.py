@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from itertools import pairwise
 from typing import Final
 
@@ -129,6 +130,7 @@ def oom_score_adj_of(request: Bytes, capacity: Bytes) -> int:
     return min(max(adjustment, MIN_BURSTABLE_OOM), MAX_BURSTABLE_OOM)
 
 
+@lru_cache(maxsize=256)  # asked at each event of a pod's containers
 def qos_of_cgroup(path: str) -> QosClass | None:
     """Read a pod's QoS class off its cgroup parent, or off a container's cgroup.
 
