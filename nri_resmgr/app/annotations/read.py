@@ -185,7 +185,7 @@ class _Draft:
     def _read_value(self, one: Written, *, testing: bool) -> None:
         key = KEYS[one.stem]
         if key.testing and not testing:
-            raise NotAccepted(one.value, "accepted but in tests")
+            raise NotAccepted(one.value, "accepted outside of tests")
         if one.scope is Scope.DEPRECATED:
             found = read_deprecated(one, self._container)
             if found is None:
