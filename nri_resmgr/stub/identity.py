@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import MutableMapping
-from pathlib import PurePath
 from typing import Final
 
 import attrs
@@ -94,7 +93,7 @@ def find_identity(
 
 
 def _stem(program: str) -> str:
-    path = PurePath(program)
-    if path.name == "__main__.py":  # python -m package, or python folder/
-        return path.parent.name
-    return path.name.removesuffix(".py")
+    folder, _, file = program.rpartition("/")
+    if file == "__main__.py":  # python -m package, or python folder/
+        return folder.rpartition("/")[2]
+    return file.removesuffix(".py")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import random
 import sys
 from collections.abc import Iterable
 from typing import Final
@@ -277,5 +276,7 @@ class Backoff:
 
     def next(self) -> float:
         """Return the next pause; half is at random: plugins must not come as one."""
+        import random  # late: it imports hashes, and most plugins never wait
+
         self._delay = min(max(self._delay * 2, FIRST_DELAY), LAST_DELAY)
         return self._delay * random.uniform(0.5, 1.0)  # noqa: S311 - jitter is no secret
