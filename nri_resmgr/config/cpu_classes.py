@@ -80,7 +80,7 @@ def _check_values(row: Table) -> None:
 
 
 def _check_turbo(row: Table) -> None:
-    priority = row.choice("pctPriority", ("high", "low", ""), "")
+    priority = row.choice("pctPriority", ("high", "low"), "")
     if priority and "sstClosID" in row.rows:
         raise BadSetting(row.at("sstClosID"), "goes with no pctPriority")
     for key in _CLOS:

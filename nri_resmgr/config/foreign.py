@@ -109,8 +109,8 @@ def _instrumentation(spec: Table) -> Iterable[str]:
             raise BadSetting(
                 table.at(key), f"expected a time as in 30s, not {period!r}"
             )
-    table.choice("metricsExporter", ("", "prometheus", *_EXPORTERS), "")
-    table.choice("logExporter", ("", *_EXPORTERS), "")
+    table.choice("metricsExporter", ("prometheus", *_EXPORTERS), "")
+    table.choice("logExporter", _EXPORTERS, "")
     metrics = table.table("metrics", "enabled", "polled")
     for key in ("enabled", "polled"):
         metrics.texts(key, ())

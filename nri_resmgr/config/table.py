@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import attrs
 
@@ -11,6 +11,9 @@ from nri_resmgr.config.errors import BadSetting
 from nri_resmgr.values.by_content import ByContent
 
 _T = TypeVar("_T")
+
+# YAML 1.1 takes the bare word for a flag.
+_OFF: Final = "off"
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -97,6 +100,10 @@ class Table(ByContent):
 
     def choice(self, key: str, choices: Sequence[str], default: str) -> str:
         """Read one word out of *choices*."""
+        if key not in self.rows:
+            return default
+        if self.rows[key] is False and _OFF in choices:
+            return _OFF
         found = self.text(key, default)
         if found not in choices:
             raise BadSetting(self.at(key), _unknown("value", found, choices))

@@ -1,0 +1,142 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from nri_resmgr.config import (
+    AllBut,
+    BadSetting,
+    OfCgroup,
+    TopologyAwareConfig,
+    parse_config,
+)
+from nri_resmgr.values import CpuSet
+
+ROOT: Final = Path(__file__).parents[2]
+HEAD: Final = "apiVersion: config.nri/v1alpha1\nkind: TopologyAwarePolicy\n"
+
+
+def test_everything_of_ours_that_can_be_said() -> None:
+    text = (
+        HEAD
+        + """
+spec:
+  availableResources: {cpu: "exclude-cpuset:0,8"}
+  reservedResources: {cpu: "cgroup:/system.slice"}
+  reservedPoolNamespaces: [monitoring, kube-system, "infra-*"]
+  pinCPU: false
+  pinMemory: false
+  preferIsolatedCPUs: false
+  preferSharedCPUs: true
+  colocatePods: true
+  colocateNamespaces: true
+  defaultCPUPriority: high
+  unlimitedBurstable: die
+  onFailure: shared
+  placePods: strict
+  tellContainers: false
+"""
+    )
+
+    assert parse_config(text) == TopologyAwareConfig(
+        available=AllBut(CpuSet.of(0, 8)),
+        reserved=OfCgroup("/system.slice"),
+        reserved_pool_namespaces=("kube-system", "monitoring", "infra-*"),
+        pin_cpu=False,
+        pin_memory=False,
+        prefer_isolated_cpus=False,
+        prefer_shared_cpus=True,
+        colocate_pods=True,
+        colocate_namespaces=True,
+        default_cpu_priority="high",
+        unlimited_burstable="die",
+        on_failure="shared",
+        place_pods="strict",
+        tell_containers=False,
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(HEAD, id="no spec"),
+        pytest.param(HEAD + "spec:\n", id="an empty spec"),
+        pytest.param(HEAD + "spec: {placePods: off}", id="off, which is YAML's false"),
+        pytest.param(HEAD + "spec: {log: , agent: {}}\n", id="empty sections"),
+        pytest.param(
+            HEAD + "spec: {log: {source: false}, control: {rdt: {enable: false}}}",
+            id="what is switched off is in force",
+        ),
+    ],
+)
+def test_saying_nothing_gives_the_default(text: str) -> None:
+    assert parse_config(text) == TopologyAwareConfig()
+
+
+def test_the_sample_says_the_defaults() -> None:
+    text = (ROOT / "conf.d" / "topology-aware.conf").read_text(encoding="utf-8")
+
+    assert parse_config(text) == TopologyAwareConfig()
+
+
+@pytest.mark.parametrize(
+    ("spec", "complaint"),
+    [
+        pytest.param(
+            "{preferSharedCPU: true}",
+            "$.spec.preferSharedCPU: unknown key, did you mean preferSharedCPUs?",
+            id="a key in the singular",
+        ),
+        pytest.param(
+            "{PinCPU: true}",
+            "$.spec.PinCPU: unknown key, did you mean pinCPU?",
+            id="a key in CRI-RM's letters",
+        ),
+        pytest.param(
+            "{colocatePods: 1}",
+            "$.spec.colocatePods: expected true or false, not 1",
+            id="a number for a flag",
+        ),
+        pytest.param(
+            "{defaultCPUPriority: medium}",
+            "$.spec.defaultCPUPriority: unknown value, expected high or normal or low "
+            "or none",
+            id="no priority",
+        ),
+        pytest.param(
+            "{unlimitedBurstable: node}",
+            "$.spec.unlimitedBurstable: unknown value, expected system or package or "
+            "die or numa or l3cache",
+            id="no level",
+        ),
+        pytest.param(
+            "{placePods: firmly}",
+            "$.spec.placePods: unknown value, expected off or soft or strict",
+            id="no way of placing pods",
+        ),
+        pytest.param(
+            "{placePods: on}",
+            "$.spec.placePods: expected text, not True",
+            id="on is YAML's true, and does not say which way",
+        ),
+        pytest.param(
+            "{reservedResources: {cpu: many}}",
+            "$.spec.reservedResources.cpu: bad quantity 'many': not a number with a "
+            "Kubernetes suffix; expected a quantity, cpuset:LIST, exclude-cpuset:LIST "
+            "or cgroup:PATH",
+            id="no CPUs",
+        ),
+        pytest.param(
+            "{reservedResources: {memory: 1Gi}}",
+            "$.spec.reservedResources.memory: unknown key, expected cpu",
+            id="memory cannot be reserved",
+        ),
+    ],
+)
+def test_a_mistake_is_told_with_its_path(spec: str, complaint: str) -> None:
+    with pytest.raises(BadSetting) as found:
+        parse_config(f"{HEAD}spec: {spec}")
+
+    assert str(found.value) == complaint
