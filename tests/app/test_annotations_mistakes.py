@@ -100,8 +100,9 @@ def test_a_strict_annotation_that_is_misread_refuses(
         (
             "deny.topologyhints",
             "paths: [/]",
-            "$.type: unknown value, expected prefix",
+            "$.type: missing, expected prefix or glob",
         ),
+        ("deny.topologyhints", "type: any\npaths: [/]", "$.type: unknown value, "),
         ("deny.topologyhints", "type: glob", "$.paths: missing, expected a list of"),
         (
             "allow.topologyhints",

@@ -45,9 +45,10 @@ def read_sources(text: str) -> frozenset[HintSource]:
 def read_path_rule(text: str) -> PathRule:
     """Read ``{type: prefix|glob, paths: [...]}``."""
     table = Table.read(read_document(text), "type", "paths")
-    if not table.rows.get("paths"):
-        raise BadSetting(table.at("paths"), "missing, expected a list of paths")
     kinds = tuple(PathMatch)
+    for key, expected in (("type", " or ".join(kinds)), ("paths", "a list of paths")):
+        if not table.rows.get(key):
+            raise BadSetting(table.at(key), f"missing, expected {expected}")
     return PathRule(
         PathMatch(table.choice("type", kinds, "")),
         read_texts(table.rows["paths"], table.at("paths")),

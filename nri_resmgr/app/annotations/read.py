@@ -2,37 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import lru_cache
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Final
 
 import attrs
 
-from nri_resmgr.app.annotations.affinities import read_affinities
-from nri_resmgr.app.annotations.deprecated import read_deprecated
-from nri_resmgr.app.annotations.errors import BadAnnotation, NotAccepted
-from nri_resmgr.app.annotations.keys import (
-    AFFINITY_KEYS,
-    KEYS,
-    OTHER_POLICIES,
-    Target,
-)
-from nri_resmgr.app.annotations.written import (
-    Scope,
-    Written,
-    effective,
-    ours,
-    take_apart,
-)
+from nri_resmgr.app.annotations.errors import BadAnnotation
 from nri_resmgr.policy.preferences import NO_PREFERENCES, Preferences
 from nri_resmgr.topology.hint_options import ALL_HINTS, HintOptions
-from nri_resmgr.values import InputError
 from nri_resmgr.values.by_content import ByContent
 
-# A pod creates several containers, and updates ask again. What is longer is rare
-# enough to be read each time, and would fill the memory.
-_REMEMBERED: Final = 256
-_LONG: Final = 16 << 10
+NATIVE: Final = "resource-policy.nri.io"
+CRI_RM: Final = "cri-resource-manager.intel.com"
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -97,120 +78,18 @@ def read_preferences(
         nri-plugins, docs/resource-policy/policy/topology-aware.md; CRI Resource
         Manager, docs/policy/topology-aware.md.
     """
-    found = ours(annotations)
-    if not found:
+    keys = "\n".join(annotations)  # two searches instead of two for each key
+    if NATIVE not in keys and CRI_RM not in keys:
         return _NOTHING
-    size = sum(len(value) for _, value in found)
-    read: Callable[..., Reading] = _read if size > _LONG else _remembered
-    reading = read(found, container, testing)
+    from nri_resmgr.app.annotations.interpret import interpret  # most pods have none
+
+    reading = interpret(_ours(annotations), container, testing=testing)
     for one in reading.problems:
         if one.strict and refuse:
             raise BadAnnotation(pod, container, one.key, one.value, one.why)
     return reading
 
 
-def _read(
-    annotations: tuple[tuple[str, str], ...],
-    container: str,
-    testing: bool,  # noqa: FBT001 - the cache knows arguments by place only
-) -> Reading:
-    everything = take_apart(annotations, container)
-    draft = _Draft(container)
-    for one in everything:
-        draft.complain_about_key(one)
-    for one in effective(everything).values():
-        draft.read(one, testing=testing)
-    return draft.reading()
-
-
-_remembered = lru_cache(maxsize=_REMEMBERED)(_read)
-
-
-class _Draft:
-    """A reading that grows by one annotation at a time."""
-
-    def __init__(self, container: str) -> None:
-        self._container = container
-        self._preferences: dict[str, Any] = {}
-        self._scopes: dict[str, Scope] = {}
-        self._hints: dict[str, Any] = {}
-        self._problems: list[Problem] = []
-
-    def reading(self) -> Reading:
-        wishes = self._preferences
-        if wishes.get("require_isolated"):
-            # A narrower preference turns the requirement into one.
-            if (
-                "isolated" in wishes
-                and self._scopes["isolated"] < (self._scopes["require_isolated"])
-            ):
-                wishes["require_isolated"] = False
-            else:
-                wishes["isolated"] = True
-        return Reading(
-            Preferences(**wishes) if wishes else NO_PREFERENCES,
-            HintOptions(**self._hints) if self._hints else ALL_HINTS,
-            tuple(self._problems),
-        )
-
-    def complain_about_key(self, one: Written) -> None:
-        if one.scope is Scope.NOWHERE:
-            why = "speaks to nobody, expected /pod or /container.NAME at its end"
-        elif _is_known(one.stem) or one.stem.endswith(OTHER_POLICIES):
-            return
-        else:
-            why = _unknown(one.stem)
-        self._problems.append(Problem(one.key, one.value, why))
-
-    def read(self, one: Written, *, testing: bool) -> None:
-        if not _is_known(one.stem):
-            return
-        try:
-            if one.stem in AFFINITY_KEYS:
-                self._read_affinity(one)
-            else:
-                self._read_value(one, testing=testing)
-        except (InputError, ValueError) as error:
-            # ValueError: numbers of YAML that have more digits than Python prints.
-            strict = one.stem in KEYS and KEYS[one.stem].strict
-            problem = Problem(one.key, one.value, str(error), strict=strict)
-            self._problems.append(problem)
-
-    def _read_affinity(self, one: Written) -> None:
-        rules = read_affinities(one.value, self._container, AFFINITY_KEYS[one.stem])
-        known = self._preferences.get("affinities", ())
-        if known or rules:
-            self._preferences["affinities"] = (*known, *rules)
-
-    def _read_value(self, one: Written, *, testing: bool) -> None:
-        key = KEYS[one.stem]
-        if key.testing and not testing:
-            raise NotAccepted(one.value, "accepted outside of tests")
-        if one.scope is Scope.DEPRECATED:
-            found = read_deprecated(one, self._container)
-            if found is None:
-                return
-        else:
-            found = key.read(one.value)
-        match key.target:
-            case Target.PREFERENCE:
-                self._preferences[key.field] = found
-                self._scopes[key.field] = one.scope
-            case Target.HINTS:
-                self._hints[key.field] = found
-            case Target.PENDING:
-                why = "accepted, not yet in force"
-                self._problems.append(Problem(one.key, one.value, why, pending=True))
-
-
-def _is_known(stem: str) -> bool:
-    return stem in KEYS or stem in AFFINITY_KEYS
-
-
-def _unknown(stem: str) -> str:
-    import difflib  # only a mistake pays for it
-
-    known = (*KEYS, *AFFINITY_KEYS)
-    if close := difflib.get_close_matches(stem, known, n=1):
-        return f"unknown key, did you mean {close[0]}?"
-    return f"unknown key, expected {' or '.join(known)}"
+def _ours(annotations: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    found = [key for key in annotations if NATIVE in key or CRI_RM in key]
+    return tuple([(key, annotations[key]) for key in sorted(found)])

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-import structlog
-
 from nri_resmgr.app.annotations.errors import shortened
 from nri_resmgr.app.annotations.read import Problem
+from nri_resmgr.log import Logger
 
-log = structlog.get_logger(__name__)
+log = Logger(__name__)
 
 # Enough for a busy node. A warning that comes again is no harm, a list that grows
 # for as long as the daemon runs is one.

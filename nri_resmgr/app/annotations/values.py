@@ -6,7 +6,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final, TypeVar
 
+from nri_resmgr.app.annotations.documents import read_document, read_texts
 from nri_resmgr.app.annotations.errors import NotAccepted
+from nri_resmgr.config.table import Table
 from nri_resmgr.policy.cpus import CpuPriority
 from nri_resmgr.policy.preferences import TreeLevel
 from nri_resmgr.topology import MemoryKind
@@ -99,9 +101,6 @@ def read_amount(text: str) -> int:
 
 def read_irq_affinity(text: str) -> None:
     """Check ``{claim: [...], mask: [...], mode: mask-first|claim-first}``."""
-    from nri_resmgr.app.annotations.documents import read_document, read_texts
-    from nri_resmgr.config.table import Table
-
     table = Table.read(read_document(text), "claim", "mask", "mode")
     for key in ("claim", "mask"):
         read_texts(table.rows.get(key), table.at(key))
@@ -110,15 +109,11 @@ def read_irq_affinity(text: str) -> None:
 
 def read_cold_start(text: str) -> int:
     """Read ``duration: 60s``; returns whole seconds, the last one rounded up."""
-    from nri_resmgr.app.annotations.documents import read_document
-
     return cold_start_of(read_document(text), "$")
 
 
 def cold_start_of(found: object, path: str) -> int:
     """Take *found* for a mapping with a duration in it; returns seconds."""
-    from nri_resmgr.config.table import Table
-
     duration = Table.read(found, "duration", path=path).text("duration", "")
     if duration == "0":
         return 0

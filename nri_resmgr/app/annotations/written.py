@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Final
 
 import attrs
 
-NATIVE: Final = "resource-policy.nri.io"
-CRI_RM: Final = "cri-resource-manager.intel.com"
+from nri_resmgr.app.annotations.read import CRI_RM, NATIVE
 
 _POD: Final = "pod"
 _CONTAINER: Final = "container."
@@ -52,22 +51,13 @@ class Written:
     scope: Scope
 
 
-def ours(annotations: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """Return the annotations of either name space, sorted; mostly there are none."""
-    keys = "\n".join(annotations)  # two searches instead of two for each key
-    if NATIVE not in keys and CRI_RM not in keys:
-        return ()
-    found = [key for key in annotations if NATIVE in key or CRI_RM in key]
-    return tuple([(key, annotations[key]) for key in sorted(found)])
-
-
 def take_apart(
     annotations: Iterable[tuple[str, str]], container: str
 ) -> tuple[Written, ...]:
     """Take the keys of annotations apart, the native ones first.
 
     Args:
-        annotations: Of both name spaces, from `ours`.
+        annotations: Of both name spaces.
         container: The name in the pod of the container that is asked about.
     """
     return tuple(

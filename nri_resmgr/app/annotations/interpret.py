@@ -1,0 +1,154 @@
+"""What annotations of ours mean, each by the reader of its key."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, Final
+
+from nri_resmgr.app.annotations.affinities import read_affinities
+from nri_resmgr.app.annotations.deprecated import read_deprecated
+from nri_resmgr.app.annotations.errors import NotAccepted
+from nri_resmgr.app.annotations.keys import (
+    AFFINITY_KEYS,
+    KEYS,
+    OTHER_POLICIES,
+    Target,
+)
+from nri_resmgr.app.annotations.read import Problem, Reading
+from nri_resmgr.app.annotations.written import (
+    Scope,
+    Written,
+    effective,
+    take_apart,
+)
+from nri_resmgr.policy.preferences import NO_PREFERENCES, Preferences
+from nri_resmgr.topology.hint_options import ALL_HINTS, HintOptions
+from nri_resmgr.values import InputError
+
+# A pod creates several containers, and updates ask again. What is longer is rare
+# enough to be read each time, and would fill the memory.
+_REMEMBERED: Final = 256
+_LONG: Final = 16 << 10
+
+
+def interpret(
+    annotations: tuple[tuple[str, str], ...], container: str, *, testing: bool
+) -> Reading:
+    """Read annotations of both name spaces, or remember what they mean.
+
+    Args:
+        annotations: Sorted, so that they are the same in any order.
+        container: The name in the pod of the container that they are read for.
+        testing: Whether tests may hand in topology hints.
+    """
+    size = sum(len(value) for _, value in annotations)
+    if size > _LONG:
+        return _interpret(annotations, container, testing)
+    return _remembered(annotations, container, testing)
+
+
+def _interpret(
+    annotations: tuple[tuple[str, str], ...],
+    container: str,
+    testing: bool,  # noqa: FBT001 - the cache knows arguments by place only
+) -> Reading:
+    everything = take_apart(annotations, container)
+    draft = _Draft(container)
+    for one in everything:
+        draft.complain_about_key(one)
+    for one in effective(everything).values():
+        draft.read(one, testing=testing)
+    return draft.reading()
+
+
+_remembered = lru_cache(maxsize=_REMEMBERED)(_interpret)
+
+
+class _Draft:
+    """A reading that grows by one annotation at a time."""
+
+    def __init__(self, container: str) -> None:
+        self._container = container
+        self._preferences: dict[str, Any] = {}
+        self._scopes: dict[str, Scope] = {}
+        self._hints: dict[str, Any] = {}
+        self._problems: list[Problem] = []
+
+    def reading(self) -> Reading:
+        wishes = self._preferences
+        if wishes.get("require_isolated"):
+            # A narrower preference turns the requirement into one.
+            if (
+                "isolated" in wishes
+                and self._scopes["isolated"] < (self._scopes["require_isolated"])
+            ):
+                wishes["require_isolated"] = False
+            else:
+                wishes["isolated"] = True
+        return Reading(
+            Preferences(**wishes) if wishes else NO_PREFERENCES,
+            HintOptions(**self._hints) if self._hints else ALL_HINTS,
+            tuple(self._problems),
+        )
+
+    def complain_about_key(self, one: Written) -> None:
+        if one.scope is Scope.NOWHERE:
+            why = "speaks to nobody, expected /pod or /container.NAME at its end"
+        elif _is_known(one.stem) or one.stem.endswith(OTHER_POLICIES):
+            return
+        else:
+            why = _unknown(one.stem)
+        self._problems.append(Problem(one.key, one.value, why))
+
+    def read(self, one: Written, *, testing: bool) -> None:
+        if not _is_known(one.stem):
+            return
+        try:
+            if one.stem in AFFINITY_KEYS:
+                self._read_affinity(one)
+            else:
+                self._read_value(one, testing=testing)
+        except (InputError, ValueError) as error:
+            # ValueError: numbers of YAML that have more digits than Python prints.
+            strict = one.stem in KEYS and KEYS[one.stem].strict
+            problem = Problem(one.key, one.value, str(error), strict=strict)
+            self._problems.append(problem)
+
+    def _read_affinity(self, one: Written) -> None:
+        rules = read_affinities(one.value, self._container, AFFINITY_KEYS[one.stem])
+        known = self._preferences.get("affinities", ())
+        if known or rules:
+            self._preferences["affinities"] = (*known, *rules)
+
+    def _read_value(self, one: Written, *, testing: bool) -> None:
+        key = KEYS[one.stem]
+        if key.testing and not testing:
+            raise NotAccepted(one.value, "accepted outside of tests")
+        if one.scope is Scope.DEPRECATED:
+            found = read_deprecated(one, self._container)
+            if found is None:
+                return
+        else:
+            found = key.read(one.value)
+        match key.target:
+            case Target.PREFERENCE:
+                self._preferences[key.field] = found
+                self._scopes[key.field] = one.scope
+            case Target.HINTS:
+                self._hints[key.field] = found
+            case Target.PENDING:
+                why = "accepted, not yet in force"
+                self._problems.append(Problem(one.key, one.value, why, pending=True))
+
+
+def _is_known(stem: str) -> bool:
+    return stem in KEYS or stem in AFFINITY_KEYS
+
+
+def _unknown(stem: str) -> str:
+    import difflib  # only a mistake pays for it
+
+    known = (*KEYS, *AFFINITY_KEYS)
+    if close := difflib.get_close_matches(stem, known, n=1):
+        return f"unknown key, did you mean {close[0]}?"
+    return f"unknown key, expected {' or '.join(known)}"
