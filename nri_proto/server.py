@@ -80,9 +80,11 @@ class ServerConnection:
 
         Each event owes the peer exactly one `reply` or `refuse`.
         """
-        events = []
+        events: list[Call | Refusal] = []
         for frame in self._frames.receive_data(data):
-            if (event := self._judge(frame)) is not None:
+            is_request = frame.type == _REQUEST
+            judge = self._judge_request if is_request else self._judge_other
+            if (event := judge(frame)) is not None:
                 self._owed[event.stream_id] = self._owed.get(event.stream_id, 0) + 1
                 events.append(event)
         return events
@@ -96,9 +98,10 @@ class ServerConnection:
             MessageTooLarge: Over 4 MiB; the call is still open for an error.
             StreamNotOpen: Nothing is owed on that stream.
         """
-        self._check_owed(stream_id)
-        envelope = ttrpc_pb2.Response(payload=payload) if payload else None
-        return self._settle(stream_id, envelope)
+        if not payload:
+            return self._settle(stream_id, b"")
+        envelope = ttrpc_pb2.Response(payload=payload)
+        return self._settle(stream_id, envelope.SerializeToString())
 
     def refuse(self, stream_id: int, code: int, message: str) -> bytes:
         """Answer a call with an error; nothing else may go with it.
@@ -110,26 +113,21 @@ class ServerConnection:
             StreamNotOpen: Nothing is owed on that stream.
             ValueError: *code* is `Code.OK`, which the peer would take for success.
         """
-        self._check_owed(stream_id)
         if code == Code.OK:
             raise ValueError(f"{code:d} is no error")
         status = ttrpc_pb2.Status(code=code, message=_sendable(message))
-        return self._settle(stream_id, ttrpc_pb2.Response(status=status))
+        envelope = ttrpc_pb2.Response(status=status)
+        return self._settle(stream_id, envelope.SerializeToString())
 
-    def _settle(self, stream_id: int, envelope: ttrpc_pb2.Response | None) -> bytes:
-        data = b"" if envelope is None else envelope.SerializeToString()
+    def _settle(self, stream_id: int, data: bytes) -> bytes:
+        if stream_id not in self._owed:
+            raise StreamNotOpen(stream_id)
         frame = encode_frame(stream_id, _RESPONSE, data)
         if others := self._owed.pop(stream_id) - 1:
             self._owed[stream_id] = others
         return frame
 
-    def _check_owed(self, stream_id: int) -> None:
-        if stream_id not in self._owed:
-            raise StreamNotOpen(stream_id)
-
-    def _judge(self, frame: Frame) -> Call | Refusal | None:
-        if frame.type == _REQUEST:
-            return self._judge_request(frame)
+    def _judge_other(self, frame: Frame) -> Refusal | None:
         if frame.type == _DATA and frame.stream_id not in self._owed:
             return _invalid(frame, f"StreamID {frame.stream_id} no longer active")
         return None

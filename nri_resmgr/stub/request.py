@@ -54,11 +54,8 @@ def current_request() -> Request | None:
     return None if request is None or request.is_over else request
 
 
-def enter(request: Request) -> contextvars.Token[Request]:
-    """Mark *request* as the one being answered in this context."""
-    return _current.set(request)
+# Marks a request as the one being answered in this context; returns a token.
+enter: Final = _current.set
 
-
-def leave(token: contextvars.Token[Request]) -> None:
-    """Undo `enter`."""
-    _current.reset(token)
+# Undoes it, given the token.
+leave: Final = _current.reset

@@ -73,17 +73,17 @@ class PluginService:
 
     def invocation(self, method: str, request: Any) -> Invocation:
         """Tell what to run for a request message of *method*."""
+        if (endpoint := ENDPOINTS.get(method)) is not None:
+            return self._event(endpoint, request)
         match method:
             case "Configure":
                 return self._configure(request)
             case "Synchronize":
                 return self._synchronize(request)
-            case "Shutdown":
-                return Invocation(self.handlers.get("shutdown"), (), _nothing)
             case "StateChange":
                 return self._state_change(request)
             case _:
-                return self._event(ENDPOINTS[method], request)
+                return Invocation(self.handlers.get("shutdown"), (), _nothing)
 
     def _configure(self, request: nri_pb2.ConfigureRequest) -> Invocation:
         self.runtime = RuntimeInfo.of(request)
@@ -152,7 +152,7 @@ class PluginService:
         return self._event(endpoint, request)
 
     def _event(self, endpoint: Endpoint, request: Any) -> Invocation:
-        handler = self.handlers.get(endpoint.handler)
+        handler = self.handlers.by_name.get(endpoint.handler)
 
         def answer(result: object) -> Message | None:
             response = endpoint.encode(result, request)
