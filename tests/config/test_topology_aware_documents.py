@@ -3,12 +3,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
+import hypothesis.strategies as st
 import pytest
+import yaml
+from hypothesis import given
 
 from nri_resmgr.config import (
     AllBut,
     BadSetting,
     OfCgroup,
+    PolicyConfig,
     TopologyAwareConfig,
     parse_config,
 )
@@ -140,3 +144,44 @@ def test_a_mistake_is_told_with_its_path(spec: str, complaint: str) -> None:
         parse_config(f"{HEAD}spec: {spec}")
 
     assert str(found.value) == complaint
+
+
+SAMPLES: Final = sorted((ROOT / "tests" / "config" / "nri_plugins").iterdir())
+JUNK: Final = (
+    st.none()
+    | st.booleans()
+    | st.integers(-1, 99)
+    | st.floats()
+    | st.sampled_from(["fifo", "a", "750m", "", "none", "5s", "cpuset:"])
+    | st.lists(st.integers() | st.text(max_size=3), max_size=2)
+    | st.dictionaries(st.sampled_from(["name", "cpu", "classes"]), st.integers())
+)
+
+
+@st.composite
+def documents_with_a_mistake(draw: st.DrawFn) -> str:
+    """Draw a sample with junk somewhere in its spec."""
+    document = yaml.safe_load(draw(st.sampled_from(SAMPLES)).read_text())
+    at, key = document, "spec"
+    while isinstance(at[key], dict | list) and at[key] and draw(st.integers(0, 4)):
+        at = at[key]
+        key = draw(
+            st.sampled_from(list(at) if isinstance(at, dict) else range(len(at)))
+        )
+    at[key] = draw(JUNK)
+    return yaml.safe_dump(document)
+
+
+def outcome_of(text: str) -> PolicyConfig | BadSetting:
+    try:
+        return parse_config(text)
+    except BadSetting as problem:
+        return problem
+
+
+@given(documents_with_a_mistake())
+def test_any_spec_is_read_or_refused_by_its_path(text: str) -> None:
+    outcome = outcome_of(text)
+
+    assert isinstance(outcome, TopologyAwareConfig | BadSetting)
+    assert not isinstance(outcome, BadSetting) or outcome.path.startswith("$.spec")
