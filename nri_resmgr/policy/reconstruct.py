@@ -164,11 +164,8 @@ def _differences(
 def _fits(request: MilliCpus, shares: int) -> bool:
     # A container with CPUs of its own and some time of shared ones has been given
     # the weight of the latter alone, by us.
-    fraction = MilliCpus(request % _CPU)
-    mixed = fraction and request > _CPU
-    return shares in {0, shares_of(request)} or bool(
-        mixed and shares == shares_of(fraction)
-    )
+    fraction = MilliCpus(request % _CPU or request)
+    return shares in {0, shares_of(request), shares_of(fraction)}
 
 
 def _memory(

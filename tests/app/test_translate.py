@@ -136,6 +136,21 @@ def test_those_that_live_have_their_pod_even_if_it_is_unknown() -> None:
     )
 
 
+def test_those_that_live_are_asked_about_like_new_ones() -> None:
+    text = '{"containers": {"web": {"limits": {"cpu": 2, "memory": "1Gi"}}}}'
+    annotated = attrs.evolve(POD, annotations={ANNOTATIONS[0]: text})
+    found = living_specs(
+        [annotated],
+        [WEB],
+        RequestSources((AnnotationSource(),)),
+        lambda *_: Background(preferences=SILENT),
+    )
+
+    assert found == (
+        attrs.evolve(WEB_SPEC, preferences=SILENT, source=Source.ANNOTATION),
+    )
+
+
 def test_what_a_pod_will_have_is_known_by_names() -> None:
     text = """{"initContainers": {"first": {"limits": {"cpu": 9}}},
                "containers": {"web": {"limits": {"cpu": "2", "memory": "1Gi"}}}}"""

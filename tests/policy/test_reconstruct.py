@@ -86,6 +86,12 @@ TWO = CgroupValues(
             id="a score that says more than the limit says nothing",
         ),
         pytest.param(
+            CgroupValues(memory_limit=NODE // 2, oom_score_adj=500),
+            B,
+            asked(0, None, 0, NODE // 2),
+            id="a score that says as much as the limit says nothing either",
+        ),
+        pytest.param(
             CgroupValues(shares=102, oom_score_adj=-997),
             B,
             asked(100),

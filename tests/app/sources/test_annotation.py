@@ -47,6 +47,8 @@ WEB_ASKS = told(
 )
 HALF = told(cpu=MilliCpus(500), cpu_limit=MilliCpus(500))
 HALF_WRITTEN = {"limits": {"cpu": "500m"}}
+POD_WRITTEN = {"limits": {"cpu": "4", "memory": "9"}}
+OWN_LIMITS = {"limits": {"cpu": "500m", "memory": "8"}}
 
 
 @pytest.mark.parametrize(
@@ -85,9 +87,25 @@ HALF_WRITTEN = {"limits": {"cpu": "500m"}}
             id="a sidecar that says so",
         ),
         pytest.param(
-            {"pod": HALF_WRITTEN, "containers": {"a": {}}},
-            PodRequests(containers={"a": told(cpu_limit=MilliCpus(500))}, pod=HALF),
-            id="a container without limits has those of its pod",
+            {"pod": POD_WRITTEN, "containers": {"a": {}, "b": OWN_LIMITS}},
+            PodRequests(
+                containers={
+                    "a": told(cpu_limit=MilliCpus(4000), memory_limit=Bytes(9)),
+                    "b": told(
+                        cpu=MilliCpus(500),
+                        cpu_limit=MilliCpus(500),
+                        memory=Bytes(8),
+                        memory_limit=Bytes(8),
+                    ),
+                },
+                pod=told(
+                    cpu=MilliCpus(4000),
+                    cpu_limit=MilliCpus(4000),
+                    memory=Bytes(9),
+                    memory_limit=Bytes(9),
+                ),
+            ),
+            id="limits of the pod are those of containers that have none",
         ),
     ],
 )

@@ -180,5 +180,13 @@ def test_a_pod_that_asks_for_itself(shares: int, names: list[str]) -> None:
         assert list(chain().expected(pod(shares, text))) == names
 
 
+def test_the_oom_score_of_a_pod_that_asks_for_itself_may_be_lower() -> None:
+    one = {"pod": asks("4"), "containers": {"web": asks("1", memory="1Gi")}}
+    values = CgroupValues(shares=1024, oom_score_adj=500)
+    found = chain().requests_of(pod(text=json.dumps(one)), "web", values, B)
+
+    assert found.source is Source.ANNOTATION
+
+
 def test_nothing_is_expected_where_nobody_knows() -> None:
     assert chain().expected(Pod(id="p1")) == {}
