@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+import yaml
+
+from nri_resmgr.app.annotations import Reading, read_preferences
+from nri_resmgr.policy.affinity import Affinity, Expression
+from nri_resmgr.topology.hint_options import PathRule
+
+SAMPLES_FILE = Path(__file__).with_name("annotation_samples.yaml")
+SAMPLES = yaml.safe_load(SAMPLES_FILE.read_text())
+    Path(__file__).with_name("annotation_samples.yaml").read_text()
+)
+
+
+def plain(value: Any) -> Any:
+    match value:
+        case frozenset():
+            return sorted(value)
+        case tuple():
+            return [plain(one) for one in value]
+        case PathRule():
+            return [value.match.value, *value.paths]
+        case Expression():
+            return [value.key, value.operator.value, *value.values]
+        case Affinity():
+            scope = {"scope": plain(value.scope)} if value.scope else {}
+            return scope | {"match": plain(value.match), "weight": value.weight}
+        case _:
+            return value
+
+
+def said(reading: Reading) -> dict[str, Any]:
+    """Write down what a reading says that no annotation at all would not say."""
+    return {
+        field.name: plain(value)
+        for part, silent in (
+            (reading.preferences, Reading().preferences),
+            (reading.hints, Reading().hints),
+        )
+        for field in attrs.fields(type(part))
+        if (value := getattr(part, field.name)) != getattr(silent, field.name)
+    }
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=[one["title"] for one in SAMPLES])
+def test_annotations_of_users_are_read_unchanged(sample: dict[str, Any]) -> None:
+    readings = {
+        container: read_preferences(sample["annotations"], container)
+        for container in sample["expect"]
+    }
+
+    assert {name: said(one) for name, one in readings.items()} == sample["expect"]
+    problems = [problem for one in readings.values() for problem in one.problems]
+    assert [problem for problem in problems if not problem.pending] == []
