@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
-from fnmatch import fnmatchcase
+from fnmatch import translate
 from functools import lru_cache
 from typing import Final, TypeAlias
 
@@ -14,6 +15,7 @@ Predicate: TypeAlias = Callable[[ContainerSpec], bool]
 Reader: TypeAlias = Callable[[ContainerSpec], str | None]
 
 _ANYTHING: Final = "*"
+_NEVER: Final = "(?!)"  # a regular expression that nothing matches
 
 _FIELDS: Final[dict[str, Reader]] = {
     "name": lambda spec: spec.name or None,
@@ -103,8 +105,8 @@ def _judge(operator: Operator, values: tuple[str, ...]) -> Callable[[str], bool]
         case Operator.EXISTS:
             return lambda _found: True
         case Operator.MATCHES | Operator.MATCHES_ANY:
-            patterns = tuple(map(_pattern, values))
-            return lambda found: any(fnmatchcase(found, one) for one in patterns)
+            pattern = re.compile("|".join(map(_pattern, values)) or _NEVER)
+            return lambda found: pattern.match(found) is not None
         case _:
             return _contained(values)
 
@@ -117,5 +119,5 @@ def _contained(values: Iterable[str]) -> Callable[[str], bool]:
 
 
 def _pattern(glob: str) -> str:
-    """Write a glob of Go's, in which a set is negated by ``^``, for `fnmatch`."""
-    return glob.replace("[^", "[!")
+    """Write a glob of Go's, in which ``[^`` negates a set, as a regular expression."""
+    return translate(glob.replace("[^", "[!"))

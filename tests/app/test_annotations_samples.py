@@ -13,8 +13,6 @@ from nri_resmgr.topology.hint_options import PathRule
 
 SAMPLES_FILE = Path(__file__).with_name("annotation_samples.yaml")
 SAMPLES = yaml.safe_load(SAMPLES_FILE.read_text())
-    Path(__file__).with_name("annotation_samples.yaml").read_text()
-)
 
 
 def plain(value: Any) -> Any:
