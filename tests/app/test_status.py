@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
+import nri_resmgr.app.sources.errors
+import nri_resmgr.app.sources.resource_requirements
 import nri_resmgr.config.errors
 import nri_resmgr.policy.cpus.errors
 import nri_resmgr.policy.errors
@@ -42,6 +44,8 @@ def test_the_walk_meets_the_leaves_of_every_module() -> None:
     met = {leaf.__module__ for leaf in leaves(ResmgrError)}
 
     assert met >= {
+        nri_resmgr.app.sources.errors.__name__,
+        nri_resmgr.app.sources.resource_requirements.__name__,
         nri_resmgr.config.errors.__name__,
         nri_resmgr.policy.cpus.errors.__name__,
         nri_resmgr.policy.errors.__name__,

@@ -10,13 +10,11 @@ from __future__ import annotations
 from nri_resmgr.app.sources.annotation import ANNOTATIONS, AnnotationSource
 from nri_resmgr.app.sources.cgroup_values import cgroup_values
 from nri_resmgr.app.sources.chain import RequestSource, RequestSources
-from nri_resmgr.app.sources.errors import BadResources
 from nri_resmgr.app.sources.pod_requests import PodRequests
 
 __all__ = [
     "ANNOTATIONS",
     "AnnotationSource",
-    "BadResources",
     "PodRequests",
     "RequestSource",
     "RequestSources",
