@@ -93,12 +93,16 @@ def find(demand: Demand, room: Room) -> Placement:
             tried.append((candidate.pool.name, str(error)))
             continue
         return attrs.evolve(found, decided=str(candidate.decided), tried=tuple(tried))
-    if demand.kind is CpuKind.SHARED and not demand.fraction:
+    root = room.tree.root
+    if demand.kind is CpuKind.SHARED and not (demand.fraction and root.sharable):
+        # Who asks for nothing may crowd in where everything is promised, and on a
+        # machine where all CPUs are reserved everybody has to.
+        if not room.books.free_sharable(root):
+            return fall_back(demand, room, "no CPU is left to share")
         try:
-            # Who asks for nothing may crowd in where everything is promised.
-            return attrs.evolve(within(demand, room.tree.root, room), decided="crowd")
+            return attrs.evolve(within(demand, root, room), decided="crowd")
         except PolicyError as error:
-            tried.append((room.tree.root.name, str(error)))
+            tried.append((root.name, str(error)))
     raise refusal(demand, room, tuple(tried))
 
 
@@ -159,33 +163,54 @@ def move(demand: Demand, earlier: Earlier, room: Room) -> Placement:
         rule = _rule_of_move(earlier.grant, taken.grant)
         found = _placement(rule, taken.grant, offer)
         return attrs.evolve(found, detail=taken.level, tried=tuple(tried))
+    if demand.kind is CpuKind.SHARED and not room.tree.root.sharable:
+        return fall_back(demand, room, "no CPU is left to share")
     raise refusal(demand, room, tuple(tried))
 
 
 def fall_back(demand: Demand, room: Room, why: str) -> Placement:
     """Let a container run with what is shared, whether that is enough or not.
 
-    It counts for what is left of the shared CPUs, at most, and for no memory.
+    It counts for what is left of the shared CPUs, of the reserved ones where there
+    are none, and for no memory where there is not enough.
 
     Raises:
         PoolShort: There is no CPU that it could share.
     """
     root, books = room.tree.root, room.books
-    spec = attrs.evolve(demand.spec, memory_request=Bytes(0), memory_limit=None)
     kind, spare = CpuKind.SHARED, books.spare(root)
     if not books.free_sharable(root):
         kind, spare = CpuKind.RESERVED, books.spare_reserved
     if not root.reserved and kind is CpuKind.RESERVED:
         raise PoolShort(root.name, f"no CPU is left to share; {why}")
-    grant = Grant(
-        container=spec.id,
-        kind=kind,
-        pool=root.id,
-        fraction=MilliCpus(max(0, min(spec.request, spare))),
-        hidden=spec.preferences.hide_hyperthreads,
+    fraction = MilliCpus(max(0, min(demand.spec.request, spare)))
+    grant = _shared_at_root(demand, kind, fraction, room)
+    return attrs.evolve(
+        _placement(Rule.FELL_BACK, grant, _some_memory(demand, room)), detail=why
     )
-    offer = promise(attrs.evolve(spec, hugepages=()), root, room.tree, room.memory)
-    return attrs.evolve(_placement(Rule.FELL_BACK, grant, offer), detail=why)
+
+
+def _some_memory(demand: Demand, room: Room) -> MemoryOffer:
+    root, spec = room.tree.root, demand.spec
+    try:
+        return promise(spec, root, room.tree, room.memory)
+    except PolicyError:
+        nothing = attrs.evolve(
+            spec, memory_request=Bytes(0), memory_limit=None, hugepages=()
+        )
+        return promise(nothing, root, room.tree, room.memory)
+
+
+def _shared_at_root(
+    demand: Demand, kind: CpuKind, fraction: MilliCpus, room: Room
+) -> Grant:
+    return Grant(
+        container=demand.spec.id,
+        kind=kind,
+        pool=room.tree.root.id,
+        fraction=fraction,
+        hidden=demand.spec.preferences.hide_hyperthreads,
+    )
 
 
 def within(demand: Demand, pool: Pool, room: Room) -> Placement:
@@ -212,13 +237,7 @@ def _at_root(demand: Demand, room: Room) -> Placement:
             attrs.evolve(demand, kind=CpuKind.SHARED, rule=Rule.RESERVED_FULL), room
         )
     fraction = demand.fraction if kind is CpuKind.RESERVED else MilliCpus(0)
-    grant = Grant(
-        container=demand.spec.id,
-        kind=kind,
-        pool=root.id,
-        fraction=fraction,
-        hidden=demand.spec.preferences.hide_hyperthreads,
-    )
+    grant = _shared_at_root(demand, kind, fraction, room)
     offer = promise(demand.spec, root, room.tree, room.memory)
     return _placement(rule, grant, offer)
 
