@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import errno
 from pathlib import Path
 
 from nri_resmgr.host.paths import (
@@ -13,6 +13,7 @@ from nri_resmgr.host.paths import (
     NODE_ROOT,
 )
 from nri_resmgr.host.recorded import RecordedTree
+from nri_resmgr.host.sysfs_platform import Rows, platform_files, platform_links
 from nri_resmgr.topology import Core, CoreKind, Cpu, Machine, MemoryKind, Node
 
 # MB/s as HMAT of a server with both kinds tells it.
@@ -29,7 +30,9 @@ def sysfs_files(machine: Machine) -> RecordedTree:
 
     Sizes are whole KiB in sysfs; a fraction of one is lost. The kind of a
     memory-only node needs other memory beside it: without a node that has both
-    CPUs and memory nothing tells HBM from DRAM.
+    CPUs and memory nothing tells HBM from DRAM; and nothing tells that the
+    memory of a node with CPUs is no DRAM. What Speed Select tells is not in
+    files.
     """
     files = {
         path: str(value)
@@ -40,6 +43,7 @@ def sysfs_files(machine: Machine) -> RecordedTree:
             _frequencies(machine),
             _nodes(machine),
             _regions(machine),
+            platform_files(machine),
         )
         for path, value in rows
     }
@@ -48,7 +52,7 @@ def sysfs_files(machine: Machine) -> RecordedTree:
         for node in machine.nodes
         if node.kind is MemoryKind.CXL and node.memory
     }
-    return RecordedTree(files, links)
+    return RecordedTree(files, {**links, **platform_links(machine)})
 
 
 def write_tree(tree: RecordedTree, root: Path) -> None:
@@ -57,8 +61,11 @@ def write_tree(tree: RecordedTree, root: Path) -> None:
     Other programs may read it as their sysfs, given a root of their own.
 
     Raises:
-        OSError: The files cannot be made.
+        OSError: The files cannot be made, or *root* holds others already.
     """
+    if root.exists() and any(root.iterdir()):
+        # Old files among the new ones would make a machine that nobody asked for.
+        raise OSError(errno.ENOTEMPTY, "it is not empty; name a new folder")
     for path, text in tree.files.items():
         file = root / path.lstrip("/")
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -72,10 +79,7 @@ def write_tree(tree: RecordedTree, root: Path) -> None:
         link.symlink_to(up + target.lstrip("/"))
 
 
-_Rows = Iterator[tuple[str, object]]
-
-
-def _sets(machine: Machine) -> _Rows:
+def _sets(machine: Machine) -> Rows:
     yield f"{CPU_ROOT}/possible", machine.present
     yield f"{CPU_ROOT}/present", machine.present
     yield f"{CPU_ROOT}/online", machine.online
@@ -88,7 +92,7 @@ def _sets(machine: Machine) -> _Rows:
             yield KIND_LISTS[kind], machine.cpus_of_kind(kind)
 
 
-def _cores(machine: Machine) -> _Rows:
+def _cores(machine: Machine) -> Rows:
     for core in machine.cores:
         die = machine.die_of(core.cpus.first)
         package = machine.package_of(core.cpus.first)
@@ -107,7 +111,7 @@ def _cluster(core: Core) -> int:
     return _NO_CLUSTER if core.cluster is None else core.cluster
 
 
-def _caches(machine: Machine) -> _Rows:
+def _caches(machine: Machine) -> Rows:
     used = dict.fromkeys(machine.online, 0)
     for cache in machine.caches:
         for cpu in cache.cpus:
@@ -122,7 +126,7 @@ def _caches(machine: Machine) -> _Rows:
                 yield f"{folder}/id", cache.id
 
 
-def _frequencies(machine: Machine) -> _Rows:
+def _frequencies(machine: Machine) -> Rows:
     for cpu in machine.cpus:
         folder = f"{CPU_ROOT}/cpufreq/policy{cpu.id}"
         facts = tuple(_policy(cpu))
@@ -134,7 +138,7 @@ def _frequencies(machine: Machine) -> _Rows:
             yield f"{CPU_ROOT}/cpu{cpu.id}/cpu_capacity", cpu.capacity
 
 
-def _policy(cpu: Cpu) -> _Rows:
+def _policy(cpu: Cpu) -> Rows:
     known = {
         "base_frequency": cpu.base,
         "cpuinfo_min_freq": cpu.min,
@@ -147,7 +151,7 @@ def _policy(cpu: Cpu) -> _Rows:
             yield name, value
 
 
-def _nodes(machine: Machine) -> _Rows:
+def _nodes(machine: Machine) -> Rows:
     yield f"{NODE_ROOT}/online", machine.node_ids
     yield f"{NODE_ROOT}/possible", machine.node_ids
     yield f"{NODE_ROOT}/has_cpu", machine.cpu_nodes
@@ -170,14 +174,14 @@ def _meminfo(prefix: str, memory: int) -> str:
     return f"{prefix}MemTotal: {total:>15} kB\n{prefix}MemFree:  {total:>15} kB"
 
 
-def _regions(machine: Machine) -> _Rows:
+def _regions(machine: Machine) -> Rows:
     """Yield the evidence of every kind of memory."""
     for node in machine.nodes:
         if node.memory:
             yield from _evidence(node)
 
 
-def _evidence(node: Node) -> _Rows:
+def _evidence(node: Node) -> Rows:
     match node.kind:
         case MemoryKind.PMEM:
             yield f"{ND_ROOT}/region{node.id}/target_node", node.id

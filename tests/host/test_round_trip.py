@@ -6,24 +6,61 @@ import gzip
 import tarfile
 from pathlib import Path
 
+import attrs
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from nri_resmgr.host.discovery import read_machine
 from nri_resmgr.host.dump import BadDump, load_dump, load_files, write_dump
 from nri_resmgr.host.sysfs_writer import sysfs_files, write_tree
 from nri_resmgr.host.tree import HostTree
-from nri_resmgr.topology import Machine
+from nri_resmgr.topology import (
+    CgroupLayout,
+    Device,
+    DeviceKind,
+    Machine,
+    Rdt,
+    RdtResource,
+    Uncore,
+)
 from nri_resmgr.topology.document import from_document, to_document
 from nri_resmgr.topology.synthetic import parse_spec
+from nri_resmgr.values import CpuSet, KiloHertz
+from tests.host.platforms import with_platform
 from tests.topology.strategies import machines
 
 RICH = parse_spec("2s2n2c2t l3=1 cxl=2x1Gi pmem=1Gi hbm=1Mi hugepages=2Mi:3 offline=3")
+
+PCI = "/sys/devices/pci0000:00/0000:00:02.0"
+NEAR = CpuSet.of(2, 3)
+FULL = attrs.evolve(
+    parse_spec("2s2c"),
+    devices=(
+        Device(DeviceKind.PCI, "0000:00:02.0", PCI, 1, NEAR),
+        Device(DeviceKind.BLOCK, "sda", f"{PCI}/host0/block/sda", 1, NEAR),
+        Device(DeviceKind.NET, "eth0", f"{PCI}/net/eth0", 1, NEAR),
+    ),
+    uncore=(
+        Uncore("package_00_die_00", 0, 0, None, KiloHertz(1), KiloHertz(2)),
+        Uncore("uncore00", 1, None, 2, None, KiloHertz(3)),
+    ),
+    rdt=Rdt(
+        "/sys/fs/resctrl", ("rw", "cdp"), (RdtResource("L3", 4, 15, 1),), 8, ("x",)
+    ),
+    cgroup=CgroupLayout.V2,
+)
 
 
 @given(machines())
 @settings(max_examples=60, deadline=None)
 def test_sysfs_tells_the_machine_it_was_made_from(machine: Machine) -> None:
+    assert read_machine(sysfs_files(machine)) == machine
+
+
+@given(st.sampled_from([RICH, parse_spec("1s1c")]).flatmap(with_platform))
+@settings(max_examples=60, deadline=None)
+def test_sysfs_tells_the_platform_it_was_made_from(machine: Machine) -> None:
     assert read_machine(sysfs_files(machine)) == machine
 
 
@@ -39,10 +76,40 @@ def test_more_than_1024_cpus_are_told_too() -> None:
     assert read_machine(sysfs_files(machine)) == machine
 
 
-def test_real_files_and_links_tell_the_same(tmp_path: Path) -> None:
-    write_tree(sysfs_files(RICH), tmp_path)
+@pytest.mark.parametrize("machine", [RICH, FULL], ids=["memory", "platform"])
+def test_real_files_and_links_tell_the_same(machine: Machine, tmp_path: Path) -> None:
+    write_tree(sysfs_files(machine), tmp_path)
 
-    assert read_machine(HostTree(tmp_path)) == RICH
+    assert read_machine(HostTree(tmp_path)) == machine
+
+
+def test_that_a_driver_is_there_is_told_and_no_more(tmp_path: Path) -> None:
+    machine = attrs.evolve(parse_spec("1s1c"), has_speed_select=True)
+    write_tree(sysfs_files(machine), tmp_path)
+
+    assert read_machine(HostTree(tmp_path)) == machine
+    assert read_machine(sysfs_files(machine)) == machine
+
+
+def test_this_machine_written_as_files_reads_the_same(tmp_path: Path) -> None:
+    machine = read_machine(HostTree("/"))
+    write_tree(sysfs_files(machine), tmp_path)
+
+    assert read_machine(HostTree(tmp_path)) == attrs.evolve(machine, speed_select=())
+
+
+def test_a_pci_function_tells_the_cpus_near_it_to_other_programs() -> None:
+    files = sysfs_files(FULL).files
+
+    assert (files[f"{PCI}/numa_node"], files[f"{PCI}/local_cpulist"]) == ("1", "2-3")
+
+
+def test_files_are_not_written_among_others(tmp_path: Path) -> None:
+    (tmp_path / "notes").touch()
+
+    with pytest.raises(OSError, match="it is not empty; name a new folder"):
+        write_tree(sysfs_files(RICH), tmp_path)
+    assert [file.name for file in tmp_path.iterdir()] == ["notes"]
 
 
 def test_a_dump_loads_again_from_its_model_and_from_its_files(tmp_path: Path) -> None:
