@@ -16,6 +16,7 @@ from nri_resmgr.app.translate import (
     updates_of,
 )
 from nri_resmgr.config import PolicyConfig, StaticPolicyConfig, parse_config
+from nri_resmgr.host.tree import Tree
 from nri_resmgr.log import Logger
 from nri_resmgr.policy.decision import Decision, PinUpdate, Policy
 from nri_resmgr.policy.events import (
@@ -50,6 +51,7 @@ class ResourcePolicy:
         config: The operator's own; without one, the text in Configure counts, and
             the built-in default where that is blank.
         dry_run: Decide and report, but adjust nothing.
+        tree: The host, whose cgroups a configuration may name.
     """
 
     def __init__(
@@ -58,12 +60,14 @@ class ResourcePolicy:
         config: PolicyConfig | None = None,
         *,
         dry_run: bool = False,
+        tree: Tree | None = None,
     ) -> None:
         self._machine = machine
+        self._tree = tree
         self._own_config = config
         self._dry_run = dry_run
         self._config = config or StaticPolicyConfig()
-        self._policy: Policy[Any] = build_policy(self._config, machine)
+        self._policy: Policy[Any] = build_policy(self._config, machine, tree)
         self._state: Any = self._policy.start()
 
     @property
@@ -144,7 +148,7 @@ class ResourcePolicy:
         self._handle(PodStopped(pod.id))
 
     def _adopt(self, config: PolicyConfig) -> None:
-        policy = build_policy(config, self._machine)
+        policy = build_policy(config, self._machine, self._tree)
         if policy.kind != self._policy.kind:
             self._state = policy.start()
         self._config, self._policy = config, policy

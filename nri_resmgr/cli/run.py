@@ -38,8 +38,10 @@ def run(options: argparse.Namespace) -> int:
         log.warning("protobuf.slow", kind=api_implementation.Type(), instead="upb")
     # All input is judged before the runtime hears of us.
     config = _read_config(options.config_file)
-    machine = read_machine(HostTree(options.host_root))
-    policy = ResourcePolicy(machine, config, dry_run=options.dry_run)
+    tree = HostTree(options.host_root)
+    policy = ResourcePolicy(
+        read_machine(tree), config, dry_run=options.dry_run, tree=tree
+    )
     # attrs keeps the text of every method it wrote, for debuggers.
     linecache.clearcache()
     # What is here now stays: the collector need not look at it in each request.

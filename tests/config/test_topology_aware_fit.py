@@ -8,15 +8,18 @@ from structlog.testing import capture_logs
 
 from nri_resmgr.app.build import build_policy
 from nri_resmgr.app.build_topology_aware import topology_aware_settings
+from nri_resmgr.app.resource_policy import ResourcePolicy
 from nri_resmgr.config import BadSetting, TopologyAwareConfig, parse_config
 from nri_resmgr.host.tree import HostTree
 from nri_resmgr.policy.cpus import CpuPriority
 from nri_resmgr.policy.errors import OnFailure
 from nri_resmgr.policy.preferences import TreeLevel
+from nri_resmgr.policy.topology_aware.policy import TopologyAwarePolicy
 from nri_resmgr.policy.topology_aware.settings import (
     PodPlacement,
     TopologyAwareSettings,
 )
+from nri_resmgr.stub.runtime_info import Configuration, RuntimeInfo
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import CpuSet, QosClass
 from nri_resmgr.values.scheduling import SchedulerPolicy, SchedulingClass
@@ -159,6 +162,22 @@ def test_what_does_not_fit_is_told(
         build_policy(config_of(**spec), parse_spec("1s2c1t"), HostTree(tmp_path))
 
     assert str(found.value) == complaint
+
+
+def test_a_document_of_the_runtime_may_name_a_cgroup(tmp_path: Path) -> None:
+    cgroup = tmp_path / "sys/fs/cgroup/system"
+    cgroup.mkdir(parents=True)
+    (cgroup / "cpuset.cpus.effective").write_text("1\n")
+    plugin = ResourcePolicy(parse_spec("1s2c1t"), tree=HostTree(tmp_path))
+    text = (
+        "apiVersion: config.nri/v1alpha1\nkind: TopologyAwarePolicy\n"
+        "spec: {reservedResources: {cpu: 'cgroup:system'}}"
+    )
+
+    plugin.configure(Configuration(text, RuntimeInfo()))
+
+    assert isinstance(plugin.policy, TopologyAwarePolicy)
+    assert plugin.policy.settings.reserved == CpuSet.of(1)
 
 
 def test_without_a_host_there_are_no_cgroups() -> None:
