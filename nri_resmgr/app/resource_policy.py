@@ -15,7 +15,7 @@ from nri_resmgr.app.translate import (
     spec_of,
     updates_of,
 )
-from nri_resmgr.config import PolicyConfig, StaticPolicyConfig, parse_config
+from nri_resmgr.config import PolicyConfig, TopologyAwareConfig, parse_config
 from nri_resmgr.host.tree import Tree
 from nri_resmgr.log import Logger
 from nri_resmgr.policy.decision import Decision, PinUpdate, Policy
@@ -66,7 +66,7 @@ class ResourcePolicy:
         self._tree = tree
         self._own_config = config
         self._dry_run = dry_run
-        self._config = config or StaticPolicyConfig()
+        self._config = config or TopologyAwareConfig()
         self._policy: Policy[Any] = build_policy(self._config, machine, tree)
         self._state: Any = self._policy.start()
 

@@ -29,12 +29,12 @@ def parse_config(text: str) -> PolicyConfig:
         BadSetting: The first problem met in it.
     """
     if not text.strip():
-        return StaticPolicyConfig()  # and spare the start path the YAML library
+        return TopologyAwareConfig()  # and spare the start path the YAML library
     from nri_resmgr.config.syntax import parse_yaml
 
     document = parse_yaml(text)
     if document is None:
-        return StaticPolicyConfig()
+        return TopologyAwareConfig()
     # Metadata and status are the cluster's; documents are taken as it stores them.
     top = Table.read(document, "apiVersion", "kind", "metadata", "spec", "status")
     for key, known in (("apiVersion", (API_VERSION,)), ("kind", tuple(_READERS))):
