@@ -89,7 +89,15 @@ def test_this_machine() -> None:
         pytest.param(("--load", "/etc/passwd"), 2, "not a dump", id="no dump"),
         pytest.param(("--load", "/nowhere"), 2, "/nowhere", id="no file"),
         pytest.param(("dump", "/nowhere/x"), 1, "cannot write", id="no folder"),
-        pytest.param(("--host-root", "/nowhere"), 1, "/sys/devices", id="no host"),
+        pytest.param(
+            ("--host-root", "/nowhere"), 1, "/nowhere/sys/devices", id="no host"
+        ),
+        pytest.param(
+            ("--machine", SPEC, "sysfs", "/etc"),
+            1,
+            "cannot write /etc: it is not empty; name a new folder",
+            id="a folder of something else",
+        ),
     ],
 )
 def test_bad_input_is_one_sentence(

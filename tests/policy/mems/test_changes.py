@@ -122,6 +122,14 @@ def test_a_smaller_size_narrows_nobody() -> None:
     assert offer.ledger.free(nodes("0")) == 7
 
 
+def test_a_release_leaves_the_older_ledger_as_it_was() -> None:
+    ledger = with_all(EMPTY, wish("a", "0", 6), wish("b", "1", 8))
+    after = ledger.release("a", "b", "nobody")
+
+    assert [zones(one) for one in (ledger, after)] == ["a:0 b:1", ""]
+    assert [one.available(nodes("0-1")) for one in (ledger, after)] == [2, 16]
+
+
 def test_replacing_narrows_who_asks_for_it() -> None:
     ledger = with_all(EMPTY, wish("a", "0", 6), wish("b", "0", 6)).release("a")
     offer = replace_memory(ledger.grants["b"].request, ledger)

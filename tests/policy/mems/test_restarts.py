@@ -70,6 +70,13 @@ def running(
         ),
         pytest.param(
             running(9, kind=HBM, strict=True),
+            "0",
+            "0-1",
+            {0: 9 * MIB},
+            id="strict about a kind that is gone: wider among those it has",
+        ),
+        pytest.param(
+            running(9, kind=HBM, strict=True),
             "2",
             "2",
             {0: 8 * MIB},

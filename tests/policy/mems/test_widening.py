@@ -13,6 +13,7 @@ from nri_resmgr.policy.mems import (
     Spill,
     Widening,
     allocate_memory,
+    restore_memory,
 )
 from nri_resmgr.topology import MemoryKind
 from nri_resmgr.topology.synthetic import parse_spec
@@ -113,6 +114,18 @@ def went(name: str, before: str, after: str, nodes: str, over: int) -> Widening:
             id="the new one where the others have too little to give",
         ),
         pytest.param(
+            [plain("a", "1", 12)],
+            vital("b", "1", 24),
+            [went("b", "1", "0-2", "1", 24)],
+            id="nobody who just fits beside the new one",
+        ),
+        pytest.param(
+            [vital("a", "1-2", 21), plain("b", "0-1", 15)],
+            plain("c", "2", 12),
+            [went("c", "2", "1-3", "1-2", 9)],
+            id="of two alike, the last one widened goes back first",
+        ),
+        pytest.param(
             [kept("a", "0", 12), kept("b", "1", 12), plain("c", "2", 6)],
             vital("d", "0", 18),
             [went("d", "0", "0-3", "0-2", 12)],
@@ -152,6 +165,15 @@ def test_who_how_far_and_why(
         ledger = allocate_memory(request, ledger).commit(ledger)
 
     assert list(allocate_memory(last, ledger).widened) == widened
+
+
+def test_who_has_memory_of_another_kind_gets_more_of_it_too() -> None:
+    machine = parse_spec("2s1c memory=4 pmem=2x4")  # PMEM nodes 2 and 3
+    offer = restore_memory(
+        plain("a", "0", 9), NodeSet.of(0, 2), MemoryLedger.of(machine)
+    )
+
+    assert str(offer.zone) == "0-3"
 
 
 def test_other_kinds_come_one_after_the_other() -> None:
