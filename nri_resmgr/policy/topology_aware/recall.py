@@ -32,14 +32,14 @@ def recall(demand: Demand, room: Room, shared: CpuSet) -> Iterator[Grant]:
         if demand.spec.preferences.hide_hyperthreads:
             cores = room.tree.machine.cores
             cpus = CpuSet.union(c.cpus for c in cores if not c.cpus.isdisjoint(present))
-        for pool in _containing(cpus, room):
+        for pool in _containing(cpus, demand, room):
             yield _grant(demand, pool, cpus)
     else:
         own = present - shared
         if len(own) > demand.count:
             wish = CpuRequest(demand.count, own)
             own = allocate_cpus(wish, room.tree.machine).cpus
-        for pool in _containing(present, room):
+        for pool in _containing(present, demand, room):
             yield _grant(demand, pool, own)
 
 
@@ -55,7 +55,7 @@ def shared_by_some(demands: Iterable[Demand]) -> CpuSet:
 def _pools_of_sharers(demand: Demand, room: Room) -> list[Pool]:
     """Return the pools whose shared CPUs are just these, or else hold them."""
     present = demand.spec.present.cpus
-    pools = _containing(present, room)
+    pools = _containing(present, demand, room)
     like = _grant(demand, room.tree.root, CpuSet())
     exact = [
         pool
@@ -65,11 +65,16 @@ def _pools_of_sharers(demand: Demand, room: Room) -> list[Pool]:
     return exact or pools
 
 
-def _containing(cpus: CpuSet, room: Room) -> list[Pool]:
+def _containing(cpus: CpuSet, demand: Demand, room: Room) -> list[Pool]:
+    """Return the pools that hold *cpus*, those with the container's memory first.
+
+    CPUs come and go with the neighbours, memory nodes hardly ever do.
+    """
     if not cpus:
         return []
     pools = [pool for pool in room.tree.pools if cpus <= pool.sharable | pool.isolated]
-    return sorted(pools, key=lambda pool: (-pool.depth, pool.id))
+    mems = demand.spec.present.mems
+    return sorted(pools, key=lambda pool: (pool.nodes != mems, -pool.depth, pool.id))
 
 
 def _grant(demand: Demand, pool: Pool, cpus: CpuSet) -> Grant:
