@@ -37,20 +37,25 @@ def _mapping(loader: Any, node: yaml.MappingNode) -> dict[object, object]:
 _Loader.add_constructor("tag:yaml.org,2002:map", _mapping)
 
 
-def parse_yaml(text: str) -> object:
+def parse_yaml(text: str, *, references: bool = True) -> object:
     """Parse *text*, one YAML document.
+
+    Args:
+        text: What somebody wrote.
+        references: Whether a part may stand for another one (``&`` and ``*``). With
+            them a short text describes values that take for ever to walk through.
 
     Returns:
         Plain values; None for a text without content.
 
     Raises:
         BadSyntax: It is not YAML, has several documents, has the same key twice,
-            or is too large or too deep to be a configuration.
+            has references, or is too large or too deep to be a configuration.
     """
     if len(text) > MAX_TEXT:
         raise BadSyntax(f"{len(text)} characters are too many for a configuration")
     try:
-        _check_depth(text)
+        _check_events(text, references=references)
         return yaml.load(text, Loader=_Loader)  # noqa: S506 - _Loader is a safe loader
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
@@ -63,14 +68,18 @@ def parse_yaml(text: str) -> object:
         raise BadSyntax(f"not a value: {error}") from None
 
 
-def _check_depth(text: str) -> None:
+def _check_events(text: str, *, references: bool) -> None:
     depth = 0
     for event in yaml.parse(text, Loader=_Loader):
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
+        elif isinstance(event, yaml.AliasEvent) and not references:
+            raise BadSyntax("references (*) are not read", _line_of(event))
         if depth > _MAX_DEPTH:
-            mark = event.start_mark
-            line = mark.line + 1 if mark else 0
-            raise BadSyntax(f"more than {_MAX_DEPTH} levels deep", line)
+            raise BadSyntax(f"more than {_MAX_DEPTH} levels deep", _line_of(event))
+
+
+def _line_of(event: yaml.Event) -> int:
+    return event.start_mark.line + 1 if event.start_mark else 0

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from fnmatch import translate
 from functools import lru_cache
 from typing import Final, TypeAlias
 
 from nri_resmgr.policy.affinity import Expression, Operator, split_key
 from nri_resmgr.policy.events import ContainerSpec
+from nri_resmgr.values.globs import glob_pattern
 
 Predicate: TypeAlias = Callable[[ContainerSpec], bool]
 Reader: TypeAlias = Callable[[ContainerSpec], str | None]
@@ -105,7 +105,7 @@ def _judge(operator: Operator, values: tuple[str, ...]) -> Callable[[str], bool]
         case Operator.EXISTS:
             return lambda _found: True
         case Operator.MATCHES | Operator.MATCHES_ANY:
-            pattern = re.compile("|".join(map(_pattern, values)) or _NEVER)
+            pattern = re.compile("|".join(map(glob_pattern, values)) or _NEVER)
             return lambda found: pattern.match(found) is not None
         case _:
             return _contained(values)
@@ -116,8 +116,3 @@ def _contained(values: Iterable[str]) -> Callable[[str], bool]:
     if _ANYTHING in wanted:
         return lambda _found: True
     return wanted.__contains__
-
-
-def _pattern(glob: str) -> str:
-    """Write a glob of Go's, in which ``[^`` negates a set, as a regular expression."""
-    return translate(glob.replace("[^", "[!"))

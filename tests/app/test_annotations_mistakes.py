@@ -216,6 +216,11 @@ def test_a_long_value_is_shown_by_its_beginning() -> None:
         ),
         pytest.param(f"a: &a [web]\nweb: *a\n{'b: *a' * 3000}", id="the same often"),
         pytest.param("web: &a [*a]", id="a list in itself"),
+        pytest.param(
+            "web: [{match: {key: name, operator: Matches, values: "
+            f"['{'[a' * 7000}']}}}}]",
+            id="brackets without an end",
+        ),
         pytest.param("web: !!python/object:os.system [x]", id="a foreign tag"),
         pytest.param("web: [2026-02-31]", id="a date that is none"),
         pytest.param("web: ['\x00']", id="signs that YAML does not have"),

@@ -7,23 +7,22 @@ from typing import Final
 from nri_resmgr.app.annotations.errors import NotAccepted
 from nri_resmgr.config.errors import BadSetting
 
-# All annotations of a pod together have 256 KiB. By references to itself even a
-# short text describes endless lists, so their lengths are limited as well.
-MAX_TEXT: Final = 32 << 10
-MAX_ITEMS: Final = 256
+# All annotations of a pod together may have 256 KiB. Of the worst text of this size
+# the rules are compiled in half a second.
+MAX_TEXT: Final = 16 << 10
 
 
 def read_document(text: str) -> object:
     """Parse YAML.
 
     Raises:
-        InputError: It is none, or too long for an annotation.
+        InputError: It is none, has references, or is too long for an annotation.
     """
     if len(text) > MAX_TEXT:
         raise NotAccepted(text, f"at most {MAX_TEXT} characters long")
     from nri_resmgr.config.syntax import parse_yaml  # few annotations are YAML
 
-    return parse_yaml(text)
+    return parse_yaml(text, references=False)
 
 
 def read_mapping(found: object, path: str) -> dict[str, object]:
@@ -43,12 +42,12 @@ def read_items(found: object, path: str) -> list[object]:
     """Take *found* for a list; nothing is an empty one.
 
     Raises:
-        BadSetting: It is no list, or a very long one.
+        BadSetting: It is no list.
     """
     if found is None:
         return []
-    if not isinstance(found, list) or len(found) > MAX_ITEMS:
-        raise BadSetting(path, f"expected a list of at most {MAX_ITEMS} entries")
+    if not isinstance(found, list):
+        raise BadSetting(path, "expected a list")
     return found
 
 
@@ -56,7 +55,7 @@ def read_texts(found: object, path: str) -> tuple[str, ...]:
     """Take *found* for a list of text.
 
     Raises:
-        BadSetting: It is no list, a very long one, or has something else in it.
+        BadSetting: It is no list, or has something else in it.
     """
     items = read_items(found, path)
     return tuple(read_text(one, f"{path}[{n}]") for n, one in enumerate(items))

@@ -22,6 +22,7 @@ from nri_resmgr.topology.hint_options import (
 )
 from nri_resmgr.topology.hints import Hint
 from nri_resmgr.values import BadListFormat, CpuSet, NodeSet
+from nri_resmgr.values.globs import check_glob
 
 _NONE: Final = frozenset[HintSource]()
 _SOURCES: Final = {source.value: frozenset((source,)) for source in HintSource} | {
@@ -49,10 +50,12 @@ def read_path_rule(text: str) -> PathRule:
     for key, expected in (("type", " or ".join(kinds)), ("paths", "a list of paths")):
         if not table.rows.get(key):
             raise BadSetting(table.at(key), f"missing, expected {expected}")
-    return PathRule(
-        PathMatch(table.choice("type", kinds, "")),
-        read_texts(table.rows["paths"], table.at("paths")),
-    )
+    match = PathMatch(table.choice("type", kinds, ""))
+    paths = read_texts(table.rows["paths"], table.at("paths"))
+    if match is PathMatch.GLOB:
+        for name in "/".join(paths).split("/"):
+            check_glob(name)
+    return PathRule(match, paths)
 
 
 def read_hints(text: str) -> tuple[Hint, ...]:
