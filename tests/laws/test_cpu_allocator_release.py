@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import attrs
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from nri_resmgr.policy.cpus import (
@@ -37,7 +37,6 @@ def asked_again(request: CpuRequest, pick: CpuSet, gone: CpuSet, spec: str) -> C
     return allocate_cpus(again, machine_of(spec)).cpus
 
 
-@settings(max_examples=300)
 @given(CASES, st.data())
 def test_any_part_of_a_pick_is_found_again_beside_the_rest(
     case: Case, data: st.DataObject
@@ -49,7 +48,6 @@ def test_any_part_of_a_pick_is_found_again_beside_the_rest(
     assert asked_again(request, pick, gone, spec) == gone
 
 
-@settings(max_examples=300)
 @given(CASES, st.data())
 def test_what_a_release_chose_is_found_again_beside_the_rest(
     case: Case, data: st.DataObject

@@ -24,7 +24,7 @@ def problem_of(case: Case) -> Problem:
 
 
 # The ways through the search are many, and each needs its state of the machine.
-@settings(max_examples=400)
+@settings(max_examples=200)
 @given(plain_wishes().filter(lambda case: case[0].count))
 def test_alike_cpus_are_picked_as_any_cpus_are(case: Case) -> None:
     problem = problem_of(case)

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import groupby
 from operator import itemgetter
 
-from nri_resmgr.policy.cpus.bounds import bound
+from nri_resmgr.policy.cpus.bounds import Bound, bound
+from nri_resmgr.policy.cpus.joining import Prices, joined
 from nri_resmgr.policy.cpus.pairs import Pairs
 from nri_resmgr.policy.cpus.places import every_place, tightest, zone_of
 from nri_resmgr.policy.cpus.problem import Problem
 from nri_resmgr.policy.cpus.windows import windows
 from nri_resmgr.values import CpuSet
-
-# Prices by size of the pick.
-_Prices = dict[int, int]
 
 
 class Alike:
@@ -34,6 +33,8 @@ class Alike:
         # The most CPUs that a touched group leaves, per depth.
         self._any_slack = [problem.take.bit_count()] * (self._last + 1)
         self._slacks = self._any_slack
+        # The price of the room in and around a group.
+        self._rooms: dict[tuple[int, int], int] = {}
         # Per group: its kids, and what each gives to a pick of so many out of
         # those up to it.
         self._given: dict[tuple[int, int], list[tuple[int, Mapping[int, int]]]] = {}
@@ -42,57 +43,97 @@ class Alike:
         """Return the best pick where some CPUs are held."""
         depth, place = zone_of(self._problem)
         if depth < self._last:
-            self._inside(depth, place, *bound(self._problem, self._pairs, depth, place))
+            touched, _, slacks = bound(self._problem, self._pairs, depth, place)
+            self._inside(depth, place, touched, slacks)
         return CpuSet(self._bits(depth, place, self._problem.count))
 
     def best(self, depth: int) -> CpuSet:
         """Return the best pick; *depth* is the deepest with a group that holds it."""
         problem = self._problem
-        places = tightest(problem, depth)
-        place = places[0]
-        if depth < self._last:
-            price, place = self._cheapest(depth, places)
-            if depth and not self._touches(price, self._ideal(depth)):
-                _, place = self._cheapest(depth, every_place(problem, depth))
-        return CpuSet(self._bits(depth, place, problem.count))
+        near = tightest(problem, depth)
+        if depth == self._last:
+            return CpuSet(self._bits(depth, near[0], problem.count))
+        found = self._cheapest(depth, near, [])
+        if not self._touches(found[0][0], self._ideal(depth)):
+            rest = set(every_place(problem, depth)).difference(near)
+            found = self._cheapest(depth, rest, found)
+        return CpuSet(self._bits(depth, found[0][1], problem.count))
 
-    def _cheapest(self, depth: int, places: Iterable[int]) -> tuple[int, int]:
-        """Return the least price and the first place that has it."""
-        problem, best = self._problem, (0, -1)
-        bounds = [(*bound(problem, self._pairs, depth, at), at) for at in places]
+    def _cheapest(
+        self, depth: int, places: Iterable[int], found: list[tuple[int, int]]
+    ) -> list[tuple[int, int]]:
+        """Return the least price and the first place that has it, or what was found."""
+        bounds = self._bounds(depth, places)
         bounds.sort(key=itemgetter(0))
-        for touched, slacks, place in bounds:
-            if best[1] >= 0 and 2 * (touched - best[0]) > problem.costs.touch[-1]:
+        for touched, alike in groupby(bounds, itemgetter(0)):
+            if found and not self._touches(touched, found[0][0]):
                 break
-            around = self._around(depth, place)
-            price = around + self._inside(depth, place, touched, slacks)
-            if best[1] < 0 or (price, place) < best:
-                best = price, place
-        return best
+            rows = sorted((self._around(depth, at), at, row) for _, at, row in alike)
+            for around, place, slacks in rows:
+                least = around + touched + self._least_room(depth, place)
+                if not found or (least, place) < found[0]:
+                    price = around + self._inside(depth, place, touched, slacks)
+                    found = [min([*found, (price, place)])]
+        return found
+
+    def _bounds(self, depth: int, places: Iterable[int]) -> list[Bound]:
+        """Return what touching costs at least inside of places, and their slacks."""
+        problem, pairs = self._problem, self._pairs
+        masks, touch = problem.index.partitions[depth].groups, problem.costs.touch[-1]
+        cores_next = depth == self._last - 1
+        return [
+            (pairs.fewest(masks[at])[0] * touch, at, self._any_slack)
+            if cores_next and pairs.knows(masks[at])
+            else bound(problem, pairs, depth, at)
+            for at in places
+        ]
 
     def _around(self, depth: int, place: int) -> int:
         """Price the room of a group and of those around it."""
-        index, free = self._problem.index, self._problem.free
-        price = 0
-        for outer, each in enumerate(self._problem.costs.room[: depth + 1]):
-            around = index.ancestors[depth][outer][place]
-            mask = index.partitions[outer].groups[around]
-            price += each * (mask & free).bit_count()
+        known = self._rooms.get((depth, place))
+        if known is not None:
+            return known
+        index, problem = self._problem.index, self._problem
+        room = (index.partitions[depth].groups[place] & problem.free).bit_count()
+        price = problem.costs.room[depth] * room
+        if depth:
+            outer = index.ancestors[depth][depth - 1][place]
+            price += self._around(depth - 1, outer)
+        self._rooms[depth, place] = price
         return price
+
+    def _least_room(self, depth: int, place: int) -> int:
+        """Price the room inside of a group that a pick has at least."""
+        problem = self._problem
+        room = problem.count
+        if problem.costs.room[0] < 0:
+            mask = problem.index.partitions[depth].groups[place]
+            room = (mask & problem.free).bit_count()
+        return room * sum(problem.costs.room[depth + 1 :])
 
     def _inside(self, depth: int, place: int, touched: int, slacks: list[int]) -> int:
         """Price the pick out of a place, without the place itself.
 
         If there is one that touches as few groups as the bound, then it is found
-        among those that leave no more CPUs than that allows.
+        among those that leave no more CPUs than that allows. Else it touches more
+        at the first level where this one does, or further down.
         """
-        count = self._problem.count
+        problem, count = self._problem, self._problem.count
         self._slacks = slacks
         price = self._joined(depth, place, count, count).get(count)
-        if price is None or not self._touches(price, touched):
-            self._slacks = self._any_slack
-            price = self._joined(depth, place, count, count)[count]
-        return price
+        broken = depth + 1
+        if price is not None:
+            over = 2 * (price - touched)
+            while over <= problem.costs.touch[broken]:
+                if broken == self._last:
+                    return price
+                broken += 1
+            mask = problem.index.partitions[depth].groups[place]
+            # The formulas do without slack.
+            if broken == self._last and self._pairs.knows(mask):
+                return price
+        self._slacks = slacks[:broken] + self._any_slack[broken:]
+        return self._joined(depth, place, count, count)[count]
 
     def _touches(self, price: int, touched: int) -> bool:
         """Tell whether a price is for no more groups than *touched* is."""
@@ -107,7 +148,7 @@ class Alike:
             for below in range(depth + 1, self._last + 1)
         )
 
-    def _joined(self, depth: int, at: int, low: int, high: int) -> _Prices:
+    def _joined(self, depth: int, at: int, low: int, high: int) -> Prices:
         """Price the best picks of *low* to *high* CPUs out of a group's kids."""
         problem, index = self._problem, self._problem.index
         mask = index.partitions[depth].groups[at]
@@ -119,6 +160,8 @@ class Alike:
             for kid in index.within[depth][at][0]
             if (count := (masks[kid] & problem.take).bit_count())
         ]
+        if low == sum(count for _, count, _ in kids):
+            return {low: sum(self._whole(depth + 1, kid) for kid, _, _ in kids)}
         useful = list(windows(kids, low, high, self._slacks[depth + 1]))
         rest = sum(most for _, _, most in useful)
         reached = {0: 0}
@@ -126,18 +169,34 @@ class Alike:
         for kid, least, most in useful:
             rest -= most
             prices = self._prices(depth + 1, kid, least, most)
-            reached, given = _both(reached, prices, low - rest, high)
+            reached, given = joined(reached, prices, low - rest, high)
             trail.append((kid, given))
         return reached
 
-    def _prices(self, depth: int, at: int, low: int, high: int) -> _Prices:
-        """Price the best picks of *low* to *high* CPUs out of a group."""
+    def _own(self, depth: int, mask: int) -> int:
+        """Price touching a group, without what is inside."""
         problem, costs = self._problem, self._problem.costs
-        mask = problem.index.partitions[depth].groups[at]
-        own = 0
-        if not mask & problem.held:
-            room = (mask & problem.free).bit_count()
-            own = costs.touch[depth] + costs.room[depth] * room
+        if mask & problem.held:
+            return 0
+        room = (mask & problem.free).bit_count()
+        return costs.touch[depth] + costs.room[depth] * room
+
+    def _whole(self, depth: int, at: int) -> int:
+        """Price all that can be taken of a group."""
+        index, take = self._problem.index, self._problem.take
+        mask = index.partitions[depth].groups[at]
+        own = self._own(depth, mask)
+        if depth == self._last:
+            return own
+        if depth == self._last - 1 and self._pairs.knows(mask):
+            return own + self._pairs.whole(mask)
+        masks = index.partitions[depth + 1].groups
+        kids = [kid for kid in index.within[depth][at][0] if masks[kid] & take]
+        return own + sum(self._whole(depth + 1, kid) for kid in kids)
+
+    def _prices(self, depth: int, at: int, low: int, high: int) -> Prices:
+        """Price the best picks of *low* to *high* CPUs out of a group."""
+        own = self._own(depth, self._problem.index.partitions[depth].groups[at])
         if depth == self._last:
             return dict.fromkeys(range(low, high + 1), own)
         inside = self._joined(depth, at, low, high)
@@ -147,8 +206,11 @@ class Alike:
         """Follow what each group gives, from the last one back."""
         index = self._problem.index
         mask = index.partitions[depth].groups[at]
+        take = mask & self._problem.take
+        if size == take.bit_count():
+            return take
         if depth == self._last:
-            return CpuSet(mask & self._problem.take).lowest(size).bits
+            return CpuSet(take).lowest(size).bits
         if depth == self._last - 1 and self._pairs.knows(mask):
             return self._pairs.bits(mask, index.within[depth][at][0], size)
         bits = 0
@@ -157,21 +219,3 @@ class Alike:
                 bits |= self._bits(depth + 1, kid, gift)
                 size -= gift
         return bits
-
-
-def _both(
-    before: _Prices, prices: _Prices, low: int, high: int
-) -> tuple[_Prices, _Prices]:
-    """Join one more group; of equal prices, the one where it gives less counts."""
-    total = {size: price for size, price in before.items() if size >= low}
-    given = dict.fromkeys(total, 0)
-    for gift in sorted(prices):
-        price = prices[gift]
-        for size, paid in before.items():
-            both = size + gift
-            if low <= both <= high and (
-                both not in total or paid + price < total[both]
-            ):
-                total[both] = paid + price
-                given[both] = gift
-    return total, given

@@ -148,12 +148,12 @@ def _narrowest(cpus: CpuSet, request: CpuRequest, index: CpuIndex) -> tuple[Leve
     wanted, free = request.count, request.free.bits
     if wanted <= 1:
         return Level.THREAD, len(request.free)
-    first = cpus.first
-    depth = next(
-        depth
-        for depth, home in reversed(tuple(enumerate(index.home)))
-        if not cpus.bits & ~home[first]
-    )
+    first, bits = cpus.first, cpus.bits
+    depth = len(index.home) - 1
+    while bits & ~index.home[depth][first]:
+        depth -= 1
     cut = index.partitions[depth]
+    if wanted == index.largest[depth] == 2:  # noqa: PLR2004 - whole cores
+        return cut.narrowest, index.pairs_in(free).bit_count()
     roomy = [mask for mask in cut.groups if (mask & free).bit_count() >= wanted]
     return cut.narrowest, len(roomy)

@@ -6,9 +6,9 @@ from nri_resmgr.policy.cpus.pairs import Pairs
 from nri_resmgr.policy.cpus.problem import Problem
 from nri_resmgr.policy.cpus.windows import fewest
 
-# The price of touching groups; per depth, the most CPUs that a touched group
-# leaves if the pick touches no more groups than that.
-Bound = tuple[int, list[int]]
+# The price of touching groups inside of a group, that group, and per depth the
+# most CPUs that a touched group leaves if the pick touches no more groups.
+Bound = tuple[int, int, list[int]]
 
 
 def bound(problem: Problem, pairs: Pairs, depth: int, place: int) -> Bound:
@@ -24,7 +24,7 @@ def bound(problem: Problem, pairs: Pairs, depth: int, place: int) -> Bound:
             many, slack = _fewest(problem, depth, place, below)
         touched += many * touch[below]
         slacks.append(slack)
-    return touched, slacks
+    return touched, place, slacks
 
 
 def _fewest(problem: Problem, depth: int, place: int, below: int) -> tuple[int, int]:

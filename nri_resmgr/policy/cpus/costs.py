@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-import attrs
-
 from nri_resmgr.policy.cpus.index import CpuIndex
 from nri_resmgr.policy.cpus.levels import Level
 from nri_resmgr.policy.cpus.priorities import CpuPriority
 from nri_resmgr.policy.cpus.request import CoreUse, Preferences
 from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Costs(ByContent):
     """What a pick pays, as one integer with a digit per criterion.
 

@@ -6,18 +6,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Final
 
-import attrs
-
 from nri_resmgr.policy.cpus.levels import Level, Partition, partitions
 from nri_resmgr.policy.cpus.priorities import PrioritySets, machine_priorities
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import CpuSet
+from nri_resmgr.values.declared import frozen
 
 # What counts before the class of a CPU: remote memory costs more than slow cores.
 _WIDE: Final = frozenset({Level.PACKAGE, Level.DIE, Level.NODE})
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Group:
     """A node of the tree; a core has no children.
 
@@ -32,7 +31,7 @@ class Group:
     children: tuple[Group, ...]
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class CpuIndex:
     """What the allocator needs of a machine, in the form in which it is fast.
 
@@ -78,7 +77,7 @@ def index_of(machine: Machine) -> CpuIndex:
     return _build(_Same(machine))
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class _Same:
     """A machine that equals only itself, and lives as long as its cache entry."""
 

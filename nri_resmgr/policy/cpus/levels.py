@@ -9,6 +9,7 @@ import attrs
 
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import CpuSet
+from nri_resmgr.values.declared import frozen
 
 
 class Level(enum.StrEnum):
@@ -32,7 +33,7 @@ COUNTED = frozenset(Level) - {Level.MACHINE, Level.THREAD}
 """The levels at which a pick touches as few groups as it can."""
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Partition:
     """All online CPUs in groups, which cut no group of the partition before.
 

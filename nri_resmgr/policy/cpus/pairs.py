@@ -43,6 +43,11 @@ class Pairs:
         both, single = _cores(self._count - gift, ones, twos, roomy=True)
         return both + single, gift + 2 * both + single - self._count
 
+    def whole(self, mask: int) -> int:
+        """Price all that can be taken of a group; what cores cost."""
+        _, ones, twos = self._counts(mask)
+        return (ones + twos) * self._touch + (ones + 2 * twos) * self._room
+
     def prices(self, mask: int, low: int, high: int) -> dict[int, int]:
         """Price the best picks of *low* to *high* CPUs; what cores cost."""
         gift, ones, twos = self._counts(mask)
@@ -79,7 +84,7 @@ class Pairs:
     def _counts(self, mask: int) -> tuple[int, int, int]:
         """Return the CPUs of held cores, the ones and the twos of a group."""
         take = mask & self._take
-        gift = (take & self._beside).bit_count()
+        gift = (take & self._beside).bit_count() if self._beside else 0
         twos = (mask & self._twos).bit_count()
         return gift, take.bit_count() - gift - 2 * twos, twos
 
@@ -93,5 +98,8 @@ def _cores(wanted: int, ones: int, twos: int, *, roomy: bool) -> tuple[int, int]
     if wanted <= 0:
         return 0, 0
     many = (wanted + 1) // 2 if wanted <= 2 * twos else wanted - twos
-    both = min(twos, many) if roomy else max(wanted - many, many - ones)
+    if roomy:
+        both = min(many, twos)
+    else:
+        both = wanted - many if wanted >= 2 * many - ones else many - ones
     return both, many - both

@@ -36,7 +36,7 @@ def tightest(problem: Problem, depth: int) -> list[int]:
 
     Where the price of room is negative, the ones with the most.
     """
-    index, free, zone = problem.index, problem.free, [0]
+    index, free, wanted, zone = problem.index, problem.free, problem.count, [0]
     roomy = problem.costs.room[0] < 0
     for outer in range(1, depth + 1):
         within, masks = index.within[outer - 1], index.partitions[outer].groups
@@ -44,7 +44,8 @@ def tightest(problem: Problem, depth: int) -> list[int]:
         for around in zone:
             for kid in within[around][0]:
                 room = (masks[kid] & free).bit_count()
-                alike.setdefault(room, []).append(kid)
+                if room >= wanted:
+                    alike.setdefault(room, []).append(kid)
         for room in sorted(alike, reverse=roomy):
             if holding := list(_holding(problem, outer, depth, alike[room])):
                 zone = holding

@@ -6,12 +6,11 @@ import enum
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-import attrs
-
 from nri_resmgr.topology import CoreKind, Cpu, Machine
 from nri_resmgr.topology.speed_select import ClosOrder, Feature, Punit
 from nri_resmgr.values import NO_CPUS, CpuSet
 from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
 
 # What the words stand for in the hardware's 0 (fastest) to 255 (Linux,
 # drivers/cpufreq/intel_pstate.c, epp_values); "default" is the firmware's
@@ -38,7 +37,7 @@ class CpuPriority(enum.StrEnum):
     ANY = "none"
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class PrioritySets(ByContent):
     """CPUs better and worse than normal; every other CPU is normal.
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import attrs
-
 from nri_resmgr.policy.cpus.costs import Costs
 from nri_resmgr.policy.cpus.index import CpuIndex
+from nri_resmgr.values.declared import frozen
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Problem:
     """*count* CPUs out of those to *take*, at *costs*.
 

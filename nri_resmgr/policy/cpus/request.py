@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import enum
 
-import attrs
-
 from nri_resmgr.policy.cpus.levels import COUNTED, Level
 from nri_resmgr.policy.cpus.priorities import CpuPriority, PrioritySets
 from nri_resmgr.values import NO_CPUS, CpuSet
 from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
 
 
 class CoreUse(enum.StrEnum):
@@ -24,7 +23,7 @@ class CoreUse(enum.StrEnum):
     ONE_THREAD = "one-thread"
 
 
-@attrs.frozen(kw_only=True, eq=False, repr=False)
+@frozen(kw_only=True)
 class Preferences(ByContent):
     """What makes one pick better than another of the same size.
 
@@ -62,7 +61,7 @@ class Preferences(ByContent):
         )
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class CpuRequest(Preferences):
     """A wish for *count* CPUs out of *free*.
 
@@ -96,7 +95,7 @@ class Rule(enum.StrEnum):
     SPILL = "spill"
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Reason(ByContent):
     """How a pick came about.
 
@@ -113,7 +112,7 @@ class Reason(ByContent):
     far: int = 0
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class CpuPick(ByContent):
     """The chosen CPUs.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 
@@ -44,21 +45,35 @@ def windows(
         A group, and the fewest and most CPUs that it gives if it gives any;
         in the order of *kids*, without those that give nothing.
     """
-    spare = sum(count for _, count, is_free in kids if is_free)
-    sizes = sorted((count for _, count, is_free in kids if not is_free), reverse=True)
+    spare, sizes = 0, []
+    for _, count, is_free in kids:
+        if is_free:
+            spare += count
+        else:
+            sizes.append(count)
+    sizes.sort(reverse=True)
     tops = list(accumulate(sizes, initial=spare))
-    most = next((m for m, top in enumerate(tops) if top >= high), len(sizes))
-    least = next((m for m, top in enumerate(tops) if top >= low), len(sizes))
+    # How many groups the smallest and the largest pick must touch.
+    least = bisect_left(tops, low)
+    most = bisect_left(tops, high, least)
     for kid, count, is_free in kids:
         if is_free:
             bound = low - tops[most] + count
         elif most:
-            bound = min(
-                max(low, tops[m - 1] + 1) - tops[m] + max(count, sizes[m - 1])
-                for m in range(max(1, least), most + 1)
-            )
+            bound = _filling(count, low, sizes, tops, range(least or 1, most + 1))
         else:
             continue
         bound = max(1, bound, count - slack)
         if bound <= count:
             yield kid, bound, min(count, high)
+
+
+def _filling(
+    count: int, low: int, sizes: Sequence[int], tops: Sequence[int], touched: range
+) -> int:
+    """Return what a group of *count* CPUs gives at least, however many are touched."""
+    bounds = []
+    for many in touched:
+        smallest = max(low, tops[many - 1] + 1)
+        bounds.append(smallest - tops[many] + max(count, sizes[many - 1]))
+    return min(bounds)
