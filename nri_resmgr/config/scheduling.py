@@ -97,16 +97,16 @@ def _class(row: Table, name: str) -> SchedulingClass:
     flags = row.choices("flags", tuple(SchedulerFlag))
     if flags and policy == _NONE:
         raise BadSetting(row.at("flags"), "needs a policy")
-    _check_times(row, policy)
+    runtime, deadline, period = _times(row, policy)
     return SchedulingClass(
         name=name,
         policy=None if policy == _NONE else SchedulerPolicy(policy),
         priority=_ranged(row, "priority", (1, 99), _REAL_TIME, "policy"),
         flags=tuple(SchedulerFlag(flag) for flag in flags),
         nice=_ranged(row, "nice", (-20, 19), _NICE, "policy"),
-        runtime=row.number("runtime", _SHORTEST, _LONGEST, 0),
-        deadline=row.number("deadline", _SHORTEST, _LONGEST, 0),
-        period=row.number("period", _SHORTEST, _LONGEST, 0),
+        runtime=runtime,
+        deadline=deadline,
+        period=period,
         io_class=None if io_class == _NONE else IoClass(io_class),
         io_priority=_ranged(row, "ioPriority", (0, 7), _RANKED, "ioClass"),
     )
@@ -126,12 +126,13 @@ def _ranged(
     return 0
 
 
-def _check_times(row: Table, policy: str) -> None:
+def _times(row: Table, policy: str) -> tuple[int, int, int]:
+    """Read runtime, deadline and period; 0 is fine for other policies."""
     if policy != SchedulerPolicy.DEADLINE:
         for key in _TIMES:
             if row.rows.get(key):
                 raise BadSetting(row.at(key), "only goes with policy deadline")
-        return
+        return (0, 0, 0)
     for key in ("runtime", "deadline"):
         if key not in row.rows:
             raise BadSetting(row.at(key), "missing, expected nanoseconds")
@@ -140,3 +141,4 @@ def _check_times(row: Table, policy: str) -> None:
     )
     if not runtime <= deadline <= (period or deadline):
         raise BadSetting(row.path, "expected runtime <= deadline <= period")
+    return runtime, deadline, period

@@ -2,7 +2,13 @@ from __future__ import annotations
 
 import pytest
 
-from nri_resmgr.config import BadSetting, parse_config
+from nri_resmgr.config import BadSetting, TopologyAwareConfig, parse_config
+from nri_resmgr.values.scheduling import (
+    IoClass,
+    SchedulerFlag,
+    SchedulerPolicy,
+    SchedulingClass,
+)
 
 HEAD = "apiVersion: config.nri/v1alpha1\nkind: TopologyAwarePolicy\n"
 FIRST = "$.spec.schedulingClasses[0]"
@@ -126,6 +132,47 @@ def test_a_class_that_the_kernel_would_not_take_is_told(
     row: str, complaint: str
 ) -> None:
     assert complaint_about(f"{{schedulingClasses: [{row}]}}") == complaint
+
+
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        pytest.param(
+            "{name: a, policy: other, priority: 0, ioPriority: 0, runtime: 0}",
+            SchedulingClass(name="a", policy=SchedulerPolicy.OTHER),
+            id="zeros go with everything",
+        ),
+        pytest.param(
+            "{name: a, policy: deadline, runtime: 1024, deadline: 1024}",
+            SchedulingClass(
+                name="a", policy=SchedulerPolicy.DEADLINE, runtime=1024, deadline=1024
+            ),
+            id="a deadline without a period, all of it runtime",
+        ),
+        pytest.param(
+            "{name: a, policy: other, nice: -20, flags: [reset-on-fork, keep-params]}",
+            SchedulingClass(
+                name="a",
+                policy=SchedulerPolicy.OTHER,
+                nice=-20,
+                flags=(SchedulerFlag.RESET_ON_FORK, SchedulerFlag.KEEP_PARAMS),
+            ),
+            id="the least nice, with flags",
+        ),
+        pytest.param(
+            "{name: a, ioClass: be, ioPriority: 7}",
+            SchedulingClass(name="a", io_class=IoClass.BEST_EFFORT, io_priority=7),
+            id="an I/O priority alone",
+        ),
+    ],
+)
+def test_a_class_at_the_edge_of_what_the_kernel_takes(
+    row: str, expected: SchedulingClass
+) -> None:
+    config = parse_config(f"{HEAD}spec: {{schedulingClasses: [{row}]}}")
+
+    assert isinstance(config, TopologyAwareConfig)
+    assert config.scheduling_classes == {"a": expected}
 
 
 @pytest.mark.parametrize(

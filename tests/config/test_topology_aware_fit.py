@@ -55,6 +55,9 @@ def config_of(**spec: object) -> TopologyAwareConfig:
         pytest.param("1s4c2t", "4", None, ("0-1,4-5", "0,4"), id="of so many"),
         pytest.param("1s4c2t", None, "750m", ("0-7", "0"), id="a fraction is a CPU"),
         pytest.param("1s4c2t", None, "2", ("0-7", "0,4"), id="two CPUs are a core"),
+        pytest.param(
+            "1s4c2t isolated=0,4", None, "2", ("0-7", "1,5"), id="none of it isolated"
+        ),
         pytest.param("1s4c2t", "cpuset:1-7", "cpuset:7", ("1-7", "7"), id="a list"),
         pytest.param(
             "1s4c2t", "cpuset:1-7", "exclude-cpuset:1-5", ("1-7", "6-7"), id="the rest"
