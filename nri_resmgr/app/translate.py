@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Final, TypeVar
 
-import attrs
-
 from nri_resmgr.app.sources import RequestSources, cgroup_values
 from nri_resmgr.policy.decision import PinUpdate
 from nri_resmgr.policy.events import NO_PIN, ContainerSpec, Pin
@@ -25,6 +23,7 @@ from nri_resmgr.stub.resource_setters import ResourceSetters
 from nri_resmgr.stub.update import ContainerUpdate
 from nri_resmgr.topology.hints import Hint
 from nri_resmgr.values import BadListFormat, CpuSet, NodeSet, QosClass
+from nri_resmgr.values.declared import frozen
 
 # Set by the kubelet on every container that it makes, and by nobody else.
 KUBELET_NAME: Final = "io.kubernetes.container.name"
@@ -34,7 +33,7 @@ _SHORT_ID: Final = 13  # as crictl prints ids
 _Setters = TypeVar("_Setters", bound=ResourceSetters)
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Background:
     """What others know of a container.
 

@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-import attrs
-
 from nri_resmgr.cli.install_errors import (
     AlreadyInstalled,
     FolderUnusable,
@@ -24,11 +22,12 @@ from nri_resmgr.host.text_file import read_text_file
 from nri_resmgr.stub.errors import BadIdentity
 from nri_resmgr.stub.identity import Identity
 from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
 
 _EXECUTABLE: Final = stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Installation(ByContent):
     """Where the launcher is and its configuration belongs; the latter may be absent."""
 
@@ -37,7 +36,7 @@ class Installation(ByContent):
     config_is_new: bool
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Folders(ByContent):
     """The runtime's two folders, `plugin_path` and `plugin_config_path`."""
 

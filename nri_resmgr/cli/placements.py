@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-import attrs
-
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import CpuSet
 from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
 
 OWN, SHARED, FREE = "█", "▒", "·"
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Placement(ByContent):
     """One container's row."""
 

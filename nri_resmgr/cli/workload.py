@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-import attrs
-
 from nri_resmgr.stub import Container, LinuxCpu, LinuxMemory, LinuxResources, Pod
 from nri_resmgr.stub.model import LinuxContainer, LinuxPod
 from nri_resmgr.values import QosClass
 from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
 
 _PERIOD: Final = 100_000  # microseconds, the kubelet's default CFS period
 _SHARES: Final = 1024  # of one CPU
@@ -21,7 +20,7 @@ _CGROUPS: Final = {
 }
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Workload(ByContent):
     """A pod with one container of the same name.
 

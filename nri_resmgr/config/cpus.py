@@ -4,40 +4,39 @@ from __future__ import annotations
 
 from typing import Final, TypeAlias
 
-import attrs
-
 from nri_resmgr.config.errors import BadSetting
 from nri_resmgr.config.table import Table
 from nri_resmgr.values import BadQuantity, CpuSet, InputError, parse_cpus
 from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
 
 _LISTED: Final = "cpuset:"
 _ALL_BUT: Final = "exclude-cpuset:"
 _CGROUP: Final = "cgroup:"
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Listed(ByContent):
     """Exactly these CPUs."""
 
     cpus: CpuSet
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class AllBut(ByContent):
     """All CPUs there are but these."""
 
     cpus: CpuSet
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Amount(ByContent):
     """So many CPUs, whichever."""
 
     count: int
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class OfCgroup(ByContent):
     """The CPUs that a cgroup of the host has, at the time of reading.
 

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import Final
 
-import attrs
-
 from nri_resmgr.config.cpus import CpuChoice, read_cpus
 from nri_resmgr.config.table import Table
 from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
 
 # Its containers belong to the node, whatever else is listed.
 _ALWAYS_RESERVED: Final = "kube-system"
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class StaticPolicyConfig(ByContent):
     """A ``StaticPolicy`` document; the defaults are safe on every machine.
 

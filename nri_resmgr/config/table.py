@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, TypeVar
 
-import attrs
-
 from nri_resmgr.config.errors import BadSetting
 from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
 
 _T = TypeVar("_T")
 
@@ -16,7 +15,7 @@ _T = TypeVar("_T")
 _OFF: Final = "off"
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Table(ByContent):
     """A mapping of a document, with its path in it. A null value is as absent."""
 

@@ -11,6 +11,7 @@ from nri_resmgr.config.cpus import CpuChoice, read_cpus
 from nri_resmgr.config.table import Table
 from nri_resmgr.values import QosClass
 from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
 from nri_resmgr.values.scheduling import SchedulingClass
 
 # Its containers belong to the node, whatever else is listed.
@@ -39,7 +40,7 @@ _FOREIGN: Final = (
 )
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class TopologyAwareConfig(ByContent):
     """A ``TopologyAwarePolicy`` document; the defaults are safe on every machine.
 

@@ -7,10 +7,9 @@ from collections.abc import Iterator, Sequence
 from fcntl import ioctl
 from typing import Final, Protocol
 
-import attrs
-
 from nri_resmgr.values import HostError
 from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
 from nri_resmgr.values.error_fields import with_fields
 
 # Numbers and layouts of include/uapi/linux/isst_if.h. The driver exists on x86
@@ -68,7 +67,7 @@ class IsstDevice(Protocol):
         """
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class OpenIsst(ByContent):
     """The kernel's own device, opened by somebody who closes it, too."""
 

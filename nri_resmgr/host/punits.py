@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-import attrs
-
 from nri_resmgr.host import isst
 from nri_resmgr.host.isst import IsstDevice, SpeedSelectUnsupported
 from nri_resmgr.topology import Core
@@ -19,6 +17,7 @@ from nri_resmgr.topology.speed_select import (
 )
 from nri_resmgr.values import NO_CPUS, CpuSet, KiloHertz
 from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
 
 # From here on the driver speaks of power domains and structures (TPMI).
 _TPMI_API: Final = 2
@@ -69,7 +68,7 @@ def read_punits(device: IsstDevice, cores: Sequence[Core]) -> Iterator[Punit]:
         yield _mailbox(device, area)
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class _Area(ByContent):
     """One punit and its CPUs by its own numbers of cores, ascending."""
 

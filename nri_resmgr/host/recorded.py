@@ -13,9 +13,10 @@ import attrs
 from nri_resmgr.host.isst import IsstDevice
 from nri_resmgr.host.tree import Tree
 from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class RecordedIsst(ByContent):
     """A Speed Select device that exists only as requests and replies.
 
@@ -95,7 +96,7 @@ class RecordedTree(ByContent):
         return children
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class RecordingTree(ByContent):
     """Another tree, and a record of every file and link that was asked for."""
 

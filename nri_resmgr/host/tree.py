@@ -13,6 +13,7 @@ import attrs
 
 from nri_resmgr.values import HostError
 from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
 from nri_resmgr.values.error_fields import with_fields
 
 _CHUNK: Final = 1 << 16
@@ -100,7 +101,7 @@ def _without_slash(root: str | os.PathLike[str]) -> str:
     return os.fspath(root).rstrip("/")
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class HostTree(ByContent):
     """The files of a live host, or of a folder that looks like one.
 

@@ -13,6 +13,7 @@ from nri_resmgr.policy.scheduling import SchedulingClass
 from nri_resmgr.topology import MemoryKind
 from nri_resmgr.values import NO_CPUS, NO_NODES, CpuSet, NodeSet
 from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
 
 StateT = TypeVar("StateT")
 
@@ -47,7 +48,7 @@ class Rule(enum.StrEnum):
     UNKNOWN_CONTAINER = "unknown-container"
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Reason(ByContent):
     """Why one container got what it got.
 
@@ -76,7 +77,7 @@ class Reason(ByContent):
     source: str = ""
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class PinUpdate(ByContent):
     """News for a container that exists; an empty set in it is "as before"."""
 
@@ -84,7 +85,7 @@ class PinUpdate(ByContent):
     pin: Pin
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Timer(ByContent):
     """An event that is to be handed back later.
 
@@ -98,7 +99,7 @@ class Timer(ByContent):
     since: int = 0
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Resources(ByContent):
     """What a container is told of what it has; each set may be empty.
 
@@ -115,7 +116,7 @@ class Resources(ByContent):
     mems: Mapping[MemoryKind, NodeSet] = attrs.field(factory=dict, hash=False)
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Decision(ByContent, Generic[StateT]):
     """The answer to one event.
 

@@ -21,6 +21,7 @@ from nri_resmgr.values import (
     QosClass,
 )
 from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
 
 _NO_REQUEST = MilliCpus(0)
 _NO_MEMORY = Bytes(0)
@@ -28,7 +29,7 @@ _NO_TEXTS: Final[Mapping[str, str]] = {}
 _NO_COUNTS: Final[Mapping[str, int]] = {}
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Pin(ByContent):
     """Where a container may run and have its memory, and its weight there.
 
@@ -77,7 +78,7 @@ class Source(enum.StrEnum):
     STALE = "stale-annotation"
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class ContainerSpec(ByContent):
     """A container as policies see it.
 
@@ -153,7 +154,7 @@ class ContainerSpec(ByContent):
         return 0 if fraction else count
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class PodCreated(ByContent):
     """A pod is about to be created; none of its containers exists yet.
 
@@ -168,14 +169,14 @@ class PodCreated(ByContent):
     expected: tuple[ContainerSpec, ...] = ()
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Created(ByContent):
     """A container is about to be created; nothing of it runs yet."""
 
     spec: ContainerSpec
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Updated(ByContent):
     """Somebody asks for other resources, or for the same ones again.
 
@@ -186,42 +187,42 @@ class Updated(ByContent):
     spec: ContainerSpec
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Started(ByContent):
     """A container begins to run."""
 
     id: str
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class ColdStartEnded(ByContent):
     """The time without DRAM that a container asked for is over."""
 
     id: str
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Stopped(ByContent):
     """A container has stopped; may be told of one that never was."""
 
     id: str
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Removed(ByContent):
     """A container is gone; NRI's reply to this has no room for updates."""
 
     id: str
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class PodStopped(ByContent):
     """A pod's last container has stopped; no room for updates here either."""
 
     pod: str
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Synchronized(ByContent):
     """All containers that there are; whatever was known before is history."""
 

@@ -10,9 +10,10 @@ import attrs
 from nri_resmgr.policy.decision import PinUpdate
 from nri_resmgr.policy.events import NO_PIN, ContainerSpec, Pin
 from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Entry(ByContent):
     """A container with the pinning that the runtime was last told, or told us."""
 
@@ -24,7 +25,7 @@ def _frozen(entries: Mapping[str, Entry]) -> Mapping[str, Entry]:
     return MappingProxyType(dict(entries))
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Ledger(ByContent):
     """All containers by id, in the order in which they came.
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import enum
 from typing import Final
 
-import attrs
-
 from nri_resmgr.policy.affinity import Affinity
 from nri_resmgr.policy.cpus import CpuPriority
 from nri_resmgr.topology import MemoryKind
 from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
 
 
 class TreeLevel(enum.StrEnum):
@@ -23,7 +22,7 @@ class TreeLevel(enum.StrEnum):
     L3 = "l3cache"
 
 
-@attrs.frozen(kw_only=True, eq=False, repr=False)
+@frozen(kw_only=True)
 class Preferences(ByContent):
     """A container's effective annotations, read; None where they are silent.
 

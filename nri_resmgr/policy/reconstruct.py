@@ -22,6 +22,7 @@ from nri_resmgr.policy.requests import (
 from nri_resmgr.topology import HugePages
 from nri_resmgr.values import Bytes, MilliCpus, QosClass
 from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
 
 _NO_CPUS: Final = MilliCpus(0)
 _NO_MEMORY: Final = Bytes(0)
@@ -32,7 +33,7 @@ _CPU: Final = 1000  # thousandths
 _OOM_SLACK: Final = 1
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Requests(ByContent):
     """The amounts that a container asks for.
 
@@ -55,7 +56,7 @@ class Requests(ByContent):
     source: Source = Source.OCI
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class CgroupValues(ByContent):
     """The values of an OCI spec that tell of requests; 0 is "not told".
 

@@ -23,11 +23,12 @@ from nri_resmgr.stub.model import (
 from nri_resmgr.stub.model.frozen import EMPTY, as_text_map, as_texts, as_tuple
 from nri_resmgr.stub.reply_errors import BadKey, EmptyText
 from nri_resmgr.stub.set_once import mark, plain_key, with_entry, with_field, with_item
+from nri_resmgr.values.declared import frozen
 
 _HOOK_KINDS = tuple(field.name for field in attrs.fields(Hooks))
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class ContainerAdjustment(LinuxSetters):
     """What changes in a container while it is created; methods return a new value.
 

@@ -16,13 +16,14 @@ from nri_resmgr.stub.model import Container, OwningPlugins, PluginInstance, Pod
 from nri_resmgr.stub.replies import create_response, stop_response, update_response
 from nri_resmgr.stub.update import ContainerUpdate
 from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
 
 # The request message is one of many types, alike in what we take from it.
 Arguments: TypeAlias = Callable[[Any], tuple[object, ...]]
 Encoder: TypeAlias = Callable[[object, Any], Message | None]
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Validation(ByContent):
     """What a ``validate_container_adjustment`` handler looks at.
 
@@ -42,7 +43,7 @@ class Validation(ByContent):
     plugins: tuple[PluginInstance, ...] = ()
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Endpoint(ByContent):
     """The way of one event to its handler and back.
 

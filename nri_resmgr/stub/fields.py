@@ -7,16 +7,15 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import attrs
-
 from nri_proto import Level
 from nri_resmgr.stub.model.frozen import Value, default_of
 from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
 
 OLDEST: Final = Level(0, 2)
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Field(ByContent):
     """One field by its path in a ContainerAdjustment.
 

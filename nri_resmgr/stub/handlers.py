@@ -6,11 +6,10 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias, TypeVar
 
-import attrs
-
 from nri_proto import Event, mask_of
 from nri_resmgr.stub.errors import BadHandler
 from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
 
 Handler: TypeAlias = Callable[..., Any]
 HandlerT = TypeVar("HandlerT", bound=Handler)
@@ -21,7 +20,7 @@ _LIFECYCLE: Final = ("configure", "synchronize", "shutdown")
 HANDLER_NAMES: Final = (*_LIFECYCLE, *(event.name.lower() for event in Event))
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Handlers(ByContent):
     """What a plugin handles, by handler name."""
 

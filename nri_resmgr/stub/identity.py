@@ -10,6 +10,7 @@ import attrs
 
 from nri_resmgr.stub.errors import BadIdentity
 from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
 
 NAME_VARIABLE: Final = "NRI_PLUGIN_NAME"
 INDEX_VARIABLE: Final = "NRI_PLUGIN_IDX"
@@ -29,7 +30,7 @@ def _check_index(_: Identity, __: object, index: str) -> None:
         raise BadIdentity(f"plugin index {index!r}: two digits are needed, 00 to 99")
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Identity(ByContent):
     """A legal name and index.
 

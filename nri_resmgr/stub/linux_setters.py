@@ -28,9 +28,10 @@ from nri_resmgr.stub.set_once import (
     with_item,
     with_text,
 )
+from nri_resmgr.values.declared import frozen
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class LinuxSetters(ResourceSetters):
     """Each method returns a new value; ``replace_`` takes over from earlier plugins.
 

@@ -22,6 +22,7 @@ from nri_resmgr.stub.reply_errors import (
 )
 from nri_resmgr.stub.update import ContainerUpdate
 from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
 
 # Fields with keys, by the attributes that lead to them.
 Tree: TypeAlias = "Mapping[str, Field | Tree]"
@@ -44,7 +45,7 @@ _UPDATE_TREE: Final = _tree(
 )
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class CreateReply(ByContent):
     """All that the answer to CreateContainer can hold.
 
@@ -61,7 +62,7 @@ class CreateReply(ByContent):
     )
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class UpdateReply(ByContent):
     """All that the answer to UpdateContainer can hold.
 

@@ -18,9 +18,10 @@ from nri_resmgr.stub.model import (
 from nri_resmgr.stub.model.frozen import Value
 from nri_resmgr.stub.reply_errors import EmptyCpuset
 from nri_resmgr.stub.set_once import plain_key, with_entry, with_field, with_item
+from nri_resmgr.values.declared import frozen
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class ResourceSetters(Value):
     """Each method returns a new value, and refuses what is already set.
 

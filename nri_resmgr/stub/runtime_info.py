@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from typing import Final
 
-import attrs
-
 from nri_proto import Level, infer_level, nri_pb2
 from nri_resmgr.stub.runner import DEFAULT_REQUEST_TIMEOUT
 from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
 
 DEFAULT_REGISTRATION_TIMEOUT: Final = 5.0  # seconds, NRI's own default
 
 _MILLISECONDS: Final = 1000
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class RuntimeInfo(ByContent):
     """The runtime as it introduced itself.
 
@@ -55,7 +54,7 @@ class RuntimeInfo(ByContent):
         return f"{self.name} {self.version}".strip() or "the runtime"
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Configuration(ByContent):
     """The argument of the ``configure`` handler.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-import attrs
 from google.protobuf.message import DecodeError
 
 from nri_proto import PLUGIN_METHODS, RUNTIME_METHODS, Call, Code, Trunk, nri_pb2
@@ -20,12 +19,13 @@ from nri_resmgr.stub.service import PluginService
 from nri_resmgr.stub.tap import OnMessage, TappedLink
 from nri_resmgr.stub.transport import Endpoint
 from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
 
 # What we speak; told to runtimes that ask (NRI >= 0.12).
 OUR_NRI_VERSION: Final = "v0.13.0"
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Options(ByContent):
     """How a plugin wants its sessions.
 

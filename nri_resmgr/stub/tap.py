@@ -6,13 +6,13 @@ import enum
 from collections.abc import Callable
 from typing import TypeAlias
 
-import attrs
 from google.protobuf.message import DecodeError, Message
 
 from nri_proto import PLUGIN_METHODS, Call, Code, Method, Trunk
 from nri_resmgr.stub.errors import CallFailed, SessionError
 from nri_resmgr.stub.link import Link
 from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
 
 
 class Sender(enum.StrEnum):
@@ -22,7 +22,7 @@ class Sender(enum.StrEnum):
     RUNTIME = "runtime"
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Tapped(ByContent):
     """One message.
 

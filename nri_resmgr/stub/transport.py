@@ -12,6 +12,7 @@ import attrs
 
 from nri_resmgr.stub.errors import BadIdentity, SocketUnusable
 from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
 
 DEFAULT_SOCKET: Final = "/var/run/nri/nri.sock"
 SOCKET_VARIABLE: Final = "NRI_PLUGIN_SOCKET"
@@ -34,7 +35,7 @@ class Endpoint(Protocol):
         """
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class SocketPath(ByContent):
     """The runtime's socket, for plugins that come on their own."""
 
@@ -52,7 +53,7 @@ class SocketPath(ByContent):
         return protocol
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class OpenSocket(ByContent):
     """A connected socket: inherited from the runtime, or given by the caller."""
 

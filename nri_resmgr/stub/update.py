@@ -10,9 +10,10 @@ from nri_proto import Level
 from nri_resmgr.stub.fields import level_of
 from nri_resmgr.stub.model import LinuxContainerUpdate, LinuxResources
 from nri_resmgr.stub.resource_setters import ResourceSetters
+from nri_resmgr.values.declared import frozen
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class ContainerUpdate(ResourceSetters):
     """What changes in one container: Linux resources and nothing else.
 

@@ -14,6 +14,7 @@ from google.protobuf.message_factory import GetMessageClass
 from nri_resmgr.stub.model.frozen import Value
 from nri_resmgr.stub.schema import attribute, descriptor_of, is_map, is_wrapper
 from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
 
 Write = Callable[[Any], Any]
 
@@ -21,7 +22,7 @@ Write = Callable[[Any], Any]
 UNWRITABLE: Final = (TypeError, ValueError, OverflowError)
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class FieldPlan(ByContent):
     """How the content of one attribute gets into one field of a message."""
 

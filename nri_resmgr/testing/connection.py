@@ -7,7 +7,6 @@ import contextlib
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeAlias
 
-import attrs
 from google.protobuf.message import DecodeError, Message
 
 from nri_proto import (
@@ -29,13 +28,14 @@ from nri_resmgr.testing.errors import (
 from nri_resmgr.testing.misbehaviour import GOOD, Misbehaviour, oversize_call
 from nri_resmgr.testing.tape import Failure, Record, Side, Tape
 from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
 
 _CHUNK: Final = 1 << 16
 
 Serve: TypeAlias = Callable[[str, Message], Awaitable[Message]]
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class _Open(ByContent):
     """A call of ours that waits for its reply."""
 

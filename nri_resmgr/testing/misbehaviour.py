@@ -5,13 +5,12 @@ from __future__ import annotations
 import enum
 from typing import Final
 
-import attrs
-
 from nri_proto import Method, Trunk
 from nri_proto._gen import ttrpc_pb2
 from nri_proto.frames import HEADER, FrameType
 from nri_proto.mux import Connection, trunk_frames
 from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
 
 _NANOSECONDS: Final = 1_000_000_000
 
@@ -34,7 +33,7 @@ class Step(enum.Enum):
     EVENT = enum.auto()  # the request of an event was written
 
 
-@attrs.frozen(kw_only=True, eq=False, repr=False)
+@frozen(kw_only=True)
 class Misbehaviour(ByContent):
     """What goes wrong on one connection; the default is nothing.
 

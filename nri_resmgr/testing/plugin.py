@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias, cast
 
-import attrs
 from google.protobuf.message import Message
 
 from nri_proto import (
@@ -31,11 +30,12 @@ from nri_resmgr.testing.misbehaviour import Step
 from nri_resmgr.testing.profile import Profile
 from nri_resmgr.testing.tape import Tape
 from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
 
 ApplyUpdates: TypeAlias = Callable[[Sequence[nri_pb2.ContainerUpdate]], Awaitable[None]]
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Launched(ByContent):
     """What the runtime knows about a plugin that it started itself."""
 

@@ -5,17 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-import attrs
-
 from nri_proto import Level, nri_pb2
 from nri_proto.frames import MAX_DATA_OUT
 from nri_proto.levels import DEDICATED_CALLS, SPLIT_SYNC
 from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
 
 _MILLISECONDS: Final = 1000
 
 
-@attrs.frozen(kw_only=True, eq=False, repr=False)
+@frozen(kw_only=True)
 class Options(ByContent):
     """What is rarely changed.
 
@@ -47,7 +46,7 @@ class Options(ByContent):
     records: bool = True
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Profile(ByContent):
     """The runtime as plugins get to know it.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-import attrs
 from google.protobuf.message import Message
 
 from nri_proto import nri_pb2
@@ -14,9 +13,10 @@ from nri_resmgr.stub.convert import from_message
 from nri_resmgr.stub.model import Container, OwningPlugins
 from nri_resmgr.stub.update import ContainerUpdate
 from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Created(ByContent):
     """A container was created.
 
@@ -33,7 +33,7 @@ class Created(ByContent):
     owners: OwningPlugins
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Updated(ByContent):
     """A container was updated, or stopped.
 

@@ -10,6 +10,7 @@ from google.protobuf.message import Message
 
 from nri_proto import PLUGIN_METHODS, Event, nri_pb2
 from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
 
 _EVENTS: Final = frozenset(event.value for event in Event)
 
@@ -21,7 +22,7 @@ class Side(enum.StrEnum):
     PLUGIN = "plugin"
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Failure(ByContent):
     """An error reply.
 
@@ -34,7 +35,7 @@ class Failure(ByContent):
     message: str
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Record(ByContent):
     """One message.
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import enum
 
-import attrs
-
 from nri_resmgr.values import Bytes, CpuSet
 from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
 
 
 class CacheKind(enum.StrEnum):
@@ -18,7 +17,7 @@ class CacheKind(enum.StrEnum):
     UNIFIED = "Unified"
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Cache(ByContent):
     """One cache.
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import enum
 
-import attrs
-
 from nri_resmgr.values import CpuSet, KiloHertz
 from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
 
 
 class CoreKind(enum.StrEnum):
@@ -22,7 +21,7 @@ class CoreKind(enum.StrEnum):
     OTHER = "other"
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Cpu(ByContent):
     """One online logical CPU: what its frequency driver says.
 
@@ -46,7 +45,7 @@ class Cpu(ByContent):
     capacity: int | None = None
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Core(ByContent):
     """A core and where it sits.
 
@@ -68,7 +67,7 @@ class Core(ByContent):
     kind: CoreKind = CoreKind.PERFORMANCE
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Cluster(ByContent):
     """Cores of a die that share something closer than the die does."""
 
@@ -78,7 +77,7 @@ class Cluster(ByContent):
     cpus: CpuSet
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Die(ByContent):
     """A die; its id is unique only inside its package."""
 
@@ -87,7 +86,7 @@ class Die(ByContent):
     cpus: CpuSet
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Package(ByContent):
     """A physical package (a socket)."""
 

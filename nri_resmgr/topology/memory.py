@@ -5,10 +5,9 @@ from __future__ import annotations
 import enum
 from typing import Final
 
-import attrs
-
 from nri_resmgr.values import NO_CPUS, Bytes, CpuSet
 from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
 
 _NONE: Final = Bytes(0)
 
@@ -22,7 +21,7 @@ class MemoryKind(enum.StrEnum):
     CXL = "cxl"
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class HugePages(ByContent):
     """The pool of huge pages of one size that a node was given."""
 
@@ -30,7 +29,7 @@ class HugePages(ByContent):
     count: int
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Node(ByContent):
     """One NUMA node; it may have no CPUs, or no memory.
 

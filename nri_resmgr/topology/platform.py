@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import enum
 
-import attrs
-
 from nri_resmgr.values import CpuSet, KiloHertz
 from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
 
 
 class DeviceKind(enum.StrEnum):
@@ -18,7 +17,7 @@ class DeviceKind(enum.StrEnum):
     NET = "net"
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Device(ByContent):
     """A device of hardware, virtual ones are not listed.
 
@@ -37,7 +36,7 @@ class Device(ByContent):
     cpus: CpuSet
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Uncore(ByContent):
     """One uncore frequency domain and the hardware's limits for it.
 
@@ -58,7 +57,7 @@ class Uncore(ByContent):
     max: KiloHertz | None
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class RdtResource(ByContent):
     """One resource that resctrl can divide.
 
@@ -81,7 +80,7 @@ class RdtResource(ByContent):
     step_percent: int = 0
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Rdt(ByContent):
     """What resctrl offers.
 

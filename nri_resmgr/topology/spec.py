@@ -8,8 +8,6 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final, TypeVar
 
-import attrs
-
 from nri_resmgr.topology.memory import HugePages, MemoryKind
 from nri_resmgr.values import (
     NO_CPUS,
@@ -21,6 +19,7 @@ from nri_resmgr.values import (
     parse_bytes,
 )
 from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
 from nri_resmgr.values.error_fields import with_fields
 
 _Parsed = TypeVar("_Parsed")
@@ -50,7 +49,7 @@ class Numbering(enum.StrEnum):
     ADJACENT = "adjacent"
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class MemoryNodes(ByContent):
     """Memory-only nodes of one kind, spread over the nodes with CPUs."""
 
@@ -60,7 +59,7 @@ class MemoryNodes(ByContent):
     movable: bool
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class MachineSpec(ByContent):
     """A synthetic machine in numbers; see `parse_words` for the text."""
 

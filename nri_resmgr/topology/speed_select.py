@@ -5,11 +5,10 @@ from __future__ import annotations
 import enum
 from collections.abc import Sequence
 
-import attrs
-
 from nri_resmgr.topology.checks import ContradictoryMachine
 from nri_resmgr.values import NO_CPUS, CpuSet, KiloHertz
 from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
 
 
 class Feature(enum.StrEnum):
@@ -27,7 +26,7 @@ class ClosOrder(enum.StrEnum):
     ORDERED = "ordered"
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class TurboBucket(ByContent):
     """How fast so many cores may run at once while the others are held back.
 
@@ -40,7 +39,7 @@ class TurboBucket(ByContent):
     max: KiloHertz
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Clos(ByContent):
     """One class of service of core power; its place is its number.
 
@@ -57,7 +56,7 @@ class Clos(ByContent):
     cpus: CpuSet = NO_CPUS
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Punit(ByContent):
     """One power control unit: a package, a die of it or a part of one.
 

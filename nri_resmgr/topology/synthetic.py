@@ -19,6 +19,7 @@ from nri_resmgr.topology.spec import (
 )
 from nri_resmgr.values import Bytes, CpuSet
 from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
 
 _Group = TypeVar("_Group", Core, Cache)
 
@@ -43,7 +44,7 @@ _L2: Final = Bytes(2 << 20)
 _L3: Final = Bytes(32 << 20)
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class _Place(ByContent):
     """A node before it has an id: where its memory is attached."""
 

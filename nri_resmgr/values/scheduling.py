@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import enum
 
-import attrs
-
 from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
 
 
 class SchedulerPolicy(enum.StrEnum):
@@ -41,7 +40,7 @@ class IoClass(enum.StrEnum):
     IDLE = "idle"
 
 
-@attrs.frozen(kw_only=True, eq=False, repr=False)
+@frozen(kw_only=True)
 class SchedulingClass(ByContent):
     """What a container's processes are started with.
 

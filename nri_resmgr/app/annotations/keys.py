@@ -6,8 +6,6 @@ import enum
 from collections.abc import Callable, Mapping
 from typing import Final
 
-import attrs
-
 from nri_resmgr.app.annotations.hint_values import (
     read_hints,
     read_path_rule,
@@ -24,6 +22,7 @@ from nri_resmgr.app.annotations.values import (
     read_name,
     read_priority,
 )
+from nri_resmgr.values.declared import frozen
 
 
 class Target(enum.Enum):
@@ -37,7 +36,7 @@ class Target(enum.Enum):
     PENDING = enum.auto()
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Key:
     """How an annotation is read.
 

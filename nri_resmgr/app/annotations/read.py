@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-import attrs
-
 from nri_resmgr.app.annotations.errors import BadAnnotation
 from nri_resmgr.policy.preferences import NO_PREFERENCES, Preferences
 from nri_resmgr.topology.hint_options import ALL_HINTS, HintOptions
 from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
 
 NATIVE: Final = "resource-policy.nri.io"
 CRI_RM: Final = "cri-resource-manager.intel.com"
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Problem(ByContent):
     """An annotation that does not count, or not as its author may think.
 
@@ -35,7 +34,7 @@ class Problem(ByContent):
     pending: bool = False
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Reading(ByContent):
     """What the annotations of a pod say to one container.
 

@@ -6,9 +6,8 @@ import enum
 from collections.abc import Iterable
 from typing import Final
 
-import attrs
-
 from nri_resmgr.app.annotations.read import CRI_RM, NATIVE
+from nri_resmgr.values.declared import frozen
 
 _POD: Final = "pod"
 _CONTAINER: Final = "container."
@@ -33,7 +32,7 @@ class Scope(enum.IntEnum):
     NOWHERE = 5
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Written:
     """An annotation of ours.
 

@@ -13,6 +13,7 @@ from nri_resmgr.policy.mems.request import Grant
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import Bytes, NodeSet
 from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
 
 
 def _frozen(grants: Mapping[str, Grant]) -> MappingProxyType[str, Grant]:
@@ -21,7 +22,7 @@ def _frozen(grants: Mapping[str, Grant]) -> MappingProxyType[str, Grant]:
     return grants if isinstance(grants, MappingProxyType) else MappingProxyType(grants)
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class MemoryLedger(ByContent):
     """All memory granted on a machine; nothing is promised that is not there.
 

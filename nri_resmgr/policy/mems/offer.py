@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import attrs
-
 from nri_resmgr.policy.mems.errors import StaleOffer
 from nri_resmgr.policy.mems.ledger import MemoryLedger
 from nri_resmgr.policy.mems.request import Grant
 from nri_resmgr.policy.mems.zones import ZoneRule
 from nri_resmgr.values import Bytes, NodeSet
 from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Spill(ByContent):
     """Nodes that were promised more than they hold.
 
@@ -27,7 +26,7 @@ class Spill(ByContent):
     over: Bytes
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Widening(ByContent):
     """A request that got more nodes so that everybody fits.
 
@@ -44,7 +43,7 @@ class Widening(ByContent):
     why: Spill
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class MemoryOffer(ByContent):
     """What a request would get, and what it would mean for the others.
 

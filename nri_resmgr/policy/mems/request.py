@@ -11,6 +11,7 @@ from nri_resmgr.policy.mems.layout import BASE_PAGES
 from nri_resmgr.topology import HugePages, MemoryKind
 from nri_resmgr.values import Bytes, NodeSet
 from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
 
 _NOTHING: Final = Bytes(0)
 
@@ -32,7 +33,7 @@ class MemoryPriority(enum.IntEnum):
     RESERVATION = 32767
 
 
-@attrs.frozen(kw_only=True, eq=False, repr=False)
+@frozen(kw_only=True)
 class MemoryRequest(ByContent):
     """A wish for memory near some nodes.
 
@@ -94,7 +95,7 @@ class MemoryRequest(ByContent):
         return 0
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Grant(ByContent):
     """A request with the nodes it was promised.
 

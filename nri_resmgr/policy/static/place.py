@@ -19,9 +19,10 @@ from nri_resmgr.policy.static.settings import StaticSettings, Supply
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import NO_CPUS, CpuSet, PolicyError, QosClass
 from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Placement(ByContent):
     """CPUs for one container alone, or none and a rule that names its pool."""
 
@@ -30,7 +31,7 @@ class Placement(ByContent):
     detail: str = ""
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Room(ByContent):
     """What can be granted at one moment.
 

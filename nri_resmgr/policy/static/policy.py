@@ -31,9 +31,10 @@ from nri_resmgr.policy.static.state import StaticState
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import NO_CPUS, NO_NODES, CpuSet, NodeSet
 from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class StaticPolicy(ByContent):
     """Exclusive CPUs for Guaranteed containers with whole CPUs; others share.
 

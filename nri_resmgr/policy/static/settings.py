@@ -12,9 +12,10 @@ from nri_resmgr.policy.memory import nodes_near
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import CpuSet, NodeSet
 from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class StaticSettings(ByContent):
     """Settings that fit the machine they were made for.
 
@@ -48,7 +49,7 @@ class StaticSettings(ByContent):
         return _matches_any(namespace, self.reserved_namespaces)
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Supply(ByContent):
     """The CPUs of a machine by what may become of them.
 

@@ -12,6 +12,7 @@ from nri_resmgr.policy.events import ContainerSpec, Pin
 from nri_resmgr.policy.ledger import Ledger
 from nri_resmgr.values import NO_CPUS, CpuSet
 from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
 
 Grants: TypeAlias = Mapping[str, Pin]
 Places: TypeAlias = Mapping[tuple[str, str], CpuSet]
@@ -25,7 +26,7 @@ def _frozen_places(places: Places) -> Places:
     return MappingProxyType(dict(places))
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class StaticState(ByContent):
     """Containers, grants, and places that were given up.
 

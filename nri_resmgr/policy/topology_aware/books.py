@@ -11,11 +11,12 @@ from nri_resmgr.policy.topology_aware.demand import CpuKind
 from nri_resmgr.policy.topology_aware.pools import Pool, PoolTree
 from nri_resmgr.values import NO_CPUS, CpuSet, MilliCpus
 from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
 
 _NOTHING = MilliCpus(0)
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Grant(ByContent):
     """What one container has of the CPUs.
 

@@ -6,14 +6,13 @@ import enum
 import fnmatch
 from functools import lru_cache
 
-import attrs
-
 from nri_resmgr.policy.cpus import CpuPriority
 from nri_resmgr.policy.decision import Rule
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.policy.topology_aware.settings import TopologyAwareSettings
 from nri_resmgr.values import MilliCpus, QosClass
 from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
 
 _NOTHING = MilliCpus(0)
 _CPU = 1000  # thousandths
@@ -37,7 +36,7 @@ class CpuKind(enum.StrEnum):
     PRESERVED = "preserved"
 
 
-@attrs.frozen(kw_only=True, eq=False, repr=False)
+@frozen(kw_only=True)
 class Demand(ByContent):
     """What is asked of the pools for one container.
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-import attrs
-
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.policy.mems import (
     BASE_PAGES,
@@ -25,9 +23,10 @@ from nri_resmgr.policy.topology_aware.promise import (
 from nri_resmgr.policy.topology_aware.room import Room
 from nri_resmgr.topology import MemoryKind
 from nri_resmgr.values import Bytes, PolicyError
+from nri_resmgr.values.declared import frozen
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class _Start:
     """What a container would get of a pool if there were no others.
 

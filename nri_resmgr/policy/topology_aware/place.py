@@ -20,9 +20,10 @@ from nri_resmgr.policy.topology_aware.refusal import refusal
 from nri_resmgr.policy.topology_aware.room import Room
 from nri_resmgr.policy.topology_aware.take import retake, take
 from nri_resmgr.values import NO_NODES, Bytes, MilliCpus, NodeSet, PolicyError
+from nri_resmgr.values.declared import frozen
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Earlier:
     """A grant that was, with its memory nodes; none of these where they may change."""
 

@@ -39,11 +39,12 @@ from nri_resmgr.policy.topology_aware.state import TopologyAwareState
 from nri_resmgr.policy.topology_aware.whole_pods import hold_places, wants_places
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import PolicyError
+from nri_resmgr.values.declared import frozen
 
 State = TopologyAwareState
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class TopologyAwarePolicy:
     """Containers in a tree of pools that follows the machine.
 

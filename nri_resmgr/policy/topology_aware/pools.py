@@ -12,11 +12,12 @@ from nri_resmgr.policy.preferences import TreeLevel
 from nri_resmgr.policy.topology_aware.parts import Part, memory_at, parts_of
 from nri_resmgr.topology import Machine, MemoryKind
 from nri_resmgr.values import CpuSet, NodeSet
+from nri_resmgr.values.declared import frozen
 
 _COARSE_TO_FINE: Final = tuple(TreeLevel)
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Pool:
     """A part of the machine, with what may be granted from it.
 

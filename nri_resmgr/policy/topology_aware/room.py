@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import attrs
-
 from nri_resmgr.policy.ledger import Ledger
 from nri_resmgr.policy.mems import MemoryLedger
 from nri_resmgr.policy.topology_aware.books import Books, Grant
 from nri_resmgr.policy.topology_aware.pools import PoolTree
 from nri_resmgr.policy.topology_aware.settings import TopologyAwareSettings
+from nri_resmgr.values.declared import frozen
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Room:
     """The node without the container that is being placed.
 

@@ -14,6 +14,7 @@ from nri_resmgr.policy.preferences import TreeLevel
 from nri_resmgr.policy.scheduling import SchedulingClass
 from nri_resmgr.values import CpuSet, QosClass
 from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
 
 _NOTHING: Final[Mapping[str, str]] = {}
 
@@ -30,7 +31,7 @@ class PodPlacement(enum.StrEnum):
     STRICT = "strict"
 
 
-@attrs.frozen(kw_only=True, eq=False, repr=False)
+@frozen(kw_only=True)
 class TopologyAwareSettings(ByContent):
     """Settings that fit the machine they were made for.
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-import attrs
-
 from nri_resmgr.policy.cpus import (
     CpuRequest,
     CpusExhausted,
@@ -19,11 +17,12 @@ from nri_resmgr.policy.topology_aware.pools import Pool
 from nri_resmgr.policy.topology_aware.room import Room
 from nri_resmgr.topology.hints import Hint
 from nri_resmgr.values import NO_CPUS, CpuSet
+from nri_resmgr.values.declared import frozen
 
 _CPU: Final = 1000  # thousandths
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Taken:
     """A grant, and the level of the machine that all its own CPUs are within."""
 

@@ -11,9 +11,10 @@ from nri_resmgr.stub.model.oci import Device, Namespace, NetDevice
 from nri_resmgr.stub.model.resources import LinuxResources
 from nri_resmgr.stub.model.scheduling import IoPriority, MemoryPolicy, Rdt, Scheduler
 from nri_resmgr.stub.model.seccomp import Seccomp
+from nri_resmgr.values.declared import frozen
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class KeyValue(Value):
     """An environment variable in an adjustment; a key "-NAME" is a removal mark."""
 
@@ -21,7 +22,7 @@ class KeyValue(Value):
     value: str = ""
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class LinuxContainerAdjustment(Value):
     """The Linux part of an adjustment; keys with "-" in front are removal marks."""
 
@@ -41,14 +42,14 @@ class LinuxContainerAdjustment(Value):
     memory_policy: MemoryPolicy | None = None
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class LinuxContainerUpdate(Value):
     """The only thing that an update can change."""
 
     resources: LinuxResources | None = None
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class ContainerEviction(Value):
     """A wish to evict a container; no runtime of today acts on it."""
 

@@ -27,9 +27,10 @@ from nri_resmgr.stub.model.oci import (
 from nri_resmgr.stub.model.resources import LinuxCpu, LinuxMemory, LinuxResources
 from nri_resmgr.stub.model.scheduling import IoPriority, Rdt, Scheduler
 from nri_resmgr.stub.model.seccomp import Seccomp, SecurityProfile
+from nri_resmgr.values.declared import frozen
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Image(Value):
     """The image a container runs; runtimes tell it from NRI 0.12.2 on."""
 
@@ -38,7 +39,7 @@ class Image(Value):
     config_digest: str = ""
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class User(Value):
     """Who the first process runs as."""
 
@@ -47,7 +48,7 @@ class User(Value):
     additional_gids: tuple[int, ...] = attrs.field(default=(), converter=as_tuple)
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class LinuxContainer(Value):
     """The Linux part of a container."""
 
@@ -67,7 +68,7 @@ class LinuxContainer(Value):
     rdt: Rdt | None = None
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Container(Value):
     """A container; times are UNIX nanoseconds, `env` entries read "NAME=value".
 

@@ -10,6 +10,8 @@ from typing import Any, Final, Self
 
 import attrs
 
+from nri_resmgr.values.declared import frozen
+
 # Most maps of most messages are empty: one object serves them all.
 EMPTY: Final[Mapping[Any, Any]] = MappingProxyType({})
 
@@ -53,7 +55,7 @@ class OnDemand:
     __getattr__ = _look_up
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Value(OnDemand):
     """Equality by content, a hash that takes maps, a repr without empty fields.
 

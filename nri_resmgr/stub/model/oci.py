@@ -5,9 +5,10 @@ from __future__ import annotations
 import attrs
 
 from nri_resmgr.stub.model.frozen import Value, as_texts, as_tuple
+from nri_resmgr.values.declared import frozen
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Mount(Value):
     """One mount of a container, its key is `destination`."""
 
@@ -17,7 +18,7 @@ class Mount(Value):
     options: tuple[str, ...] = attrs.field(default=(), converter=as_texts)
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Hook(Value):
     """A program that the OCI runtime runs; `timeout` in seconds."""
 
@@ -27,7 +28,7 @@ class Hook(Value):
     timeout: int | None = None
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Hooks(Value):
     """OCI hooks by the moment at which they run."""
 
@@ -39,7 +40,7 @@ class Hooks(Value):
     poststop: tuple[Hook, ...] = attrs.field(default=(), converter=as_tuple)
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Rlimit(Value):
     """A setrlimit(2) limit, its key is `type` ("RLIMIT_NOFILE")."""
 
@@ -48,7 +49,7 @@ class Rlimit(Value):
     soft: int = 0
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Namespace(Value):
     """A namespace, its key is `type` in OCI spelling; without a path it is new."""
 
@@ -56,7 +57,7 @@ class Namespace(Value):
     path: str = ""
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Device(Value):
     """A device node, its key is `path`; None leaves mode and owner to the runtime."""
 
@@ -69,14 +70,14 @@ class Device(Value):
     gid: int | None = None
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class CdiDevice(Value):
     """A device by its CDI name, "vendor.com/class=name"."""
 
     name: str = ""
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class NetDevice(Value):
     """The name of a network device inside the container."""
 

@@ -9,9 +9,10 @@ import attrs
 from nri_resmgr.stub.model.frozen import EMPTY, Value, as_text_map, as_texts, as_tuple
 from nri_resmgr.stub.model.oci import Namespace
 from nri_resmgr.stub.model.resources import LinuxResources
+from nri_resmgr.values.declared import frozen
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class LinuxPod(Value):
     """The Linux part of a pod.
 
@@ -27,7 +28,7 @@ class LinuxPod(Value):
     resources: LinuxResources | None = None
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Pod(Value):
     """A pod sandbox; in stop and remove events it may have nothing but its id."""
 

@@ -11,9 +11,10 @@ from collections.abc import Mapping
 import attrs
 
 from nri_resmgr.stub.model.frozen import EMPTY, Value, as_text_map, as_tuple
+from nri_resmgr.values.declared import frozen
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class LinuxMemory(Value):
     """Memory controls in bytes; at creation runtimes apply `limit` alone."""
 
@@ -27,7 +28,7 @@ class LinuxMemory(Value):
     use_hierarchy: bool | None = None
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class LinuxCpu(Value):
     """CPU controls: `quota` in `period` microseconds, lists as the kernel writes them.
 
@@ -43,7 +44,7 @@ class LinuxCpu(Value):
     mems: str = ""
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class HugepageLimit(Value):
     """At most `limit` bytes in pages of `page_size`, spelt as in "2MB"."""
 
@@ -51,7 +52,7 @@ class HugepageLimit(Value):
     limit: int = 0
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class DeviceCgroupRule(Value):
     """Whether a kind of device may be accessed; None as a number means all."""
 
@@ -62,14 +63,14 @@ class DeviceCgroupRule(Value):
     access: str = ""
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Pids(Value):
     """The most tasks there may be; -1 is unlimited."""
 
     limit: int = 0
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class LinuxResources(Value):
     """Resources of a pod or container; a class name "" clears the class."""
 

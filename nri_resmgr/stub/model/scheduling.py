@@ -12,9 +12,10 @@ from nri_resmgr.stub.model.enums import (
     SchedulerPolicy,
 )
 from nri_resmgr.stub.model.frozen import Value, as_texts, as_tuple
+from nri_resmgr.values.declared import frozen
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class IoPriority(Value):
     """ioprio_set(2); `class_` is the schema's `class`."""
 
@@ -22,7 +23,7 @@ class IoPriority(Value):
     priority: int = 0
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Scheduler(Value):
     """sched_setattr(2); times in nanoseconds, for the deadline policy."""
 
@@ -35,7 +36,7 @@ class Scheduler(Value):
     period: int = 0
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class MemoryPolicy(Value):
     """set_mempolicy(2) with `nodes` in the kernel's list format."""
 
@@ -46,7 +47,7 @@ class MemoryPolicy(Value):
     )
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Rdt(Value):
     """A resctrl group; `remove` drops what earlier plugins set."""
 

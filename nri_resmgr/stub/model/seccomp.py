@@ -6,9 +6,10 @@ import attrs
 
 from nri_resmgr.stub.model.enums import ProfileType
 from nri_resmgr.stub.model.frozen import Value, as_texts, as_tuple
+from nri_resmgr.values.declared import frozen
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class SecurityProfile(Value):
     """The seccomp profile that the pod asks for."""
 
@@ -16,7 +17,7 @@ class SecurityProfile(Value):
     localhost_ref: str = ""
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class SeccompArg(Value):
     """A condition on argument number `index` of a system call."""
 
@@ -26,7 +27,7 @@ class SeccompArg(Value):
     op: str = ""
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class SeccompSyscall(Value):
     """What happens to some system calls."""
 
@@ -36,7 +37,7 @@ class SeccompSyscall(Value):
     args: tuple[SeccompArg, ...] = attrs.field(default=(), converter=as_tuple)
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Seccomp(Value):
     """A whole filter; runtimes ignore `default_errno`."""
 

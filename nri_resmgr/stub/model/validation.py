@@ -7,9 +7,10 @@ from collections.abc import Mapping
 import attrs
 
 from nri_resmgr.stub.model.frozen import EMPTY, Value, as_mapping, as_text_map
+from nri_resmgr.values.declared import frozen
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class PluginInstance(Value):
     """A plugin that was consulted in the request; `index` is two digits."""
 
@@ -17,14 +18,14 @@ class PluginInstance(Value):
     index: str = ""
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class CompoundFieldOwners(Value):
     """Each key of a compound field with the plugin that set it."""
 
     owners: Mapping[str, str] = attrs.field(default=EMPTY, converter=as_text_map)
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class FieldOwners(Value):
     """Who set what of one container, by the numbers of `AdjustedField`."""
 
@@ -34,7 +35,7 @@ class FieldOwners(Value):
     )
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class OwningPlugins(Value):
     """Owners by container id; a plugin with "-" in front cleared the field."""
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-import attrs
 from google.protobuf.message import Message
 
 from nri_proto import nri_pb2
 from nri_resmgr.testing.merge.owners import Owners
 from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
 
 # Optional wrappers: present or not.
 _MEMORY: Final = (
@@ -38,7 +38,7 @@ _CLASSES: Final = (
 )
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Claimant(ByContent):
     """A plugin that sets things of a container.
 
