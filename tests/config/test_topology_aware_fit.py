@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Final
 
 import pytest
 import yaml
@@ -89,48 +90,49 @@ def test_cpus_are_chosen_for_the_machine(
     assert (str(settings.available), str(settings.reserved)) == chosen
 
 
-def test_all_that_is_said_reaches_the_policy() -> None:
-    config = config_of(
-        reservedResources={"cpu": 1},
-        reservedPoolNamespaces=["infra-*"],
-        pinCPU=False,
-        pinMemory=False,
-        preferIsolatedCPUs=False,
-        preferSharedCPUs=True,
-        colocatePods=True,
-        colocateNamespaces=True,
-        defaultCPUPriority="low",
-        unlimitedBurstable="l3cache",
-        schedulingClasses=[{"name": "low", "policy": "idle"}],
-        namespaceSchedulingClasses={"jobs": "low"},
-        podQoSSchedulingClasses={"bestEffort": "low"},
-        onFailure="shared",
-        placePods="soft",
-        tellContainers=False,
-    )
+EVERYTHING: Final[dict[str, object]] = {
+    "reservedResources": {"cpu": 1},
+    "reservedPoolNamespaces": ["infra-*"],
+    "pinCPU": False,
+    "pinMemory": False,
+    "preferIsolatedCPUs": False,
+    "preferSharedCPUs": True,
+    "colocatePods": True,
+    "colocateNamespaces": True,
+    "defaultCPUPriority": "low",
+    "unlimitedBurstable": "l3cache",
+    "schedulingClasses": [{"name": "low", "policy": "idle"}],
+    "namespaceSchedulingClasses": {"jobs": "low"},
+    "podQoSSchedulingClasses": {"bestEffort": "low"},
+    "onFailure": "shared",
+    "placePods": "soft",
+    "tellContainers": False,
+}
 
-    assert topology_aware_settings(config, parse_spec("1s2c1t")) == (
-        TopologyAwareSettings(
-            available=CpuSet.of(0, 1),
-            reserved=CpuSet.of(0),
-            reserved_namespaces=("kube-system", "infra-*"),
-            pin_cpus=False,
-            pin_memory=False,
-            prefer_isolated=False,
-            prefer_shared=True,
-            colocate_pods=True,
-            colocate_namespaces=True,
-            cpu_priority=CpuPriority.LOW,
-            unlimited_burstable=TreeLevel.L3,
-            scheduling_classes={
-                "low": SchedulingClass(name="low", policy=SchedulerPolicy.IDLE)
-            },
-            namespace_scheduling={"jobs": "low"},
-            qos_scheduling={QosClass.BEST_EFFORT: "low"},
-            on_failure=OnFailure.SHARED,
-            place_pods=PodPlacement.SOFT,
-            tell_containers=False,
-        )
+
+def test_all_that_is_said_reaches_the_policy() -> None:
+    low = SchedulingClass(name="low", policy=SchedulerPolicy.IDLE)
+
+    settings = topology_aware_settings(config_of(**EVERYTHING), parse_spec("1s2c1t"))
+
+    assert settings == TopologyAwareSettings(
+        available=CpuSet.of(0, 1),
+        reserved=CpuSet.of(0),
+        reserved_namespaces=("kube-system", "infra-*"),
+        pin_cpus=False,
+        pin_memory=False,
+        prefer_isolated=False,
+        prefer_shared=True,
+        colocate_pods=True,
+        colocate_namespaces=True,
+        cpu_priority=CpuPriority.LOW,
+        unlimited_burstable=TreeLevel.L3,
+        scheduling_classes={"low": low},
+        namespace_scheduling={"jobs": "low"},
+        qos_scheduling={QosClass.BEST_EFFORT: "low"},
+        on_failure=OnFailure.SHARED,
+        place_pods=PodPlacement.SOFT,
+        tell_containers=False,
     )
 
 
