@@ -46,7 +46,8 @@ class MemoryOffers:
 
     Where a pool's memory suffices, nothing but that is found out. An offer, which
     tells who would have to give way, is made only of pools that lack memory, and
-    only when it is asked for.
+    only when it is asked for. Whether there is one does not depend on the pool:
+    everybody can be widened to all nodes, and then memory is short or it is not.
     """
 
     def __init__(self, spec: ContainerSpec, room: Room) -> None:
@@ -69,10 +70,6 @@ class MemoryOffers:
     def fits(self, pool: Pool) -> int:
         """Tell whether there is room with nobody widened."""
         return self._has_room(self._starts[pool.id].zone)
-
-    def is_offered(self, pool: Pool) -> int:
-        """Tell whether there is room if others, or the container, are widened."""
-        return self.fits(pool) or self._offer(pool) is not None
 
     def has_kinds(self, pool: Pool) -> int:
         """Tell whether all kinds that are wanted are in the pool itself."""

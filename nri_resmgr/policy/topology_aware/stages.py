@@ -113,7 +113,6 @@ def _by_memory(
 ) -> Iterator[Step]:
     if not memory.fit_everywhere():
         yield Stage.MEMORY_OFFER, memory.fits
-        yield Stage.MEMORY_OFFER, memory.is_offered
     if demand.spec.preferences.memory_kinds:
         yield Stage.MEMORY_KINDS, memory.offers_kinds
     if limit_above_request(demand.spec):
