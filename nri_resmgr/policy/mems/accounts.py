@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 from nri_resmgr.policy.mems.fill import Fill, filled
@@ -84,10 +84,18 @@ class Accounts:
             self._sum(page, after, amount)
         return True
 
-    def reseat(self, grant: Grant, to: Grant) -> None:
-        """Give the row of a request that was moved its new place."""
-        self._unseat(grant)
-        self._seat(to)
+    def reseat(self, moved: Sequence[tuple[Grant, Grant]]) -> None:
+        """Give the rows of requests that were moved their new places."""
+        ids = {to.request.id for _, to in moved}
+        seats = [
+            (one.zone.bits, page) for one, _ in moved for page, _ in one.request.demand
+        ]
+        for zone, page in dict.fromkeys(seats):
+            rows = self.rows.get(page, {})
+            if kept := [row for row in rows.pop(zone, []) if row[-2] not in ids]:
+                rows[zone] = kept
+        for _, to in moved:
+            self._seat(to)
 
     def overfull(self, page: Bytes) -> int:
         """Return nodes that are promised more than they hold; 0 where none are."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator
-
-import attrs
+from typing import TypeAlias
 
 from nri_resmgr.policy.mems.accounts import Row, row_of
 from nri_resmgr.policy.mems.ledger import MemoryLedger
@@ -14,9 +13,10 @@ from nri_resmgr.policy.mems.request import Grant
 from nri_resmgr.policy.mems.shortage import shortage
 from nri_resmgr.policy.mems.zones import reach_of, widened
 from nri_resmgr.values import Bytes, NodeSet
+from nri_resmgr.values.declared import frozen
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Settled:
     """A ledger in which everybody fits, and who was widened for it."""
 
@@ -44,12 +44,8 @@ def settle(grant: Grant, ledger: MemoryLedger) -> Settled:
     return trial.settled()
 
 
-@attrs.frozen(eq=False, repr=False)
-class _Step:
-    """One ring that a request was widened by: where it was, and why it left."""
-
-    before: int
-    why: Spill
+# One ring that a request was widened by: where it was, and why it left.
+_Step: TypeAlias = tuple[int, Spill]
 
 
 class _Trial:
@@ -100,7 +96,7 @@ class _Trial:
         grant, steps = self._grants[request], self._steps.setdefault(request, [])
         before = zone = self._zones.get(request, grant.zone.bits)
         while not zone & ~spill.nodes.bits:
-            steps.append(_Step(zone, spill))
+            steps.append((zone, spill))
             zone = widened(grant, zone, self._layout)
         self._accounts.move(grant.request, before, zone)
         self._zones[request] = zone
@@ -117,24 +113,26 @@ class _Trial:
 
     def settled(self) -> Settled:
         """Freeze it all."""
-        changes = []
-        for request, steps in self._steps.items():
-            grant, zone = self._grants[request], NodeSet(self._zones[request])
-            to = Grant(grant.request, zone, grant.kinds, grant.age)
-            self._accounts.reseat(grant, to)
-            self._grants[request] = to
-            change = Widening(request, grant.zone, zone, steps[-1].why)
-            changes.append((grant.age, change))
-        changes.sort(key=lambda change: change[0])
+        moved = [(self._grants[request], self._now(request)) for request in self._steps]
+        self._accounts.reseat(moved)
+        self._grants.update((to.request.id, to) for _, to in moved)
         ledger = MemoryLedger(self._layout, self._grants, self._accounts)
-        return Settled(ledger, tuple(change for _, change in changes))
+        moved.sort(key=lambda pair: pair[0].age)
+        return Settled(ledger, tuple(self._widening(*pair) for pair in moved))
+
+    def _now(self, request: str) -> Grant:
+        grant, zone = self._grants[request], NodeSet(self._zones[request])
+        return Grant(grant.request, zone, grant.kinds, grant.age)
+
+    def _widening(self, grant: Grant, to: Grant) -> Widening:
+        request = grant.request.id
+        _, why = self._steps[request][-1]
+        return Widening(request, grant.zone, to.zone, why)
 
     def _row(self, request: str, spill: Spill) -> Iterator[Row]:
         grant, zone = self._grants[request], self._zones[request]
-        amount, reach = (
-            grant.request.wants(spill.page_size),
-            reach_of(grant, self._layout),
-        )
+        amount = grant.request.wants(spill.page_size)
+        reach = reach_of(grant, self._layout)
         if amount and reach & ~spill.nodes.bits:
             yield row_of(grant, zone, amount, reach)
 
@@ -142,14 +140,12 @@ class _Trial:
         """Go back as many steps as everybody still fits."""
         mine, steps = self._grants[request].request, self._steps[request]
         zone = self._zones[request]
-        for back, step in enumerate(steps):
-            page = step.why.page_size
-            left = self._left(step.why.nodes.bits, page)
+        for back, (before, why) in enumerate(steps):
+            page = why.page_size
+            left = self._left(why.nodes.bits, page)
             # A look at one shortage is cheaper than one at all of them.
-            if mine.wants(page) <= left and self._accounts.move(
-                mine, zone, step.before
-            ):
-                self._zones[request] = step.before
+            if mine.wants(page) <= left and self._accounts.move(mine, zone, before):
+                self._zones[request] = before
                 del steps[back:]
                 break
         if not steps:

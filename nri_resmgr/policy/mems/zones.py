@@ -6,14 +6,13 @@ import enum
 from functools import lru_cache
 from typing import Final
 
-import attrs
-
 from nri_resmgr.policy.mems.errors import MemoryKindMissing, NormalMemoryMissing
 from nri_resmgr.policy.mems.layout import MemoryLayout
 from nri_resmgr.policy.mems.request import Grant, MemoryRequest
 from nri_resmgr.topology import MemoryKind
 from nri_resmgr.values import NodeSet
 from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
 
 # What somebody gets who did not ask for it: fast and plentiful first. HBM is
 # scarce and others ask for it by name.
@@ -43,7 +42,7 @@ class ZoneRule(enum.StrEnum):
     GROWN = "grown"
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Start(ByContent):
     """The zone that a request has before any shortage is looked at."""
 
@@ -76,9 +75,9 @@ def reach_of(grant: Grant, layout: MemoryLayout) -> int:
     """Return all the nodes that a grant may ever be widened to."""
     if grant.is_fixed:
         return grant.zone.bits
-    if grant.request.strict:
-        return grant.zone.bits | layout.of_kinds(grant.kinds)
-    return layout.nodes
+    if not grant.request.strict:
+        return layout.nodes
+    return grant.zone.bits | layout.of_kinds(grant.kinds)
 
 
 def widened(grant: Grant, zone: int, layout: MemoryLayout) -> int:

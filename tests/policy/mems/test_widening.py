@@ -120,10 +120,10 @@ def went(name: str, before: str, after: str, nodes: str, over: int) -> Widening:
             id="nobody who just fits beside the new one",
         ),
         pytest.param(
-            [vital("a", "1-2", 21), plain("b", "0-1", 15)],
-            plain("c", "2", 12),
-            [went("c", "2", "1-3", "1-2", 9)],
-            id="of two alike, the last one widened goes back first",
+            [plain("a", "2", 4), plain("b", "1-2", 8), vital("c", "1-2", 12)],
+            kept("d", "1-2", 14),
+            [went("b", "1-2", "0-3", "1-2", 14), went("c", "1-2", "0-3", "1-2", 14)],
+            id="the narrow one goes back where one of two may",
         ),
         pytest.param(
             [kept("a", "0", 12), kept("b", "1", 12), plain("c", "2", 6)],
