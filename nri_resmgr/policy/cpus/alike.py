@@ -119,6 +119,10 @@ class Alike:
         at the first level where this one does, or further down.
         """
         problem, count = self._problem, self._problem.count
+        mask = problem.index.partitions[depth].groups[place]
+        has_formula = self._pairs.knows(mask)
+        if has_formula and depth == self._last - 1:
+            return self._pairs.prices(mask, count, count, 0)[count]
         self._slacks = slacks
         price = self._joined(depth, place, count, count).get(count)
         broken = depth + 1
@@ -128,9 +132,8 @@ class Alike:
                 if broken == self._last:
                     return price
                 broken += 1
-            mask = problem.index.partitions[depth].groups[place]
             # The formulas do without slack.
-            if broken == self._last and self._pairs.knows(mask):
+            if broken == self._last and has_formula:
                 return price
         self._slacks = slacks[:broken] + self._any_slack[broken:]
         return self._joined(depth, place, count, count)[count]
@@ -151,9 +154,6 @@ class Alike:
     def _joined(self, depth: int, at: int, low: int, high: int) -> Prices:
         """Price the best picks of *low* to *high* CPUs out of a group's kids."""
         problem, index = self._problem, self._problem.index
-        mask = index.partitions[depth].groups[at]
-        if depth == self._last - 1 and self._pairs.knows(mask):
-            return self._pairs.prices(mask, low, high)
         masks = index.partitions[depth + 1].groups
         kids = [
             (kid, count, bool(masks[kid] & problem.held))
@@ -196,9 +196,12 @@ class Alike:
 
     def _prices(self, depth: int, at: int, low: int, high: int) -> Prices:
         """Price the best picks of *low* to *high* CPUs out of a group."""
-        own = self._own(depth, self._problem.index.partitions[depth].groups[at])
+        mask = self._problem.index.partitions[depth].groups[at]
+        own = self._own(depth, mask)
         if depth == self._last:
             return dict.fromkeys(range(low, high + 1), own)
+        if depth == self._last - 1 and self._pairs.knows(mask):
+            return self._pairs.prices(mask, low, high, own)
         inside = self._joined(depth, at, low, high)
         return {size: price + own for size, price in inside.items() if size >= low}
 

@@ -31,27 +31,19 @@ def joined(
     given = dict.fromkeys(total, 0)
     if len(before) * len(prices) >= _MANY:
         found = _many(before, prices, low, high)
-    else:
-        found = _few(before, prices, low, high)
-    for size, (price, gift) in found.items():
-        if size not in total or price < total[size]:
-            total[size] = price
-            given[size] = gift
-    return total, given
-
-
-def _few(
-    before: Prices, prices: Prices, low: int, high: int
-) -> dict[int, tuple[int, int]]:
-    found: dict[int, tuple[int, int]] = {}
-    for gift, price in prices.items():
+        for both, (price, gift) in found.items():
+            if both not in total or price < total[both]:
+                total[both] = price
+                given[both] = gift
+        return total, given
+    for gift in sorted(prices):
+        more = prices[gift]
         for size, paid in before.items():
             both = size + gift
-            if low <= both <= high:
-                offer = paid + price, gift
-                if both not in found or offer < found[both]:
-                    found[both] = offer
-    return found
+            if low <= both <= high and (both not in total or paid + more < total[both]):
+                total[both] = paid + more
+                given[both] = gift
+    return total, given
 
 
 def _many(

@@ -39,23 +39,30 @@ class Pairs:
 
     def fewest(self, mask: int) -> tuple[int, int]:
         """Return how many cores must be touched, and what they leave over at most."""
-        gift, ones, twos = self._counts(mask)
-        both, single = _cores(self._count - gift, ones, twos, roomy=True)
-        return both + single, gift + 2 * both + single - self._count
+        gift, _, twos = self._counts(mask)
+        if gift >= self._count:
+            return 0, gift - self._count
+        many = _fewest(self._count - gift, twos)
+        return many, gift + many + min(many, twos) - self._count
 
     def whole(self, mask: int) -> int:
         """Price all that can be taken of a group; what cores cost."""
         _, ones, twos = self._counts(mask)
         return (ones + twos) * self._touch + (ones + 2 * twos) * self._room
 
-    def prices(self, mask: int, low: int, high: int) -> dict[int, int]:
-        """Price the best picks of *low* to *high* CPUs; what cores cost."""
+    def prices(self, mask: int, low: int, high: int, own: int) -> dict[int, int]:
+        """Price the best picks of *low* to *high* CPUs; *own* is the group's price."""
         gift, ones, twos = self._counts(mask)
-        touch, room, roomy = self._touch, self._room, self._room < 0
+        touch, room = self._touch, self._room
         found = {}
         for size in range(low, high + 1):
-            both, single = _cores(size - gift, ones, twos, roomy=roomy)
-            found[size] = (both + single) * touch + (2 * both + single) * room
+            if size <= gift:
+                found[size] = own
+                continue
+            wanted = size - gift
+            many = _fewest(wanted, twos)
+            cpus = max(wanted, 2 * many - ones) if room > 0 else many + min(many, twos)
+            found[size] = own + many * touch + cpus * room
         return found
 
     def bits(self, mask: int, cores: Iterable[int], size: int) -> int:
@@ -89,6 +96,11 @@ class Pairs:
         return gift, take.bit_count() - gift - 2 * twos, twos
 
 
+def _fewest(wanted: int, twos: int) -> int:
+    """Return how many cores a pick touches at least."""
+    return (wanted + 1) // 2 if wanted <= 2 * twos else wanted - twos
+
+
 def _cores(wanted: int, ones: int, twos: int, *, roomy: bool) -> tuple[int, int]:
     """Return how many twos and how many ones a pick touches.
 
@@ -97,9 +109,6 @@ def _cores(wanted: int, ones: int, twos: int, *, roomy: bool) -> tuple[int, int]
     """
     if wanted <= 0:
         return 0, 0
-    many = (wanted + 1) // 2 if wanted <= 2 * twos else wanted - twos
-    if roomy:
-        both = min(many, twos)
-    else:
-        both = wanted - many if wanted >= 2 * many - ones else many - ones
+    many = _fewest(wanted, twos)
+    both = min(many, twos) if roomy else max(wanted - many, many - ones)
     return both, many - both
