@@ -5,18 +5,15 @@ from __future__ import annotations
 import enum
 from typing import Final
 
-import attrs
-
 from nri_resmgr.values import InputError
 from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
 from nri_resmgr.values.error_fields import with_fields
+from nri_resmgr.values.globs import check_glob
 
 _OWN_KEYS: Final = ("name", "namespace", "qosclass", "id", "uid")
 _MAP_KEYS: Final = ("labels", "tags")
 _POD: Final = "pod/"
-
-# The shortest joint key that says something is ":k:k".
-_MIN_JOINT: Final = 4
 
 
 class Operator(enum.StrEnum):
@@ -42,6 +39,12 @@ _ONE_VALUE: Final = (
     Operator.MATCHES_NOT,
 )
 _NO_VALUE: Final = (Operator.EXISTS, Operator.NOT_EXIST)
+_GLOBS: Final = (
+    Operator.MATCHES,
+    Operator.MATCHES_NOT,
+    Operator.MATCHES_ANY,
+    Operator.MATCHES_NONE,
+)
 
 
 @with_fields
@@ -70,7 +73,7 @@ class BadValueCount(InputError):
         return f"{self.operator} takes {self.expected}, not {self.count}"
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Expression(ByContent):
     """A question that every container answers with yes or no.
 
@@ -92,11 +95,18 @@ class Expression(ByContent):
         Raises:
             BadKey: The key is none. That of `Operator.ALWAYS_TRUE` is never read.
             BadValueCount: The operator takes more values, or fewer.
+            BadGlob: A value is to be a glob, and is none.
         """
-        count = len(self.values)
         if self.operator is Operator.ALWAYS_TRUE:
             return
         split_key(self.key)
+        self._check_count()
+        if self.operator in _GLOBS:
+            for value in self.values:
+                check_glob(value)
+
+    def _check_count(self) -> None:
+        count = len(self.values)
         if self.operator in _NO_VALUE:
             if count:
                 raise BadValueCount(self.operator, count, "no values")
@@ -107,7 +117,7 @@ class Expression(ByContent):
             raise BadValueCount(self.operator, count, "at least one value")
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Affinity(ByContent):
     """One rule of a container.
 
@@ -140,9 +150,9 @@ def split_key(key: str) -> tuple[tuple[str, ...], str]:
     >>> split_key(":,-pod/name,example.com/tier")
     (('pod/name', 'labels/example.com/tier'), '-')
     """
-    if not key.startswith(":") or len(key) < _MIN_JOINT:
+    if not key.startswith(":"):
         return (_spelled_out(key),), ""
-    between, joint, parts = key[1], key[2], key[3:]
+    between, joint, parts = key[1:2], key[2:3], key[3:]
     if not (_is_separator(between) and _is_separator(joint)):
         between, joint, parts = ":", ":", key[1:]
     return tuple(map(_spelled_out, parts.split(between))), joint
@@ -159,4 +169,4 @@ def _spelled_out(part: str) -> str:
 
 
 def _is_separator(character: str) -> bool:
-    return not character.isalnum() and character not in "/."
+    return bool(character) and not character.isalnum() and character not in "/."

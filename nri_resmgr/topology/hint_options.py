@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import enum
-from fnmatch import fnmatchcase
+import re
 from typing import Final
-
-import attrs
 
 from nri_resmgr.topology.hints import Hint
 from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
+from nri_resmgr.values.globs import glob_pattern
 
 
 class HintSource(enum.StrEnum):
@@ -30,7 +30,7 @@ class PathMatch(enum.StrEnum):
     GLOB = "glob"
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class PathRule(ByContent):
     """Paths on the host or in sysfs that a rule is about.
 
@@ -52,7 +52,7 @@ class PathRule(ByContent):
         return any(_fits(path, pattern) for pattern in self.paths)
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class HintOptions(ByContent):
     """Which hints a container wants.
 
@@ -80,5 +80,8 @@ ALL_HINTS: Final = HintOptions()
 
 
 def _fits(path: str, pattern: str) -> bool:
-    names, patterns = path.split("/"), pattern.replace("[^", "[!").split("/")
-    return len(names) == len(patterns) and all(map(fnmatchcase, names, patterns))
+    names, patterns = path.split("/"), pattern.split("/")
+    return len(names) == len(patterns) and all(
+        re.match(glob_pattern(one), name)
+        for name, one in zip(names, patterns, strict=True)
+    )

@@ -115,6 +115,9 @@ def prefers(**annotations: Any) -> Preferences:
         pytest.param(
             "cold-start", "duration: 1m0.5s", prefers(cold_start=61), id="half a second"
         ),
+        pytest.param(
+            "cold-start", "duration: 1500ms", prefers(cold_start=2), id="milliseconds"
+        ),
         pytest.param("cold-start", "duration: 0s", prefers(), id="no cold start"),
         pytest.param("cold-start", "duration: '0'", prefers(), id="without a unit"),
         pytest.param(
@@ -238,3 +241,20 @@ def test_a_running_container_is_not_refused() -> None:
     assert read_preferences({key: "yes"}, "web", refuse=False).problems[0].strict
     with pytest.raises(BadAnnotation):
         read_preferences({key: "yes"}, "web")
+
+
+def test_what_was_read_is_remembered_in_any_order() -> None:
+    written = {f"{key}.{NATIVE}": "true" for key in ("b", "a", "hide-hyperthreads")}
+    reading = read_preferences(written, "web")
+
+    assert read_preferences(dict(reversed(written.items())), "web") is reading
+    assert read_preferences(written, "db") is not reading
+
+
+def test_long_annotations_are_not_remembered() -> None:
+    written = {f"hide-hyperthreads.{NATIVE}": "x" * 17_000}
+
+    first, second = (read_preferences(written, "web") for _ in range(2))
+
+    assert first == second
+    assert first is not second

@@ -5,12 +5,10 @@ import time
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from structlog.testing import capture_logs
 
 from nri_resmgr.app.annotations import (
     BadAnnotation,
     Problem,
-    ProblemLog,
     Reading,
     read_preferences,
 )
@@ -208,7 +206,11 @@ def test_a_long_value_is_shown_by_its_beginning() -> None:
         pytest.param("web: [db]\n" * 9999, id="long"),
         pytest.param(f"web: [{{weight: {DIGITS}}}]", id="many digits"),
         pytest.param(f"web: [{{weight: 0x{DIGITS}}}]", id="many digits, in base 16"),
-        pytest.param(f"0x{DIGITS}: [db]", id="a key with many digits"),
+        pytest.param(
+            f"web: [{{match: {{key: 0x{DIGITS}, operator: Exists}}}}]",
+            id="more digits than Python prints",
+        ),
+        pytest.param("b: &b [web]\nweb: *b", id="a reference"),
         pytest.param(
             "a: &a [&x {match: {key: name, operator: In, values: [b, b]}}, *x]\n"
             f"web: [{'*a, ' * 5000}]",
@@ -264,19 +266,3 @@ def test_no_text_does_worse_than_refuse(annotations: dict[str, str]) -> None:
     if strict:
         with pytest.raises(BadAnnotation):
             read_preferences(annotations, "web", testing=True)
-
-
-def test_each_problem_is_logged_once() -> None:
-    problem_log = ProblemLog()
-    wrong = Problem(f"hide-hyperthreads.{NATIVE}/pod", "x", "'x' is not true or false")
-    idle = Problem(f"rdtclass.{NATIVE}/pod", "gold", "not yet", pending=True)
-
-    with capture_logs() as logs:
-        for container in ("web", "web", "db"):
-            problem_log.report("sales/shop", container, (wrong, idle))
-
-    assert [(one["event"], one["container"], one["key"]) for one in logs] == [
-        ("annotation.ignored", "web", wrong.key),
-        ("annotation.not-in-force", "web", idle.key),
-        ("annotation.ignored", "db", wrong.key),
-    ]

@@ -155,6 +155,12 @@ def test_a_preference_that_cannot_be_read_replaces_no_requirement() -> None:
         pytest.param(
             "cold-start", "db: {duration: 10s}", prefers(), id="a duration for others"
         ),
+        pytest.param(
+            "cold-start",
+            "{duration: {duration: 9s}, web: {duration: 8s}}",
+            prefers(cold_start=8),
+            id="a container of an unlucky name",
+        ),
     ],
 )
 def test_what_older_releases_of_cri_rm_understood(

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,6 +16,7 @@ from nri_resmgr.policy.affinity import (
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.policy.matching import predicate_of, reader_of
 from nri_resmgr.values import QosClass
+from nri_resmgr.values.globs import BadGlob
 
 WEB = ContainerSpec(
     id="c1",
@@ -57,6 +60,7 @@ WEB = ContainerSpec(
         pytest.param(":pod/name:name", "shop:web", id="two keys"),
         pytest.param(":,-pod/name,name,id", "shop-web-c1", id="own separators"),
         pytest.param(":::pod/name:name", "shop:web", id="the usual ones, said aloud"),
+        pytest.param(":.:name", ":web", id="a dot divides nothing"),
         pytest.param(":labels/absent:name", ":web", id="one of two keys"),
         pytest.param(":labels/absent:tags/absent", None, id="none of two keys"),
     ],
@@ -76,7 +80,7 @@ def test_what_nobody_told_does_not_exist(key: str) -> None:
     "key",
     [
         *("", "Name", "labels", "labels/", "pod", "pod/", "pod/app", "pod/pod/name"),
-        *(":a:b", ":,name", ":name:", "pod/labels/"),
+        *(":a:b", ":,name", ":name:", "pod/labels/", "app/a.b", ":", ":,", ":,,"),
     ],
 )
 def test_what_is_no_key(key: str) -> None:
@@ -159,6 +163,18 @@ def test_every_negation_is_the_opposite(values: list[str]) -> None:
             assert no is not yes
 
 
+GLOBS = st.text("ab*?[]!-^&~|(.\\{:", max_size=9)
+
+
+@given(st.lists(GLOBS, min_size=1, max_size=3), st.text("ab[]-^(.", max_size=5))
+def test_any_text_is_a_glob(globs: list[str], name: str) -> None:
+    spec = ContainerSpec(id="c", name=name or "a")
+    asked = Expression("name", Operator.MATCHES_ANY, tuple(globs))
+
+    expected = any(fnmatchcase(spec.name, one.replace("[^", "[!")) for one in globs)
+    assert predicate_of(asked)(spec) is expected
+
+
 @pytest.mark.parametrize(
     ("operator", "count", "accepted"),
     [
@@ -177,6 +193,17 @@ def test_how_many_values_an_operator_takes(
 ) -> None:
     with pytest.raises(BadValueCount, match=f"{operator} takes {accepted}, not"):
         Expression("name", operator, ("x",) * count).check()
+
+
+@pytest.mark.parametrize("glob", ["[", "a[b", "[]", "[!]", "[^]", "[a]["])
+def test_a_set_without_an_end_is_no_glob(glob: str) -> None:
+    with pytest.raises(BadGlob, match="a set begins with"):
+        Expression("name", Operator.MATCHES_ANY, ("*", glob)).check()
+
+
+@pytest.mark.parametrize("glob", ["", "*", "[a]", "[]]", "[!]]", "[^a-z]", "]", "[[]"])
+def test_sets_with_an_end_are_globs(glob: str) -> None:
+    Expression("name", Operator.MATCHES, (glob,)).check()
 
 
 def test_what_is_always_true_needs_no_key() -> None:

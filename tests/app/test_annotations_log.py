@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import attrs
+from structlog.testing import capture_logs
+
+from nri_resmgr.app.annotations import Problem, ProblemLog
+
+WRONG = Problem("hide-hyperthreads.resource-policy.nri.io/pod", "x", "not a flag")
+IDLE = Problem("rdtclass.resource-policy.nri.io", "gold", "not yet", pending=True)
+
+
+def logged(*reports: tuple[str, Iterable[Problem]]) -> list[tuple[str, str, str]]:
+    problem_log = ProblemLog()
+    with capture_logs() as lines:
+        for container, problems in reports:
+            problem_log.report("sales/shop", container, problems)
+    return [(line["event"], line["container"], line["value"]) for line in lines]
+
+
+def test_each_problem_is_logged_once() -> None:
+    assert logged(("web", [WRONG]), ("web", [WRONG]), ("db", [WRONG])) == [
+        ("annotation.ignored", "web", "x"),
+        ("annotation.ignored", "db", "x"),
+    ]
+
+
+def test_another_wrong_value_is_logged_again() -> None:
+    other = attrs.evolve(WRONG, value="y")
+
+    assert logged(("web", [WRONG]), ("web", [other])) == [
+        ("annotation.ignored", "web", "x"),
+        ("annotation.ignored", "web", "y"),
+    ]
+
+
+def test_what_is_not_in_force_is_logged_once_for_all() -> None:
+    elsewhere = attrs.evolve(IDLE, key=f"{IDLE.key}/pod", value="silver")
+
+    assert logged(("web", [IDLE]), ("db", [elsewhere])) == [
+        ("annotation.not-in-force", "web", "gold")
+    ]
+
+
+def test_the_memory_of_what_was_logged_is_limited() -> None:
+    others = [attrs.evolve(WRONG, value=str(number)) for number in range(4096)]
+
+    lines = logged(("web", [WRONG]), ("web", others), ("web", [WRONG]))
+
+    assert len(lines) == 4098
