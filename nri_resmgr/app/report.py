@@ -9,10 +9,13 @@ from typing import Any, Final
 from nri_resmgr.log import Logger
 from nri_resmgr.policy.decision import Decision, Reason, Rule
 from nri_resmgr.policy.events import (
+    ColdStartEnded,
     Created,
     Event,
+    PodCreated,
     PodStopped,
     Removed,
+    Started,
     Stopped,
     Synchronized,
     Updated,
@@ -21,7 +24,10 @@ from nri_resmgr.policy.events import (
 log = Logger(__name__)
 
 _NAMES: Final[dict[type, str]] = {
+    PodCreated: "pod.placed",
     Created: "container.placed",
+    Started: "container.started",
+    ColdStartEnded: "cold-start.ended",
     Updated: "container.updated",
     Stopped: "container.released",
     Removed: "container.forgotten",
@@ -91,6 +97,11 @@ def _fields_of(reason: Reason) -> dict[str, object]:
         "title": reason.title,
         "rule": reason.rule.value,
         "cpus": str(reason.cpus),
+        "mems": str(reason.mems),
+        "pool": reason.pool,
+        "decided": reason.decided,
         "detail": str(reason.detail),
+        "tried": "; ".join(f"{pool}: {why}" for pool, why in reason.tried),
+        "source": reason.source,
     }
     return {key: value for key, value in fields.items() if value}

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import attrs
-
-from nri_resmgr.app.build import build_policy
+from nri_resmgr.app.alarms import Alarms
+from nri_resmgr.app.conduct import USUAL, Conduct
+from nri_resmgr.app.courier import Courier, Runtime
+from nri_resmgr.app.engine import Engine
 from nri_resmgr.app.report import report_decision
-from nri_resmgr.app.translate import (
-    adjustment_of,
-    living_specs,
-    spec_of,
-    updates_of,
-)
+from nri_resmgr.app.specs import SpecReader
+from nri_resmgr.app.translate import adjustment_of, updates_of
 from nri_resmgr.config import PolicyConfig, TopologyAwareConfig, parse_config
 from nri_resmgr.host.tree import Tree
 from nri_resmgr.log import Logger
@@ -22,15 +19,19 @@ from nri_resmgr.policy.decision import Decision, PinUpdate, Policy
 from nri_resmgr.policy.events import (
     Created,
     Event,
+    PodCreated,
     PodStopped,
     Removed,
+    Started,
     Stopped,
     Synchronized,
     Updated,
 )
+from nri_resmgr.policy.ledger import KnowsContainers
+from nri_resmgr.stub.adjustment import ContainerAdjustment
 from nri_resmgr.stub.model import Container, LinuxResources, Pod
 from nri_resmgr.stub.replies import CreateReply
-from nri_resmgr.stub.runtime_info import Configuration
+from nri_resmgr.stub.runtime_info import Configuration, RuntimeInfo
 from nri_resmgr.stub.update import ContainerUpdate
 from nri_resmgr.topology import Machine
 
@@ -42,16 +43,15 @@ Updates = tuple[ContainerUpdate, ...]
 class ResourcePolicy:
     """Swap the state, then log, then answer.
 
-    There is no lock: nothing awaits between reading and replacing the state, so
-    the event loop already makes each decision atomic. Errors pass through to the
-    stub, which asks `nri_resmgr.app.status.status_of` what to tell the runtime.
+    Errors pass through to the stub, which asks `nri_resmgr.app.status.status_of`
+    what to tell the runtime. A request that is refused leaves nothing behind.
 
     Args:
         machine: What the CPUs are taken from.
         config: The operator's own; without one, the text in Configure counts, and
             the built-in default where that is blank.
-        dry_run: Decide and report, but adjust nothing.
         tree: The host, whose cgroups a configuration may name.
+        conduct: How to behave besides.
     """
 
     def __init__(
@@ -59,31 +59,36 @@ class ResourcePolicy:
         machine: Machine,
         config: PolicyConfig | None = None,
         *,
-        dry_run: bool = False,
         tree: Tree | None = None,
+        conduct: Conduct = USUAL,
     ) -> None:
-        self._machine = machine
-        self._tree = tree
         self._own_config = config
-        self._dry_run = dry_run
-        self._config = config or TopologyAwareConfig()
-        self._policy: Policy[Any] = build_policy(self._config, machine, tree)
-        self._state: Any = self._policy.start()
+        self._conduct = conduct
+        self._engine = Engine(machine, config or TopologyAwareConfig(), tree)
+        self._specs = SpecReader(machine, self._engine.known, testing=conduct.testing)
+        self._alarms = Alarms(self._ring)
+        self._courier = Courier(self._engine.told)
+        self._runtime = RuntimeInfo()
+        self._scheduling: Any = None
 
     @property
     def config(self) -> PolicyConfig:
         """The configuration in force."""
-        return self._config
+        return self._engine.config
 
     @property
     def policy(self) -> Policy[Any]:
         """The policy in force."""
-        return self._policy
+        return self._engine.policy
 
     @property
     def state(self) -> Any:
         """What the policy knows and has granted; frozen."""
-        return self._state
+        return self._engine.state
+
+    def connect(self, runtime: Runtime) -> None:
+        """Tell to whom updates go that no request asked for."""
+        self._courier.connect(runtime)
 
     def configure(self, configuration: Configuration) -> None:
         """Take the configuration that the runtime hands over, if it counts.
@@ -93,45 +98,64 @@ class ResourcePolicy:
             BadSetting: It has a mistake, or does not fit the machine. What was in
                 force before still is.
         """
+        self._runtime, self._scheduling = configuration.runtime, None
         if self._own_config is None:
-            self._adopt(parse_config(configuration.text))
+            config = parse_config(configuration.text)
+            if config != self.config:
+                # What to tell is found anew when the runtime says what runs.
+                self._engine.rebuild(config, self._engine.machine)
         elif configuration.text.strip():
             log.warning("configuration.ignored", source="runtime", instead="own file")
 
-    def reconfigure(self, config: PolicyConfig) -> Updates:
+    def reconfigure(self, config: PolicyConfig) -> None:
         """Replace the operator's own configuration while containers run.
-
-        Returns:
-            Updates for the runtime, to be sent when it can take them.
 
         Raises:
             BadSetting: It does not fit the machine; nothing has changed.
         """
-        ledger = self._state.ledger
-        self._adopt(config)
+        self._rebuild(config, self._engine.machine)
         self._own_config = config
-        specs = (attrs.evolve(e.spec, present=e.told) for e in ledger.entries.values())
-        return self._answer(self._handle(Synchronized(tuple(specs))).updates)
+
+    def change_machine(self, machine: Machine) -> None:
+        """Go on with the CPUs and the memory that there are now.
+
+        Raises:
+            BadSetting: The configuration does not fit them; nothing has changed.
+        """
+        self._rebuild(self.config, machine)
+        known, testing = self._engine.known, self._conduct.testing
+        self._specs = SpecReader(machine, known, testing=testing)
 
     def synchronize(
         self, pods: Sequence[Pod], containers: Sequence[Container]
     ) -> Updates:
         """Start from what runs; what was known before only helps to keep it."""
-        decision = self._handle(Synchronized(living_specs(pods, containers)))
+        self._courier.drop()
+        decision = self._handle(Synchronized(self._specs.of_all(pods, containers)))
         return self._answer(decision.updates)
+
+    def run_pod_sandbox(self, pod: Pod) -> None:
+        """Look at a new pod as a whole, where its containers are known."""
+        self._handle(PodCreated(pod.id, self._specs.of_expected(pod)))
 
     def create_container(self, pod: Pod, container: Container) -> CreateReply | None:
         """Place a new container; the reply carries its pinning, and the others'."""
-        decision = self._handle(Created(spec_of(pod, container)))
-        if self._dry_run:
+        decision = self._handle(Created(self._specs.of_new(pod, container)))
+        if self._conduct.dry_run:
             return None
-        return CreateReply(adjustment_of(decision.pin), self._answer(decision.updates))
+        adjustment = self._scheduled(adjustment_of(decision.pin), decision)
+        return CreateReply(adjustment, self._answer(decision.updates))
+
+    def start_container(self, _pod: Pod, container: Container) -> None:
+        """Begin to count where something ends some time after the start."""
+        self._handle(Started(container.id))
 
     def update_container(
         self, pod: Pod, container: Container, resources: LinuxResources
     ) -> Updates:
         """Follow a resize, or assert the pinning against who would change it."""
-        decision = self._handle(Updated(spec_of(pod, container, resources)))
+        spec = self._specs.of_present(pod, container, resources)
+        decision = self._handle(Updated(spec))
         own = (PinUpdate(container.id, decision.pin),) if decision.pin else ()
         return self._answer(own + decision.updates)
 
@@ -147,17 +171,49 @@ class ResourcePolicy:
         """Forget what is left of a pod."""
         self._handle(PodStopped(pod.id))
 
-    def _adopt(self, config: PolicyConfig) -> None:
-        policy = build_policy(config, self._machine, self._tree)
-        if policy.kind != self._policy.kind:
-            self._state = policy.start()
-        self._config, self._policy = config, policy
+    def remove_pod_sandbox(self, pod: Pod) -> None:
+        """Forget a pod whose stop nobody told: its creation may have failed."""
+        self._handle(PodStopped(pod.id))
+        self._specs.forget(pod.id)
 
-    def _handle(self, event: Event) -> Decision[Any]:
-        decision = self._policy.decide(self._state, event)
-        self._state = decision.state
-        report_decision(event, decision, dry_run=self._dry_run)
+    def _ring(self, event: Event) -> None:
+        self._send(self._handle(event).updates)
+
+    def _rebuild(self, config: PolicyConfig, machine: Machine) -> None:
+        decision = self._engine.rebuild(config, machine)
+        self._follow(Synchronized(()), decision)
+        self._send(decision.updates)
+
+    def _handle(self, event: Event) -> Decision[KnowsContainers]:
+        decision = self._engine.decide(event)
+        self._follow(event, decision)
         return decision
 
+    def _follow(self, event: Event, decision: Decision[KnowsContainers]) -> None:
+        report_decision(event, decision, dry_run=self._conduct.dry_run)
+        if decision.timers:
+            self._alarms.set(decision.timers)
+        self._alarms.keep_only(decision.state.ledger.entries)
+
+    def _scheduled(
+        self, adjustment: ContainerAdjustment | None, decision: Decision[Any]
+    ) -> ContainerAdjustment | None:
+        if decision.scheduling is None:
+            return adjustment
+        if self._scheduling is None:
+            # Few configurations have classes.
+            from nri_resmgr.app.scheduling import SchedulingSetter
+
+            self._scheduling = SchedulingSetter(self._runtime)
+        told: ContainerAdjustment | None
+        told = self._scheduling.add(adjustment, decision.scheduling)
+        return told
+
+    def _send(self, updates: Sequence[PinUpdate]) -> None:
+        if not self._conduct.dry_run:
+            self._courier.send(update.container for update in updates)
+
     def _answer(self, updates: Sequence[PinUpdate]) -> Updates:
-        return () if self._dry_run else updates_of(updates)
+        if self._conduct.dry_run:
+            return ()
+        return updates_of(self._courier.with_overdue(updates))

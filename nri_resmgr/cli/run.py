@@ -11,6 +11,7 @@ from pathlib import Path
 
 from google.protobuf.internal import api_implementation
 
+from nri_resmgr.app.conduct import Conduct
 from nri_resmgr.app.resource_policy import ResourcePolicy
 from nri_resmgr.app.status import status_of
 from nri_resmgr.cli.main import DEFAULT_INDEX, DEFAULT_NAME
@@ -39,9 +40,9 @@ def run(options: argparse.Namespace) -> int:
     # All input is judged before the runtime hears of us.
     config = _read_config(options.config_file)
     tree = HostTree(options.host_root)
-    policy = ResourcePolicy(
-        read_machine(tree), config, dry_run=options.dry_run, tree=tree
-    )
+    # Under the name by which tests of nri-plugins ask for it.
+    conduct = Conduct(options.dry_run, testing=bool(os.environ.get("ENABLE_TEST_APIS")))
+    policy = ResourcePolicy(read_machine(tree), config, tree=tree, conduct=conduct)
     # attrs keeps the text of every method it wrote, for debuggers.
     linecache.clearcache()
     # What is here now stays: the collector need not look at it in each request.
@@ -92,4 +93,5 @@ async def _serve(policy: ResourcePolicy, options: argparse.Namespace) -> None:
         socket=options.nri_socket,
         options=Options(status_of=status_of),
     )
+    policy.connect(stub)
     await run_until_signal(stub)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Protocol
 
 import attrs
 
@@ -96,3 +97,11 @@ class Ledger(ByContent):
                 updates.append(PinUpdate(key, news))
                 entries[key] = Entry(entry.spec, pin.over(entry.told))
         return Ledger(entries), tuple(updates)
+
+
+class KnowsContainers(Protocol):
+    """What every policy's state has, whatever else is in it."""
+
+    @property
+    def ledger(self) -> Ledger:
+        """All containers."""

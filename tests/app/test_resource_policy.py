@@ -6,6 +6,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from nri_resmgr.app import ResourcePolicy
+from nri_resmgr.app.conduct import Conduct
 from nri_resmgr.config import BadSetting, StaticPolicyConfig, parse_config
 from nri_resmgr.policy.errors import ExclusiveCpusShort
 from nri_resmgr.stub import (
@@ -80,9 +81,9 @@ def config(spec: str) -> str:
     return f"apiVersion: config.nri/v1alpha1\nkind: StaticPolicy\nspec: {spec}"
 
 
-def started(machine: Machine = MACHINE, text: str = "") -> ResourcePolicy:
+def started(machine: Machine = MACHINE, spec: str = "{}") -> ResourcePolicy:
     plugin = ResourcePolicy(machine)
-    plugin.configure(Configuration(text, RuntimeInfo()))
+    plugin.configure(Configuration(config(spec), RuntimeInfo()))
     return plugin
 
 
@@ -137,7 +138,7 @@ def test_a_container_whose_pod_is_not_listed_is_judged_by_its_own_cgroup() -> No
 
 
 def test_the_runtimes_text_counts_where_there_is_no_own_file() -> None:
-    plugin = started(text=config("{reservedResources: {cpu: 'cpuset:0-1,4-5'}}"))
+    plugin = started(spec="{reservedResources: {cpu: 'cpuset:0-1,4-5'}}")
 
     assert plugin.create_container(pod("web"), container("web", cpus(2))) == (
         CreateReply(ContainerAdjustment().set_cpus("2,6").set_mems("1"))
@@ -183,13 +184,14 @@ def test_a_new_configuration_moves_only_who_is_in_its_way() -> None:
     plugin.create_container(pod("log", "burstable"), container("log", cpus(0.2)))
 
     own = parse_config(config("{reservedResources: {cpu: 'cpuset:1,5'}}"))
-    updates = plugin.reconfigure(own)
+    plugin.reconfigure(own)
     plugin.configure(Configuration("", RuntimeInfo()))
 
     assert plugin.config == own
-    assert updates == (
-        update("log", "1,3,5,7"),
-        update("web", "0,4"),
+    # No runtime takes updates of its own here, so they ride on the next reply.
+    assert plugin.stop_container(Pod(), Container(id="another")) == (
+        update("log", "1,3,5,7", "0-1"),
+        update("web", "0,4", "0"),
     )
 
 
@@ -204,7 +206,9 @@ def test_a_new_configuration_that_does_not_fit_changes_nothing() -> None:
 
 
 def test_a_dry_run_decides_and_adjusts_nothing() -> None:
-    plugin = ResourcePolicy(MACHINE, dry_run=True)
+    plugin = ResourcePolicy(
+        MACHINE, StaticPolicyConfig(), conduct=Conduct(dry_run=True)
+    )
     log, web = container("log", cpus(0.2)), container("web", cpus(2))
     with capture_logs() as lines:
         answers = [
@@ -229,7 +233,7 @@ def test_a_dry_run_decides_and_adjusts_nothing() -> None:
 
 
 def test_every_decision_is_one_line() -> None:
-    plugin = started(text=config("{onFailure: shared}"))
+    plugin = started(spec="{onFailure: shared}")
     with capture_logs() as lines:
         plugin.create_container(pod("web"), container("web", cpus(6)))
         plugin.create_container(pod("big"), container("big", cpus(2)))

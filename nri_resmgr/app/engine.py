@@ -1,0 +1,84 @@
+"""The policy in force and its state, which change together or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import attrs
+
+from nri_resmgr.app.build import build_policy
+from nri_resmgr.config import PolicyConfig
+from nri_resmgr.host.tree import Tree
+from nri_resmgr.policy.decision import Decision, Policy
+from nri_resmgr.policy.events import ContainerSpec, Event, Pin, Synchronized
+from nri_resmgr.policy.ledger import KnowsContainers
+from nri_resmgr.topology import Machine
+
+
+class Engine:
+    """Decides, and keeps what was decided.
+
+    There is no lock: nothing awaits between reading and replacing the state, so
+    the event loop already makes each decision atomic.
+
+    Args:
+        machine: What the CPUs and the memory are taken from.
+        config: What the policy is told.
+        tree: The host, whose cgroups a configuration may name.
+
+    Raises:
+        BadSetting: The configuration does not fit the machine.
+    """
+
+    def __init__(
+        self, machine: Machine, config: PolicyConfig, tree: Tree | None = None
+    ) -> None:
+        self._tree = tree
+        self.machine = machine
+        self.config = config
+        self.policy: Policy[Any] = build_policy(config, machine, tree)
+        self.state: KnowsContainers = self.policy.start()
+
+    def decide(self, event: Event) -> Decision[Any]:
+        """Answer an event; the state is what the answer says from then on.
+
+        Raises:
+            PolicyError: The node cannot grant the request; nothing has changed.
+        """
+        decision = self.policy.decide(self.state, event)
+        self.state = decision.state
+        return decision
+
+    def rebuild(self, config: PolicyConfig, machine: Machine) -> Decision[Any]:
+        """Build a policy, place all containers by it, and put it in force.
+
+        Raises:
+            BadSetting: The configuration does not fit the machine; nothing has
+                changed.
+        """
+        policy = build_policy(config, machine, self._tree)
+        old = self.state if policy.kind == self.policy.kind else policy.start()
+        decision = policy.decide(old, Synchronized(tuple(self._present(machine))))
+        self.policy, self.state = policy, decision.state
+        self.config, self.machine = config, machine
+        return decision
+
+    def known(self, container: str) -> ContainerSpec | None:
+        """Return a container as it was when we last heard of it."""
+        entry = self.state.ledger.entries.get(container)
+        return None if entry is None else entry.spec
+
+    def told(self, container: str) -> Pin | None:
+        """Return what the runtime was last told of a container that is here."""
+        entry = self.state.ledger.entries.get(container)
+        return None if entry is None else entry.told
+
+    def _present(self, machine: Machine) -> Iterator[ContainerSpec]:
+        for entry in self.state.ledger.entries.values():
+            hints = entry.spec.hints
+            if hints and machine is not self.machine:
+                from nri_resmgr.topology.hints import complete_hints  # seldom
+
+                hints = complete_hints(hints, machine)
+            yield attrs.evolve(entry.spec, present=entry.told, hints=hints)

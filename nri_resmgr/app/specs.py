@@ -1,0 +1,102 @@
+"""Containers as policies see them, put together from all who know of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from nri_resmgr.app.annotations import ProblemLog, Reading, read_preferences
+from nri_resmgr.app.sources import AnnotationSource, RequestSources
+from nri_resmgr.app.translate import (
+    KUBELET_NAME,
+    Background,
+    expected_specs,
+    living_specs,
+    spec_of,
+)
+from nri_resmgr.policy.events import ContainerSpec
+from nri_resmgr.policy.preferences import Preferences
+from nri_resmgr.stub.model import Container, LinuxResources, Pod
+from nri_resmgr.topology import Machine
+from nri_resmgr.values import Bytes
+
+
+class SpecReader:
+    """Reads specs, and remembers what it needs for the next ones.
+
+    Args:
+        machine: For whose memory the kubelet made OOM scores.
+        known: Finds a container of an earlier event by its id.
+        testing: Whether annotations may hand in topology hints.
+    """
+
+    def __init__(
+        self,
+        machine: Machine,
+        known: Callable[[str], ContainerSpec | None],
+        *,
+        testing: bool = False,
+    ) -> None:
+        capacity = Bytes(sum(node.memory for node in machine.nodes))
+        self._requests = RequestSources((AnnotationSource(),), capacity=capacity)
+        self._problems = ProblemLog()
+        self._known = known
+        self._testing = testing
+
+    def of_new(self, pod: Pod, container: Container) -> ContainerSpec:
+        """Read a container that is being created.
+
+        Raises:
+            BadAnnotation: One that must not be misread means nothing.
+        """
+        reading = self._read(pod, _name(container), refuse=True)
+        background = Background(reading.preferences)
+        return spec_of(pod, container, requests=self._requests, background=background)
+
+    def of_present(
+        self, pod: Pod, container: Container, wanted: LinuxResources
+    ) -> ContainerSpec:
+        """Read a container as it would be with other resources."""
+        background = self._background(pod, container)
+        return spec_of(
+            pod, container, wanted, requests=self._requests, background=background
+        )
+
+    def of_all(
+        self, pods: Sequence[Pod], containers: Sequence[Container]
+    ) -> tuple[ContainerSpec, ...]:
+        """Read all that lives, and forget what is gone."""
+        self._requests.keep_only({pod.id for pod in pods})
+        return living_specs(pods, containers, self._requests, self._background)
+
+    def of_expected(self, pod: Pod) -> tuple[ContainerSpec, ...]:
+        """Read the containers that a new pod will have, where that is known."""
+
+        def preferences_of(name: str) -> Preferences:
+            # Whatever is to be refused is refused at the container's own creation.
+            return self._read(pod, name, refuse=False).preferences
+
+        return expected_specs(pod, self._requests, preferences_of)
+
+    def forget(self, pod: str) -> None:
+        """Drop what is remembered of a pod that is gone."""
+        self._requests.forget(pod)
+
+    def _background(self, pod: Pod, container: Container) -> Background:
+        if known := self._known(container.id):
+            # Neither annotations nor devices change in a container's life.
+            return Background(known.preferences, known.hints, known)
+        reading = self._read(pod, _name(container), refuse=False)
+        return Background(reading.preferences)
+
+    def _read(self, pod: Pod, name: str, *, refuse: bool) -> Reading:
+        title = f"{pod.namespace}/{pod.name}"
+        reading = read_preferences(
+            pod.annotations, name, pod=title, testing=self._testing, refuse=refuse
+        )
+        if reading.problems:
+            self._problems.report(title, name, reading.problems)
+        return reading
+
+
+def _name(container: Container) -> str:
+    return container.name or container.labels.get(KUBELET_NAME, "")
