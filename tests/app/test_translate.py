@@ -106,7 +106,11 @@ def test_what_others_know_is_part_of_it() -> None:
     )
 
     assert spec == attrs.evolve(
-        WEB_SPEC, preferences=SILENT, source=Source.ANNOTATION, extended={"a.b/c": 3}
+        WEB_SPEC,
+        pod_tags=annotated.annotations,
+        preferences=SILENT,
+        source=Source.ANNOTATION,
+        extended={"a.b/c": 3},
     )
 
 
@@ -147,7 +151,12 @@ def test_those_that_live_are_asked_about_like_new_ones() -> None:
     )
 
     assert found == (
-        attrs.evolve(WEB_SPEC, preferences=SILENT, source=Source.ANNOTATION),
+        attrs.evolve(
+            WEB_SPEC,
+            pod_tags=annotated.annotations,
+            preferences=SILENT,
+            source=Source.ANNOTATION,
+        ),
     )
 
 
@@ -169,6 +178,7 @@ def test_what_a_pod_will_have_is_known_by_names() -> None:
             present=Pin(),
             labels={},
             tags={},
+            pod_tags=pod.annotations,
             preferences=SILENT,
             source=Source.ANNOTATION,
         ),
