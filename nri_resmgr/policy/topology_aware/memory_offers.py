@@ -9,7 +9,6 @@ from nri_resmgr.policy.mems import (
     BASE_PAGES,
     MemoryLayout,
     MemoryLedger,
-    MemoryOffer,
     fit_memory,
 )
 from nri_resmgr.policy.preferences import Preferences
@@ -48,6 +47,7 @@ class MemoryOffers:
     tells who would have to give way, is made only of pools that lack memory, and
     only when it is asked for. Whether there is one does not depend on the pool:
     everybody can be widened to all nodes, and then memory is short or it is not.
+    Neither do the kinds that are offered: what a pool lacks is taken from elsewhere.
     """
 
     def __init__(self, spec: ContainerSpec, room: Room) -> None:
@@ -59,7 +59,7 @@ class MemoryOffers:
         )
         self._demand = _amounts(spec, room.tree)
         self._fits: dict[int, bool] = {}
-        self._offers: dict[int, MemoryOffer | None] = {}
+        self._is_short = False
 
     def fit_everywhere(self) -> bool:
         """Tell whether every pool has room with nobody widened."""
@@ -76,12 +76,6 @@ class MemoryOffers:
         tree = self._room.tree
         return kinds_of(self._spec, pool, tree) <= tree.kinds_in(pool)
 
-    def offers_kinds(self, pool: Pool) -> int:
-        """Tell whether the kinds that are wanted are offered, and no others."""
-        tree, layout = self._room.tree, self._room.memory.layout
-        wanted = kinds_of(self._spec, pool, tree)
-        return layout.kinds_in(self._zone(pool)) == wanted
-
     def holds_limit(self, pool: Pool) -> int:
         """Tell whether the nodes hold as much as the limit, promised or not."""
         return self._starts[pool.id].capacity >= (self._spec.memory_limit or 0)
@@ -96,9 +90,15 @@ class MemoryOffers:
         Nodes of different kinds lie beside each other, as memory of CXL does
         beside the node of its package. So it is no worse to have both.
         """
-        if self.fits(pool):
-            return -self._starts[pool.id].width
-        return -_width(self._zone(pool), self._room.memory.layout)
+        start, room = self._starts[pool.id], self._room
+        if self._is_short or self._has_room(start.zone):
+            return -start.width
+        try:
+            offer = promise(self._spec, pool, room.tree, room.memory)
+        except PolicyError:  # and so it is with all pools
+            self._is_short = True
+            return -start.width
+        return -_width(offer.zone.bits, room.memory.layout)
 
     def _has_room(self, zone: int) -> bool:
         found = self._fits.get(zone)
@@ -108,22 +108,6 @@ class MemoryOffers:
                 accounts.has_room(zone, page, amount) for page, amount in self._demand
             )
         return found
-
-    def _zone(self, pool: Pool) -> int:
-        if self.fits(pool) or not (offer := self._offer(pool)):
-            return self._starts[pool.id].zone
-        return offer.zone.bits
-
-    def _offer(self, pool: Pool) -> MemoryOffer | None:
-        if pool.id not in self._offers:
-            try:
-                room = self._room
-                offer = promise(self._spec, pool, room.tree, room.memory)
-            except PolicyError:
-                self._offers[pool.id] = None
-            else:
-                self._offers[pool.id] = offer
-        return self._offers[pool.id]
 
 
 def depends_on_pool(spec: ContainerSpec, tree: PoolTree) -> bool:

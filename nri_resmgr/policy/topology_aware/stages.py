@@ -113,8 +113,6 @@ def _by_memory(
 ) -> Iterator[Step]:
     if not memory.fit_everywhere():
         yield Stage.MEMORY_OFFER, memory.fits
-    if demand.spec.preferences.memory_kinds:
-        yield Stage.MEMORY_KINDS, memory.offers_kinds
     if limit_above_request(demand.spec):
         if demand.spec.memory_limit is not None:
             yield Stage.MEMORY_LIMIT, memory.holds_limit

@@ -190,7 +190,7 @@ def test_kinds(spec: ContainerSpec, expected: list[str]) -> None:
     assert order(spec, KINDS)[:3] == expected
 
 
-def test_a_kind_that_needs_no_other_one_besides_is_better() -> None:
+def test_memory_that_needs_no_other_node_besides_is_better() -> None:
     """A process cannot start without memory that the kernel can use for itself."""
     machine = parse_spec("2s2c memory=4Gi cxl=2x4Gi")
     nodes = (attrs.evolve(one, movable=one.id == 2) for one in machine.nodes)
@@ -198,8 +198,8 @@ def test_a_kind_that_needs_no_other_one_besides_is_better() -> None:
 
     assert order(wanting(MemoryKind.CXL), node) == [
         "socket #1: fewer-nodes",
-        "root: memory-kinds",
-        "socket #0: only-one",
+        "socket #0: depth",
+        "root: only-one",
     ]
 
 
