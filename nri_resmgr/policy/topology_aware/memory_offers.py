@@ -112,9 +112,7 @@ class MemoryOffers:
 
 def depends_on_pool(spec: ContainerSpec, tree: PoolTree) -> bool:
     """Tell whether it matters for a container's memory which pool it is in."""
-    wish = spec.preferences
-    hinted = wish.pick_by_hints and any(one.is_pod_resource for one in spec.hints)
-    return bool(tree.root.nodes) and not wish.preserve_memory and not hinted
+    return bool(tree.root.nodes) and not spec.preferences.preserve_memory
 
 
 def limit_above_request(spec: ContainerSpec) -> bool:

@@ -244,55 +244,51 @@ def test_burstable(node: Room, spec: ContainerSpec, expected: list[str]) -> None
     assert order(spec, node)[:3] == expected
 
 
-def faster(base: dict[int, float], maximum: dict[int, float]) -> Machine:
-    """Give some CPUs of the machine with four nodes frequencies, in GHz."""
-    machine = parse_spec(NODES)
+def with_fast_cpus() -> Machine:
+    """Make node #0 slow and #1 fast; among the CPUs of socket #1 nobody is better."""
+    machine, fast = parse_spec(NODES), CpuSet.parse("4-7")
     cpus = (
-        attrs.evolve(
-            cpu,
-            base=KiloHertz(int(base.get(cpu.id, 2) * 1e6)),
-            max=KiloHertz(int(maximum.get(cpu.id, 4) * 1e6)),
-        )
+        attrs.evolve(cpu, base=KiloHertz(3_000_000 if cpu.id in fast else 2_000_000))
         for cpu in machine.cpus
     )
     return attrs.evolve(machine, cpus=tuple(cpus))
 
 
-# Node #1 has the fast CPUs of socket #0, of the others' nodes nobody is better.
-FAST = faster(dict.fromkeys(CpuSet.parse("4-7"), 3.0), {})
-FAVOURED = faster({}, dict.fromkeys(CpuSet.parse("0-3"), 5.0))
-
-
 @pytest.mark.parametrize(
-    ("machine", "priority", "expected"),
+    ("priority", "expected"),
     [
         pytest.param(
-            FAST,
             CpuPriority.HIGH,
             ["NUMA node #1: cpu-priority", "NUMA node #0: id"],
             id="high: to the fast CPUs",
         ),
         pytest.param(
-            FAST,
             CpuPriority.LOW,
             ["NUMA node #0: cpu-priority", "NUMA node #1: id"],
             id="low: to the slow ones",
         ),
         pytest.param(
-            FAVOURED,
             CpuPriority.NORMAL,
-            ["NUMA node #1: id", "NUMA node #2: id"],
-            id="normal: not to favoured ones",
+            ["NUMA node #2: id", "NUMA node #3: cpu-priority"],
+            id="normal: to those that are neither",
         ),
         pytest.param(
-            FAST,
             CpuPriority.ANY,
             ["NUMA node #0: id", "NUMA node #1: id"],
             id="none: to any",
         ),
     ],
 )
-def test_priority(machine: Machine, priority: CpuPriority, expected: list[str]) -> None:
-    node = room(machine, cpu_priority=priority)
+def test_priority(priority: CpuPriority, expected: list[str]) -> None:
+    node = room(with_fast_cpus(), cpu_priority=priority)
 
     assert order(guaranteed(2000), node)[:2] == expected
+
+
+def test_levels_finer_than_the_wanted_one_go_before_coarser_ones() -> None:
+    node = room("2s2d2n2c", unlimited_burstable=TreeLevel.DIE)
+
+    levels = [one.pool.level for one in candidates(asked(burstable(500), node), node)]
+
+    finer, coarser = [TreeLevel.NUMA] * 8, [TreeLevel.PACKAGE] * 2
+    assert levels == [*[TreeLevel.DIE] * 4, *finer, *coarser, TreeLevel.SYSTEM]

@@ -9,7 +9,13 @@ from nri_resmgr.policy.topology_aware.choose import candidates
 from nri_resmgr.policy.topology_aware.room import Room
 from nri_resmgr.topology.hints import Hint
 from nri_resmgr.values import CpuSet, NodeSet
-from tests.policy.topology_aware.choosing import asked, burstable, guaranteed, room
+from tests.policy.topology_aware.choosing import (
+    Tenant,
+    asked,
+    burstable,
+    guaranteed,
+    room,
+)
 
 # CPUs 0-3, 4-7, 8-11 and 12-15 in NUMA nodes #0 to #3, two in each socket
 NODES = room("2s2n4c")
@@ -170,6 +176,13 @@ STRICT = Preferences(strict_hints=True)
             [cpus("2")],
             ["NUMA node #1", "socket #0", "root"],
             id="another one will do where isolated ones are far",
+        ),
+        pytest.param(
+            room("2s2n2c isolated=3", [Tenant("NUMA node #1", cpus="2")]),
+            1000,
+            [cpus("2")],
+            [],
+            id="isolated ones that are far will not do",
         ),
     ],
 )

@@ -10,9 +10,8 @@ from nri_resmgr.policy.preferences import Preferences
 from nri_resmgr.policy.topology_aware.choose import candidates
 from nri_resmgr.policy.topology_aware.room import Room
 from nri_resmgr.topology import HugePages, MemoryKind
-from nri_resmgr.topology.hints import Hint
 from nri_resmgr.topology.synthetic import parse_spec
-from nri_resmgr.values import Bytes, NodeSet, parse_bytes
+from nri_resmgr.values import Bytes, parse_bytes
 from tests.policy.topology_aware.choosing import (
     Tenant,
     asked,
@@ -88,16 +87,6 @@ def order(spec: ContainerSpec, node: Room) -> list[str]:
             guaranteed(1000, "6Gi", preferences=Preferences(preserve_memory=True)),
             ["NUMA node #1: id", "NUMA node #2: id", "NUMA node #3: spread"],
             id="memory that is left alone decides nothing",
-        ),
-        pytest.param(
-            guaranteed(
-                1000,
-                "6Gi",
-                hints=(Hint("podresapi:gpu", nodes=NodeSet.of(0)),),
-                preferences=Preferences(pick_by_hints=True),
-            ),
-            ["NUMA node #0: hints", "socket #0: hints", "root: hints"],
-            id="memory that devices bind decides nothing",
         ),
     ],
 )

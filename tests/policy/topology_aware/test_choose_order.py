@@ -158,7 +158,7 @@ def cases(draw: st.DrawFn) -> tuple[Demand, Room]:
     return draw(demands(room)), room
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(cases())
 def test_each_pool_is_better_than_all_that_come_after(
     case: tuple[Demand, Room],

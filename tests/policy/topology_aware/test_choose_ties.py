@@ -81,6 +81,15 @@ def test_containers_of_sockets_are_touched_by_grants_of_nodes() -> None:
     assert (first.pool.name, first.decided) == ("NUMA node #2", Stage.ID)
 
 
+def test_containers_of_nodes_are_touched_by_grants_of_sockets() -> None:
+    mixed, shared = Tenant(NODES[0], 100, cpus="0"), Tenant(NODES[1], 100)
+    node = room("2s2n4c", [mixed, shared, Tenant(NODES[2], 200, cpus="8")])
+
+    first = next(candidates(asked(guaranteed(5000), node), node))
+
+    assert (first.pool.name, first.decided) == ("socket #1", Stage.DISTURBANCE)
+
+
 def test_the_deepest_is_better_where_memory_is_the_same() -> None:
     node = room("1s8c l3=4")
 
