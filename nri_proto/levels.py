@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Final
-
-import attrs
+from typing import Final, NamedTuple
 
 from nri_proto.events import ALL_EVENTS, Event
 
@@ -17,8 +15,7 @@ _VERSION: Final = re.compile(rf"v?{_NUMBER}\.{_NUMBER}(?:\.{_NUMBER})?(?![0-9])"
 _UNSTAMPED: Final = frozenset({"", "(devel)", "0.0.0-unknown"})
 
 
-@attrs.frozen(order=True)
-class Level:
+class Level(NamedTuple):
     """A release of NRI, ordered.
 
     >>> Level.parse("v0.11.0-37-g41b9c58")

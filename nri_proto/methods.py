@@ -15,7 +15,7 @@ PLUGIN_SERVICE: Final = "nri.pkg.api.v1alpha1.Plugin"
 RUNTIME_SERVICE: Final = "nri.pkg.api.v1alpha1.Runtime"
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)  # there is one object of each
 class Method:
     """One unary call of a service."""
 

@@ -37,12 +37,22 @@ def launcher_text(program: Path, python: str = sys.executable) -> str:
         program: Absolute path of a Python file or of a folder with ``__main__.py``.
         python: Absolute path of the interpreter.
     """
+    # What runpy does, without the 15 to 40 million instructions of importing it.
+    path = [str(folder) for folder in import_path(_NEEDED)]
+    main = program
+    if program.is_dir():
+        main = program / "__main__.py"
+        path.insert(0, str(program))
     return (
         f"{_first_lines(python)}"
         f"# {MARK}: for {program}\n"
-        "import runpy, sys\n"
-        f"sys.path[:0] = {[str(path) for path in import_path(_NEEDED)]!r}\n"
-        f"runpy.run_path({str(program)!r}, run_name='__main__')\n"
+        "import sys\n"
+        f"sys.path[:0] = {path!r}\n"
+        f"sys.argv[0] = {str(program)!r}\n"
+        f"__file__ = {str(main)!r}\n"
+        "with open(__file__, 'rb') as program:\n"
+        "    code = compile(program.read(), __file__, 'exec')\n"
+        "exec(code)\n"
     )
 
 
