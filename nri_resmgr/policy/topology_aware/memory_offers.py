@@ -48,6 +48,9 @@ class MemoryOffers:
     only when it is asked for. Whether there is one does not depend on the pool:
     everybody can be widened to all nodes, and then memory is short or it is not.
     Neither do the kinds that are offered: what a pool lacks is taken from elsewhere.
+
+    Attributes:
+        fits_everywhere: Whether every pool has room with nobody widened.
     """
 
     def __init__(self, spec: ContainerSpec, room: Room) -> None:
@@ -59,13 +62,8 @@ class MemoryOffers:
         )
         self._demand = _amounts(spec, room.tree)
         self._fits: dict[int, bool] = {}
+        self.fits_everywhere = self._fit_everywhere()
         self._is_short = False
-
-    def fit_everywhere(self) -> bool:
-        """Tell whether every pool has room with nobody widened."""
-        if not self._demand:
-            return True
-        return all(self._has_room(zone) for zone in {one.zone for one in self._starts})
 
     def fits(self, pool: Pool) -> int:
         """Tell whether there is room with nobody widened."""
@@ -91,7 +89,7 @@ class MemoryOffers:
         beside the node of its package. So it is no worse to have both.
         """
         start, room = self._starts[pool.id], self._room
-        if self._is_short or self._has_room(start.zone):
+        if self.fits_everywhere or self._is_short or self._has_room(start.zone):
             return -start.width
         try:
             offer = promise(self._spec, pool, room.tree, room.memory)
@@ -99,6 +97,11 @@ class MemoryOffers:
             self._is_short = True
             return -start.width
         return -_width(offer.zone.bits, room.memory.layout)
+
+    def _fit_everywhere(self) -> bool:
+        if not self._demand:
+            return True
+        return all(self._has_room(zone) for zone in {one.zone for one in self._starts})
 
     def _has_room(self, zone: int) -> bool:
         found = self._fits.get(zone)

@@ -111,7 +111,7 @@ def _by_hints(demand: Demand, tree: PoolTree) -> Iterator[Step]:
 def _by_memory(
     demand: Demand, memory: MemoryOffers, level: TreeLevel | None
 ) -> Iterator[Step]:
-    if not memory.fit_everywhere():
+    if not memory.fits_everywhere:
         yield Stage.MEMORY_OFFER, memory.fits
     if limit_above_request(demand.spec):
         if demand.spec.memory_limit is not None:

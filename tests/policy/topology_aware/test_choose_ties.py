@@ -83,7 +83,8 @@ def test_containers_of_sockets_are_touched_by_grants_of_nodes() -> None:
 
 def test_containers_of_nodes_are_touched_by_grants_of_sockets() -> None:
     mixed, shared = Tenant(NODES[0], 100, cpus="0"), Tenant(NODES[1], 100)
-    node = room("2s2n4c", [mixed, shared, Tenant(NODES[2], 200, cpus="8")])
+    own = Tenant(NODES[2], cpus="8")
+    node = room("2s2n4c", [mixed, shared, own, Tenant(NODES[3], 200)])
 
     first = next(candidates(asked(guaranteed(5000), node), node))
 
