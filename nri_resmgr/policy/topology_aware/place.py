@@ -234,13 +234,24 @@ def _at_root(demand: Demand, room: Room) -> Placement:
     root = room.tree.root
     rule, kind = demand.rule, demand.kind
     if kind is CpuKind.RESERVED and room.books.spare_reserved < demand.fraction:
-        return find(
-            attrs.evolve(demand, kind=CpuKind.SHARED, rule=Rule.RESERVED_FULL), room
-        )
+        return _beside_reserved(demand, room)
     fraction = demand.fraction if kind is CpuKind.RESERVED else MilliCpus(0)
     grant = _shared_at_root(demand, kind, fraction, room)
     offer = promise(demand.spec, root, room.tree, room.memory)
     return _placement(rule, grant, offer)
+
+
+def _beside_reserved(demand: Demand, room: Room) -> Placement:
+    """Let a container that the reserved CPUs cannot hold share those of the root.
+
+    Source:
+        nri-plugins, topology-aware: the same fallback.
+    """
+    shared = attrs.evolve(demand, kind=CpuKind.SHARED, rule=Rule.RESERVED_FULL)
+    try:
+        return attrs.evolve(within(shared, room.tree.root, room), decided="only-one")
+    except PolicyError:
+        return find(shared, room)  # no pool has more: it crowds in, or is refused
 
 
 def _rule_of_move(old: Grant, new: Grant) -> Rule:
