@@ -35,7 +35,8 @@ def container_of(
         name: Its id; its name in the pod too, unless the row names one.
         row: What a step says of it. ``guaranteed``, ``burstable`` or
             ``best-effort`` give its QoS class and CPU request; ``limit`` its CPU
-            limit, in thousandths or as a quantity.
+            limit, in thousandths; ``memory`` its memory request, for a Guaranteed
+            one its limit, too.
         machine: Where it runs.
         warnings: Takes what is said of annotations that are passed over.
     """
@@ -58,7 +59,7 @@ def container_of(
         created=row.get("created", 0),
         present=_pin(row.get("present", "")),
         memory_request=parse_bytes(str(row.get("memory", 0))),
-        memory_limit=_bytes(row.get("memory-limit")),
+        memory_limit=_bytes(row.get("memory-limit", _same_limit(row))),
         hugepages=_hugepages(row.get("hugepages", {})),
         name=called,
         pod_name=pod,
@@ -66,6 +67,7 @@ def container_of(
         labels=row.get("labels", {}),
         tags=row.get("tags", {}),
         pod_labels=row.get("pod-labels", {}),
+        pod_tags=row.get("pod-tags", {}),
         preferences=read.preferences,
         hints=complete_hints(map(_hint, row.get("hints", ())), machine),
         started=row.get("started", 0),
@@ -82,6 +84,10 @@ def merged(known: Mapping[str, Any], step: Mapping[str, Any]) -> dict[str, Any]:
 def _pin(text: str) -> Pin:
     cpus, _, mems = text.partition(" on ")
     return Pin(CpuSet.parse(cpus), NodeSet.parse(mems))
+
+
+def _same_limit(row: Mapping[str, Any]) -> object:
+    return row.get("memory") if "guaranteed" in row else None
 
 
 def _bytes(amount: object) -> Bytes | None:

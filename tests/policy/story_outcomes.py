@@ -16,6 +16,7 @@ _WANTED: Final = (
     "decided",
     "detail",
     "source",
+    "tried",
     "shares",
     "scheduling",
     "resources",
@@ -53,6 +54,9 @@ def outcome_of(
         if key in step:
             (reason,) = decision.reasons
             found[key] = _quoted(str(getattr(reason, key)), step[key])
+    if "tried" in step:
+        (reason,) = decision.reasons
+        found["tried"] = [pool for pool, _ in reason.tried]
     if "rules" in step:
         found["rules"] = {one.container: one.rule.value for one in decision.reasons}
     if "shares" in step:
