@@ -90,8 +90,8 @@ class Books(ByContent):
     def spare(self, pool: Pool) -> int:
         """Return the thousandths that *pool* and all pools above can still grant.
 
-        One less where a container without a request is about: a pool with
-        containers is never emptied.
+        Containers without a request count for one thousandth together where nobody
+        has one: a pool with containers is never emptied.
         """
         return self._spare[pool.id]
 
@@ -115,7 +115,7 @@ class Books(ByContent):
                 granted[above] += granted[here]
                 idle[above] |= idle[here]
             cpus = (pool.sharable.bits & free).bit_count()
-            slack.append(1000 * cpus - granted[here] - idle[here])
+            slack.append(1000 * cpus - max(granted[here], idle[here]))
         return tuple(slack)
 
     @cached_property
