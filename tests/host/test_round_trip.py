@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from nri_resmgr.host.discovery import read_machine
 from nri_resmgr.host.dump import BadDump, load_dump, load_files, write_dump
+from nri_resmgr.host.paths import CPU_ROOT
 from nri_resmgr.host.sysfs_writer import sysfs_files, write_tree
 from nri_resmgr.host.tree import HostTree
 from nri_resmgr.topology import (
@@ -98,10 +99,24 @@ def test_this_machine_written_as_files_reads_the_same(tmp_path: Path) -> None:
     assert read_machine(HostTree(tmp_path)) == attrs.evolve(machine, speed_select=())
 
 
-def test_a_pci_function_tells_the_cpus_near_it_to_other_programs() -> None:
+def test_other_programs_find_the_files_of_a_kernel_and_no_more() -> None:
     files = sysfs_files(FULL).files
+    below = f"{CPU_ROOT}/intel_uncore_frequency"
 
-    assert (files[f"{PCI}/numa_node"], files[f"{PCI}/local_cpulist"]) == ("1", "2-3")
+    assert {
+        path: text for path, text in files.items() if path.startswith((PCI, below))
+    } == {
+        f"{PCI}/numa_node": "1",
+        f"{PCI}/local_cpulist": "2-3",
+        f"{PCI}/host0/block/sda/uevent": "DEVNAME=sda",
+        f"{PCI}/net/eth0/uevent": "INTERFACE=eth0",
+        f"{below}/package_00_die_00/initial_min_freq_khz": "1",
+        f"{below}/package_00_die_00/initial_max_freq_khz": "2",
+        f"{below}/uncore00/package_id": "1",
+        f"{below}/uncore00/domain_id": "2",
+        f"{below}/uncore00/initial_min_freq_khz": "0",
+        f"{below}/uncore00/initial_max_freq_khz": "3",
+    }
 
 
 def test_files_are_not_written_among_others(tmp_path: Path) -> None:

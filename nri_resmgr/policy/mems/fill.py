@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeAlias
 
 from nri_resmgr.policy.mems.layout import ids_of
 
-_Step = tuple[int, int]  # the zone that moves over, and the node it moves from
+_Step: TypeAlias = tuple[int, int]  # the zone that moves over, and from where
+_Way: TypeAlias = tuple[int, dict[int, _Step]]  # where it ends, and how it got there
 
 
 class Fill:
@@ -50,8 +52,8 @@ class Fill:
                 amount -= part
                 if not amount:
                     return 0
-        while amount and (path := self._way_out(zone)):
-            amount -= self._push(zone, path, amount)
+        while amount and (way := self._way_out(zone)):
+            amount -= self._push(zone, way, amount)
         return amount
 
     def lift(self, zone: int, amount: int) -> None:
@@ -71,13 +73,8 @@ class Fill:
             self.lay(before, amount)
         return not rest
 
-    def _way_out(self, zone: int) -> list[_Step]:
-        """Find the shortest chain of moves that ends in a node with room.
-
-        Returns:
-            The moves, last one first, and before them where that one ends, as
-            a move by no zone. Empty where there is no way out.
-        """
+    def _way_out(self, zone: int) -> _Way | None:
+        """Find the shortest chain of moves that ends in a node with room."""
         free, laid = self._free, self._laid
         came: dict[int, _Step] = {}
         seen = zone
@@ -89,32 +86,28 @@ class Fill:
                     for to in ids_of(fresh):
                         came[to] = other, node
                         if free[to]:
-                            return _steps(to, came)
+                            return to, came
                         queue.append(to)
         self.reached = seen
-        return []
+        return None
 
-    def _push(self, zone: int, path: list[_Step], amount: int) -> int:
-        """Move what can be moved along *path*, and lay as much of *zone*."""
-        (_, end), *moves = path
-        moved = min(amount, self._free[end])
-        for other, start in moves:
-            moved = min(moved, self._laid[start][other])
+    def _push(self, zone: int, way: _Way, amount: int) -> int:
+        """Move what can be moved along *way*, and lay as much of *zone*."""
+        laid = self._laid
+        end, came = way
+        moved, node = min(amount, self._free[end]), end
+        while step := came.get(node):
+            other, node = step
+            moved = min(moved, laid[node][other])
         self._free[end] -= moved
-        for other, start in moves:
-            self._laid[start][other] -= moved
-            self._laid[end][other] = self._laid[end].get(other, 0) + moved
-            end = start
-        self._laid[end][zone] = self._laid[end].get(zone, 0) + moved
+        node = end
+        while step := came.get(node):
+            other, start = step
+            laid[start][other] -= moved
+            laid[node][other] = laid[node].get(other, 0) + moved
+            node = start
+        laid[node][zone] = laid[node].get(zone, 0) + moved
         return moved
-
-
-def _steps(end: int, came: Mapping[int, _Step]) -> list[_Step]:
-    path = [(0, end)]
-    while step := came.get(end):
-        path.append(step)
-        _, end = step
-    return path
 
 
 def filled(amounts: Mapping[int, int], capacity: Sequence[int]) -> tuple[Fill, int]:
