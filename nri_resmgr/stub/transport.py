@@ -17,6 +17,8 @@ from nri_resmgr.values.declared import frozen
 DEFAULT_SOCKET: Final = "/var/run/nri/nri.sock"
 SOCKET_VARIABLE: Final = "NRI_PLUGIN_SOCKET"
 
+_PATIENCE: Final = 1.0  # seconds in which nothing else happens
+
 ProtocolT = TypeVar("ProtocolT", bound=asyncio.BaseProtocol)
 
 
@@ -46,11 +48,28 @@ class SocketPath(ByContent):
         """Connect to the path; a runtime's restart puts a new socket there."""
         loop = asyncio.get_running_loop()
         try:
-            _, protocol = await loop.create_unix_connection(factory, self.path)
+            sock = _connected(self.path)
+            _, protocol = await loop.create_unix_connection(factory, sock=sock)
         except OSError as error:
             why = error.strerror or str(error)
             raise SocketUnusable(self.path, why.lower()) from None
         return protocol
+
+
+def _connected(path: str) -> socket.socket:
+    """Connect a socket, which takes time only where many others wait for the runtime.
+
+    asyncio would ask whether it is one of TLS and so import ssl: 26 million
+    instructions of a start, and a seventh of the daemon's memory.
+    """
+    sock = socket.socket(socket.AF_UNIX)
+    try:
+        sock.settimeout(_PATIENCE)
+        sock.connect(path)
+    except BaseException:
+        sock.close()
+        raise
+    return sock
 
 
 @frozen

@@ -54,6 +54,36 @@ def test_a_start_imports_little(module: str, left_out: set[str]) -> None:
     assert printed(LEFT_OUT.format(module=module, left_out=left_out)) == []
 
 
+CONNECTED = """
+import asyncio, os, socket, sys
+from nri_resmgr.lazy import UNTOUCHED
+from nri_resmgr.stub import Stub
+listener = socket.socket(socket.AF_UNIX)
+listener.bind({path!r})
+listener.listen()
+
+class Plugin:
+    def create_container(self, pod, container):
+        pass
+
+async def start():
+    stub = Stub.from_environment(Plugin(), name="x", index="10", socket={path!r})
+    running = asyncio.create_task(stub.run())
+    connected, _ = await asyncio.to_thread(listener.accept)
+    told = await asyncio.to_thread(connected.recv, 4096)
+    print(b"RegisterPlugin" in told)
+    print(*(name for name in UNTOUCHED if "__getattr__" not in vars(sys.modules[name])))
+    sys.stdout.flush()
+    os._exit(0)
+
+asyncio.run(start())
+"""
+
+
+def test_a_session_touches_no_more(tmp_path: Path) -> None:
+    assert printed(CONNECTED.format(path=str(tmp_path / "s"))) == ["True"]
+
+
 @pytest.mark.parametrize(
     "code",
     [
