@@ -65,7 +65,8 @@ class ResourcePolicy:
         self._own_config = config
         self._conduct = conduct
         self._engine = Engine(machine, config or TopologyAwareConfig(), tree)
-        self._specs = SpecReader(machine, self._engine.known, testing=conduct.testing)
+        known = self._engine.known
+        self._specs = SpecReader(machine, known, tree, testing=conduct.testing)
         self._alarms = Alarms(self._ring)
         self._courier = Courier(self._engine.told)
         self._runtime = RuntimeInfo()
@@ -123,8 +124,7 @@ class ResourcePolicy:
             BadSetting: The configuration does not fit them; nothing has changed.
         """
         self._rebuild(self.config, machine)
-        known, testing = self._engine.known, self._conduct.testing
-        self._specs = SpecReader(machine, known, testing=testing)
+        self._specs.change_machine(machine)
 
     def synchronize(
         self, pods: Sequence[Pod], containers: Sequence[Container]

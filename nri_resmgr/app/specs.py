@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from nri_resmgr.app.annotations import ProblemLog, Reading, read_preferences
 from nri_resmgr.app.sources import AnnotationSource, RequestSources
@@ -13,10 +14,13 @@ from nri_resmgr.app.translate import (
     living_specs,
     spec_of,
 )
+from nri_resmgr.host.tree import Tree
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.policy.preferences import Preferences
 from nri_resmgr.stub.model import Container, LinuxResources, Pod
 from nri_resmgr.topology import Machine
+from nri_resmgr.topology.hint_options import HintOptions
+from nri_resmgr.topology.hints import Hint
 from nri_resmgr.values import Bytes
 
 
@@ -24,8 +28,9 @@ class SpecReader:
     """Reads specs, and remembers what it needs for the next ones.
 
     Args:
-        machine: For whose memory the kubelet made OOM scores.
+        machine: The model of the host.
         known: Finds a container of an earlier event by its id.
+        tree: The host; None where there is nothing to look up.
         testing: Whether annotations may hand in topology hints.
     """
 
@@ -33,23 +38,33 @@ class SpecReader:
         self,
         machine: Machine,
         known: Callable[[str], ContainerSpec | None],
+        tree: Tree | None = None,
         *,
         testing: bool = False,
     ) -> None:
-        capacity = Bytes(sum(node.memory for node in machine.nodes))
-        self._requests = RequestSources((AnnotationSource(),), capacity=capacity)
+        self._source = AnnotationSource()
         self._problems = ProblemLog()
         self._known = known
         self._testing = testing
+        self._tree = tree
+        self._finder: Any = None
+        self.change_machine(machine)
+
+    def change_machine(self, machine: Machine) -> None:
+        """Go on with the CPUs and the memory that there are now."""
+        self._machine = machine
+        # The kubelet makes OOM scores for the memory of the node.
+        capacity = Bytes(sum(node.memory for node in machine.nodes))
+        self._requests = RequestSources((self._source,), capacity=capacity)
 
     def of_new(self, pod: Pod, container: Container) -> ContainerSpec:
         """Read a container that is being created.
 
         Raises:
             BadAnnotation: One that must not be misread means nothing.
+            HostError: The place of a thing that it must be near to cannot be read.
         """
-        reading = self._read(pod, _name(container), refuse=True)
-        background = Background(reading.preferences)
+        background = self._read_background(pod, container, is_new=True)
         return spec_of(pod, container, requests=self._requests, background=background)
 
     def of_present(
@@ -85,8 +100,31 @@ class SpecReader:
         if known := self._known(container.id):
             # Neither annotations nor devices change in a container's life.
             return Background(known.preferences, known.hints, known)
-        reading = self._read(pod, _name(container), refuse=False)
-        return Background(reading.preferences)
+        return self._read_background(pod, container, is_new=False)
+
+    def _read_background(
+        self, pod: Pod, container: Container, *, is_new: bool
+    ) -> Background:
+        name = container.name or container.labels.get(KUBELET_NAME, "")
+        reading = self._read(pod, name, refuse=is_new)
+        strict = is_new and reading.preferences.strict_hints
+        hints = self._hints_of(container, reading.hints, strict=strict)
+        return Background(reading.preferences, hints)
+
+    def _hints_of(
+        self, container: Container, options: HintOptions, *, strict: bool
+    ) -> tuple[Hint, ...]:
+        if self._tree is None:
+            return ()
+        if self._finder is None:
+            # Late: nothing has a place before the first container comes.
+            from nri_resmgr.app.hints import ContainerHints
+
+            self._finder = ContainerHints(self._tree)
+        found: tuple[Hint, ...] = self._finder.of(
+            container, self._machine, options, strict=strict
+        )
+        return found
 
     def _read(self, pod: Pod, name: str, *, refuse: bool) -> Reading:
         title = f"{pod.namespace}/{pod.name}"
@@ -96,7 +134,3 @@ class SpecReader:
         if reading.problems:
             self._problems.report(title, name, reading.problems)
         return reading
-
-
-def _name(container: Container) -> str:
-    return container.name or container.labels.get(KUBELET_NAME, "")

@@ -1,14 +1,16 @@
-"""Topology hints of devices and of paths on the host, out of sysfs."""
+"""Topology hints of devices, out of sysfs."""
 
 from __future__ import annotations
 
 import enum
 import posixpath
 import re
+import time
+from collections.abc import Callable
 from typing import Final
 
 from nri_resmgr.host.fields import optional_cpus, optional_number
-from nri_resmgr.host.tree import HostTree, Tree
+from nri_resmgr.host.tree import Tree
 from nri_resmgr.topology.hints import Hint
 from nri_resmgr.values import NO_CPUS, NO_NODES, NodeSet
 
@@ -18,6 +20,10 @@ _VFIO: Final = re.compile(r"/sys/devices/virtual/vfio/(\d+)", re.ASCII)
 
 # Device mapper on RAID on partitions is three; a loop would never end.
 _MAX_DEPTH: Final = 8
+
+# Pods come in bursts and use the same disks. Numbers of devices that are plugged in
+# and out, such as functions of network cards, are used again.
+MEMORY: Final = 10.0  # seconds
 
 
 class NodeType(enum.StrEnum):
@@ -42,16 +48,33 @@ def device_hints(
     return () if path is None else tuple(_hints_of(tree, path, _MAX_DEPTH).values())
 
 
-def path_hints(tree: HostTree, path: str) -> tuple[Hint, ...]:
-    """Find the hints of the block device that holds a path of the host.
+class DeviceHints:
+    """Remembers for a while what sysfs told of a device.
 
-    File systems without one (overlay, tmpfs, NFS, btrfs) give none.
-
-    Raises:
-        BadHostFile: A file cannot be read as what it should be.
+    Args:
+        tree: The host.
+        clock: Seconds.
     """
-    device = tree.backing_device(path)
-    return () if device is None else device_hints(tree, NodeType.BLOCK, *device)
+
+    def __init__(self, tree: Tree, clock: Callable[[], float] = time.monotonic) -> None:
+        self._tree = tree
+        self._clock = clock
+        self._known: dict[tuple[NodeType, int, int], tuple[Hint, ...]] = {}
+        self._since = clock()
+
+    def of(self, kind: NodeType, major: int, minor: int) -> tuple[Hint, ...]:
+        """See `device_hints`.
+
+        Raises:
+            HostError: A file cannot be read, or not as what it should be.
+        """
+        if (now := self._clock()) - self._since > MEMORY:
+            self._known.clear()
+            self._since = now
+        key = kind, major, minor
+        if (known := self._known.get(key)) is None:
+            known = self._known[key] = device_hints(self._tree, *key)
+        return known
 
 
 def _hints_of(tree: Tree, path: str, depth: int) -> dict[str, Hint]:

@@ -146,17 +146,6 @@ class HostTree(ByContent):
         inside = real.startswith(f"{root}/") and Path(real).exists()
         return real.removeprefix(root) if inside else None
 
-    def backing_device(self, path: str) -> tuple[int, int] | None:
-        """Return major and minor of the device that holds a path, if one does.
-
-        It asks the file system, so it may wait for a slow one.
-        """
-        real = self.target(path)
-        if real is None:
-            return None
-        device = Path(self.root + real).stat().st_dev
-        return (os.major(device), os.minor(device)) if os.major(device) else None
-
 
 def _raise_unless_absent(path: str, error: OSError) -> None:
     if error.errno not in _ABSENT:

@@ -16,6 +16,7 @@ _POD_RESOURCE: Final = "podresapi:"
 # Parts of every image and of every pod: where they lie says nothing.
 _COMMON: Final = (
     "/.nri-resource-policy",
+    "/dev/shm",
     "/dev/termination-log",
     "/etc/",
     "/lib/",

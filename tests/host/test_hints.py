@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from nri_resmgr.host.hints import NodeType, device_hints, path_hints
+from nri_resmgr.host.hints import MEMORY, DeviceHints, NodeType, device_hints
 from nri_resmgr.host.recorded import RecordedTree
-from nri_resmgr.host.tree import HostTree
 from nri_resmgr.topology.hints import Hint
 from nri_resmgr.values import CpuSet, NodeSet
 
@@ -66,11 +63,20 @@ def test_virtual_and_unknown_devices_give_no_hint() -> None:
     assert device_hints(TREE, NodeType.CHAR, 99, 99) == ()
 
 
-def test_a_path_is_where_its_block_device_is(tmp_path: Path) -> None:
-    tree = HostTree("/")
-    device = tree.backing_device(str(tmp_path))
-    expected = device_hints(tree, NodeType.BLOCK, *device) if device else ()
+def test_what_a_device_told_is_remembered_for_a_while() -> None:
+    files, clock = {f"{NVME}/numa_node": "1"}, [0.0]
+    tree = RecordedTree(files=files, links={"/sys/dev/block/259:0": NVME})
+    hints = DeviceHints(tree, lambda: clock[0])
 
-    assert path_hints(tree, str(tmp_path)) == expected
-    assert path_hints(tree, "/proc/self") == ()
-    assert path_hints(tree, str(tmp_path / "nothing")) == ()
+    def ask(when: float) -> tuple[Hint, ...]:
+        clock[0] = when
+        return hints.of(NodeType.BLOCK, 259, 0)
+
+    first = ask(1.0)
+    files[f"{NVME}/numa_node"] = "0"
+
+    assert (first, ask(MEMORY), ask(MEMORY + 0.1)) == (
+        (Hint(NVME, nodes=NodeSet.of(1)),),
+        (Hint(NVME, nodes=NodeSet.of(1)),),
+        (Hint(NVME, nodes=NodeSet.of(0)),),
+    )

@@ -1,0 +1,111 @@
+"""Topology hints of a container: from its mounts, its devices, and the kubelet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+from nri_resmgr.host.hints import DeviceHints, NodeType
+from nri_resmgr.host.mounts import MountTable
+from nri_resmgr.host.tree import Tree
+from nri_resmgr.log import Logger
+from nri_resmgr.stub.model import Container, Device, DeviceCgroupRule, Mount
+from nri_resmgr.topology import Machine
+from nri_resmgr.topology.hint_options import ALL_HINTS, HintOptions, HintSource
+from nri_resmgr.topology.hints import Hint, complete_hints, is_telling_mount
+from nri_resmgr.values import HostError
+
+log = Logger(__name__)
+
+
+class ContainerHints:
+    """Looks up where the things sit that containers use.
+
+    It reads sysfs and the kernel's table of mounts, never the containers' own files,
+    so a slow file system delays nobody.
+
+    Args:
+        tree: The host.
+    """
+
+    def __init__(self, tree: Tree) -> None:
+        self._mounts = MountTable(tree)
+        self._devices = DeviceHints(tree)
+
+    def of(
+        self,
+        container: Container,
+        machine: Machine,
+        options: HintOptions = ALL_HINTS,
+        *,
+        pod_resources: tuple[Hint, ...] = (),
+        strict: bool = False,
+    ) -> tuple[Hint, ...]:
+        """Find the hints of a container, one per thing.
+
+        Args:
+            container: Its mounts are counted as far as it can write to them, its
+                devices as far as a rule of its own lets it write.
+            machine: The model of the host, which completes what sysfs tells.
+            options: Which hints count.
+            pod_resources: What the kubelet tells of the pod's devices.
+            strict: Whether a thing whose place cannot be read is an error, not
+                just a line in the log.
+
+        Raises:
+            HostError: It cannot be read, and that is an error.
+        """
+        found = list(options.given)
+        if HintSource.POD_RESOURCES in options.sources:
+            found += pod_resources
+        for path, look_up in self._things(container, options):
+            try:
+                found += [hint for hint in look_up() if options.admits(hint.provider)]
+            except HostError as error:
+                if strict:
+                    raise
+                log.warning("hints.unreadable", path=path, why=str(error))
+        return complete_hints(found, machine) if found else ()
+
+    def _things(
+        self, container: Container, options: HintOptions
+    ) -> Iterator[tuple[str, Callable[[], tuple[Hint, ...]]]]:
+        if HintSource.MOUNTS in options.sources:
+            for mount in container.mounts:
+                path = mount.source
+                if path[:1] == "/" and _is_telling(mount) and options.admits(path):
+                    yield path, partial(self._of_path, path)
+        linux = container.linux
+        if linux and linux.devices and HintSource.DEVICES in options.sources:
+            rules = container.resources.devices
+            for device in linux.devices:
+                if _is_own(device, rules) and options.admits(device.path):
+                    yield device.path, partial(self._of_device, device)
+
+    def _of_path(self, path: str) -> tuple[Hint, ...]:
+        number = self._mounts.device_of(path)
+        return () if number is None else self._devices.of(NodeType.BLOCK, *number)
+
+    def _of_device(self, device: Device) -> tuple[Hint, ...]:
+        kind = NodeType.BLOCK if device.type == "b" else NodeType.CHAR
+        return self._devices.of(kind, device.major, device.minor)
+
+
+def _is_telling(mount: Mount) -> bool:
+    read_only = "ro" in mount.options
+    return is_telling_mount(mount.source, mount.destination, read_only=read_only)
+
+
+def _is_own(device: Device, rules: tuple[DeviceCgroupRule, ...]) -> bool:
+    """Tell whether a rule about this device, and the last of these, lets it be written.
+
+    What a privileged container may do with all devices of the host says nothing of
+    any of them.
+    """
+    for rule in reversed(rules):
+        if (rule.type, rule.major) == (device.type, device.major) and rule.minor in (
+            None,
+            device.minor,
+        ):
+            return rule.allow and "w" in rule.access
+    return False
