@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Final, TypeVar
+from typing import Final
 
 from nri_resmgr.app.sources import RequestSources, cgroup_values
 from nri_resmgr.policy.decision import PinUpdate
@@ -18,8 +18,15 @@ from nri_resmgr.policy.requests import (
     requested_cpus,
 )
 from nri_resmgr.stub.adjustment import ContainerAdjustment
-from nri_resmgr.stub.model import Container, ContainerState, LinuxResources, Pod
-from nri_resmgr.stub.resource_setters import ResourceSetters
+from nri_resmgr.stub.model import (
+    Container,
+    ContainerState,
+    LinuxContainerAdjustment,
+    LinuxContainerUpdate,
+    LinuxCpu,
+    LinuxResources,
+    Pod,
+)
 from nri_resmgr.stub.update import ContainerUpdate
 from nri_resmgr.topology.hints import Hint
 from nri_resmgr.values import BadListFormat, CpuSet, NodeSet, QosClass
@@ -29,8 +36,6 @@ from nri_resmgr.values.declared import frozen
 KUBELET_NAME: Final = "io.kubernetes.container.name"
 
 _SHORT_ID: Final = 13  # as crictl prints ids
-
-_Setters = TypeVar("_Setters", bound=ResourceSetters)
 
 
 @frozen
@@ -164,26 +169,26 @@ def living_specs(
 
 def adjustment_of(pin: Pin) -> ContainerAdjustment | None:
     """Pin a container at its creation; None where there is nothing to say."""
-    return _pinned(ContainerAdjustment(), pin) if pin else None
+    if not pin:
+        return None
+    linux = LinuxContainerAdjustment(resources=_resources(pin))
+    return ContainerAdjustment(linux=linux)
 
 
 def updates_of(updates: Sequence[PinUpdate]) -> tuple[ContainerUpdate, ...]:
     """Pin containers that exist; those with the same news share the content."""
-    news: dict[Pin, ContainerUpdate] = {}
+    news: dict[Pin, LinuxContainerUpdate] = {}
     for update in updates:
         if update.pin not in news:
-            news[update.pin] = _pinned(ContainerUpdate(), update.pin)
-    return tuple(ContainerUpdate(one.container, news[one.pin].linux) for one in updates)
+            news[update.pin] = LinuxContainerUpdate(_resources(update.pin))
+    return tuple(ContainerUpdate(one.container, news[one.pin]) for one in updates)
 
 
-def _pinned(reply: _Setters, pin: Pin) -> _Setters:
-    if pin.cpus:
-        reply = reply.set_cpus(str(pin.cpus))
-    if pin.mems:
-        reply = reply.set_mems(str(pin.mems))
-    if pin.shares:
-        reply = reply.set_cpu_shares(pin.shares)
-    return reply
+@lru_cache(maxsize=256)
+def _resources(pin: Pin) -> LinuxResources:
+    # Nearly every reply has the pin of a shared pool. What is empty is not sent.
+    cpus, mems = str(pin.cpus), str(pin.mems)
+    return LinuxResources(cpu=LinuxCpu(cpus=cpus, mems=mems, shares=pin.shares or None))
 
 
 def _title(pod: Pod, name: str) -> str:

@@ -92,10 +92,13 @@ class Ledger(ByContent):
         entries, updates = dict(self.entries), []
         for key, pin in wanted.items():
             entry = entries[key]
-            # Containers that share have the same object: identity settles most.
-            if pin is not entry.told and (news := pin.since(entry.told)):
+            told = entry.told
+            # Containers that share have the same sets: identity settles most.
+            if pin.cpus is told.cpus and pin.mems is told.mems and not pin.shares:
+                continue
+            if news := pin.since(told):
                 updates.append(PinUpdate(key, news))
-                entries[key] = Entry(entry.spec, pin.over(entry.told))
+                entries[key] = Entry(entry.spec, pin.over(told))
         return Ledger(entries), tuple(updates)
 
 

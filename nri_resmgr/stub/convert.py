@@ -16,7 +16,7 @@ from nri_resmgr.stub.model.frozen import Value
 from nri_resmgr.stub.read_plans import reader
 from nri_resmgr.stub.reply_errors import BadField
 from nri_resmgr.stub.update import ContainerUpdate
-from nri_resmgr.stub.write_plans import UNWRITABLE, blame, write
+from nri_resmgr.stub.write_plans import UNWRITABLE, blame, fill, write
 
 
 @overload
@@ -73,6 +73,22 @@ def to_message(value: Value) -> Any:
     try:
         return write(value)
     except UNWRITABLE as error:
-        path, why = next(blame(value), ("", error))
-        where = f"{type(value).__name__}.{path}" if path else type(value).__name__
-        raise BadField(where, str(why)) from error
+        raise _bad_field(value, error) from error
+
+
+def write_to(message: Message, value: Value) -> None:
+    """Do as `to_message`, into an empty message that is part of another.
+
+    Raises:
+        BadField: As in `to_message`; what the message holds then is undefined.
+    """
+    try:
+        fill(message, value)
+    except UNWRITABLE as error:
+        raise _bad_field(value, error) from error
+
+
+def _bad_field(value: Value, error: Exception) -> BadField:
+    path, why = next(blame(value), ("", error))
+    where = f"{type(value).__name__}.{path}" if path else type(value).__name__
+    return BadField(where, str(why))

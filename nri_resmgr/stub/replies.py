@@ -10,7 +10,7 @@ import attrs
 
 from nri_proto import nri_pb2
 from nri_resmgr.stub.adjustment import ContainerAdjustment
-from nri_resmgr.stub.convert import to_message
+from nri_resmgr.stub.convert import write_to
 from nri_resmgr.stub.fields import FIELDS, KEYED, Field, keys_of
 from nri_resmgr.stub.model import ContainerEviction
 from nri_resmgr.stub.model.frozen import as_tuple
@@ -101,13 +101,13 @@ def create_response(
             raise _wrong(result, "None, a ContainerAdjustment or a CreateReply")
     if any(update.container_id == container_id for update in reply.updates):
         raise SelfUpdate(container_id)
-    response = nri_pb2.CreateContainerResponse(
-        update=_update_messages(reply.updates),
-        evict=_eviction_messages(reply.evictions),
-    )
+    response = nri_pb2.CreateContainerResponse()
+    _add_updates(response, reply.updates)
+    _add_evictions(response, reply.evictions)
     if reply.adjustment is not None:
         _check_keys(reply.adjustment)
-        response.adjust.CopyFrom(to_message(reply.adjustment))
+        response.adjust.SetInParent()  # there, if only empty
+        write_to(response.adjust, reply.adjustment)
     return response
 
 
@@ -122,10 +122,10 @@ def update_response(result: object) -> nri_pb2.UpdateContainerResponse:
         ReplyError: The reply contradicts itself or names no container.
     """
     reply = result if isinstance(result, UpdateReply) else UpdateReply(_updates(result))
-    return nri_pb2.UpdateContainerResponse(
-        update=_update_messages(reply.updates),
-        evict=_eviction_messages(reply.evictions),
-    )
+    response = nri_pb2.UpdateContainerResponse()
+    _add_updates(response, reply.updates)
+    _add_evictions(response, reply.evictions)
+    return response
 
 
 def stop_response(result: object) -> nri_pb2.StopContainerResponse:
@@ -138,7 +138,9 @@ def stop_response(result: object) -> nri_pb2.StopContainerResponse:
         TypeError: The handler returned something else.
         ReplyError: The reply contradicts itself or names no container.
     """
-    return nri_pb2.StopContainerResponse(update=_update_messages(_updates(result)))
+    response = nri_pb2.StopContainerResponse()
+    _add_updates(response, _updates(result))
+    return response
 
 
 def synchronize_response(result: object) -> nri_pb2.SynchronizeResponse:
@@ -151,7 +153,9 @@ def synchronize_response(result: object) -> nri_pb2.SynchronizeResponse:
         TypeError: The handler returned something else.
         ReplyError: The reply contradicts itself or names no container.
     """
-    return nri_pb2.SynchronizeResponse(update=_update_messages(_updates(result)))
+    response = nri_pb2.SynchronizeResponse()
+    _add_updates(response, _updates(result))
+    return response
 
 
 def _updates(result: object) -> tuple[ContainerUpdate, ...]:
@@ -164,9 +168,9 @@ def _updates(result: object) -> tuple[ContainerUpdate, ...]:
     return tuple(result)
 
 
-def _update_messages(
-    updates: tuple[ContainerUpdate, ...],
-) -> list[nri_pb2.ContainerUpdate]:
+def _add_updates(response: Any, updates: tuple[ContainerUpdate, ...]) -> None:
+    if not updates:
+        return
     for update in updates:
         if not isinstance(update, ContainerUpdate):
             raise _wrong(update, "a ContainerUpdate for each update")
@@ -174,15 +178,16 @@ def _update_messages(
             raise MissingContainerId("update")
         _check_keys(update)
     _check_claims(updates)
-    return [to_message(update) for update in updates]
+    parts = response.update
+    for update in updates:
+        write_to(parts.add(), update)
 
 
-def _eviction_messages(
-    evictions: tuple[ContainerEviction, ...],
-) -> list[nri_pb2.ContainerEviction]:
+def _add_evictions(response: Any, evictions: tuple[ContainerEviction, ...]) -> None:
     if not all(eviction.container_id for eviction in evictions):
         raise MissingContainerId("eviction")
-    return [to_message(eviction) for eviction in evictions]
+    for eviction in evictions:
+        write_to(response.evict.add(), eviction)
 
 
 def _wrong(result: object, expected: str) -> TypeError:

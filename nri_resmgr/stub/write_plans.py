@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
+from operator import attrgetter
 from typing import Any, Final
 
 import attrs
@@ -12,11 +13,18 @@ from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
 from nri_resmgr.stub.model.frozen import Value
-from nri_resmgr.stub.schema import attribute, descriptor_of, is_map, is_wrapper
+from nri_resmgr.stub.schema import (
+    VALUES,
+    attribute,
+    descriptor_of,
+    is_map,
+    is_wrapper,
+)
 from nri_resmgr.values.by_content import ByContent
 from nri_resmgr.values.declared import frozen
 
-Write = Callable[[Any], Any]
+# Puts an attribute's content into a message.
+Put = Callable[[Any, Any], None]
 
 # What protobuf raises for a wrong type, a number out of range, text with surrogates.
 UNWRITABLE: Final = (TypeError, ValueError, OverflowError)
@@ -24,66 +32,97 @@ UNWRITABLE: Final = (TypeError, ValueError, OverflowError)
 
 @frozen
 class FieldPlan(ByContent):
-    """How the content of one attribute gets into one field of a message."""
+    """How the content of one attribute gets into a message."""
 
     attribute: str
-    field: str
     default: object
-    write: Write | None
+    put: Put
 
 
 def write(value: Value) -> Message:
-    """Fill a message from *value*; protobuf's own errors come out as they are.
+    """Make a message of *value*; protobuf's own errors come out as they are."""
+    message: Message = GetMessageClass(descriptor_of(_class_of(value)))()
+    fill(message, value)
+    return message
 
-    Protobuf also finds a value that stands for another message than the field's.
+
+def fill(message: Message, value: Value) -> None:
+    """Put *value* into an empty message.
+
+    In place, since upb merges a message that is given to a constructor, or to a list,
+    by way of bytes.
+
+    Raises:
+        TypeError: *value* stands for another message.
     """
-    if not isinstance(value, Value):
-        raise TypeError(f"expected a value of the model, got {value!r}")
-    message, fields = _plan(_class_of(value))
-    return message(
-        **{
-            step.field: content if step.write is None else step.write(content)
-            for step in fields
-            # Most fields hold the default itself, which is quicker to find out.
-            if (content := getattr(value, step.attribute)) is not step.default
-            and content != step.default
-        }
-    )
+    expected, fields = _plan(message.DESCRIPTOR)
+    if type(value) is not expected:
+        raise TypeError(f"expected a value of {expected.__name__}, got {value!r}")
+    for step in fields:
+        content, default = getattr(value, step.attribute), step.default
+        # Most fields hold the default itself, which is quicker to find out.
+        if content is default or content is None:
+            continue
+        if default is None or content != default:
+            step.put(message, content)
 
 
 @cache
-def _plan(kind: Any) -> tuple[type[Message], tuple[FieldPlan, ...]]:
-    descriptor = descriptor_of(kind)
+def _plan(descriptor: Descriptor) -> tuple[type[Value], tuple[FieldPlan, ...]]:
+    # Any: mypy takes the class for one of its instances where attrs wants a class.
+    kind: Any = VALUES[descriptor.name]
     defaults = {field.name: field.default for field in attrs.fields(kind)}
-    fields = (
-        FieldPlan(name, field.name, defaults[name], _field_writer(field))
-        for field in descriptor.fields
-        for name in [attribute(field)]
-    )
-    return GetMessageClass(descriptor), tuple(fields)
+    names = {field: attribute(field) for field in descriptor.fields}
+    fields = (FieldPlan(name, defaults[name], _put(at)) for at, name in names.items())
+    return kind, tuple(fields)
 
 
 def _class_of(value: Value) -> Any:
-    # Any: mypy takes the class for one of its instances where it has to be hashable.
+    if not isinstance(value, Value):
+        raise TypeError(f"expected a value of the model, got {value!r}")
     return type(value)
 
 
-def _field_writer(field: FieldDescriptor) -> Write | None:
-    kind = field.message_type
+def _put(field: FieldDescriptor) -> Put:
+    name, kind = field.name, field.message_type
+    get = attrgetter(name)
     if kind is None:
-        return None
+        if field.is_repeated:
+            return lambda message, items: get(message).extend(items)
+        return lambda message, content: setattr(message, name, content)
     if is_map(kind):
-        return _map_writer(kind)
-    if is_wrapper(kind):
-        wrapper = GetMessageClass(kind)
-        return lambda content: wrapper(value=content)
-    return (lambda items: [*map(write, items)]) if field.is_repeated else write
+        return _put_map(get, kind)
+    if field.is_repeated:
+        return lambda message, items: _add_all(get(message), items)
+    put = _put_wrapped(kind) if is_wrapper(kind) else fill
+    return lambda message, content: _put_part(get(message), content, put)
 
 
-def _map_writer(entry: Descriptor) -> Write:
+def _put_part(part: Message, content: Any, put: Put) -> None:
+    part.SetInParent()  # present, whatever is in it
+    put(part, content)
+
+
+def _put_wrapped(wrapper: Descriptor) -> Put:
+    if wrapper.fields_by_name["value"].is_repeated:
+        return lambda message, items: message.value.extend(items)
+    return lambda message, content: setattr(message, "value", content)
+
+
+def _add_all(parts: Any, items: Iterable[Value]) -> None:
+    for item in items:
+        fill(parts.add(), item)
+
+
+def _put_map(get: Callable[[Any], Any], entry: Descriptor) -> Put:
     if entry.fields_by_name["value"].message_type is None:
-        return dict
-    return lambda entries: {key: write(value) for key, value in entries.items()}
+        return lambda message, entries: get(message).update(entries)
+    return lambda message, entries: _fill_entries(get(message), entries)
+
+
+def _fill_entries(parts: Any, entries: Mapping[Any, Value]) -> None:
+    for key, item in entries.items():
+        fill(parts[key], item)
 
 
 def blame(value: Value) -> Iterator[tuple[str, Exception]]:
@@ -92,13 +131,14 @@ def blame(value: Value) -> Iterator[tuple[str, Exception]]:
     Yields:
         The path of a bad field, as in ``env[3].value``, and what protobuf says.
     """
-    message, fields = _plan(_class_of(value))
+    descriptor = descriptor_of(_class_of(value))
+    _, fields = _plan(descriptor)
     for step in fields:
         content = getattr(value, step.attribute)
-        if content == step.default:
+        if content is None or content == step.default:
             continue
         try:
-            message(**{step.field: step.write(content) if step.write else content})
+            step.put(GetMessageClass(descriptor)(), content)
         except UNWRITABLE as error:
             inner = list(_blame_parts(step.attribute, content))
             yield from inner or [(step.attribute, error)]
