@@ -16,7 +16,7 @@ _POD_RESOURCE: Final = "podresapi:"
 # Parts of every image and of every pod: where they lie says nothing.
 _COMMON: Final = (
     "/.nri-resource-policy",
-    "/dev/shm",
+    "/dev/shm",  # noqa: S108 - looked for, not written to
     "/dev/termination-log",
     "/etc/",
     "/lib/",
@@ -60,9 +60,10 @@ def is_telling_mount(source: str, destination: str, *, read_only: bool) -> bool:
         destination: The path in the container.
         read_only: Whether the container cannot write to it.
     """
-    if read_only or _SMALL_VOLUME.search(source):
+    # Most mounts are parts of every pod: those are found first.
+    if read_only or destination.startswith(_COMMON) or source.startswith(_COMMON):
         return False
-    return not source.startswith(_COMMON) and not destination.startswith(_COMMON)
+    return _SMALL_VOLUME.search(source) is None
 
 
 def pod_resource_hints(devices: Mapping[str, NodeSet]) -> tuple[Hint, ...]:
