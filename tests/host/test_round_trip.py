@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from nri_resmgr.host.discovery import read_machine
 from nri_resmgr.host.dump import BadDump, load_dump, load_files, write_dump
 from nri_resmgr.host.paths import CPU_ROOT
+from nri_resmgr.host.platform import CGROUP_ROOT
 from nri_resmgr.host.sysfs_writer import sysfs_files, write_tree
 from nri_resmgr.host.tree import HostTree
 from nri_resmgr.topology import (
@@ -104,8 +105,13 @@ def test_other_programs_find_the_files_of_a_kernel_and_no_more() -> None:
     below = f"{CPU_ROOT}/intel_uncore_frequency"
 
     assert {
-        path: text for path, text in files.items() if path.startswith((PCI, below))
+        path: text
+        for path, text in files.items()
+        if path.startswith((PCI, below, CGROUP_ROOT))
     } == {
+        f"{CGROUP_ROOT}/cgroup.controllers": (
+            "cpuset cpu io memory hugetlb pids rdma misc"
+        ),
         f"{PCI}/numa_node": "1",
         f"{PCI}/local_cpulist": "2-3",
         f"{PCI}/host0/block/sda/uevent": "DEVNAME=sda",
