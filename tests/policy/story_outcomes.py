@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from nri_resmgr.policy.decision import Decision, Policy, Resources
@@ -50,34 +50,33 @@ def outcome_of(
     }
     if "create" in step or "update" in step:
         found["gets"] = _text(decision.pin)
-    for key in ("rule", "pool", "decided", "detail", "source"):
-        if key in step:
-            (reason,) = decision.reasons
-            found[key] = _quoted(str(getattr(reason, key)), step[key])
-    if "tried" in step:
+    for key in step.keys() & set(_OF_REASON):
         (reason,) = decision.reasons
-        found["tried"] = [pool for pool, _ in reason.tried]
-    if "rules" in step:
-        found["rules"] = {one.container: one.rule.value for one in decision.reasons}
-    if "shares" in step:
-        found["shares"] = decision.pin.shares
-    if "scheduling" in step:
-        chosen = decision.scheduling
-        found["scheduling"] = chosen.name if chosen else None
+        found[key] = _quoted(str(getattr(reason, key)), step[key])
+    for key in step.keys() & _OF_DECISION.keys():
+        found[key] = _OF_DECISION[key](decision)
     if "resources" in step:
         found["resources"] = {
             name: _resources(policy.resources_of(decision.state, name))
             for name in step["resources"]
         }
-    if "timers" in step:
-        found["timers"] = {
-            timer.event.id: timer.seconds
-            for timer in decision.timers
-            if isinstance(timer.event, ColdStartEnded)
-        }
     if "warns" in step:
         found["warns"] = _quoted("; ".join(warnings), step["warns"])
     return found
+
+
+_OF_REASON: Final = ("rule", "pool", "decided", "detail", "source")
+_OF_DECISION: Final[dict[str, Callable[[Decision[Any]], Any]]] = {
+    "rules": lambda made: {one.container: one.rule.value for one in made.reasons},
+    "tried": lambda made: [pool for one in made.reasons for pool, _ in one.tried],
+    "shares": lambda made: made.pin.shares,
+    "scheduling": lambda made: made.scheduling.name if made.scheduling else None,
+    "timers": lambda made: {
+        timer.event.id: timer.seconds
+        for timer in made.timers
+        if isinstance(timer.event, ColdStartEnded)
+    },
+}
 
 
 def _quoted(text: str, wanted: object) -> str:
