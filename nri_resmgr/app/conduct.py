@@ -14,10 +14,12 @@ class Conduct(ByContent):
 
     Attributes:
         dry_run: Decide and report, but adjust nothing.
+        run_dir: Where containers' files of what they have are; empty for none.
         testing: Whether annotations may hand in topology hints.
     """
 
     dry_run: bool = False
+    run_dir: str = ""
     testing: bool = False
 
 

@@ -10,7 +10,7 @@ import attrs
 from nri_resmgr.app.build import build_policy
 from nri_resmgr.config import PolicyConfig
 from nri_resmgr.host.tree import Tree
-from nri_resmgr.policy.decision import Decision, Policy
+from nri_resmgr.policy.decision import Decision, Policy, Resources
 from nri_resmgr.policy.events import ContainerSpec, Event, Pin, Synchronized
 from nri_resmgr.policy.ledger import KnowsContainers
 from nri_resmgr.topology import Machine
@@ -73,6 +73,10 @@ class Engine:
         """Return what the runtime was last told of a container that is here."""
         entry = self.state.ledger.entries.get(container)
         return None if entry is None else entry.told
+
+    def resources_of(self, container: str) -> Resources | None:
+        """Say what a container has, if the policy lets it know."""
+        return self.policy.resources_of(self.state, container)
 
     def _present(self, machine: Machine) -> Iterator[ContainerSpec]:
         for entry in self.state.ledger.entries.values():

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from typing import Any, Final
 
+from nri_resmgr.app.after_reply import after_reply
 from nri_resmgr.log import Logger
 from nri_resmgr.policy.decision import Decision, Reason, Rule
 from nri_resmgr.policy.events import (
@@ -40,21 +40,15 @@ def report_decision(event: Event, decision: Decision[Any], *, dry_run: bool) -> 
     """Log what was decided and why; noise about unknown containers at debug.
 
     Making a line takes as long as many a decision, so the lines about single
-    containers are made once the reply is out: in order, and before the event loop
-    looks for the next request.
+    containers are made once the reply is out.
     """
-    try:
-        loop = asyncio.get_running_loop()
-    except RuntimeError:  # nobody waits for a reply
-        _report(event, decision, dry_run)
-        return
     if isinstance(event, Synchronized):
         _report(event, decision, dry_run)
     else:
-        loop.call_soon(_report, event, decision, dry_run)
+        after_reply(_report, event, decision, dry_run)
 
 
-def _report(event: Event, decision: Decision[Any], dry_run: bool) -> None:  # noqa: FBT001 - call_soon takes no keywords
+def _report(event: Event, decision: Decision[Any], dry_run: bool) -> None:  # noqa: FBT001 - after_reply takes no keywords
     name = _NAMES[type(event)]
     fields: dict[str, object] = {"updates": len(decision.updates)}
     if dry_run:

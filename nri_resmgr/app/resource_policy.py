@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from nri_resmgr.app.after_reply import after_reply
 from nri_resmgr.app.alarms import Alarms
 from nri_resmgr.app.conduct import USUAL, Conduct
 from nri_resmgr.app.courier import Courier, Runtime
@@ -71,6 +72,8 @@ class ResourcePolicy:
         self._courier = Courier(self._engine.told)
         self._runtime = RuntimeInfo()
         self._scheduling: Any = None
+        self._run_dir = "" if conduct.dry_run else conduct.run_dir
+        self._resource_mounts: Any = None
 
     @property
     def config(self) -> PolicyConfig:
@@ -144,6 +147,8 @@ class ResourcePolicy:
         if self._conduct.dry_run:
             return None
         adjustment = self._scheduled(adjustment_of(decision.pin), decision)
+        if (mounts := self._mounts()) and (mount := mounts.mount_for(container)):
+            adjustment = (adjustment or ContainerAdjustment()).set_mount(mount)
         return CreateReply(adjustment, self._answer(decision.updates))
 
     def start_container(self, _pod: Pod, container: Container) -> None:
@@ -194,6 +199,28 @@ class ResourcePolicy:
         if decision.timers:
             self._alarms.set(decision.timers)
         self._alarms.keep_only(decision.state.ledger.entries)
+        if self._mounts():
+            after_reply(self._tell_containers, event, decision)
+
+    def _tell_containers(self, event: Event, decision: Decision[Any]) -> None:
+        mounts, present = self._mounts(), self._engine.state.ledger.entries
+        if isinstance(event, Synchronized):
+            mounts.find(present.keys())
+            return
+        mounts.keep_only(present.keys())
+        if isinstance(event, Updated):
+            mounts.rewrite((event.spec.id,))
+        mounts.rewrite(update.container for update in decision.updates)
+
+    def _mounts(self) -> Any:
+        if self._resource_mounts is None and self._run_dir:
+            # Late: until the first container comes nobody is told anything.
+            from nri_resmgr.app.resource_mounts import ResourceMounts
+            from nri_resmgr.host.resource_files import ResourceFiles
+
+            files = ResourceFiles(self._run_dir)
+            self._resource_mounts = ResourceMounts(files, self._engine.resources_of)
+        return self._resource_mounts
 
     def _scheduled(
         self, adjustment: ContainerAdjustment | None, decision: Decision[Any]

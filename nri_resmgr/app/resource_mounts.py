@@ -1,0 +1,106 @@
+"""Tells containers what they have, by a folder that is mounted into each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Final
+
+from nri_resmgr.app.resource_texts import resource_texts
+from nri_resmgr.host.resource_files import ResourceFiles, ResourceFileUnwritable
+from nri_resmgr.log import Logger
+from nri_resmgr.policy.decision import Resources
+from nri_resmgr.stub.model import Container, Mount
+
+log = Logger(__name__)
+
+DESTINATION: Final = "/.nri-resource-policy"
+
+# Nothing about propagation: a mount that wants to be a slave fails, and the container
+# with it, where the host's is not shared.
+_OPTIONS: Final = ("bind", "ro", "nosuid", "nodev")
+
+
+class ResourceMounts:
+    """Keeps the files of containers as their resources are.
+
+    Args:
+        files: Where they are.
+        resources_of: Says what a container has; None for one that is not told.
+    """
+
+    def __init__(
+        self, files: ResourceFiles, resources_of: Callable[[str], Resources | None]
+    ) -> None:
+        self._files = files
+        self._resources_of = resources_of
+        self._written: dict[str, Mapping[str, str]] = {}
+        self._problem = ""
+
+    def mount_for(self, container: Container) -> Mount | None:
+        """Write the files of a new container, and say how they get into it.
+
+        Returns:
+            None where it is not told, has something else there, or cannot be told.
+        """
+        resources = self._resources_of(container.id)
+        if resources is None:
+            return None
+        if any(mount.destination == DESTINATION for mount in container.mounts):
+            return None
+        if not self._write(container.id, resources):
+            self._remove([container.id])
+            return None
+        source = self._files.folder_of(container.id)
+        return Mount(DESTINATION, "bind", source, _OPTIONS)
+
+    def rewrite(self, containers: Iterable[str]) -> None:
+        """Write what changed for containers that have the mount."""
+        for container in containers:
+            if container in self._written:
+                # Of a policy that tells nothing, the files are left empty.
+                self._write(container, self._resources_of(container) or Resources())
+
+    def keep_only(self, containers: Collection[str]) -> None:
+        """Remove the folders of those that are gone, as far as we know of them."""
+        if gone := self._written.keys() - containers:
+            self._remove(gone)
+
+    def find(self, containers: Collection[str]) -> None:
+        """Take over what is there from an earlier life of ours, and clean up.
+
+        Args:
+            containers: The ids of all that there are.
+        """
+        try:
+            there = self._files.present()
+        except ResourceFileUnwritable as error:
+            self._report(error)
+            return
+        self._written = {one: {} for one in there if one in containers}
+        self._remove([one for one in there if one not in containers])
+        self.rewrite(self._written)
+
+    def _write(self, container: str, resources: Resources) -> bool:
+        texts = resource_texts(resources)
+        if self._written.get(container) == texts:
+            return True
+        try:
+            self._files.write(container, texts)
+        except ResourceFileUnwritable as error:
+            self._report(error)
+            return False
+        self._written[container] = texts
+        return True
+
+    def _remove(self, containers: Collection[str]) -> None:
+        for container in containers:
+            self._written.pop(container, None)
+        try:
+            self._files.remove(containers)
+        except ResourceFileUnwritable as error:
+            self._report(error)
+
+    def _report(self, error: ResourceFileUnwritable) -> None:
+        if error.why != self._problem:  # once, not for every container
+            self._problem = error.why
+            log.warning("resource-files.unwritable", path=error.path, why=error.why)

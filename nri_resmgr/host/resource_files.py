@@ -1,0 +1,171 @@
+"""Files in which containers find what they have been given."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import stat
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+from nri_resmgr.values import HostError
+from nri_resmgr.values.error_fields import with_fields
+
+_CONTAINERS: Final = "containers"
+_READABLE: Final = 0o644
+_FOLDER: Final = 0o755
+_SHARED: Final = 0o022  # others may write
+
+_OPEN_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_NEW_FILE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+# Runtimes give out 64 hexadecimal digits; whatever it is, it must stay in its folder.
+_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}", re.ASCII)
+
+
+@with_fields
+class ResourceFileUnwritable(HostError):
+    """A file that a container was to find cannot be written."""
+
+    path: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.why}"
+
+
+class ResourceFiles:
+    """One folder per container, below ``containers`` in a folder of our own.
+
+    Files are replaced as a whole, so a reader sees the old text or the new one.
+    Folders that are links, that belong to others, or that others may write to, are
+    refused.
+
+    Args:
+        run_dir: Our folder, best on a tmpfs; made where it is missing. The runtime
+            must see it under the same path.
+    """
+
+    def __init__(self, run_dir: str) -> None:
+        self._run_dir = run_dir.rstrip("/")
+
+    def folder_of(self, container: str) -> str:
+        """Return the path of a container's folder, whether it is there or not."""
+        return f"{self._run_dir}/{_CONTAINERS}/{container}"
+
+    def write(self, container: str, texts: Mapping[str, str]) -> None:
+        """Write files of a container.
+
+        Args:
+            container: Its id.
+            texts: Contents by name.
+
+        Raises:
+            ResourceFileUnwritable: They are not all written.
+        """
+        path = self.folder_of(container)
+        if not _ID.fullmatch(container):
+            raise ResourceFileUnwritable(path, "the id makes no file name")
+        with (
+            _telling(path),
+            self._opened(make=True) as parent,
+            _own_folder(container, parent) as folder,
+        ):
+            for name, text in texts.items():
+                _replace(name, text, folder)
+
+    def present(self) -> tuple[str, ...]:
+        """Return the ids of the containers that have a folder.
+
+        Raises:
+            ResourceFileUnwritable: The folder cannot be read, or is not ours.
+        """
+        with _telling(self.folder_of("")):
+            try:
+                with self._opened(make=False) as parent:
+                    return _names(parent)
+            except FileNotFoundError:
+                return ()
+
+    def remove(self, containers: Collection[str]) -> None:
+        """Remove the folders of containers; those without one are fine.
+
+        Raises:
+            ResourceFileUnwritable: The first one that cannot be removed.
+        """
+        if not containers:
+            return
+        with _telling(self.folder_of("")), self._opened(make=True) as parent:
+            for container in containers:
+                if _ID.fullmatch(container):
+                    with contextlib.suppress(FileNotFoundError):
+                        _remove(container, parent)
+
+    @contextlib.contextmanager
+    def _opened(self, *, make: bool) -> Iterator[int]:
+        if make:
+            Path(self._run_dir).mkdir(_FOLDER, parents=True, exist_ok=True)
+        enter = _own_folder if make else _folder
+        with _folder(self._run_dir) as own, enter(_CONTAINERS, own) as containers:
+            yield containers
+
+
+@contextlib.contextmanager
+def _telling(path: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        why = os.strerror(error.errno) if error.errno else str(error)
+        raise ResourceFileUnwritable(path, why) from error
+
+
+@contextlib.contextmanager
+def _folder(name: str, parent: int | None = None) -> Iterator[int]:
+    fd = os.open(name, _OPEN_FOLDER, dir_fd=parent)
+    try:
+        found = os.fstat(fd)
+        if found.st_uid != os.geteuid():
+            raise PermissionError(f"{name} belongs to user {found.st_uid}")
+        if stat.S_IMODE(found.st_mode) & _SHARED:
+            raise PermissionError(f"others may write to {name}")
+        yield fd
+    finally:
+        os.close(fd)
+
+
+@contextlib.contextmanager
+def _own_folder(name: str, parent: int) -> Iterator[int]:
+    is_new = True
+    try:
+        os.mkdir(name, _FOLDER, dir_fd=parent)
+    except FileExistsError:
+        is_new = False
+    with _folder(name, parent) as fd:
+        if is_new:
+            os.fchmod(fd, _FOLDER)  # whatever the umask is
+        yield fd
+
+
+def _names(folder: int) -> tuple[str, ...]:
+    with os.scandir(folder) as entries:
+        return tuple(sorted(entry.name for entry in entries))
+
+
+def _replace(name: str, text: str, folder: int) -> None:
+    new = f".{name}.new"
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(new, dir_fd=folder)  # of one that was killed while writing
+    fd = os.open(new, _NEW_FILE, _READABLE, dir_fd=folder)
+    with os.fdopen(fd, "w", encoding="ascii") as file:
+        os.fchmod(fd, _READABLE)  # whatever the umask is
+        file.write(text)
+    os.rename(new, name, src_dir_fd=folder, dst_dir_fd=folder)
+
+
+def _remove(container: str, parent: int) -> None:
+    with _folder(container, parent) as folder:
+        for name in _names(folder):
+            os.unlink(name, dir_fd=folder)
+    os.rmdir(container, dir_fd=parent)
