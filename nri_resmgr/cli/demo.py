@@ -164,6 +164,7 @@ class _Show:
             *("-m", "nri_resmgr", "run", "--log-level", "warning"),
             *("--nri-socket", str(self.runtime.socket_path)),
             *("--host-root", str(self.root)),
+            *("--run-dir", str(self.runtime.socket_path.parent / "run")),
         )
         await self.runtime.synchronized(_PLUGIN)
 

@@ -17,6 +17,7 @@ from nri_resmgr.values.errors import ResmgrError
 
 INTERRUPTED: Final = 128 + signal.SIGINT  # as shells have it
 
+DEFAULT_RUN_DIR: Final = "/run/nri-resmgr"
 DEFAULT_NAME: Final = "resource-policy"
 DEFAULT_INDEX: Final = "90"  # after plugins that change what a container asks for
 
@@ -97,6 +98,12 @@ def _add_run(commands: Commands, environment: Mapping[str, str]) -> None:
         help="the only configuration; the runtime's drop-in file is ignored",
     )
     _add_host_root(flags)
+    flags.add(
+        "--run-dir",
+        default=DEFAULT_RUN_DIR,
+        metavar="PATH",
+        help=f"for files that tell containers what they have ({DEFAULT_RUN_DIR})",
+    )
     flags.add_switch("--dry-run", "decide and report, adjust nothing")
     flags.add(
         "--log-level",

@@ -41,7 +41,8 @@ def run(options: argparse.Namespace) -> int:
     config = _read_config(options.config_file)
     tree = HostTree(options.host_root)
     # Under the name by which tests of nri-plugins ask for it.
-    conduct = Conduct(options.dry_run, testing=bool(os.environ.get("ENABLE_TEST_APIS")))
+    testing = bool(os.environ.get("ENABLE_TEST_APIS"))
+    conduct = Conduct(options.dry_run, options.run_dir, testing)
     policy = ResourcePolicy(read_machine(tree), config, tree=tree, conduct=conduct)
     # attrs keeps the text of every method it wrote, for debuggers.
     linecache.clearcache()
