@@ -40,7 +40,7 @@ def _free(demand: Demand, room: Room) -> str:
     best = max(room.tree.pools, key=lambda pool: (room.books.spare(pool), -pool.id))
     spare = max(room.books.spare(best), 0)
     free = f"at most {spare // _CPU} CPUs ({spare}m) are free in one pool, {best.name}"
-    if demand.isolated:
+    if demand.require_isolated or (demand.isolated and room.tree.root.isolated):
         isolated = room.books.free_isolated(room.tree.root)
         free += f", and {len(isolated)} isolated CPUs"
     return free
