@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from nri_resmgr.app.annotations import read_preferences
-from nri_resmgr.policy.events import ContainerSpec, Pin
+from nri_resmgr.policy.events import NO_PIN, ContainerSpec, Pin
+from nri_resmgr.policy.requests import shares_of
 from nri_resmgr.topology import HugePages, Machine
 from nri_resmgr.topology.hints import Hint, complete_hints
 from nri_resmgr.values import (
@@ -57,7 +58,7 @@ def container_of(
         request=parse_cpus(str(row[qos] or 0)),
         limit=MilliCpus(int(row["limit"])) if "limit" in row else None,
         created=row.get("created", 0),
-        present=_pin(row.get("present", "")),
+        present=_present(row.get("present", ""), parse_cpus(str(row[qos] or 0))),
         memory_request=parse_bytes(str(row.get("memory", 0))),
         memory_limit=_bytes(row.get("memory-limit", _same_limit(row))),
         hugepages=_hugepages(row.get("hugepages", {})),
@@ -81,9 +82,14 @@ def merged(known: Mapping[str, Any], step: Mapping[str, Any]) -> dict[str, Any]:
     return {**kept, **step}
 
 
-def _pin(text: str) -> Pin:
-    cpus, _, mems = text.partition(" on ")
-    return Pin(CpuSet.parse(cpus), NodeSet.parse(mems))
+def _present(text: str, request: MilliCpus) -> Pin:
+    """Read ``0-3 on 0 with 512``; the kubelet's shares if it says none."""
+    if not text:
+        return NO_PIN
+    place, _, shares = text.partition(" with ")
+    cpus, _, mems = place.partition(" on ")
+    weight = int(shares or shares_of(request))
+    return Pin(CpuSet.parse(cpus), NodeSet.parse(mems), weight)
 
 
 def _same_limit(row: Mapping[str, Any]) -> object:

@@ -46,7 +46,7 @@ def outcome_of(
 ) -> dict[str, Any]:
     """Write a decision; what the step does not ask for is left out."""
     found: dict[str, Any] = {
-        "updates": {one.container: _text(one.pin) for one in decision.updates}
+        "updates": {one.container: _news(one.pin) for one in decision.updates}
     }
     if "create" in step or "update" in step:
         found["gets"] = _text(decision.pin)
@@ -94,6 +94,10 @@ def _quoted(text: str, wanted: object) -> str:
 
 def _text(pin: Pin) -> str:
     return f"{pin.cpus} on {pin.mems}" if pin.mems else str(pin.cpus)
+
+
+def _news(pin: Pin) -> str:
+    return f"{_text(pin)} with {pin.shares}" if pin.shares else _text(pin)
 
 
 def _resources(found: Resources | None) -> str:

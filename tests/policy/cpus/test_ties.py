@@ -29,6 +29,20 @@ cpus = CpuSet.parse
             "3,7,11",
             id="the core in the tighter package, not the first one",
         ),
+        pytest.param(
+            "2s8c2t l3=4",
+            "0,3,8,12,19,23-24,28,31",
+            4,
+            "8,12,24,28",
+            id="two whole cores, though the other package is tighter",
+        ),
+        pytest.param(
+            "2s2n6c2t l3=3",
+            "1-2,5-9,11,14,16,18,21,23,25-26,29,31-35,38,40-43",
+            20,
+            "1-2,5-9,11,14,16,25-26,29,31-35,38,40",
+            id="fewer cores, though caches leave more over than the fewest could",
+        ),
         #  Cores {0,4,8,12} ... {3,7,11,15}, of which 4, 3, 3 and 2 are free.
         pytest.param(
             "1s4c4t",

@@ -41,6 +41,8 @@ LARGE = st.sampled_from(
     )
 )
 
+RARELY = st.sampled_from((False, False, True))
+
 Case = tuple[CpuRequest, str]
 
 machine_of = lru_cache(parse_spec)
@@ -93,11 +95,13 @@ def plain_wishes(draw: st.DrawFn, specs: st.SearchStrategy[str] = LARGE) -> Case
     taken = CpuSet.union(draw(st.sets(st.sampled_from(cores))))
     free = machine.online - taken
     free -= draw(st.one_of(st.just(NO_CPUS), subsets(machine.online)))
+    # Small numbers are where groups of several levels compete.
+    most = draw(st.sampled_from((min(8, len(free)), len(free))))
     request = CpuRequest(
-        draw(st.integers(0, len(free))),
+        draw(st.integers(0, most)),
         free,
-        near=draw(st.one_of(st.just(NO_CPUS), subsets(machine.online))),
-        held=draw(st.one_of(st.just(NO_CPUS), subsets(taken))),
+        near=draw(subsets(machine.online)) if draw(RARELY) else NO_CPUS,
+        held=draw(subsets(taken)) if draw(RARELY) else NO_CPUS,
         priority=CpuPriority.ANY,
         spread=draw(st.booleans()),
     )
