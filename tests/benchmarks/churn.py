@@ -1,0 +1,171 @@
+"""Containers that come and go on a node that stays as busy as it is."""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import attrs
+
+from nri_proto import nri_pb2 as pb
+from nri_resmgr.host.sysfs_writer import sysfs_files, write_tree
+from nri_resmgr.stub.service import SETTLING_TIME
+from nri_resmgr.topology.synthetic import parse_spec
+from tests.benchmarks.measure import ROUNDS, STARTS, Command
+from tests.benchmarks.peer import Peer
+from tests.benchmarks.plugins import running
+from tests.benchmarks.workload import container_of, pod_of
+
+# By their CPUs: two common servers, and one with small caches and nodes.
+MACHINES: Final = {
+    80: "2s20c2t memory=192Gi",
+    112: "2s28c2t memory=256Gi",
+    224: "2s2n28c2t memory=256Gi l3=7",
+}
+WARM_UP: Final = 20  # containers; the first ones warm caches
+TURNOVER: Final = 200  # containers that come, and go, while it is measured
+
+_MS: Final = 1e3
+
+
+@attrs.frozen
+class Figures:
+    """Of one process, milliseconds; of one call the median, and the 99th percentile."""
+
+    create: tuple[float, float]
+    stop: tuple[float, float]
+
+
+@attrs.frozen
+class Arrival:
+    """Of one process' first Synchronize.
+
+    Attributes:
+        start: From the start of the process until it registers, milliseconds.
+        synchronize: Milliseconds.
+        resident: Afterwards, MiB.
+        resident_later: After a turnover of containers, MiB.
+    """
+
+    start: float
+    synchronize: float
+    resident: float
+    resident_later: float
+
+
+class Node:
+    """A machine as files, and the messages about containers on it.
+
+    Args:
+        cpus: A key of `MACHINES`.
+        root: An empty folder.
+    """
+
+    def __init__(self, cpus: int, root: Path) -> None:
+        self._machine = parse_spec(MACHINES[cpus])
+        self._root = root
+        write_tree(sysfs_files(self._machine), root)
+
+    def command(self, daemon: str | Path) -> Command:
+        """Return how to start the daemon there, but for the socket's path."""
+        return (daemon, "--host-root", self._root, "--nri-socket")
+
+    def snapshot(self, containers: int) -> bytes:
+        """Return a Synchronize that tells of so many containers."""
+        numbers = range(containers)
+        return pb.SynchronizeRequest(
+            pods=[pod_of(number) for number in numbers],
+            containers=[container_of(number, self._machine) for number in numbers],
+        ).SerializeToString()
+
+    def arrive(self, number: int, peer: Peer) -> float:
+        """Start a container in a pod of its own; return what its creation took."""
+        pod, container = pod_of(number), container_of(number, self._machine)
+        both = _both(pod, container)
+        peer.call("RunPodSandbox", _one(pod))
+        container.state = pb.CONTAINER_CREATED
+        seconds = peer.call("CreateContainer", both)
+        peer.call("StartContainer", both)
+        return _MS * seconds
+
+    def leave(self, number: int, peer: Peer) -> float:
+        """Stop a container, and its pod; return what its stop took."""
+        pod = pod_of(number)
+        container = container_of(number, self._machine)
+        seconds = peer.call("StopContainer", _both(pod, container))
+        peer.call("StopPodSandbox", _one(pod))
+        peer.call("RemoveContainer", _both(pod, container))
+        peer.call("RemovePodSandbox", _one(pod))
+        return _MS * seconds
+
+    def turn_over(self, containers: int, peer: Peer) -> Figures:
+        """Let containers come and go, the oldest first."""
+        first, last = containers, containers + WARM_UP + TURNOVER
+        came, went = [], []
+        for number in range(first, last):
+            came.append(self.arrive(number, peer))
+            went.append(self.leave(number - containers, peer))
+        return Figures(_typical(came[WARM_UP:]), _typical(went[WARM_UP:]))
+
+
+@contextmanager
+def node(cpus: int) -> Iterator[Node]:
+    """Make a machine of so many CPUs for a while."""
+    with tempfile.TemporaryDirectory(prefix="nri-node-") as folder:
+        yield Node(cpus, Path(folder) / "root")
+
+
+def churn(daemon: str | Path, cpus: int, containers: int) -> list[Figures]:
+    """Measure creations and stops among so many containers, in several processes."""
+    with node(cpus) as here:
+        return [_churned(here, daemon, containers) for _ in range(ROUNDS)]
+
+
+def arrivals(daemon: str | Path, cpus: int, containers: int) -> list[Arrival]:
+    """Measure a start among so many containers, in several processes."""
+    with node(cpus) as here:
+        return [_arrived(here, daemon, containers) for _ in range(ROUNDS)]
+
+
+def start_times_on(daemon: str | Path, cpus: int) -> list[float]:
+    """Milliseconds from the start of the process to RegisterPlugin."""
+    with node(cpus) as here:
+        command, times = here.command(daemon), []
+        for _ in range(STARTS):
+            with running(command) as plugin:
+                times.append(_MS * plugin.start)
+        return times
+
+
+def _churned(here: Node, daemon: str | Path, containers: int) -> Figures:
+    with running(here.command(daemon)) as plugin:
+        plugin.peer.call("Synchronize", here.snapshot(containers))
+        return here.turn_over(containers, plugin.peer)
+
+
+def _arrived(here: Node, daemon: str | Path, containers: int) -> Arrival:
+    with running(here.command(daemon)) as plugin:
+        synchronize = _MS * plugin.peer.call("Synchronize", here.snapshot(containers))
+        time.sleep(SETTLING_TIME + 0.5)
+        resident = plugin.resident
+        here.turn_over(containers, plugin.peer)
+        return Arrival(_MS * plugin.start, synchronize, resident, plugin.resident)
+
+
+def _typical(times: Sequence[float]) -> tuple[float, float]:
+    return statistics.median(times), statistics.quantiles(times, n=100)[-1]
+
+
+def _one(pod: pb.PodSandbox) -> bytes:
+    # All requests about a pod have it in the same field.
+    return pb.RunPodSandboxRequest(pod=pod).SerializeToString()
+
+
+def _both(pod: pb.PodSandbox, container: pb.Container) -> bytes:
+    # And all about a container have both in the same two.
+    return pb.CreateContainerRequest(pod=pod, container=container).SerializeToString()
