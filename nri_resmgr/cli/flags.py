@@ -5,9 +5,16 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 PREFIX: Final = "NRI_RESMGR_"
+
+
+class Commands(Protocol):
+    """What argparse returns for subcommands; its class has no public name."""
+
+    def add_parser(self, name: str, **how: Any) -> argparse.ArgumentParser:
+        """Add a subcommand."""
 
 
 class Flags:

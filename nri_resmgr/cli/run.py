@@ -7,7 +7,6 @@ import asyncio
 import gc
 import linecache
 import os
-from pathlib import Path
 
 from google.protobuf.internal import api_implementation
 
@@ -17,12 +16,12 @@ from nri_resmgr.app.status import status_of
 from nri_resmgr.cli.main import DEFAULT_INDEX, DEFAULT_NAME
 from nri_resmgr.config import PolicyConfig, parse_config
 from nri_resmgr.host.discovery import read_machine
-from nri_resmgr.host.text_file import read_text_file
 from nri_resmgr.host.tree import HostTree
 from nri_resmgr.log import Logger, configure_later
 from nri_resmgr.stub import Options, Stub, run_until_signal
+from nri_resmgr.stub.errors import SessionError
 from nri_resmgr.stub.identity import INDEX_VARIABLE, NAME_VARIABLE
-from nri_resmgr.values import InputError
+from nri_resmgr.values import HostError, InputError
 from nri_resmgr.values.error_fields import with_fields
 
 log = Logger(__name__)
@@ -49,7 +48,7 @@ def run(options: argparse.Namespace) -> int:
     # What is here now stays: the collector need not look at it in each request.
     gc.freeze()
     gc.enable()
-    asyncio.run(_serve(policy, options))
+    asyncio.run(_serve(policy, tree, options))
     return 0
 
 
@@ -57,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
 class BadConfigFile(InputError):
     """The file that ``--config-file`` names has a mistake."""
 
-    path: Path
+    path: str
     mistake: InputError
 
     def __str__(self) -> str:
@@ -71,17 +70,23 @@ def _configure_logging(level: str, log_format: str) -> None:
     gc.freeze()  # structlog stays, too
 
 
-def _read_config(path: Path | None) -> PolicyConfig | None:
+def _read_config(path: str | None) -> PolicyConfig | None:
     if path is None:
         return None
-    text = read_text_file(path)
+    from pathlib import Path
+
+    from nri_resmgr.host.text_file import read_text_file
+
+    text = read_text_file(Path(path))
     try:
         return parse_config(text)
     except InputError as mistake:
         raise BadConfigFile(path, mistake) from None
 
 
-async def _serve(policy: ResourcePolicy, options: argparse.Namespace) -> None:
+async def _serve(
+    policy: ResourcePolicy, tree: HostTree, options: argparse.Namespace
+) -> None:
     name, index = options.nri_plugin_name, options.nri_plugin_index
     if not os.environ.keys() & {NAME_VARIABLE, INDEX_VARIABLE}:
         # Nobody launched us, so nobody has said who we are.
@@ -95,4 +100,25 @@ async def _serve(policy: ResourcePolicy, options: argparse.Namespace) -> None:
         options=Options(status_of=status_of),
     )
     policy.connect(stub)
-    await run_until_signal(stub)
+    watching = asyncio.create_task(_watch(policy, tree, stub))
+    try:
+        await run_until_signal(stub)
+    finally:
+        watching.cancel()
+
+
+async def _watch(policy: ResourcePolicy, tree: HostTree, stub: Stub) -> None:
+    try:
+        await stub.started()
+    except SessionError:
+        return  # the reason is the caller's to tell
+    # Late: the runtime waits for no CPU that comes.
+    from nri_resmgr.app.hotplug import follow_hotplug
+    from nri_resmgr.host.hotplug import HotplugWatch
+
+    try:
+        watch = HotplugWatch(tree)
+    except HostError as error:
+        log.warning("topology.not-watched", why=str(error))
+    else:
+        await follow_hotplug(watch.poll, policy.change_machine)

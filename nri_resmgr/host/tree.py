@@ -6,7 +6,6 @@ import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Final, Protocol
 
 import attrs
@@ -143,7 +142,7 @@ class HostTree(ByContent):
         root = os.path.realpath(self.root or "/").rstrip("/")
         real = os.path.realpath(self.root + path)
         # A link that leaves the root leads to this machine, not to the host.
-        inside = real.startswith(f"{root}/") and Path(real).exists()
+        inside = real.startswith(f"{root}/") and os.access(real, os.F_OK)
         return real.removeprefix(root) if inside else None
 
 
