@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -19,3 +20,11 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "whole"))
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Start the emulated machine first: all other tests fit beside it."""
     items.sort(key=lambda item: item.get_closest_marker("qemu") is None)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _own_run_dir(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep daemons that tests start away from those that run here."""
+    os.environ["NRI_RESMGR_RUN_DIR"] = str(tmp_path_factory.mktemp("run"))
+    yield
+    del os.environ["NRI_RESMGR_RUN_DIR"]

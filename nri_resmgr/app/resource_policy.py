@@ -65,6 +65,7 @@ class ResourcePolicy:
     ) -> None:
         self._own_config = config
         self._conduct = conduct
+        self._machine = machine
         self._engine = Engine(machine, config or TopologyAwareConfig(), tree)
         known = self._engine.known
         self._specs = SpecReader(machine, known, tree, testing=conduct.testing)
@@ -107,7 +108,8 @@ class ResourcePolicy:
             config = parse_config(configuration.text)
             if config != self.config:
                 # What to tell is found anew when the runtime says what runs.
-                self._engine.rebuild(config, self._engine.machine)
+                self._engine.rebuild(config, self._machine)
+                self._specs.change_machine(self._machine)
         elif configuration.text.strip():
             log.warning("configuration.ignored", source="runtime", instead="own file")
 
@@ -117,17 +119,18 @@ class ResourcePolicy:
         Raises:
             BadSetting: It does not fit the machine; nothing has changed.
         """
-        self._rebuild(config, self._engine.machine)
+        self._rebuild(config, self._machine)
         self._own_config = config
 
     def change_machine(self, machine: Machine) -> None:
         """Go on with the CPUs and the memory that there are now.
 
         Raises:
-            BadSetting: The configuration does not fit them; nothing has changed.
+            BadSetting: The configuration does not fit them. What was in force still
+                is; the next configuration is tried with them again.
         """
+        self._machine = machine
         self._rebuild(self.config, machine)
-        self._specs.change_machine(machine)
 
     def synchronize(
         self, pods: Sequence[Pod], containers: Sequence[Container]
@@ -186,6 +189,7 @@ class ResourcePolicy:
 
     def _rebuild(self, config: PolicyConfig, machine: Machine) -> None:
         decision = self._engine.rebuild(config, machine)
+        self._specs.change_machine(machine)
         self._follow(Synchronized(()), decision)
         self._send(decision.updates)
 

@@ -48,14 +48,14 @@ class SpecReader:
         self._testing = testing
         self._tree = tree
         self._finder: Any = None
-        self.change_machine(machine)
+        self._machine = machine
+        self._requests = self._sources_for(machine)
 
     def change_machine(self, machine: Machine) -> None:
         """Go on with the CPUs and the memory that there are now."""
-        self._machine = machine
-        # The kubelet makes OOM scores for the memory of the node.
-        capacity = Bytes(sum(node.memory for node in machine.nodes))
-        self._requests = RequestSources((self._source,), capacity=capacity)
+        if machine is not self._machine:
+            self._machine = machine
+            self._requests = self._sources_for(machine)
 
     def of_new(self, pod: Pod, container: Container) -> ContainerSpec:
         """Read a container that is being created.
@@ -95,6 +95,11 @@ class SpecReader:
     def forget(self, pod: str) -> None:
         """Drop what is remembered of a pod that is gone."""
         self._requests.forget(pod)
+
+    def _sources_for(self, machine: Machine) -> RequestSources:
+        # The kubelet makes OOM scores for the memory of the node.
+        capacity = Bytes(sum(node.memory for node in machine.nodes))
+        return RequestSources((self._source,), capacity=capacity)
 
     def _background(self, pod: Pod, container: Container) -> Background:
         if known := self._known(container.id):

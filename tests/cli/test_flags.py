@@ -16,6 +16,7 @@ FLAGS = [
     ("--nri-plugin-index", "07"),
     ("--config-file", "/etc/x.yaml"),
     ("--host-root", "/host"),
+    ("--run-dir", "/run/x"),
     ("--log-level", "debug"),
     ("--log-format", "json"),
 ]
