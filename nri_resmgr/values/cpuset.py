@@ -20,6 +20,8 @@ _SEPARATORS: Final = re.compile(r"[,\s]+", re.ASCII)
 # Compiled when they are needed: what a kernel writes is read without them.
 _REGION: Final = r"(\d{1,6})(?:-(\d{1,6})(?::(\d{1,6})/(\d{1,6}))?)?"
 _MASK: Final = r"[0-9a-f]{1,8}(?:,[0-9a-f]{1,8})*"
+# Digits that are looked at in the time that one step on integers takes.
+_SPARSE: Final = 32
 _TRUTH: Final = bytes.maketrans(b"01", b"\0\1")
 
 
@@ -230,10 +232,19 @@ def _region_bits(text: str, region: str) -> int:
 
 def _ids(bits: int) -> Iterator[int]:
     """Yield the places of ones, ascending."""
+    if bits.bit_count() * _SPARSE < bits.bit_length():
+        return _few_ids(bits)
     # As text: arithmetic on 2048-bit integers is several times slower.
     start = max(0, (bits & -bits).bit_length() - 1)
     digits = f"{bits >> start:b}"[::-1].encode().translate(_TRUTH)
     return compress(range(start, start + len(digits)), digits)
+
+
+def _few_ids(bits: int) -> Iterator[int]:
+    while bits:
+        lowest = bits & -bits
+        yield lowest.bit_length() - 1
+        bits ^= lowest
 
 
 def _runs(bits: int) -> Iterator[tuple[int, int]]:

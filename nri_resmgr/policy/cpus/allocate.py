@@ -33,10 +33,6 @@ def allocate_cpus(request: CpuRequest, machine: Machine) -> CpuPick:
     clusters and cores that can hold the request, in this order; `Costs` has
     it in full. Of equal picks the one with the lower ids wins.
 
-    A pick of many CPUs that no cache or node holds, out of cores that are half
-    taken, is the best one level by level and may touch more groups further
-    down than the best one overall.
-
     Args:
         request: What is wanted; CPUs of `free` must be online.
         machine: The machine that the CPUs belong to.
@@ -66,7 +62,7 @@ def release_cpus(
     """Choose CPUs to give back, so that those that stay sit close together.
 
     What stays is what `allocate_cpus` would take out of *held*; fragments go
-    first.
+    first. Asked for again beside what stays, the same CPUs come back.
 
     Args:
         held: The CPUs to choose from.

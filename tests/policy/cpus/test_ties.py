@@ -74,3 +74,10 @@ def test_the_tighter_and_then_the_first_wins(
     pick = allocate_cpus(CpuRequest(count, cpus(free)), parse_spec(spec))
 
     assert pick.cpus == cpus(taken)
+
+
+def test_a_core_has_room_for_what_is_free_though_not_near() -> None:
+    #  Of core {0,4} both CPUs are free, of the others one.
+    request = CpuRequest(3, cpus("0-1,3-4,6"), near=cpus("0-1,3,6"))
+
+    assert allocate_cpus(request, parse_spec("4c2t")).cpus == cpus("1,3,6")
