@@ -20,7 +20,7 @@ class ByContent:
     They do here what attrs' own do, with the marks ``eq``, ``hash`` and ``repr`` of
     `attrs.field`, at 0.3 microseconds more per call. Declare a class so::
 
-        @attrs.frozen(eq=False, repr=False)
+        @frozen  # of nri_resmgr.values.declared
         class Pin(ByContent): ...
     """
 
