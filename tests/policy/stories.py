@@ -78,7 +78,8 @@ class Node:
         if "restart" in step and step["restart"] == "forgetting":
             event = self._all_as_told()
             return self.policy.decide(self.policy.start(), event)
-        return self.policy.decide(self.state, self._event(step))
+        event = self._event(step)  # which may replace the policy
+        return self.policy.decide(self.state, event)
 
     def _event(self, step: Mapping[str, Any]) -> Event:
         match step:
