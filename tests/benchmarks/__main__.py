@@ -17,7 +17,7 @@ from tests.benchmarks.allocators import allocator_rows
 from tests.benchmarks.plugins import Programs
 
 _SOURCE = Path(__file__).parents[2]
-_LARGE = "2s4n14c2t"  # 112 CPUs
+_LARGE = "2s2n14c2t"  # 112 CPUs
 _HEADER = "| what | median | range | aim |\n|---|---|---|---|"
 
 
