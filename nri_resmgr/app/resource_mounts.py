@@ -34,7 +34,7 @@ class ResourceMounts:
         self._files = files
         self._resources_of = resources_of
         self._written: dict[str, Mapping[str, str]] = {}
-        self._problem = ""
+        self._is_failing = False
 
     def mount_for(self, container: Container) -> Mount | None:
         """Write the files of a new container, and say how they get into it.
@@ -90,6 +90,7 @@ class ResourceMounts:
             self._report(error)
             return False
         self._written[container] = texts
+        self._is_failing = False
         return True
 
     def _remove(self, containers: Collection[str]) -> None:
@@ -101,6 +102,6 @@ class ResourceMounts:
             self._report(error)
 
     def _report(self, error: ResourceFileUnwritable) -> None:
-        if error.why != self._problem:  # once, not for every container
-            self._problem = error.why
+        if not self._is_failing:  # once, not for every container
+            self._is_failing = True
             log.warning("resource-files.unwritable", path=error.path, why=error.why)

@@ -18,6 +18,7 @@ from nri_resmgr.host.tree import Tree
 from nri_resmgr.log import Logger
 from nri_resmgr.policy.decision import Decision, PinUpdate, Policy
 from nri_resmgr.policy.events import (
+    ContainerSpec,
     Created,
     Event,
     PodCreated,
@@ -146,10 +147,11 @@ class ResourcePolicy:
 
     def create_container(self, pod: Pod, container: Container) -> CreateReply | None:
         """Place a new container; the reply carries its pinning, and the others'."""
-        decision = self._handle(Created(self._specs.of_new(pod, container)))
+        spec = self._specs.of_new(pod, container)
+        decision = self._handle(Created(spec))
         if self._conduct.dry_run:
             return None
-        adjustment = self._scheduled(adjustment_of(decision.pin), decision)
+        adjustment = self._scheduled(adjustment_of(decision.pin), spec, decision)
         if (mounts := self._mounts()) and (mount := mounts.mount_for(container)):
             adjustment = (adjustment or ContainerAdjustment()).set_mount(mount)
         return CreateReply(adjustment, self._answer(decision.updates))
@@ -227,9 +229,14 @@ class ResourcePolicy:
         return self._resource_mounts
 
     def _scheduled(
-        self, adjustment: ContainerAdjustment | None, decision: Decision[Any]
+        self,
+        adjustment: ContainerAdjustment | None,
+        spec: ContainerSpec,
+        decision: Decision[Any],
     ) -> ContainerAdjustment | None:
         if decision.scheduling is None:
+            if asked := spec.preferences.scheduling_class:
+                log.warning("scheduling.no-such-class", title=spec.title, asked=asked)
             return adjustment
         if self._scheduling is None:
             # Few configurations have classes.

@@ -1,0 +1,141 @@
+"""What pods say in their annotations, from the socket to the policy and back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from structlog.testing import capture_logs
+
+from nri_resmgr.app.conduct import Conduct
+from nri_resmgr.stub.model import (
+    IoPriority,
+    IoPriorityClass,
+    Scheduler,
+    SchedulerPolicy,
+)
+from nri_resmgr.testing import RuntimeRefusal
+from nri_resmgr.topology.hints import Hint
+from nri_resmgr.values import CpuSet, NodeSet
+from tests.app.node import running_node
+
+CLASSES = """
+  schedulingClasses:
+  - {name: slow, policy: idle, ioClass: be, ioPriority: 7}
+"""
+SLOW = {"scheduling-class.resource-policy.nri.io/pod": "slow"}
+
+
+async def test_a_scheduling_class_is_part_of_the_creation(tmp_path: Path) -> None:
+    async with running_node(tmp_path, spec=CLASSES) as node:
+        created = await node.run("web", 0.5, SLOW)
+
+        linux = created.adjustment.linux
+        assert linux is not None
+        assert (linux.scheduler, linux.io_priority) == (
+            Scheduler(policy=SchedulerPolicy.IDLE),
+            IoPriority(IoPriorityClass.BE, 7),
+        )
+
+
+async def test_a_class_that_there_is_not_is_told_and_passed_over(
+    tmp_path: Path,
+) -> None:
+    async with running_node(tmp_path) as node:
+        with capture_logs() as lines:
+            created = await node.run("web", 0.5, SLOW)
+
+        linux = created.adjustment.linux
+        assert linux is not None
+        assert linux.scheduler is None
+        assert [
+            (one["title"], one["asked"])
+            for one in lines
+            if one["event"] == "scheduling.no-such-class"
+        ] == [("default/web/web", "slow")]
+
+
+async def test_preferences_reach_the_policy(tmp_path: Path) -> None:
+    shared = {"prefer-shared-cpus.resource-policy.nri.io/pod": "true"}
+    async with running_node(tmp_path) as node:
+        await node.run("own", 1)
+        await node.run("web", 1, shared)
+        spec = node.plugin.state.ledger.spec_of("web")
+
+        assert spec.preferences.shared is True
+        assert len(CpuSet.parse(node.pinned("own")[0])) == 1
+        assert len(CpuSet.parse(node.pinned("web")[0])) > 1
+
+
+async def test_a_mistake_that_must_not_pass_refuses_the_container(
+    tmp_path: Path,
+) -> None:
+    key = "cpu.preserve.resource-policy.nri.io/pod"
+    async with running_node(tmp_path) as node:
+        await node.run_pod("web", {key: "yes"})
+        with pytest.raises(RuntimeRefusal, match=f"default/web/web: annotation {key}"):
+            await node.create("web", 1)
+
+        assert list(node.plugin.state.ledger.entries) == []
+
+
+async def test_a_mistake_that_may_pass_is_logged_once(tmp_path: Path) -> None:
+    key = "hide-hyperthreads.resource-policy.nri.io/pod"
+    async with running_node(tmp_path) as node:
+        with capture_logs() as lines:
+            await node.run("web", 1, {key: "perhaps"})
+            await node.resize("web", 2)
+
+        assert [
+            (one["event"], one["pod"], one["container"], one["key"])
+            for one in lines
+            if one["log_level"] == "warning"
+        ] == [("annotation.ignored", "default/web", "web", key)]
+
+
+async def test_the_amounts_that_a_pod_announces_place_it_as_a_whole(
+    tmp_path: Path,
+) -> None:
+    announced = {
+        "noderesource.dev/resources": (
+            '{"containers": {"web": {"requests": {"cpu": "2", "memory": "1Gi"}, '
+            '"limits": {"cpu": "2", "memory": "1Gi"}}}}'
+        )
+    }
+    async with running_node(tmp_path, spec="{placePods: soft}") as node:
+        with capture_logs() as lines:
+            await node.run("web", 2, announced)
+        await node.run_pod("never-started", announced)
+        held = len(node.plugin.state.held)
+        await node.runtime.remove_pod("pod-never-started")
+
+        events = [(one["event"], one.get("rule")) for one in lines]
+        assert ("pod.placed", "pod-placed") in events
+        assert ("container.placed", "old-place") in events
+        assert (held, len(node.plugin.state.held)) == (1, 0)
+
+
+HINT = {
+    "test.topologyhints.resource-policy.nri.io/pod": "{disk: {NUMAs: '1'}}",
+}
+
+
+@pytest.mark.parametrize(
+    ("testing", "hints"),
+    [
+        pytest.param(
+            True, (Hint("disk", CpuSet.parse("4-7"), NodeSet.of(1)),), id="in a test"
+        ),
+        pytest.param(False, (), id="nowhere else"),
+    ],
+)
+async def test_hints_can_be_handed_in(
+    tmp_path: Path, *, testing: bool, hints: tuple[Hint, ...]
+) -> None:
+    def conduct(_runs: Path) -> Conduct:
+        return Conduct(testing=testing)
+
+    async with running_node(tmp_path, conduct=conduct) as node:
+        await node.run("web", 1, HINT)
+
+        assert node.plugin.state.ledger.spec_of("web").hints == hints

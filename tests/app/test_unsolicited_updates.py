@@ -1,0 +1,173 @@
+"""What the plugin tells the runtime without being asked."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from structlog.testing import capture_logs
+
+from nri_proto import Level
+from nri_resmgr.app.alarms import Alarms
+from nri_resmgr.app.hotplug import follow_hotplug
+from nri_resmgr.config import BadSetting, parse_config
+from nri_resmgr.policy.decision import Timer
+from nri_resmgr.policy.events import ColdStartEnded, Event
+from nri_resmgr.topology import Machine
+from nri_resmgr.topology.synthetic import parse_spec
+from tests.app.node import SAFE, UNSAFE, config, running_node, until
+
+#  node 0: CPUs 0-3 and DRAM     node 1: slow memory
+TIERED = "1s1n4c1t pmem=16G"
+COLD: Mapping[str, str] = {
+    "cold-start.resource-policy.nri.io/pod": "duration: 1s",
+    "memory-type.resource-policy.nri.io/pod": "dram,pmem",
+}
+
+
+async def test_a_cold_start_ends_by_itself(tmp_path: Path) -> None:
+    async with running_node(tmp_path, TIERED) as node:
+        await node.run("cold", 1, COLD)
+        began = asyncio.get_running_loop().time()
+        at_first = node.pinned("cold")[1]
+        await until(lambda: node.pinned("cold")[1] != at_first)
+        passed = asyncio.get_running_loop().time() - began
+
+        assert (at_first, node.pinned("cold")[1]) == ("1", "0-1")
+        assert 'DRAM_MEMS="0"\n' in node.told("cold")
+        assert passed > 0.9
+
+
+async def test_no_cold_start_ends_before_it_began(tmp_path: Path) -> None:
+    async with running_node(tmp_path, TIERED) as node:
+        await node.run_pod("cold", COLD)
+        await node.create("cold", 1)
+        await asyncio.sleep(1.2)
+
+        assert node.pinned("cold")[1] == "1"
+
+
+async def test_where_it_is_unsafe_the_end_rides_on_the_next_reply(
+    tmp_path: Path,
+) -> None:
+    async with running_node(tmp_path, TIERED, level=UNSAFE) as node:
+        await node.run("cold", 1, COLD)
+        with capture_logs() as lines:
+            await until(lambda: any("cold" in one["event"] for one in lines))
+        before = node.pinned("cold")[1]
+        await node.run("other", 1)
+
+        assert (before, node.pinned("cold")[1]) == ("1", "0-1")
+
+
+async def test_an_update_that_failed_rides_on_the_next_reply(tmp_path: Path) -> None:
+    async with running_node(tmp_path, TIERED) as node:
+        await node.run("cold", 1, COLD)
+        node.runtime.unupdatable.add("cold")
+        with capture_logs() as lines:
+            await until(lambda: any(one["event"] == "updates.failed" for one in lines))
+        node.runtime.unupdatable.clear()
+        await node.run("other", 1)
+
+        assert node.pinned("cold")[1] == "0-1"
+
+
+async def test_an_update_that_waits_for_one_that_is_gone_is_dropped(
+    tmp_path: Path,
+) -> None:
+    async with running_node(tmp_path, TIERED, level=UNSAFE) as node:
+        await node.run("cold", 1, COLD)
+        with capture_logs() as lines:
+            await until(lambda: any("cold" in one["event"] for one in lines))
+        stopped = await node.runtime.stop_container("cold")
+        created = await node.run("other", 1)
+
+        assert (stopped.updates, created.updates) == ((), ())
+
+
+async def test_a_restart_in_the_middle_of_a_cold_start_ends_it_in_time(
+    tmp_path: Path,
+) -> None:
+    async with running_node(tmp_path, TIERED) as node:
+        await node.run("cold", 1, {**COLD})
+        await node.runtime.stop()
+        await node.runtime.start()
+        await node.runtime.synchronized("90-resource-policy")
+        await until(lambda: node.pinned("cold")[1] == "0-1")
+
+
+async def test_alarms_of_those_who_are_gone_do_not_ring() -> None:
+    rung: list[Event] = []
+    alarms = Alarms(rung.append)
+    ends = {key: ColdStartEnded(key) for key in ("here", "gone", "late")}
+    alarms.set(
+        [Timer(ends["here"], 0), Timer(ends["gone"], 0), Timer(ends["late"], 60)]
+    )
+    alarms.set([Timer(ends["late"], 60, since=1)])
+    alarms.keep_only({"here", "late"})
+    await asyncio.sleep(0.05)
+
+    assert rung == [ends["here"], ends["late"]]
+    alarms.keep_only(())
+
+
+@pytest.mark.parametrize("level", [SAFE, UNSAFE])
+async def test_a_new_configuration_reaches_who_is_in_its_way(
+    tmp_path: Path, level: Level
+) -> None:
+    async with running_node(tmp_path, "1s1n6c1t", level=level) as node:
+        await node.run("web", 2)
+        before = node.pinned("web")[0]
+        node.plugin.reconfigure(
+            parse_config(config(f"{{reservedResources: {{cpu: 'cpuset:{before}'}}}}"))
+        )
+        if level == SAFE:
+            await until(lambda: node.pinned("web")[0] != before)
+        else:
+            await node.run("other", 0.1)
+
+        assert (before, node.pinned("web")[0]) == ("1-2", "0,3")
+
+
+async def test_cpus_that_come_are_used_and_a_machine_that_does_not_fit_is_not_taken(
+    tmp_path: Path,
+) -> None:
+    machines = [parse_spec("1s1n4c1t offline=0"), parse_spec("1s1n6c1t")]
+
+    def next_machine() -> Machine | None:
+        return machines.pop(0) if machines else None
+
+    spec = "{reservedResources: {cpu: 'cpuset:0'}}"
+    async with running_node(tmp_path, "1s1n4c1t", spec) as node:
+        await node.run("log", 0.2)
+        before = node.pinned("log")[0]
+        with capture_logs() as lines:
+            watching = asyncio.create_task(
+                follow_hotplug(next_machine, node.plugin.change_machine, 0.01)
+            )
+            await until(lambda: node.pinned("log")[0] != before)
+        watching.cancel()
+
+        assert (before, node.pinned("log")[0]) == ("1-3", "1-5")
+        assert [one["event"] for one in lines if "topology" in one["event"]] == [
+            "topology.not-taken",
+            "topology.changed",
+        ]
+
+
+async def test_a_configuration_is_tried_with_the_machine_that_there_is_now(
+    tmp_path: Path,
+) -> None:
+    spec = "{reservedResources: {cpu: 'cpuset:0'}}"
+    async with running_node(tmp_path, "1s1n4c1t", spec) as node:
+        with pytest.raises(BadSetting):
+            node.plugin.change_machine(parse_spec("1s1n4c1t offline=0"))
+        with pytest.raises(BadSetting, match="CPU 0"):
+            node.plugin.reconfigure(parse_config(config(spec)))
+        other = config("{reservedResources: {cpu: 'cpuset:1'}}")
+        node.plugin.reconfigure(parse_config(other))
+        await node.run("log", 0.2)
+
+        assert node.pinned("log")[0] == "2-3"
