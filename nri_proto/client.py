@@ -10,6 +10,7 @@ from google.protobuf.message import DecodeError
 
 from nri_proto._gen import ttrpc_pb2
 from nri_proto.codes import Code
+from nri_proto.compared import Compared
 from nri_proto.errors import StreamIdsExhausted
 from nri_proto.frames import MAX_DATA_IN, Frame, FrameReader, FrameType, encode_frame
 
@@ -17,8 +18,8 @@ _LAST_ID: Final = (1 << 32) - 1
 _NANOSECONDS: Final = 1_000_000_000
 
 
-@attrs.frozen
-class Reply:
+@attrs.frozen(eq=False, repr=False)
+class Reply(Compared):
     """How one of our calls ended.
 
     Attributes:
@@ -34,8 +35,8 @@ class Reply:
     payload: bytes = b""
 
 
-@attrs.frozen
-class Stray:
+@attrs.frozen(eq=False, repr=False)
+class Stray(Compared):
     """A frame for no open call: late, or garbage. Worth a log line at most."""
 
     stream_id: int

@@ -8,6 +8,7 @@ from typing import Final
 
 import attrs
 
+from nri_proto.compared import Compared
 from nri_proto.errors import MessageTooLarge
 
 HEADER: Final = struct.Struct(">IIBB")  # data length, stream id, type, flags
@@ -29,8 +30,8 @@ class FrameType(enum.IntEnum):
 
 
 # One per request: attrs takes three times as long to make a frozen value.
-@attrs.define
-class Frame:
+@attrs.define(eq=False, repr=False)
+class Frame(Compared):
     """One frame as it came.
 
     Attributes:

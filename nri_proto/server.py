@@ -10,6 +10,7 @@ from google.protobuf.message import DecodeError
 
 from nri_proto._gen import ttrpc_pb2
 from nri_proto.codes import Code
+from nri_proto.compared import Compared
 from nri_proto.errors import StreamNotOpen
 from nri_proto.frames import MAX_DATA_IN, Frame, FrameReader, FrameType, encode_frame
 
@@ -28,8 +29,8 @@ _REQUEST, _RESPONSE, _DATA = FrameType.REQUEST, FrameType.RESPONSE, FrameType.DA
 
 
 # One per request: attrs takes three times as long to make a frozen value.
-@attrs.define
-class Call:
+@attrs.define(eq=False, repr=False)
+class Call(Compared):
     """A request for a method we serve; nobody changes it.
 
     Attributes:
@@ -48,8 +49,8 @@ class Call:
     metadata: tuple[tuple[str, str], ...] = ()
 
 
-@attrs.frozen
-class Refusal:
+@attrs.frozen(eq=False, repr=False)
+class Refusal(Compared):
     """An illegal request, to be answered on its own stream with an error."""
 
     stream_id: int
