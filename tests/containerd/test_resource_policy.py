@@ -1,4 +1,4 @@
-"""The daemon on a real containerd: what containers see from inside."""
+"""The static policy on a real containerd: what containers see from inside."""
 
 from __future__ import annotations
 
@@ -19,7 +19,11 @@ from tests.testbed.resources import Resources
 
 pytestmark = pytest.mark.containerd
 
-ALL = read_machine(HostTree("/")).online
+MACHINE = read_machine(HostTree("/"))
+# Nobody shares CPUs that isolcpus= names.
+ALL = MACHINE.online - MACHINE.isolated
+
+STATIC = "{apiVersion: config.nri/v1alpha1, kind: StaticPolicy}"
 
 # Half of the machine: 1 of 2 CPUs here, 8 of 16 in the emulated one.
 MANY = len(ALL) // 2
@@ -32,7 +36,7 @@ def shared_plugin(
     """One process for all tests: a start takes ten seconds on an emulated CPU."""
     log = tmp_path_factory.mktemp("plugin") / "log"
     socket = shared_containerd.layout.nri_socket
-    with PluginProcess.resource_policy(socket, log) as process:
+    with PluginProcess.resource_policy(socket, log, document=STATIC) as process:
         yield process
 
 
@@ -127,7 +131,7 @@ def test_what_changed_while_the_plugin_was_away_is_put_right(
     # The runtime updates containers after the plugin has answered, and told us so.
     wait_until(lambda: cpus_of(unpinned) == ALL - own, "the unpinned container to move")
 
-    assert before == ALL
+    assert before == MACHINE.online
     assert cpus_of(exclusive) == own
 
 
@@ -168,15 +172,14 @@ def test_a_resize_moves_between_shared_and_exclusive_cpus(
 def test_memory_comes_from_the_nodes_of_the_cpus(
     containerd: Containerd, plugin: PluginProcess
 ) -> None:
-    machine = read_machine(HostTree("/"))
-    if len(machine.memory_nodes) < 2:
+    if len(MACHINE.memory_nodes) < 2:
         pytest.skip("one memory node only; runs in the emulated machine")
     exclusive = start_exclusive(containerd, "exclusive", 2)
     cpus = cpus_of(exclusive)
     mems = NodeSet.parse(exclusive.mems())
 
-    assert len(machine.nodes_of(cpus)) == 1
-    assert mems == machine.nodes_of(cpus)
+    assert len(MACHINE.nodes_of(cpus)) == 1
+    assert mems == MACHINE.nodes_of(cpus)
 
 
 def test_dry_run_decides_and_changes_nothing(
@@ -185,8 +188,9 @@ def test_dry_run_decides_and_changes_nothing(
     plugin.kill()
     log = tmp_path / "plugin.log"
     socket = containerd.layout.nri_socket
-    with PluginProcess.resource_policy(socket, log, "--dry-run") as dry:
+    new = PluginProcess.resource_policy(socket, log, "--dry-run", document=STATIC)
+    with new as dry:
         exclusive = start_exclusive(containerd, "exclusive", 1)
 
-        assert cpus_of(exclusive) == ALL
+        assert cpus_of(exclusive) == MACHINE.online
         assert any(line.get("dry_run") for line in dry.events("container.placed"))

@@ -27,9 +27,22 @@ class PluginProcess:
         self._process: subprocess.Popen[bytes] | None = None
 
     @classmethod
-    def resource_policy(cls, socket: Path, log: Path, *flags: str) -> Self:
-        """The daemon, on a runtime's socket."""
+    def resource_policy(
+        cls, socket: Path, log: Path, *flags: str, document: str = ""
+    ) -> Self:
+        """The daemon, on a runtime's socket.
+
+        Args:
+            socket: Where the runtime listens for plugins.
+            log: Where its output goes; its configuration is beside it.
+            flags: After ``run``.
+            document: Its configuration; empty for the built-in default.
+        """
         arguments = ("-m", "nri_resmgr", "run", "--nri-socket", str(socket))
+        if document:
+            config = log.with_suffix(".yaml")
+            config.write_text(document)
+            flags = ("--config-file", str(config), *flags)
         return cls((*arguments, "--log-format", "json", *flags), log)
 
     def __enter__(self) -> Self:
