@@ -16,10 +16,10 @@ from nri_proto import nri_pb2 as pb
 from nri_resmgr.host.sysfs_writer import sysfs_files, write_tree
 from nri_resmgr.stub.service import SETTLING_TIME
 from nri_resmgr.topology.synthetic import parse_spec
-from tests.benchmarks.measure import ROUNDS, STARTS, Command
+from tests.benchmarks.measure import ROUNDS, Command
 from tests.benchmarks.peer import Peer
 from tests.benchmarks.plugins import running
-from tests.benchmarks.workload import container_of, pod_of
+from tests.benchmarks.workload import container_of, mount_table, pod_of
 
 # By their CPUs: two common servers, and one with small caches and nodes.
 MACHINES: Final = {
@@ -29,6 +29,10 @@ MACHINES: Final = {
 }
 WARM_UP: Final = 20  # containers; the first ones warm caches
 TURNOVER: Final = 200  # containers that come, and go, while it is measured
+MOST_PODS: Final = 500
+
+# As /run is.
+_IN_MEMORY: Final = "/dev/shm"  # noqa: S108 - a folder of a name of our own in it
 
 _MS: Final = 1e3
 
@@ -43,16 +47,14 @@ class Figures:
 
 @attrs.frozen
 class Arrival:
-    """Of one process' first Synchronize.
+    """Of one process.
 
     Attributes:
-        start: From the start of the process until it registers, milliseconds.
-        synchronize: Milliseconds.
+        synchronize: What its first Synchronize took, milliseconds.
         resident: Afterwards, MiB.
         resident_later: After a turnover of containers, MiB.
     """
 
-    start: float
     synchronize: float
     resident: float
     resident_later: float
@@ -64,16 +66,22 @@ class Node:
     Args:
         cpus: A key of `MACHINES`.
         root: An empty folder.
+        run_dir: A folder for what the daemon tells containers.
     """
 
-    def __init__(self, cpus: int, root: Path) -> None:
+    def __init__(self, cpus: int, root: Path, run_dir: Path) -> None:
         self._machine = parse_spec(MACHINES[cpus])
         self._root = root
+        self._run_dir = run_dir
         write_tree(sysfs_files(self._machine), root)
+        table = root / "proc/1/mountinfo"
+        table.parent.mkdir()
+        table.write_text(mount_table(MOST_PODS))
 
     def command(self, daemon: str | Path) -> Command:
         """Return how to start the daemon there, but for the socket's path."""
-        return (daemon, "--host-root", self._root, "--nri-socket")
+        roots = ("--host-root", self._root, "--run-dir", self._run_dir)
+        return (daemon, *roots, "--nri-socket")
 
     def snapshot(self, containers: int) -> bytes:
         """Return a Synchronize that tells of so many containers."""
@@ -116,8 +124,11 @@ class Node:
 @contextmanager
 def node(cpus: int) -> Iterator[Node]:
     """Make a machine of so many CPUs for a while."""
-    with tempfile.TemporaryDirectory(prefix="nri-node-") as folder:
-        yield Node(cpus, Path(folder) / "root")
+    with (
+        tempfile.TemporaryDirectory(prefix="nri-node-") as folder,
+        tempfile.TemporaryDirectory(prefix="nri-run-", dir=_IN_MEMORY) as run_dir,
+    ):
+        yield Node(cpus, Path(folder) / "root", Path(run_dir))
 
 
 def churn(daemon: str | Path, cpus: int, containers: int) -> list[Figures]:
@@ -132,16 +143,6 @@ def arrivals(daemon: str | Path, cpus: int, containers: int) -> list[Arrival]:
         return [_arrived(here, daemon, containers) for _ in range(ROUNDS)]
 
 
-def start_times_on(daemon: str | Path, cpus: int) -> list[float]:
-    """Milliseconds from the start of the process to RegisterPlugin."""
-    with node(cpus) as here:
-        command, times = here.command(daemon), []
-        for _ in range(STARTS):
-            with running(command) as plugin:
-                times.append(_MS * plugin.start)
-        return times
-
-
 def _churned(here: Node, daemon: str | Path, containers: int) -> Figures:
     with running(here.command(daemon)) as plugin:
         plugin.peer.call("Synchronize", here.snapshot(containers))
@@ -154,7 +155,7 @@ def _arrived(here: Node, daemon: str | Path, containers: int) -> Arrival:
         time.sleep(SETTLING_TIME + 0.5)
         resident = plugin.resident
         here.turn_over(containers, plugin.peer)
-        return Arrival(_MS * plugin.start, synchronize, resident, plugin.resident)
+        return Arrival(synchronize, resident, plugin.resident)
 
 
 def _typical(times: Sequence[float]) -> tuple[float, float]:

@@ -53,7 +53,7 @@ def make_container(number: int, pod: pb.PodSandbox) -> pb.Container:
         },
         args=["/usr/bin/server", "--port=8080", f"--id={number}"],
         env=[f"SERVICE_{i}_HOST=10.0.{i}.{number % 250}" for i in range(10)],
-        mounts=[*_SYSTEM_MOUNTS, *(_volume(pod, i) for i in range(8))],
+        mounts=[*SYSTEM_MOUNTS, *(_volume(pod, i) for i in range(8))],
         linux=_linux(number, pod),
         created_at=1_700_000_000_000_000_000 + number,
     )
@@ -109,7 +109,7 @@ def _volume(pod: pb.PodSandbox, number: int) -> pb.Mount:
     )
 
 
-_SYSTEM_MOUNTS = tuple(
+SYSTEM_MOUNTS = tuple(
     pb.Mount(destination=where, type=kind, source=kind, options=["nosuid", "noexec"])
     for where, kind in (
         ("/proc", "proc"),

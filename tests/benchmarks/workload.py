@@ -10,7 +10,7 @@ from nri_proto import nri_pb2 as pb
 from nri_resmgr.policy.requests import oom_score_adj_of, quota_of, shares_of
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import Bytes, MilliCpus
-from tests.benchmarks.node import make_container, make_pod
+from tests.benchmarks.node import SYSTEM_MOUNTS, make_container, make_pod
 
 _MIB: Final = 1 << 20
 _PERIOD: Final = 100_000
@@ -28,6 +28,9 @@ _BURSTABLE: Final = (
     (100, 0, 256, 512),
     (10, 0, 64, 0),
 )
+
+# One container in so many has a volume that it writes to.
+_WRITERS: Final = 4
 
 
 @attrs.frozen
@@ -73,7 +76,44 @@ def container_of(number: int, machine: Machine) -> pb.Container:
     container = make_container(number, pod)
     container.linux.resources.CopyFrom(_resources(amounts))
     container.linux.oom_score_adj.value = _oom_score_adj(amounts, machine)
+    del container.mounts[len(SYSTEM_MOUNTS) :]
+    container.mounts.extend(_volumes(number, pod))
     return container
+
+
+def mount_table(pods: int) -> str:
+    """Write ``/proc/1/mountinfo`` of a node with so many pods."""
+    rows = ["1 0 259:2 / / rw - ext4 /dev/nvme0n1p2 rw"]
+    rows += [f"{n} 1 0:{n} / /sys/{n} rw - sysfs sysfs rw" for n in range(2, 30)]
+    for number in range(pods):
+        folder = f"/var/lib/kubelet/pods/{pod_of(number).uid}/volumes"
+        sandbox = f"/run/containerd/io.containerd.runtime.v2.task/k8s.io/{number:064x}"
+        what = "rw,relatime shared:99 - tmpfs tmpfs rw,size=1048576k,inode64"
+        rows.append(f"30 1 0:30 / {folder}/kubernetes.io~projected/token {what}")
+        rows.append(f"31 1 0:31 / {sandbox}/shm {what}")
+        rows.append(f"32 1 0:32 / {sandbox}/rootfs {what}")
+    return "\n".join(rows)
+
+
+def _volumes(number: int, pod: pb.PodSandbox) -> list[pb.Mount]:
+    folder = f"/var/lib/kubelet/pods/{pod.uid}"
+    volumes = f"{folder}/volumes/kubernetes.io~"
+    secrets = "/var/run/secrets/kubernetes.io/serviceaccount"
+    found = {
+        f"{folder}/containers/container-{number}/0f6bd3a1": "/dev/termination-log",
+        f"{volumes}projected/kube-api-access-x7r2k": secrets,
+        f"{volumes}configmap/settings": "/etc/service",
+        f"{volumes}secret/certificates": "/var/lib/certificates",
+    }
+    if number % _WRITERS == 0:
+        found[f"{volumes}empty-dir/data"] = "/var/lib/data"
+    return [_mount(source, where) for source, where in found.items()]
+
+
+def _mount(source: str, where: str) -> pb.Mount:
+    may_write = "termination" in where or where.endswith("data")
+    options = ["rbind", "rprivate", "rw" if may_write else "ro"]
+    return pb.Mount(destination=where, type="bind", source=source, options=options)
 
 
 def _resources(amounts: Amounts) -> pb.LinuxResources:
