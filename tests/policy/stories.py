@@ -75,6 +75,7 @@ class Node:
         return outcome_of(step, decision, self.policy, self.warnings)
 
     def _decide(self, step: Mapping[str, Any]) -> Decision[Any]:
+        event: Event
         if "restart" in step and step["restart"] == "forgetting":
             event = self._all_as_told()
             return self.policy.decide(self.policy.start(), event)

@@ -35,7 +35,7 @@ def expectation_of(step: Mapping[str, Any]) -> dict[str, Any]:
 
 def refusal_of(refusal: Exception, step: Mapping[str, Any]) -> dict[str, Any]:
     """Write a refusal; of one that the step quotes in part, that part."""
-    return {"refused": _quoted(str(refusal), step.get("refused"))}
+    return {"refused": quoted(str(refusal), step.get("refused"))}
 
 
 def outcome_of(
@@ -46,13 +46,13 @@ def outcome_of(
 ) -> dict[str, Any]:
     """Write a decision; what the step does not ask for is left out."""
     found: dict[str, Any] = {
-        "updates": {one.container: _news(one.pin) for one in decision.updates}
+        "updates": {one.container: news_of(one.pin) for one in decision.updates}
     }
     if "create" in step or "update" in step:
-        found["gets"] = _text(decision.pin)
+        found["gets"] = text_of(decision.pin)
     for key in step.keys() & set(_OF_REASON):
         (reason,) = decision.reasons
-        found[key] = _quoted(str(getattr(reason, key)), step[key])
+        found[key] = quoted(str(getattr(reason, key)), step[key])
     for key in step.keys() & _OF_DECISION.keys():
         found[key] = _OF_DECISION[key](decision)
     if "resources" in step:
@@ -61,7 +61,7 @@ def outcome_of(
             for name in step["resources"]
         }
     if "warns" in step:
-        found["warns"] = _quoted("; ".join(warnings), step["warns"])
+        found["warns"] = quoted("; ".join(warnings), step["warns"])
     return found
 
 
@@ -79,7 +79,7 @@ _OF_DECISION: Final[dict[str, Callable[[Decision[Any]], Any]]] = {
 }
 
 
-def _quoted(text: str, wanted: object) -> str:
+def quoted(text: str, wanted: object) -> str:
     """Return what is wanted if *text* has all of it, in order; "..." leaves out."""
     place = 0
     if isinstance(wanted, str) and "..." in wanted:
@@ -92,12 +92,14 @@ def _quoted(text: str, wanted: object) -> str:
     return text
 
 
-def _text(pin: Pin) -> str:
+def text_of(pin: Pin) -> str:
+    """Write CPUs and memory nodes."""
     return f"{pin.cpus} on {pin.mems}" if pin.mems else str(pin.cpus)
 
 
-def _news(pin: Pin) -> str:
-    return f"{_text(pin)} with {pin.shares}" if pin.shares else _text(pin)
+def news_of(pin: Pin) -> str:
+    """Write what is told of a container, its weight if that is told, too."""
+    return f"{text_of(pin)} with {pin.shares}" if pin.shares else text_of(pin)
 
 
 def _resources(found: Resources | None) -> str:
