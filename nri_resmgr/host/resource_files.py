@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 import stat
@@ -50,6 +51,7 @@ class ResourceFiles:
 
     def __init__(self, run_dir: str) -> None:
         self._run_dir = run_dir.rstrip("/")
+        self._fd = -1  # of the folder of folders, once it is trusted
 
     def folder_of(self, container: str) -> str:
         """Return the path of a container's folder, whether it is there or not."""
@@ -68,13 +70,9 @@ class ResourceFiles:
         path = self.folder_of(container)
         if not _ID.fullmatch(container):
             raise ResourceFileUnwritable(path, "the id makes no file name")
-        with (
-            _telling(path),
-            self._opened(make=True) as parent,
-            _own_folder(container, parent) as folder,
-        ):
+        with _telling(path), _own_folder(container, self._folders()) as folder:
             for name, text in texts.items():
-                _replace(name, text, folder)
+                _replace(name, text.encode("ascii"), folder)
 
     def present(self) -> tuple[str, ...]:
         """Return the ids of the containers that have a folder.
@@ -83,11 +81,9 @@ class ResourceFiles:
             ResourceFileUnwritable: The folder cannot be read, or is not ours.
         """
         with _telling(self.folder_of("")):
-            try:
-                with self._opened(make=False) as parent:
-                    return _names(parent)
-            except FileNotFoundError:
+            if self._fd < 0 and not Path(self.folder_of("")).exists():
                 return ()
+            return _names(self._folders())
 
     def remove(self, containers: Collection[str]) -> None:
         """Remove the folders of containers; those without one are fine.
@@ -97,19 +93,27 @@ class ResourceFiles:
         """
         if not containers:
             return
-        with _telling(self.folder_of("")), self._opened(make=True) as parent:
+        with _telling(self.folder_of("")):
+            parent = self._folders()
             for container in containers:
                 if _ID.fullmatch(container):
                     with contextlib.suppress(FileNotFoundError):
                         _remove(container, parent)
 
-    @contextlib.contextmanager
-    def _opened(self, *, make: bool) -> Iterator[int]:
-        if make:
+    def close(self) -> None:
+        """Let go of the folder; it is opened again where needed."""
+        if self._fd >= 0:
+            os.close(self._fd)
+        self._fd = -1
+
+    def _folders(self) -> int:
+        if self._fd >= 0 and not os.fstat(self._fd).st_nlink:
+            self.close()  # somebody removed it
+        if self._fd < 0:
             Path(self._run_dir).mkdir(_FOLDER, parents=True, exist_ok=True)
-        enter = _own_folder if make else _folder
-        with _folder(self._run_dir) as own, enter(_CONTAINERS, own) as containers:
-            yield containers
+            with _folder(self._run_dir) as own, _own_folder(_CONTAINERS, own) as found:
+                self._fd = os.dup(found)
+        return self._fd
 
 
 @contextlib.contextmanager
@@ -153,14 +157,19 @@ def _names(folder: int) -> tuple[str, ...]:
         return tuple(sorted(entry.name for entry in entries))
 
 
-def _replace(name: str, text: str, folder: int) -> None:
+def _replace(name: str, text: bytes, folder: int) -> None:
     new = f".{name}.new"
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(new, dir_fd=folder)  # of one that was killed while writing
-    fd = os.open(new, _NEW_FILE, _READABLE, dir_fd=folder)
-    with os.fdopen(fd, "w", encoding="ascii") as file:
+    try:
+        fd = os.open(new, _NEW_FILE, _READABLE, dir_fd=folder)
+    except FileExistsError:  # of one that was killed while writing
+        os.unlink(new, dir_fd=folder)
+        fd = os.open(new, _NEW_FILE, _READABLE, dir_fd=folder)
+    try:
         os.fchmod(fd, _READABLE)  # whatever the umask is
-        file.write(text)
+        if os.write(fd, text) < len(text):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    finally:
+        os.close(fd)
     os.rename(new, name, src_dir_fd=folder, dst_dir_fd=folder)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -121,3 +122,23 @@ def test_a_link_in_place_of_a_file_is_replaced_not_followed(tmp_path: Path) -> N
 
     assert victim.read_text() == "precious"
     assert content(tmp_path / "run/containers/c1") == TEXTS
+
+
+def test_a_folder_that_somebody_removed_is_made_again(tmp_path: Path) -> None:
+    files = ResourceFiles(str(tmp_path / "run"))
+    files.write("c1", TEXTS)
+    shutil.rmtree(tmp_path / "run")
+    files.write("c2", TEXTS)
+
+    assert content(tmp_path / "run/containers/c2") == TEXTS
+    assert files.present() == ("c2",)
+
+
+def test_it_can_be_let_go_of_and_used_again(tmp_path: Path) -> None:
+    files = ResourceFiles(str(tmp_path / "run"))
+    files.write("c1", TEXTS)
+    files.close()
+    files.close()
+    files.remove(["c1"])
+
+    assert files.present() == ()
