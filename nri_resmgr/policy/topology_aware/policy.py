@@ -171,8 +171,9 @@ class TopologyAwarePolicy:
 
     def _adopt_one(self, state: State, spec: ContainerSpec) -> Decision[State]:
         seated, placed = adopt((spec,), {}, state, self.settings)
-        left = attrs.evolve(seated, unsettled=True)
         pin = pins_of((spec.id,), seated, self.settings)[spec.id]
+        ledger = seated.ledger.put(spec, pin.over(spec.present))
+        left = attrs.evolve(seated, ledger=ledger, unsettled=True)
         reason = self._reason(spec, placed[spec.id], pin)
         settled = self._settle(state.books, left, (reason,))
         return attrs.evolve(settled, pin=pin)
