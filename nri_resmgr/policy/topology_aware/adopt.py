@@ -10,7 +10,6 @@ import attrs
 from nri_resmgr.policy.decision import Rule
 from nri_resmgr.policy.errors import OnFailure
 from nri_resmgr.policy.events import ContainerSpec
-from nri_resmgr.policy.preferences import Preferences
 from nri_resmgr.policy.topology_aware.demand import CpuKind, Demand, demand_of
 from nri_resmgr.policy.topology_aware.place import (
     Earlier,
@@ -19,7 +18,7 @@ from nri_resmgr.policy.topology_aware.place import (
     fall_back,
     place,
 )
-from nri_resmgr.policy.topology_aware.recall import recall, shared_by_some
+from nri_resmgr.policy.topology_aware.recall import occupied_by, recall
 from nri_resmgr.policy.topology_aware.room import Room
 from nri_resmgr.policy.topology_aware.settings import TopologyAwareSettings
 from nri_resmgr.policy.topology_aware.state import TopologyAwareState
@@ -52,7 +51,7 @@ def adopt(
         The state with all of them in it, and a placement for each, by id.
     """
     demands = [demand_of(spec, settings) for spec in specs]
-    shared = shared_by_some(demands)
+    occupied = occupied_by(demands)
 
     def by_grant(demand: Demand, _room: Room) -> Iterable[Earlier]:
         found = known.get(demand.spec.id)
@@ -60,7 +59,7 @@ def adopt(
 
     def by_place(demand: Demand, room: Room) -> Iterable[Earlier]:
         zone = demand.spec.present.mems
-        return (Earlier(one, zone) for one in recall(demand, room, shared))
+        return (Earlier(one, zone) for one in recall(demand, room, occupied))
 
     placed: dict[str, Placement] = {}
     for claims in (by_grant, by_place):
@@ -93,8 +92,7 @@ def _new(demand: Demand, room: Room) -> Placement:
         return place(demand, taking)
     except PolicyError as error:
         # Strict wishes refuse to begin; this one has begun.
-        spec = attrs.evolve(demand.spec, preferences=Preferences())
-        return fall_back(attrs.evolve(demand, spec=spec), taking, str(error))
+        return fall_back(demand, taking, str(error))
 
 
 def _settled(

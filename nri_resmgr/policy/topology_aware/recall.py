@@ -11,15 +11,29 @@ from nri_resmgr.policy.topology_aware.pins import visible
 from nri_resmgr.policy.topology_aware.pools import Pool
 from nri_resmgr.policy.topology_aware.room import Room
 from nri_resmgr.values import CpuSet
+from nri_resmgr.values.declared import frozen
 
 
-def recall(demand: Demand, room: Room, shared: CpuSet) -> Iterator[Grant]:
+@frozen
+class Occupied:
+    """Where containers run, as the runtime tells.
+
+    Attributes:
+        by_some: CPUs that a container runs on.
+        shared: CPUs that no container can have to itself.
+    """
+
+    by_some: CpuSet
+    shared: CpuSet
+
+
+def recall(demand: Demand, room: Room, occupied: Occupied) -> Iterator[Grant]:
     """Guess the grant behind a container's present CPUs, the likeliest first.
 
     Args:
         demand: What it asks for; where it is, is in its spec.
         room: What is granted to others so far.
-        shared: CPUs that containers without CPUs of their own run on.
+        occupied: Where all containers run, this one too.
     """
     present = demand.spec.present.cpus
     if demand.kind in (CpuKind.RESERVED, CpuKind.PRESERVED):
@@ -27,29 +41,38 @@ def recall(demand: Demand, room: Room, shared: CpuSet) -> Iterator[Grant]:
     elif demand.kind is CpuKind.SHARED:
         for pool in _pools_of_sharers(demand, room):
             yield _grant(demand, pool, CpuSet())
-    elif demand.kind is CpuKind.OWN:
-        cpus = present
-        if demand.spec.preferences.hide_hyperthreads:
-            cores = room.tree.machine.cores
-            cpus = CpuSet.union(c.cpus for c in cores if not c.cpus.isdisjoint(present))
-        for pool in _containing(cpus, demand, room):
-            yield _grant(demand, pool, cpus)
-    else:
-        own = present - shared
-        if len(own) > demand.count:
-            wish = CpuRequest(demand.count, own)
-            own = allocate_cpus(wish, room.tree.machine).cpus
-        for pool in _containing(present, demand, room):
+    elif pools := _containing(present, demand, room):
+        own = _own_cpus(demand, room, occupied)
+        for pool in pools:
             yield _grant(demand, pool, own)
 
 
-def shared_by_some(demands: Iterable[Demand]) -> CpuSet:
-    """Return the CPUs on which containers run that have none of their own."""
-    return CpuSet.union(
-        one.spec.present.cpus
-        for one in demands
-        if one.kind in (CpuKind.SHARED, CpuKind.RESERVED)
-    )
+def occupied_by(demands: Iterable[Demand]) -> Occupied:
+    """Tell where containers run, and which of these CPUs they must be sharing."""
+    by_some = shared = CpuSet()
+    for one in demands:
+        present = one.spec.present.cpus
+        shared |= present & by_some
+        by_some |= present
+        if one.kind in (CpuKind.SHARED, CpuKind.RESERVED):
+            shared |= present
+    return Occupied(by_some, shared)
+
+
+def _own_cpus(demand: Demand, room: Room, occupied: Occupied) -> CpuSet:
+    """Tell which of its CPUs a container has to itself, some unseen ones maybe."""
+    machine, present = room.tree.machine, demand.spec.present.cpus
+    own = present
+    if demand.kind is CpuKind.MIXED:
+        own = present - occupied.shared
+        if len(own) > demand.count:
+            return allocate_cpus(CpuRequest(demand.count, own), machine).cpus
+    if demand.spec.preferences.hide_hyperthreads and len(own) < demand.count:
+        cores = CpuSet.union(machine.core_of(cpu).cpus for cpu in own)
+        unseen = cores & _grantable(room) - occupied.by_some
+        more = min(demand.count - len(own), len(unseen))
+        own |= allocate_cpus(CpuRequest(more, unseen, held=own), machine).cpus
+    return own
 
 
 def _pools_of_sharers(demand: Demand, room: Room) -> list[Pool]:
@@ -75,6 +98,10 @@ def _containing(cpus: CpuSet, demand: Demand, room: Room) -> list[Pool]:
     pools = [pool for pool in room.tree.pools if cpus <= pool.sharable | pool.isolated]
     mems = demand.spec.present.mems
     return sorted(pools, key=lambda pool: (pool.nodes != mems, -pool.depth, pool.id))
+
+
+def _grantable(room: Room) -> CpuSet:
+    return room.tree.root.sharable | room.tree.root.isolated
 
 
 def _grant(demand: Demand, pool: Pool, cpus: CpuSet) -> Grant:
