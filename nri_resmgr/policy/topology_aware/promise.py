@@ -21,7 +21,8 @@ from nri_resmgr.values import Bytes, NodeSet, PolicyError, QosClass
 # HBM is scarce and never given to who does not ask for it.
 USUAL_KINDS: Final = frozenset({MemoryKind.DRAM, MemoryKind.PMEM, MemoryKind.CXL})
 
-_FAST: Final = frozenset({MemoryKind.DRAM, MemoryKind.HBM})
+# What a cold start is without. HBM is not meant: its owner asked for it by name.
+_LATE: Final = frozenset({MemoryKind.DRAM})
 
 _PRIORITIES: Final = {
     QosClass.GUARANTEED: MemoryPriority.GUARANTEED,
@@ -58,8 +59,8 @@ def promise_again(
 
 
 def end_of_cold_start(container: str, pool: Pool, memory: MemoryLedger) -> MemoryOffer:
-    """Offer a container the fast memory that it did without so far."""
-    return grow_memory(container, memory, nodes=pool.nodes, kinds=_FAST & USUAL_KINDS)
+    """Offer a container the DRAM that it did without so far."""
+    return grow_memory(container, memory, nodes=pool.nodes, kinds=_LATE)
 
 
 def request_of(spec: ContainerSpec, pool: Pool, tree: PoolTree) -> MemoryRequest:
@@ -70,11 +71,12 @@ def request_of(spec: ContainerSpec, pool: Pool, tree: PoolTree) -> MemoryRequest
             title=spec.title or spec.id,
             affinity=spec.present.mems & tree.root.nodes or tree.root.nodes,
             size=size_of(spec),
+            hugepages=spec.hugepages,
             priority=MemoryPriority.PRESERVED,
         )
     kinds = kinds_of(spec, pool, tree)
     if is_cold(spec, pool, tree):
-        kinds -= _FAST
+        kinds -= _LATE
     return MemoryRequest(
         id=spec.id,
         title=spec.title or spec.id,
@@ -98,7 +100,7 @@ def kinds_of(spec: ContainerSpec, pool: Pool, tree: PoolTree) -> frozenset[Memor
 
 
 def is_cold(spec: ContainerSpec, pool: Pool, tree: PoolTree) -> bool:
-    """Tell whether a container starts without fast memory.
+    """Tell whether a container starts without DRAM.
 
     Not where it would have no memory then, or none that the kernel can use for
     itself: no process could start.
@@ -106,8 +108,8 @@ def is_cold(spec: ContainerSpec, pool: Pool, tree: PoolTree) -> bool:
     if not spec.preferences.cold_start or spec.preferences.preserve_memory:
         return False
     kinds = kinds_of(spec, pool, tree)
-    slow = tree.nodes_of(tree.root, kinds - _FAST)
-    return bool(kinds & _FAST) and bool(slow & tree.machine.normal_nodes)
+    slow = tree.nodes_of(tree.root, kinds - _LATE)
+    return bool(kinds & _LATE) and bool(slow & tree.machine.normal_nodes)
 
 
 def _near(spec: ContainerSpec, pool: Pool, tree: PoolTree) -> NodeSet:
