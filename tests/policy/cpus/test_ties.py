@@ -66,6 +66,13 @@ cpus = CpuSet.parse
             "4",
             id="the first package, though its CPU has the higher number",
         ),
+        pytest.param(
+            "2s4c2t l3=2 offline=0,1",
+            "4,8-9,13",
+            2,
+            "8-9",
+            id="its cache, too, though its CPUs have the higher numbers",
+        ),
     ],
 )
 def test_the_tighter_and_then_the_first_wins(
