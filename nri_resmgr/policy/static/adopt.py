@@ -33,7 +33,9 @@ def adopt(
     )
     exclusive = [spec for spec in specs if pool_rule(spec, room.settings) is None]
     placed: dict[str, Placement] = {}
-    for claims in ({s.id: s.present for s in exclusive}, known):
+    present = {spec.id: spec.present for spec in exclusive}
+    # Unless we pin CPUs, where a container is has nothing to do with its grant.
+    for claims in (present, known) if room.settings.pin_cpus else (known, present):
         for spec in exclusive:
             claim = claims.get(spec.id, NO_PIN).cpus
             if spec.id not in placed and taking.can_grant(claim, spec.whole_cpus):
