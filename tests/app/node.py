@@ -14,7 +14,15 @@ from nri_resmgr.app import ResourcePolicy
 from nri_resmgr.app.conduct import Conduct
 from nri_resmgr.config import parse_config
 from nri_resmgr.host.tree import HostTree
-from nri_resmgr.stub import Container, LinuxCpu, LinuxMemory, LinuxResources, Pod, Stub
+from nri_resmgr.stub import (
+    Container,
+    LinuxCpu,
+    LinuxMemory,
+    LinuxResources,
+    Mount,
+    Pod,
+    Stub,
+)
 from nri_resmgr.stub.model import LinuxContainer, LinuxPod
 from nri_resmgr.testing import Created, Runtime, running_plugin
 from nri_resmgr.topology.synthetic import parse_spec
@@ -65,10 +73,10 @@ class Node:
             )
         )
 
-    async def create(self, name: str, cpus: float) -> Created:
+    async def create(self, name: str, cpus: float, *mounts: Mount) -> Created:
         """Create the container of a pod."""
         linux = LinuxContainer(resources=asking_for(cpus))
-        container = Container(id=name, name=name, linux=linux)
+        container = Container(id=name, name=name, linux=linux, mounts=mounts)
         return await self.runtime.create_container(f"pod-{name}", container)
 
     async def run(

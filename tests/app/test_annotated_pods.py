@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from structlog.testing import capture_logs
 
+from nri_resmgr.app import ResourcePolicy
 from nri_resmgr.app.conduct import Conduct
+from nri_resmgr.host.tree import HostTree
+from nri_resmgr.stub import Container, Mount, Pod
 from nri_resmgr.stub.model import (
     IoPriority,
     IoPriorityClass,
@@ -16,6 +20,7 @@ from nri_resmgr.stub.model import (
 )
 from nri_resmgr.testing import RuntimeRefusal
 from nri_resmgr.topology.hints import Hint
+from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import CpuSet, NodeSet
 from tests.app.node import running_node
 
@@ -115,6 +120,62 @@ async def test_the_amounts_that_a_pod_announces_place_it_as_a_whole(
         assert (held, len(node.plugin.state.held)) == (1, 0)
 
 
+async def test_a_pod_that_is_gone_is_forgotten(tmp_path: Path) -> None:
+    other = {
+        "noderesource.dev/resources": '{"containers": {"web": {"limits": {"cpu": 3}}}}'
+    }
+    async with running_node(tmp_path) as node:
+        with capture_logs() as lines:
+            for _ in range(2):
+                await node.run("web", 1, other)
+                await node.resize("web", 1)
+                await node.runtime.stop_pod("pod-web")
+                await node.runtime.remove_pod("pod-web")
+
+        told = [one for one in lines if one["event"] == "requests.stale"]
+        assert len(told) == 2
+
+
+def test_a_container_that_runs_is_not_refused_for_a_mistake(tmp_path: Path) -> None:
+    key = "cpu.preserve.resource-policy.nri.io/pod"
+    plugin = ResourcePolicy(parse_spec("1s2n4c1t"), tree=HostTree(tmp_path))
+    pod = Pod(id="p", name="web", namespace="default", annotations={key: "yes"})
+    container = Container(id="c", pod_sandbox_id="p", name="web")
+    with capture_logs() as lines:
+        plugin.synchronize([pod], [container])
+
+    assert list(plugin.state.ledger.entries) == ["c"]
+    assert "annotation.ignored" in [one["event"] for one in lines]
+
+
+@pytest.mark.parametrize(
+    ("strict", "event"),
+    [
+        pytest.param("true", "handler.failed", id="it must be near, so it is refused"),
+        pytest.param("false", "hints.unreadable", id="else it is placed without hints"),
+    ],
+)
+async def test_a_disk_whose_place_cannot_be_read(
+    tmp_path: Path, strict: str, event: str
+) -> None:
+    host = tmp_path / "host"
+    disk = host / "sys/devices/pci0/disk"
+    for folder in (disk, host / "proc/1", host / "sys/dev/block"):
+        folder.mkdir(parents=True)
+    (disk / "numa_node").write_text("nonsense")
+    (host / "sys/dev/block/8:1").symlink_to("../../devices/pci0/disk")
+    (host / "proc/1/mountinfo").write_text("1 0 8:1 / / rw - ext4 d rw\n")
+    asked = {"strict.topologyhints.resource-policy.nri.io/pod": strict}
+    async with running_node(tmp_path) as node:
+        await node.run_pod("web", asked)
+        with capture_logs() as lines, suppress(RuntimeRefusal):
+            await node.create("web", 1, Mount("/data", "bind", "/data", ("rw",)))
+
+        assert [one["event"] for one in lines if "nonsense" in one.get("why", "")] == [
+            event
+        ]
+
+
 HINT = {
     "test.topologyhints.resource-policy.nri.io/pod": "{disk: {NUMAs: '1'}}",
 }
@@ -139,3 +200,16 @@ async def test_hints_can_be_handed_in(
         await node.run("web", 1, HINT)
 
         assert node.plugin.state.ledger.spec_of("web").hints == hints
+
+
+async def test_hints_follow_the_machine(tmp_path: Path) -> None:
+    def conduct(_runs: Path) -> Conduct:
+        return Conduct(testing=True)
+
+    async with running_node(tmp_path, conduct=conduct) as node:
+        await node.run("web", 1, HINT)
+        node.plugin.change_machine(parse_spec("1s2n4c1t offline=4-5"))
+
+        assert node.plugin.state.ledger.spec_of("web").hints == (
+            Hint("disk", CpuSet.parse("6-7"), NodeSet.of(1)),
+        )

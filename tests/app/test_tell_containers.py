@@ -80,6 +80,16 @@ async def test_a_container_finds_its_files_and_others_see_theirs_change(
         assert "EXCLUSIVE" not in beside
 
 
+async def test_what_a_pod_has_at_that_place_stays_there(tmp_path: Path) -> None:
+    own = Mount("/.nri-resource-policy", "bind", "/srv", ("ro",))
+    async with running_node(tmp_path) as node:
+        await node.run_pod("web")
+        created = await node.create("web", 1, own)
+
+        assert created.adjustment.mounts == ()
+        assert node.folders() == []
+
+
 async def test_a_resize_is_told(tmp_path: Path) -> None:
     async with running_node(tmp_path) as node:
         await node.run("web", 2)

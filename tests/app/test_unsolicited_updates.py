@@ -87,6 +87,21 @@ async def test_an_update_that_waits_for_one_that_is_gone_is_dropped(
         assert (stopped.updates, created.updates) == ((), ())
 
 
+async def test_nothing_waits_for_a_runtime_that_has_told_what_runs(
+    tmp_path: Path,
+) -> None:
+    async with running_node(tmp_path, TIERED, level=UNSAFE) as node:
+        await node.run("cold", 1, COLD)
+        with capture_logs() as lines:
+            await until(lambda: any("cold" in one["event"] for one in lines))
+        await node.runtime.stop()
+        await node.runtime.start()
+        await node.runtime.synchronized("90-resource-policy")
+        created = await node.run("other", 1)
+
+        assert (created.updates, node.pinned("cold")[1]) == ((), "0-1")
+
+
 async def test_a_restart_in_the_middle_of_a_cold_start_ends_it_in_time(
     tmp_path: Path,
 ) -> None:
@@ -105,7 +120,8 @@ async def test_alarms_of_those_who_are_gone_do_not_ring() -> None:
     alarms.set(
         [Timer(ends["here"], 0), Timer(ends["gone"], 0), Timer(ends["late"], 60)]
     )
-    alarms.set([Timer(ends["late"], 60, since=1)])
+    # Those that are set again ring once, at the later one's time.
+    alarms.set([Timer(ends["here"], 0), Timer(ends["late"], 60, since=1)])
     alarms.keep_only({"here", "late"})
     await asyncio.sleep(0.05)
 
