@@ -22,7 +22,10 @@ class Entry(ByContent):
     told: Pin = NO_PIN
 
 
-def _frozen(entries: Mapping[str, Entry]) -> Mapping[str, Entry]:
+def _frozen(entries: Mapping[str, Entry]) -> MappingProxyType[str, Entry]:
+    # A proxy is another ledger's, or of a copy that was made for this one.
+    if isinstance(entries, MappingProxyType):
+        return entries
     return MappingProxyType(dict(entries))
 
 
@@ -32,11 +35,23 @@ class Ledger(ByContent):
 
     The methods return new ledgers. Every policy keeps one, so that updates are
     found in one place only: where what should hold differs from what was told.
+
+    Attributes:
+        entries: The containers.
+        pods: The ids of each pod's containers; found from the entries where left out.
     """
 
-    entries: Mapping[str, Entry] = attrs.field(
+    entries: MappingProxyType[str, Entry] = attrs.field(
         factory=dict, converter=_frozen, hash=False
     )
+    pods: Mapping[str, tuple[str, ...]] = attrs.field(eq=False, repr=False)
+
+    @pods.default
+    def _by_pod(self) -> Mapping[str, tuple[str, ...]]:
+        pods: dict[str, tuple[str, ...]] = {}
+        for key, one in self.entries.items():
+            pods[one.spec.pod] = (*pods.get(one.spec.pod, ()), key)
+        return pods
 
     def __contains__(self, container: str) -> bool:
         return container in self.entries
@@ -54,26 +69,35 @@ class Ledger(ByContent):
 
     def in_pod(self, pod: str) -> tuple[str, ...]:
         """Return the ids of a pod's containers."""
-        return tuple(key for key, one in self.entries.items() if one.spec.pod == pod)
+        return self.pods.get(pod, ())
 
     def preceding(self, spec: ContainerSpec) -> tuple[str, ...]:
         """Return the ids of those that must be gone if *spec* is being created."""
-        return tuple(
-            key
-            for key, one in self.entries.items()
-            if key == spec.id
-            or (spec.slot and (spec.slot, spec.pod) == (one.spec.slot, one.spec.pod))
-        )
+        slot, entries = spec.slot, self.entries
+        gone = [key for key in self.in_pod(spec.pod) if entries[key].spec.slot == slot]
+        same = (spec.id,) if spec.id in entries else ()
+        return tuple(dict.fromkeys((*(gone if slot else ()), *same)))
 
     def put(self, spec: ContainerSpec, told: Pin) -> Ledger:
         """Add a container, or replace what is known of it."""
-        return Ledger({**self.entries, spec.id: Entry(spec, told)})
+        entries = MappingProxyType(self.entries | {spec.id: Entry(spec, told)})
+        if (known := self.entries.get(spec.id)) is None:
+            ids = (*self.in_pod(spec.pod), spec.id)
+            return Ledger(entries, {**self.pods, spec.pod: ids})
+        if known.spec.pod == spec.pod:
+            return Ledger(entries, self.pods)
+        return Ledger(entries)
 
     def drop(self, *containers: str) -> Ledger:
         """Forget containers; ids that are not here are fine."""
-        return Ledger(
-            {key: one for key, one in self.entries.items() if key not in containers}
-        )
+        entries, pods = self.entries.copy(), dict(self.pods)
+        for container in containers:
+            if gone := entries.pop(container, None):
+                pod = gone.spec.pod
+                left = tuple(key for key in pods.pop(pod) if key != container)
+                if left:
+                    pods[pod] = left
+        return Ledger(MappingProxyType(entries), pods)
 
     def forget_told(self) -> Ledger:
         """Trust nothing that the runtime was told, so that all is told again."""
@@ -89,17 +113,23 @@ class Ledger(ByContent):
         Returns:
             The ledger afterwards, and the updates in the order of *wanted*.
         """
-        entries, updates = dict(self.entries), []
+        entries = self.entries.copy()
+        updates: list[PinUpdate] = []
+        answers: dict[tuple[int, int], tuple[Pin, Pin]] = {}
         for key, pin in wanted.items():
             entry = entries[key]
             told = entry.told
-            # Containers that share have the same sets: identity settles most.
-            if pin.cpus is told.cpus and pin.mems is told.mems and not pin.shares:
+            # Containers that share have the same objects: most is known by identity.
+            if pin is told:
                 continue
-            if news := pin.since(told):
+            both = id(pin), id(told)
+            if (answer := answers.get(both)) is None:
+                answer = answers[both] = pin.since(told), pin.over(told)
+            news, in_force = answer
+            if news:
                 updates.append(PinUpdate(key, news))
-                entries[key] = Entry(entry.spec, pin.over(told))
-        return Ledger(entries), tuple(updates)
+                entries[key] = Entry(entry.spec, in_force)
+        return Ledger(MappingProxyType(entries), self.pods), tuple(updates)
 
 
 class KnowsContainers(Protocol):

@@ -14,6 +14,7 @@ from nri_resmgr.values.by_content import ByContent
 from nri_resmgr.values.declared import frozen
 
 _NOTHING = MilliCpus(0)
+_SHARING = (CpuKind.SHARED, CpuKind.MIXED)
 
 
 @frozen
@@ -39,7 +40,7 @@ class Grant(ByContent):
     @property
     def shares(self) -> bool:
         """Whether it runs on its pool's shared CPUs, alone or besides its own."""
-        return self.kind in (CpuKind.SHARED, CpuKind.MIXED)
+        return self.kind in _SHARING
 
 
 @attrs.frozen(slots=False, eq=False, repr=False)

@@ -12,7 +12,7 @@ from nri_resmgr.policy.topology_aware.books import Books, Grant
 from nri_resmgr.policy.topology_aware.demand import CpuKind
 from nri_resmgr.policy.topology_aware.pools import PoolTree
 from nri_resmgr.policy.topology_aware.settings import TopologyAwareSettings
-from nri_resmgr.values import NO_CPUS, NO_NODES, CpuSet, MilliCpus, NodeSet
+from nri_resmgr.values import NO_CPUS, CpuSet, MilliCpus, NodeSet
 
 _CPU: Final = 1000  # thousandths
 
@@ -25,24 +25,21 @@ def pin_of(
     settings: TopologyAwareSettings,
 ) -> Pin:
     """Say where a container may run and have its memory, and its weight there."""
-    cpus, shares, mems = NO_CPUS, 0, NO_NODES
+    # As masks: this is asked of many, each time that CPUs change hands.
+    cpus, shares, mems = 0, 0, 0
     if settings.pin_cpus and grant.kind is not CpuKind.PRESERVED:
         cpus, shares = _cpus_of(grant, books), _shares_of(grant)
     pins_memory = settings.pin_memory and not spec.preferences.preserve_memory
     if pins_memory and spec.id in memory:
-        mems = memory.zone_of(spec.id)
+        mems = memory.zone_of(spec.id).bits
     return _interned(cpus, mems, shares)
 
 
 def shared_cpus(grant: Grant, books: Books) -> CpuSet:
     """Return the CPUs that a container shares with others."""
-    match grant.kind:
-        case CpuKind.SHARED | CpuKind.MIXED:
-            return books.free_sharable(books.tree.pools[grant.pool])
-        case CpuKind.RESERVED:
-            return books.tree.root.reserved
-        case _:
-            return NO_CPUS
+    if grant.shares:
+        return books.free_sharable(books.tree.pools[grant.pool])
+    return books.tree.root.reserved if grant.kind is CpuKind.RESERVED else NO_CPUS
 
 
 def visible(cpus: CpuSet, grant: Grant, tree: PoolTree) -> CpuSet:
@@ -50,23 +47,30 @@ def visible(cpus: CpuSet, grant: Grant, tree: PoolTree) -> CpuSet:
     return _first_threads(tree, cpus) if grant.hidden else cpus
 
 
-def _cpus_of(grant: Grant, books: Books) -> CpuSet:
-    return visible(grant.cpus | shared_cpus(grant, books), grant, books.tree)
+def _cpus_of(grant: Grant, books: Books) -> int:
+    tree, cpus = books.tree, grant.cpus.bits
+    if grant.shares:
+        cpus |= tree.pools[grant.pool].sharable.bits & ~books.taken.bits
+    elif grant.kind is CpuKind.RESERVED:
+        cpus |= tree.root.reserved.bits
+    return _first_threads(tree, CpuSet(cpus)).bits if grant.hidden else cpus
 
 
 def _shares_of(grant: Grant) -> int:
     # A container on CPUs of its own competes with nobody; the weight counts on
     # the shared ones, where a mixed container is to have its fraction's only.
-    milli = grant.fraction
     if grant.kind is CpuKind.OWN:
-        milli = MilliCpus(_CPU * len(grant.cpus))
-    return shares_of(milli)
+        return _weight(MilliCpus(_CPU * len(grant.cpus)))
+    return _weight(grant.fraction)
+
+
+_weight = lru_cache(maxsize=1024)(shares_of)
 
 
 @lru_cache(maxsize=1024)
-def _interned(cpus: CpuSet, mems: NodeSet, shares: int) -> Pin:
+def _interned(cpus: int, mems: int, shares: int) -> Pin:
     # Containers that share then share the object, and comparing them is cheap.
-    return Pin(cpus, mems, shares)
+    return Pin(CpuSet(cpus), NodeSet(mems), shares)
 
 
 @lru_cache(maxsize=256)

@@ -52,10 +52,10 @@ def seat(
     Returns:
         What holds with it, and what should hold for it.
     """
-    seated = left.put(spec, placement.grant, placement.memory, told)
-    pin = pins_of((spec.id,), seated, settings)[spec.id]
-    ledger = seated.ledger.put(spec, pin.over(told))
-    return attrs.evolve(seated, ledger=ledger), pin
+    grant, memory = placement.grant, placement.memory
+    books = left.books.add(grant)
+    pin = pin_of(spec, grant, books, memory, settings)
+    return left.put(spec, grant, memory, pin.over(told)), pin
 
 
 def settle(
@@ -84,8 +84,9 @@ def settle(
     elif changed := before.taken ^ state.books.taken:
         pools = state.books.tree.pools
         lost = {pool.id for pool in pools if not pool.sharable.isdisjoint(changed)}
+        entries = state.ledger.entries
         for key, grant in state.grants.items():
-            if grant.pool in lost and grant.shares and key in state.ledger:
+            if grant.pool in lost and grant.shares and key in entries:
                 touched[key] = None
     if not touched:
         return state, ()

@@ -39,7 +39,7 @@ class TopologyAwareState:
     """
 
     ledger: Ledger
-    grants: Mapping[str, Grant] = attrs.field(hash=False)
+    grants: MappingProxyType[str, Grant] = attrs.field(hash=False)
     books: Books
     memory: MemoryLedger
     vacated: Mapping[Slot, Grant] = attrs.field(default=_NONE, hash=False)
@@ -78,17 +78,19 @@ class TopologyAwareState:
             memory: What all have of the memory from now on.
             told: What the runtime knows of its pinning.
         """
-        return attrs.evolve(
-            self,
-            ledger=self.ledger.put(spec, told),
-            grants=MappingProxyType({**self.grants, spec.id: grant}),
-            books=self.books.add(grant),
-            memory=memory,
+        return TopologyAwareState(
+            self.ledger.put(spec, told),
+            MappingProxyType(self.grants | {spec.id: grant}),
+            self.books.add(grant),
+            memory,
+            self.vacated,
+            self.held,
+            self.unsettled,
         )
 
     def take_back(self, *ids: str) -> TopologyAwareState:
         """Take CPUs and memory from containers, or from places held."""
-        grants, books = dict(self.grants), self.books
+        grants, books = self.grants.copy(), self.books
         for key in ids:
             if grant := grants.pop(key, None):
                 books = books.remove(grant)
@@ -130,7 +132,7 @@ class TopologyAwareState:
         """Keep a place for a container that is to come."""
         return attrs.evolve(
             self,
-            grants=MappingProxyType({**self.grants, grant.container: grant}),
+            grants=MappingProxyType(self.grants | {grant.container: grant}),
             books=self.books.add(grant),
             memory=memory,
             held=MappingProxyType({**self.held, slot: grant}),
