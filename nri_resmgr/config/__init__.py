@@ -13,6 +13,7 @@ from nri_resmgr.config.cpus import (
 from nri_resmgr.config.document import API_VERSION, PolicyConfig, parse_config
 from nri_resmgr.config.errors import BadSetting, BadSyntax
 from nri_resmgr.config.fit import AVAILABLE, RESERVED, FittingCpus, fit_cpus
+from nri_resmgr.config.late import LateConfig
 from nri_resmgr.config.static_policy import StaticPolicyConfig
 from nri_resmgr.config.topology_aware import TopologyAwareConfig
 
@@ -27,6 +28,7 @@ __all__ = [
     "CpuChoice",
     "FittingCpus",
     "KnownCpus",
+    "LateConfig",
     "Listed",
     "OfCgroup",
     "PolicyConfig",

@@ -41,16 +41,7 @@ def check_cpu_classes(spec: Table) -> None:
     Source:
         nri-plugins, ``policy/cpuclass.go``: the same rules.
     """
-    classes = spec.tables("cpuClasses", *_KEYS)
-    names: list[str] = []
-    for row in classes:
-        name = row.name("name")
-        if name in names:
-            raise BadSetting(row.at("name"), f"{name!r} comes twice")
-        names.append(name)
-        _check_values(row)
-        _check_turbo(row)
-    _check_modes(classes)
+    names = check_cpu_class_list(spec)
     for key in (
         "sharedPoolCPUClass",
         "reservedPoolCPUClass",
@@ -61,6 +52,25 @@ def check_cpu_classes(spec: Table) -> None:
     if names and not spec.text("sharedPoolCPUClass", ""):
         path = spec.at("sharedPoolCPUClass")
         raise BadSetting(path, f"missing, expected {' or '.join(names)}")
+
+
+def check_cpu_class_list(spec: Table) -> list[str]:
+    """Check the classes of a spec alone; return their names.
+
+    Raises:
+        BadSetting: The first mistake.
+    """
+    classes = spec.tables("cpuClasses", *_KEYS)
+    names: list[str] = []
+    for row in classes:
+        name = row.name("name")
+        if name in names:
+            raise BadSetting(row.at("name"), f"{name!r} comes twice")
+        names.append(name)
+        _check_values(row)
+        _check_turbo(row)
+    _check_modes(classes)
+    return names
 
 
 def _check_values(row: Table) -> None:

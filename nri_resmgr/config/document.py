@@ -6,16 +6,25 @@ from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
 from nri_resmgr.config.errors import BadSetting
+from nri_resmgr.config.late import LateConfig
 from nri_resmgr.config.static_policy import StaticPolicyConfig, read_static_policy
 from nri_resmgr.config.table import Table
 from nri_resmgr.config.topology_aware import TopologyAwareConfig, read_topology_aware
 
 API_VERSION: Final = "config.nri/v1alpha1"
 
-PolicyConfig: TypeAlias = StaticPolicyConfig | TopologyAwareConfig
+PolicyConfig: TypeAlias = StaticPolicyConfig | TopologyAwareConfig | LateConfig
 """The spec of a document of any kind."""
 
+
+def _read_balloons(top: Table) -> PolicyConfig:
+    from nri_resmgr.config.balloons import read_balloons
+
+    return read_balloons(top)
+
+
 _READERS: Final[Mapping[str, Callable[[Table], PolicyConfig]]] = {
+    "BalloonsPolicy": _read_balloons,
     "StaticPolicy": read_static_policy,
     "TopologyAwarePolicy": read_topology_aware,
 }

@@ -60,11 +60,16 @@ def read_foreign(spec: Table) -> tuple[str, ...]:
     Raises:
         BadSetting: Something is not as its documentation says.
     """
-    found = [*_agent(spec), *_log(spec), *_instrumentation(spec), *_control(spec)]
+    found = read_services(spec)
     check_cpu_classes(spec)
     spec.texts("controllableInterrupts", ())
     names = ("sharedPoolCPUClass", "reservedPoolCPUClass", "defaultExclusiveCPUClass")
     return (*found, *_asked(spec, "cpuClasses", *names, "controllableInterrupts"))
+
+
+def read_services(spec: Table) -> list[str]:
+    """Check what is about other services of nri-plugins; see `read_foreign`."""
+    return [*_agent(spec), *_log(spec), *_instrumentation(spec), *_control(spec)]
 
 
 def _asked(table: Table, *keys: str) -> Iterator[str]:

@@ -87,6 +87,11 @@ class Table(ByContent):
             for place, one in enumerate(found)
         )
 
+    def open_rows(self, key: str) -> tuple[Mapping[str, object], ...]:
+        """Return the mappings of a list that `tables` has read before."""
+        found = self._read(key, list, "a list", [])
+        return tuple(one for one in found if isinstance(one, Mapping))
+
     def open_table(self, key: str) -> Table:
         """Read a mapping whose keys are up to the author, as long as they are text."""
         found = self.rows.get(key)

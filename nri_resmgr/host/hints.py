@@ -77,6 +77,15 @@ class DeviceHints:
         return known
 
 
+def path_hint(tree: Tree, path: str) -> Hint | None:
+    """Find where a device is, by its real path in sysfs; None where nothing tells.
+
+    Raises:
+        BadHostFile: A file cannot be read as what it should be.
+    """
+    return _walk_up(tree, path)
+
+
 def _hints_of(tree: Tree, path: str, depth: int) -> dict[str, Hint]:
     behind = _behind(tree, path) if depth else ()
     if not behind:

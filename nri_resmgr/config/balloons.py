@@ -1,0 +1,182 @@
+"""The configuration of the balloons policy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+import attrs
+
+from nri_resmgr.config.balloon_types import (
+    NOT_IN_FORCE,
+    BalloonTypeConfig,
+    ExpressionConfig,
+    Names,
+    read_balloon_types,
+    read_expressions,
+)
+from nri_resmgr.config.cpu_classes import check_cpu_class_list
+from nri_resmgr.config.cpus import CpuChoice, read_cpus
+from nri_resmgr.config.errors import BadSetting
+from nri_resmgr.config.foreign import read_services
+from nri_resmgr.config.late import LateConfig
+from nri_resmgr.config.scheduling import read_scheduling_classes
+from nri_resmgr.config.table import Table
+from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
+from nri_resmgr.values.scheduling import SchedulingClass
+
+_SERVICES: Final = ("agent", "log", "instrumentation", "control", "dra")
+_CLASSES: Final = (
+    "idleCPUClass",
+    "showContainersInNrt",
+    "cpuClasses",
+    "turboDomain",
+    "controllableInterrupts",
+)
+_OWN: Final = (
+    "availableResources",
+    "reservedResources",
+    "reservedExact",
+    "reservedPerSocket",
+    "reservedPoolNamespaces",
+    "pinCPU",
+    "pinMemory",
+    "memoryBy",
+    "allocatorTopologyBalancing",
+    "preferSpreadOnPhysicalCores",
+    "balloonTypes",
+    "preserve",
+    "loadClasses",
+    "schedulingClasses",
+    "onFailure",
+    "tellContainers",
+)
+_LEVELS: Final = ("core", "l2cache")
+
+
+@frozen
+class LoadClassConfig(ByContent):
+    """A kind of load that CPUs which share something are to be spared.
+
+    Attributes:
+        name: Once in a document.
+        level: ``core`` or ``l2cache``: what is shared.
+        overloads: Whether CPUs of one balloon are to be spared each other, too.
+    """
+
+    name: str
+    level: str = "core"
+    overloads: bool = False
+
+
+@frozen(kw_only=True)
+class BalloonsConfig(LateConfig):
+    """A ``BalloonsPolicy`` document.
+
+    Attributes:
+        available: CPUs that may be used; None for all that are online.
+        reserved: CPUs for reserved namespaces; None for one, whichever.
+        reserved_exact: Whether reserved containers never run elsewhere.
+        reserved_per_socket: Whether every socket has a reserved balloon.
+        reserved_pool_namespaces: Shell patterns of further reserved namespaces.
+        pin_cpu: Whether to tell the runtime CPU sets and shares.
+        pin_memory: Whether to tell it memory nodes.
+        memory_by: ``limit`` or ``request``: which amount of memory counts.
+        topology_balancing: Whether balloons are spread over the machine.
+        spread_on_cores: Whether one thread of each core is taken first.
+        types: The balloon types that are listed.
+        preserve: Containers that any of these fits are left alone.
+        load_classes: By name.
+        scheduling_classes: By name.
+        on_failure: ``refuse`` or ``shared``: what becomes of a container that
+            fits nowhere.
+        tell_containers: Whether containers are told what they have.
+    """
+
+    available: CpuChoice | None = None
+    reserved: CpuChoice | None = None
+    reserved_exact: bool = False
+    reserved_per_socket: bool = False
+    reserved_pool_namespaces: tuple[str, ...] = ()
+    pin_cpu: bool = True
+    pin_memory: bool = True
+    memory_by: str = "limit"
+    topology_balancing: bool = False
+    spread_on_cores: bool = False
+    types: tuple[BalloonTypeConfig, ...] = ()
+    preserve: tuple[ExpressionConfig, ...] = ()
+    load_classes: Mapping[str, LoadClassConfig] = attrs.field(factory=dict, hash=False)
+    scheduling_classes: Mapping[str, SchedulingClass] = attrs.field(
+        factory=dict, hash=False
+    )
+    on_failure: str = "refuse"
+    tell_containers: bool = True
+
+
+def read_balloons(top: Table) -> BalloonsConfig:
+    """Read the ``spec`` of a document of this kind.
+
+    Raises:
+        BadSetting: The first problem met; its ``path`` says where.
+
+    Source:
+        nri-plugins, ``BalloonsPolicy``: its names, defaults and meanings.
+    """
+    spec = top.table("spec", *_OWN, *_CLASSES, *_SERVICES)
+    loads = _load_classes(spec)
+    scheduling = read_scheduling_classes(spec)
+    preserve = spec.table("preserve", "matchExpressions")
+    return BalloonsConfig(
+        available=read_cpus(spec.table("availableResources", "cpu")),
+        reserved=read_cpus(spec.table("reservedResources", "cpu")),
+        reserved_exact=spec.flag("reservedExact", default=False),
+        reserved_per_socket=spec.flag("reservedPerSocket", default=False),
+        reserved_pool_namespaces=spec.texts("reservedPoolNamespaces", ()),
+        pin_cpu=spec.flag("pinCPU", default=True),
+        pin_memory=spec.flag("pinMemory", default=True),
+        memory_by=spec.choice("memoryBy", ("limit", "request"), "limit"),
+        topology_balancing=spec.flag("allocatorTopologyBalancing", default=False),
+        spread_on_cores=spec.flag("preferSpreadOnPhysicalCores", default=False),
+        types=read_balloon_types(spec, Names(tuple(loads), tuple(scheduling))),
+        preserve=read_expressions(preserve, "matchExpressions"),
+        load_classes=loads,
+        scheduling_classes=scheduling,
+        on_failure=spec.choice("onFailure", ("refuse", "shared"), "refuse"),
+        tell_containers=spec.flag("tellContainers", default=True),
+        not_in_force=(*read_services(spec), *_classes(spec)),
+    )
+
+
+def _load_classes(spec: Table) -> dict[str, LoadClassConfig]:
+    found: dict[str, LoadClassConfig] = {}
+    keys = ("name", "level", "overloadsLevelInBalloon")
+    for row in spec.tables("loadClasses", *keys):
+        name = row.name("name")
+        if name in found:
+            raise BadSetting(row.at("name"), f"{name!r} comes twice")
+        if "level" not in row.rows:
+            path = row.at("level")
+            raise BadSetting(path, f"missing, expected {' or '.join(_LEVELS)}")
+        found[name] = LoadClassConfig(
+            name,
+            row.choice("level", _LEVELS, "core"),
+            row.flag("overloadsLevelInBalloon", default=False),
+        )
+    return found
+
+
+def _classes(spec: Table) -> Iterator[str]:
+    """Check what is about classes of CPUs, interrupts and the cluster's view."""
+    check_cpu_class_list(spec)
+    spec.text("idleCPUClass", "")
+    spec.choice("turboDomain", ("package", "system"), "package")
+    spec.texts("controllableInterrupts", ())
+    spec.flag("showContainersInNrt", default=False)
+    for key in _CLASSES:
+        if spec.rows.get(key):
+            yield spec.at(key)
+    for place, row in enumerate(spec.open_rows("balloonTypes")):
+        for key in NOT_IN_FORCE:
+            if row.get(key):
+                yield f"{spec.at('balloonTypes')}[{place}].{key}"

@@ -1,0 +1,155 @@
+"""What the balloons policy is told to do."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from typing import Final
+
+import attrs
+
+from nri_resmgr.policy.affinity import Expression
+from nri_resmgr.policy.cpus import CpuPriority
+from nri_resmgr.policy.errors import OnFailure
+from nri_resmgr.policy.scheduling import SchedulingClass
+from nri_resmgr.topology import MemoryKind
+from nri_resmgr.values import CpuSet
+from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
+
+RESERVED: Final = "reserved"
+"""The type of the node's own containers."""
+
+DEFAULT: Final = "default"
+"""The type of containers that no other type claims."""
+
+
+class ShareLevel(enum.StrEnum):
+    """Within what a balloon's containers also use CPUs that are in no balloon."""
+
+    SYSTEM = "system"
+    PACKAGE = "package"
+    DIE = "die"
+    NUMA = "numa"
+    L2CACHE = "l2cache"
+    CORE = "core"
+    THREAD = "thread"
+
+
+class MemoryBy(enum.StrEnum):
+    """Which amount of memory counts for a container."""
+
+    LIMIT = "limit"
+    REQUEST = "request"
+
+
+@frozen
+class LoadClass(ByContent):
+    """A load that CPUs suffer from which share something.
+
+    Attributes:
+        level: What they share: a core, or a level 2 cache.
+        overloads: Whether CPUs of one balloon suffer from each other, too.
+    """
+
+    level: ShareLevel
+    overloads: bool = False
+
+
+@frozen(kw_only=True)
+class BalloonType(ByContent):
+    """A template of balloons.
+
+    Attributes:
+        name: Unlike all others.
+        components: Types of which a composite balloon is made; it has no CPUs but
+            theirs.
+        balance_components: Whether a composite balloon has one component only, of
+            the type with the fewest balloons.
+        namespaces: Shell patterns of namespaces whose containers go here.
+        expressions: Containers that any of them fits go here.
+        group_by: Containers for which this text expands to the same prefer the
+            same balloon; see `nri_resmgr.policy.balloons.groups`.
+        cpus: The CPUs of each balloon, where they are given; then there are just
+            these balloons, and they never change.
+        homes: CPUs that the first, second, ... balloon takes before all others.
+        min_cpus: What a balloon always has.
+        max_cpus: What it never exceeds; None for no limit.
+        min_balloons: How many are kept when empty.
+        max_balloons: How many there can be; None for no limit.
+        spread_pods: Whether containers of a pod need not go together.
+        per_namespace: Whether containers of a namespace prefer to go together.
+        prefer_new: Whether a new balloon is better than one with room.
+        share_idle: Within what CPUs of no balloon are used besides.
+        near: CPUs to take first, in this order.
+        devices: Shell patterns of devices that the kubelet gave to a container;
+            CPUs near them are taken next.
+        far: CPUs to take last, the first of these very last.
+        hide_hyperthreads: Whether containers see one thread of each core.
+        spread: Whether new balloons go where most CPUs are free.
+        one_thread: Whether one thread of each core is taken first.
+        priority: The class of CPUs, and who comes first when balloons are made.
+        loads: What its containers do to CPUs that share something with theirs.
+        memory_kinds: Kinds of memory; none for all but HBM.
+        pin_memory: Whether containers are told memory nodes.
+        scheduling_class: Of containers that name none.
+    """
+
+    name: str
+    components: tuple[str, ...] = ()
+    balance_components: bool = False
+    namespaces: tuple[str, ...] = ()
+    expressions: tuple[Expression, ...] = ()
+    group_by: str = ""
+    cpus: tuple[CpuSet, ...] = ()
+    homes: tuple[CpuSet, ...] = ()
+    min_cpus: int = 0
+    max_cpus: int | None = None
+    min_balloons: int = 0
+    max_balloons: int | None = None
+    spread_pods: bool = False
+    per_namespace: bool = False
+    prefer_new: bool = False
+    share_idle: ShareLevel | None = None
+    near: tuple[CpuSet, ...] = ()
+    devices: tuple[str, ...] = ()
+    far: tuple[CpuSet, ...] = ()
+    hide_hyperthreads: bool = False
+    spread: bool = False
+    one_thread: bool = False
+    priority: CpuPriority = CpuPriority.HIGH
+    loads: tuple[LoadClass, ...] = ()
+    memory_kinds: frozenset[MemoryKind] = frozenset()
+    pin_memory: bool = True
+    scheduling_class: str = ""
+
+
+@frozen(kw_only=True)
+class BalloonsSettings(ByContent):
+    """Settings that fit the machine they were made for.
+
+    Attributes:
+        available: Online CPUs that the policy may use.
+        types: In the order in which containers are matched; `RESERVED` and
+            `DEFAULT` are among them.
+        pin_cpus: Whether CPU sets and shares are told to the runtime.
+        memory_by: Which amount of memory counts for a container.
+        preserve: Containers that any of these fits are left alone.
+        scheduling_classes: By name.
+        on_failure: What becomes of a container that fits nowhere.
+        tell_containers: Whether containers are told what they have.
+    """
+
+    available: CpuSet
+    types: tuple[BalloonType, ...]
+    pin_cpus: bool = True
+    memory_by: MemoryBy = MemoryBy.LIMIT
+    preserve: tuple[Expression, ...] = ()
+    scheduling_classes: Mapping[str, SchedulingClass] = attrs.field(factory=dict)
+    on_failure: OnFailure = OnFailure.REFUSE
+    tell_containers: bool = True
+    by_name: Mapping[str, BalloonType] = attrs.field(init=False, eq=False, repr=False)
+
+    @by_name.default
+    def _by_name(self) -> Mapping[str, BalloonType]:
+        return {one.name: one for one in self.types}

@@ -1,0 +1,193 @@
+"""Balloons and who is in them: the state that decisions replace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Final, TypeAlias
+
+import attrs
+
+from nri_resmgr.policy.events import ContainerSpec, Pin
+from nri_resmgr.policy.ledger import Ledger
+from nri_resmgr.policy.mems import MemoryLedger
+from nri_resmgr.topology import Machine
+from nri_resmgr.values import NO_CPUS, CpuSet, MilliCpus
+from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
+
+Slot: TypeAlias = tuple[str, str]
+"""A pod's id and a name in it."""
+
+_NOTHING: Final = MilliCpus(0)
+
+
+@frozen(kw_only=True)
+class Balloon(ByContent):
+    """An instance of a balloon type.
+
+    Attributes:
+        type: The name of its type.
+        index: The lowest that was free among those of its type.
+        cpus: What belongs to it; of a composite one, to its components.
+        reach: Where it uses CPUs of no balloon besides.
+        parts: The names of its components.
+        within: The name of the composite balloon that it is a component of.
+        members: The containers in it, by id.
+        load: What these ask for, in thousandths of a CPU.
+    """
+
+    type: str
+    index: int
+    cpus: CpuSet = NO_CPUS
+    reach: CpuSet = NO_CPUS
+    parts: tuple[str, ...] = ()
+    within: str = ""
+    members: tuple[str, ...] = ()
+    load: MilliCpus = _NOTHING
+
+    @property
+    def name(self) -> str:
+        """The name by which it is known: its type and index."""
+        return f"{self.type}[{self.index}]"
+
+
+@frozen
+class Seat(ByContent):
+    """Where a container is.
+
+    Attributes:
+        balloon: The name of its balloon; empty for who is left alone.
+        request: What it counts for there, in thousandths of a CPU.
+        group: What its type's template expands to, where there is one.
+        hidden: Whether it sees one thread of each core.
+    """
+
+    balloon: str
+    request: MilliCpus = _NOTHING
+    group: str = ""
+    hidden: bool = False
+
+
+LEFT_ALONE: Final = Seat("")
+"""Of containers that are none of ours."""
+
+
+@frozen
+class Vacated(ByContent):
+    """Where a container was that may come again."""
+
+    balloon: str
+    cpus: CpuSet
+
+
+@attrs.frozen
+class BalloonsState:
+    """Containers, balloons, and places to come back to.
+
+    Attributes:
+        ledger: All containers.
+        balloons: By name, older before younger.
+        seats: By container id.
+        free: Available CPUs that are in no balloon.
+        memory: What each container has of the memory, by id.
+        vacated: Where the last container of a pod's slot was.
+        unsettled: Whether a decision changed pins in a reply that has no room
+            for updates, so that all of them have to be looked at.
+    """
+
+    ledger: Ledger
+    balloons: MappingProxyType[str, Balloon] = attrs.field(hash=False)
+    seats: MappingProxyType[str, Seat] = attrs.field(hash=False)
+    free: CpuSet
+    memory: MemoryLedger
+    vacated: Mapping[Slot, Vacated] = attrs.field(hash=False)
+    unsettled: bool = False
+
+    @classmethod
+    def empty(cls, machine: Machine, available: CpuSet) -> BalloonsState:
+        """Return the state of a node without balloons."""
+        nothing: MappingProxyType[str, Seat] = MappingProxyType({})
+        return cls(
+            ledger=Ledger(),
+            balloons=MappingProxyType({}),
+            seats=nothing,
+            free=available,
+            memory=MemoryLedger.of(machine),
+            vacated=MappingProxyType({}),
+        )
+
+    def of_type(self, name: str) -> Iterator[Balloon]:
+        """Go through the balloons of a type that are on their own."""
+        return (
+            one for one in self.balloons.values() if one.type == name and not one.within
+        )
+
+    def count(self, name: str) -> int:
+        """Count all balloons of a type, components of others too."""
+        return sum(one.type == name for one in self.balloons.values())
+
+    def leaves(self, balloon: Balloon) -> tuple[tuple[Balloon, int], ...]:
+        """Return the balloons that the CPUs are in, and into how many shares.
+
+        A balloon that is not composite is its only leaf, with all of the load.
+        """
+        if not balloon.parts:
+            return ((balloon, 1),)
+        parts = len(balloon.parts)
+        return tuple(
+            (leaf, parts * share)
+            for name in balloon.parts
+            for leaf, share in self.leaves(self.balloons[name])
+        )
+
+    def with_balloons(
+        self, changed: Iterable[Balloon], free: CpuSet | None = None
+    ) -> BalloonsState:
+        """Put balloons in place of those of the same names, or beside the others."""
+        new = {one.name: one for one in changed}
+        return attrs.evolve(
+            self,
+            balloons=MappingProxyType(self.balloons | new),
+            free=self.free if free is None else free,
+        )
+
+    def without_balloons(self, names: Iterable[str]) -> BalloonsState:
+        """Take balloons away; the CPUs of those that have no parts are free."""
+        balloons, free = dict(self.balloons), self.free
+        for name in names:
+            gone = balloons.pop(name)
+            if not gone.parts:
+                free |= gone.cpus
+        return attrs.evolve(self, balloons=MappingProxyType(balloons), free=free)
+
+    def sit(self, container: str, seat: Seat) -> BalloonsState:
+        """Count a container where it is; it must not be anywhere yet."""
+        left = attrs.evolve(
+            self, seats=MappingProxyType(self.seats | {container: seat})
+        )
+        if not seat.balloon:
+            return left
+        balloon = self.balloons[seat.balloon]
+        fuller = attrs.evolve(
+            balloon,
+            members=(*balloon.members, container),
+            load=MilliCpus(balloon.load + seat.request),
+        )
+        return left.with_balloons((fuller,))
+
+    def get_up(self, container: str) -> BalloonsState:
+        """Take a container out of its balloon, whose size stays as it is."""
+        seats = dict(self.seats)
+        seat = seats.pop(container)
+        left = attrs.evolve(self, seats=MappingProxyType(seats))
+        if not seat.balloon:
+            return left
+        balloon = self.balloons[seat.balloon]
+        members = tuple(one for one in balloon.members if one != container)
+        load = MilliCpus(balloon.load - seat.request)
+        return left.with_balloons((attrs.evolve(balloon, members=members, load=load),))
+
+    def put(self, spec: ContainerSpec, told: Pin) -> BalloonsState:
+        """Note what is known of a container and what the runtime knows of it."""
+        return attrs.evolve(self, ledger=self.ledger.put(spec, told))
