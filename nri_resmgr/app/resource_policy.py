@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
-from nri_resmgr.app.after_reply import after_reply
-from nri_resmgr.app.alarms import Alarms
+from nri_resmgr.app.after_reply import after_replies, after_reply
 from nri_resmgr.app.conduct import USUAL, Conduct
 from nri_resmgr.app.courier import Courier, Runtime
 from nri_resmgr.app.engine import Engine
 from nri_resmgr.app.report import report_decision
-from nri_resmgr.app.specs import SpecReader
 from nri_resmgr.app.translate import adjustment_of, updates_of
 from nri_resmgr.config import PolicyConfig, TopologyAwareConfig, parse_config
 from nri_resmgr.host.tree import Tree
@@ -68,14 +67,21 @@ class ResourcePolicy:
         self._conduct = conduct
         self._machine = machine
         self._engine = Engine(machine, config or TopologyAwareConfig(), tree)
-        known = self._engine.known
-        self._specs = SpecReader(machine, known, tree, testing=conduct.testing)
-        self._alarms = Alarms(self._ring)
+        self._tree = tree
+        self._alarms: Any = None
         self._courier = Courier(self._engine.told)
         self._runtime = RuntimeInfo()
         self._scheduling: Any = None
         self._run_dir = "" if conduct.dry_run else conduct.run_dir
         self._resource_mounts: Any = None
+
+    @cached_property
+    def _specs(self) -> Any:
+        # Late: until the runtime knows us there is nothing to read.
+        from nri_resmgr.app.specs import SpecReader
+
+        known, testing = self._engine.known, self._conduct.testing
+        return SpecReader(self._machine, known, self._tree, testing=testing)
 
     @property
     def config(self) -> PolicyConfig:
@@ -147,7 +153,7 @@ class ResourcePolicy:
 
     def create_container(self, pod: Pod, container: Container) -> CreateReply | None:
         """Place a new container; the reply carries its pinning, and the others'."""
-        spec = self._specs.of_new(pod, container)
+        spec: ContainerSpec = self._specs.of_new(pod, container)
         decision = self._handle(Created(spec))
         if self._conduct.dry_run:
             return None
@@ -202,21 +208,27 @@ class ResourcePolicy:
 
     def _follow(self, event: Event, decision: Decision[KnowsContainers]) -> None:
         report_decision(event, decision, dry_run=self._conduct.dry_run)
-        if decision.timers:
+        if decision.timers and self._alarms is None:
+            from nri_resmgr.app.alarms import Alarms  # few pods want any
+
+            self._alarms = Alarms(self._ring)
+        if self._alarms is not None:
             self._alarms.set(decision.timers)
-        self._alarms.keep_only(decision.state.ledger.entries)
+            self._alarms.keep_only(decision.state.ledger.entries)
         if self._mounts():
             after_reply(self._tell_containers, event, decision)
 
     def _tell_containers(self, event: Event, decision: Decision[Any]) -> None:
         mounts, present = self._mounts(), self._engine.state.ledger.entries
+        changed = [update.container for update in decision.updates]
         if isinstance(event, Synchronized):
             mounts.find(present.keys())
-            return
-        mounts.keep_only(present.keys())
+            changed = list(present)
+        else:
+            mounts.keep_only(present.keys())
         if isinstance(event, Updated):
-            mounts.rewrite((event.spec.id,))
-        mounts.rewrite(update.container for update in decision.updates)
+            changed.append(event.spec.id)
+        after_replies(mounts.rewritten(changed))
 
     def _mounts(self) -> Any:
         if self._resource_mounts is None and self._run_dir:

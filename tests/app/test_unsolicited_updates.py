@@ -116,17 +116,17 @@ async def test_a_restart_in_the_middle_of_a_cold_start_ends_it_in_time(
 async def test_alarms_of_those_who_are_gone_do_not_ring() -> None:
     rung: list[Event] = []
     alarms = Alarms(rung.append)
-    ends = {key: ColdStartEnded(key) for key in ("here", "gone", "late")}
-    alarms.set(
-        [Timer(ends["here"], 0), Timer(ends["gone"], 0), Timer(ends["late"], 60)]
-    )
-    # Those that are set again ring once, at the later one's time.
-    alarms.set([Timer(ends["here"], 0), Timer(ends["late"], 60, since=1)])
-    alarms.keep_only({"here", "late"})
+    names = ("here", "gone", "late", "early")
+    ends = {name: ColdStartEnded(name) for name in names}
+    soon = [Timer(ends[name], 0) for name in ("here", "gone", "late")]
+    alarms.set([*soon, Timer(ends["early"], 60)])
+    # Who is set again rings at the later one's time.
+    alarms.set([Timer(ends["late"], 60), Timer(ends["early"], 60, since=1)])
+    alarms.keep_only({"here", "late", "early"})
     await asyncio.sleep(0.05)
-
-    assert rung == [ends["here"], ends["late"]]
     alarms.keep_only(())
+
+    assert rung == [ends["here"], ends["early"]]
 
 
 @pytest.mark.parametrize("level", [SAFE, UNSAFE])
