@@ -1,4 +1,4 @@
-"""Cold starts: containers that get fast memory some time after they began."""
+"""Cold starts: containers that get DRAM some time after they began."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def ends_to_come(
 def warm_up(
     container: str, state: TopologyAwareState
 ) -> tuple[TopologyAwareState, MemoryOffer] | None:
-    """Give a container the fast memory that it did without so far.
+    """Give a container the DRAM that it did without so far.
 
     Returns:
         What holds then, and the offer that led there; None where it is gone, or
