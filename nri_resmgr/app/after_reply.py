@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import TypeVarTuple
+from collections.abc import Callable, Iterator
+from typing import Final, TypeVarTuple
 
 Values = TypeVarTuple("Values")
+
+_DONE: Final = object()
 
 
 def after_reply(callback: Callable[[*Values], object], *values: *Values) -> None:
@@ -21,3 +23,22 @@ def after_reply(callback: Callable[[*Values], object], *values: *Values) -> None
         callback(*values)
     else:
         loop.call_soon(callback, *values)
+
+
+def after_replies(steps: Iterator[object]) -> None:
+    """Take one step after the other, and let requests that come meanwhile go first.
+
+    For work that grows with the number of containers.
+    """
+
+    def go_on() -> None:
+        if next(steps, _DONE) is not _DONE:
+            after_reply(go_on)
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        for _ in steps:
+            pass
+    else:
+        after_reply(go_on)

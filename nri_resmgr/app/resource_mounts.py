@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Final
 
 from nri_resmgr.app.resource_texts import resource_texts
@@ -53,12 +53,17 @@ class ResourceMounts:
         source = self._files.folder_of(container.id)
         return Mount(DESTINATION, "bind", source, _OPTIONS)
 
-    def rewrite(self, containers: Iterable[str]) -> None:
-        """Write what changed for containers that have the mount."""
+    def rewritten(self, containers: Iterable[str]) -> Iterator[str]:
+        """Write what changed for containers that have the mount.
+
+        Yields:
+            The id of each, once its files are as its resources are by then.
+        """
         for container in containers:
             if container in self._written:
                 # Of a policy that tells nothing, the files are left empty.
                 self._write(container, self._resources_of(container) or Resources())
+                yield container
 
     def keep_only(self, containers: Collection[str]) -> None:
         """Remove the folders of those that are gone, as far as we know of them."""
@@ -67,6 +72,8 @@ class ResourceMounts:
 
     def find(self, containers: Collection[str]) -> None:
         """Take over what is there from an earlier life of ours, and clean up.
+
+        What is there says nothing any more until it is `rewritten`.
 
         Args:
             containers: The ids of all that there are.
@@ -78,7 +85,6 @@ class ResourceMounts:
             return
         self._written = {one: {} for one in there if one in containers}
         self._remove([one for one in there if one not in containers])
-        self.rewrite(self._written)
 
     def _write(self, container: str, resources: Resources) -> bool:
         texts = resource_texts(resources)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 
 from nri_resmgr.policy.decision import Resources
 from nri_resmgr.topology import MemoryKind
 from nri_resmgr.values import NO_NODES, NodeSet
 
 
+@lru_cache(maxsize=256)  # containers that share have the same
 def resource_texts(resources: Resources) -> Mapping[str, str]:
     """Return the texts of a container's files, by name.
 
