@@ -26,7 +26,8 @@ from nri_resmgr.values import PolicyError
 
 Claims: TypeAlias = Callable[[Demand, Room], Iterable[Earlier]]
 
-# Whose CPUs are certain goes first: what containers share is what these leave.
+# Whose CPUs are certain goes first: what containers share is what these leave. Who
+# asks for nothing goes last, for that may crowd in where all is promised.
 _ORDER = (CpuKind.OWN, CpuKind.MIXED, CpuKind.RESERVED, CpuKind.PRESERVED)
 
 
@@ -74,7 +75,9 @@ def adopt(
 
 
 def _certainty(demand: Demand) -> int:
-    return _ORDER.index(demand.kind) if demand.kind in _ORDER else len(_ORDER)
+    if demand.kind in _ORDER:
+        return _ORDER.index(demand.kind)
+    return len(_ORDER) + (not demand.fraction)
 
 
 def _kept(demand: Demand, room: Room, claims: Claims) -> Placement | None:

@@ -122,7 +122,7 @@ def as_it_was(
         None where it asks for something else, or the CPUs are not free.
     """
     grant = earlier.grant
-    if grant.kind is not demand.kind:
+    if (grant.kind, grant.fraction) != (demand.kind, demand.fraction):
         return None
     pool = room.tree.pools[grant.pool]
     request = request_of(demand.spec, pool, room.tree)

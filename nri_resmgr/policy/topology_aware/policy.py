@@ -21,6 +21,7 @@ from nri_resmgr.policy.events import (
     Synchronized,
     Updated,
 )
+from nri_resmgr.policy.mems import MemoryLedger
 from nri_resmgr.policy.scheduling import scheduling_of
 from nri_resmgr.policy.topology_aware.adopt import adopt
 from nri_resmgr.policy.topology_aware.books import Books
@@ -126,13 +127,15 @@ class TopologyAwarePolicy:
     def _create(self, state: State, spec: ContainerSpec) -> Decision[State]:
         left = state.lose(*state.ledger.preceding(spec))
         slot = (spec.pod, spec.name)
+        demand = demand_of(spec, self.settings)
         offers = []
         if held := left.held.get(slot):
             offers.append(Earlier(held, left.memory.zone_of(held.container)))
             left = left.let_go(slot)
         if vacated := left.vacated.get((spec.pod, spec.slot)):
-            offers.append(Earlier(vacated))
-        demand = demand_of(spec, self.settings)
+            # It may have been resized since, and the next one begins as the first.
+            there = attrs.evolve(vacated, fraction=demand.fraction)
+            offers.append(Earlier(there))
         placement = place(demand, left.room(self.settings), offers)
         if held and placement.rule is not Rule.OLD_PLACE:
             placement = self._against_the_plan(placement, spec)
@@ -206,7 +209,7 @@ class TopologyAwarePolicy:
         if mode is PodPlacement.OFF or not wants_places(event, self.settings):
             return Decision(state, ())
         try:
-            held, pool = hold_places(state, event, self.settings)
+            held, pool = hold_places(state.close(event.pod), event, self.settings)
         except PolicyError as error:
             if mode is PodPlacement.STRICT:
                 raise
@@ -240,12 +243,15 @@ class TopologyAwarePolicy:
         return attrs.evolve(settled, timers=timers)
 
     def _known(self, old: State) -> dict[str, Earlier]:
-        """Find the grants of an earlier state, made in other pools maybe."""
+        """Find the grants of an earlier state, made in other pools maybe.
+
+        Who fell back for want of memory has nothing to insist on.
+        """
         known = {}
-        for key in old.ledger.entries:
+        for key, entry in old.ledger.entries.items():
             grant = old.grants[key]
             pool = self.tree.named(old.books.tree.pools[grant.pool].name)
-            if pool is not None:
+            if pool is not None and _counts(entry.spec, old.memory):
                 here = attrs.evolve(grant, pool=pool.id)
                 known[key] = Earlier(here, old.memory.zone_of(key))
         return known
@@ -279,6 +285,12 @@ def _same(new: Demand, old: Demand) -> bool:
     asked = (new.kind, new.count, new.fraction, size_of(new.spec), new.spec.hugepages)
     before = (old.kind, old.count, old.fraction, size_of(old.spec), old.spec.hugepages)
     return asked == before
+
+
+def _counts(spec: ContainerSpec, memory: MemoryLedger) -> bool:
+    """Tell whether a container was promised the memory that it asks for."""
+    promised = memory.grants[spec.id].request
+    return (promised.size, promised.hugepages) == (size_of(spec), spec.hugepages)
 
 
 def _by_age(spec: ContainerSpec) -> tuple[int, str]:
