@@ -58,9 +58,12 @@ class ContainerHints:
         found = list(options.given)
         if HintSource.POD_RESOURCES in options.sources:
             found += pod_resources
+        seen: set[str] = set()  # the volumes of a pod tend to be on one disk
         for path, look_up in self._things(container, options):
             try:
-                found += [hint for hint in look_up() if options.admits(hint.provider)]
+                news = [one for one in look_up() if one.provider not in seen]
+                found += [one for one in news if options.admits(one.provider)]
+                seen.update(one.provider for one in news)
             except HostError as error:
                 if strict:
                     raise

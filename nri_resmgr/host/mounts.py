@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import posixpath
+import re
 import select
 from typing import Final
 
@@ -18,9 +19,10 @@ _TABLE: Final = "/proc/1/mountinfo"
 _FIELDS: Final = 5
 
 # How the kernel writes what would break the table apart.
-_ESCAPES: Final = str.maketrans(
-    {" ": "\\040", "\t": "\\011", "\n": "\\012", "\\": "\\134"}
-)
+_ESCAPED: Final = re.compile(r"[ \t\n\\]")
+
+# What a path from a runtime hardly ever has.
+_NOT_NORMAL: Final = re.compile(r"//|/\.|/$")
 
 
 class MountTable:
@@ -48,9 +50,9 @@ class MountTable:
             UnreadableHostFile: The table cannot be read.
         """
         devices = self._current()
-        at = posixpath.normpath(path).translate(_ESCAPES)
+        at = _as_listed(path)
         while at not in devices and at != "/":
-            at = posixpath.dirname(at)
+            at = at[: at.rfind("/")] or "/"
         major, _, minor = devices.get(at, "0:0").partition(":")
         # Major 0 stands for file systems without a device of their own.
         return (int(major), int(minor)) if major != "0" else None
@@ -86,6 +88,12 @@ class MountTable:
             raise UnreadableHostFile(_TABLE, why) from error
         self._poll = select.poll()
         self._poll.register(self._fd, select.POLLPRI | select.POLLERR)
+
+
+def _as_listed(path: str) -> str:
+    if _NOT_NORMAL.search(path):
+        path = posixpath.normpath(path)
+    return _ESCAPED.sub(lambda sign: f"\\{ord(sign[0]):03o}", path)
 
 
 def _parse(text: str) -> dict[str, str]:
