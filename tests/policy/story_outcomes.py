@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from nri_resmgr.policy.decision import Decision, Policy, Resources
 from nri_resmgr.policy.events import ColdStartEnded, Pin
+from nri_resmgr.topology import MemoryKind
 
 _WANTED: Final = (
     "gets",
@@ -109,6 +110,6 @@ def _resources(found: Resources | None) -> str:
         "shared": found.shared,
         "isolated": found.isolated,
         "exclusive": found.exclusive,
-        **{kind.value: nodes for kind, nodes in found.mems.items()},
+        **{kind.value: found.mems.get(kind) for kind in MemoryKind},
     }
     return ", ".join(f"{name} {what}" for name, what in rows.items() if what)
