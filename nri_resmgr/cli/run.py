@@ -1,4 +1,4 @@
-"""The daemon: settings and machine read, policy built, sessions served."""
+"""The daemon: settings and machine read, sessions served, the policy built for them."""
 
 from __future__ import annotations
 
@@ -7,20 +7,22 @@ import asyncio
 import gc
 import linecache
 import os
+from collections.abc import Callable
+from functools import cache
+from typing import Any
 
 from google.protobuf.internal import api_implementation
 
 from nri_resmgr.app.conduct import Conduct
-from nri_resmgr.app.resource_policy import ResourcePolicy
 from nri_resmgr.app.status import status_of
 from nri_resmgr.cli.main import DEFAULT_INDEX, DEFAULT_NAME
-from nri_resmgr.config import PolicyConfig, parse_config
 from nri_resmgr.host.discovery import read_machine
 from nri_resmgr.host.tree import HostTree
 from nri_resmgr.log import Logger, configure_later
-from nri_resmgr.stub import Options, Stub, run_until_signal
+from nri_resmgr.stub import LatePlugin, Options, Stub, run_until_signal
 from nri_resmgr.stub.errors import SessionError
 from nri_resmgr.stub.identity import INDEX_VARIABLE, NAME_VARIABLE
+from nri_resmgr.topology import Machine
 from nri_resmgr.values import HostError, InputError
 from nri_resmgr.values.error_fields import with_fields
 
@@ -39,15 +41,14 @@ def run(options: argparse.Namespace) -> int:
     # All input is judged before the runtime hears of us.
     config = _read_config(options.config_file)
     tree = HostTree(options.host_root)
-    # Under the name by which tests of nri-plugins ask for it.
-    testing = bool(os.environ.get("ENABLE_TEST_APIS"))
-    conduct = Conduct(options.dry_run, options.run_dir, testing)
-    policy = ResourcePolicy(read_machine(tree), config, tree=tree, conduct=conduct)
-    # attrs keeps the text of every method it wrote, for debuggers.
-    linecache.clearcache()
-    # What is here now stays: the collector need not look at it in each request.
-    gc.freeze()
-    gc.enable()
+    machine = read_machine(tree)
+
+    @cache
+    def policy() -> Any:
+        return _build_policy(options, config, machine, tree)
+
+    if config is not None:
+        policy()  # only now is it known whether the configuration fits the machine
     asyncio.run(_serve(policy, tree, options))
     return 0
 
@@ -63,6 +64,25 @@ class BadConfigFile(InputError):
         return f"{self.path}: {self.mistake}"
 
 
+def _build_policy(
+    options: argparse.Namespace, config: Any, machine: Machine, tree: HostTree
+) -> Any:
+    # Late: a runtime that launches us tells the configuration after we registered,
+    # and need not wait for the 150 modules that follow it.
+    from nri_resmgr.app.resource_policy import ResourcePolicy
+
+    # Under the name by which tests of nri-plugins ask for it.
+    testing = bool(os.environ.get("ENABLE_TEST_APIS"))
+    conduct = Conduct(options.dry_run, options.run_dir, testing)
+    policy = ResourcePolicy(machine, config, tree=tree, conduct=conduct)
+    # attrs keeps the text of every method it wrote, for debuggers.
+    linecache.clearcache()
+    # What is here now stays: the collector need not look at it in each request.
+    gc.freeze()
+    gc.enable()
+    return policy
+
+
 def _configure_logging(level: str, log_format: str) -> None:
     from nri_resmgr.cli.logs import LogFormat, configure_logging  # imports structlog
 
@@ -70,11 +90,12 @@ def _configure_logging(level: str, log_format: str) -> None:
     gc.freeze()  # structlog stays, too
 
 
-def _read_config(path: str | None) -> PolicyConfig | None:
+def _read_config(path: str | None) -> Any:
     if path is None:
         return None
     from pathlib import Path
 
+    from nri_resmgr.config import parse_config
     from nri_resmgr.host.text_file import read_text_file
 
     text = read_text_file(Path(path))
@@ -85,21 +106,25 @@ def _read_config(path: str | None) -> PolicyConfig | None:
 
 
 async def _serve(
-    policy: ResourcePolicy, tree: HostTree, options: argparse.Namespace
+    policy: Callable[[], Any], tree: HostTree, options: argparse.Namespace
 ) -> None:
     name, index = options.nri_plugin_name, options.nri_plugin_index
     if not os.environ.keys() & {NAME_VARIABLE, INDEX_VARIABLE}:
         # Nobody launched us, so nobody has said who we are.
         name = DEFAULT_NAME if name is None else name
         index = DEFAULT_INDEX if index is None else index
+
+    def connected() -> object:
+        policy().connect(stub)
+        return policy()
+
     stub = Stub.from_environment(
-        policy,
+        LatePlugin(connected),
         name=name,
         index=index,
         socket=options.nri_socket,
         options=Options(status_of=status_of),
     )
-    policy.connect(stub)
     watching = asyncio.create_task(_watch(policy, tree, stub))
     try:
         await run_until_signal(stub)
@@ -107,7 +132,7 @@ async def _serve(
         watching.cancel()
 
 
-async def _watch(policy: ResourcePolicy, tree: HostTree, stub: Stub) -> None:
+async def _watch(policy: Callable[[], Any], tree: HostTree, stub: Stub) -> None:
     try:
         await stub.started()
     except SessionError:
@@ -121,4 +146,4 @@ async def _watch(policy: ResourcePolicy, tree: HostTree, stub: Stub) -> None:
     except HostError as error:
         log.warning("topology.not-watched", why=str(error))
     else:
-        await follow_hotplug(watch.poll, policy.change_machine)
+        await follow_hotplug(watch.poll, policy().change_machine)

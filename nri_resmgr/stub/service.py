@@ -49,16 +49,17 @@ class PluginService:
     A runtime takes "unimplemented" for a failed request, so nothing is.
 
     Attributes:
+        handlers: To be set before the first request.
         runtime: Known once Configure has come.
         mask: The events subscribed to.
         configured: Done when Configure was answered; has the error if it failed.
         synchronized: Done when the last Synchronize message was answered.
     """
 
-    handlers: Handlers
     runner: Runner
     outbox: Outbox
     may_guess_mask: bool
+    handlers: Handlers = attrs.field(init=False)
     runtime: RuntimeInfo = attrs.field(factory=RuntimeInfo)
     mask: int = 0
     configured: asyncio.Future[None] = attrs.field(factory=_future, init=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Final
 
 from google.protobuf.message import DecodeError
@@ -58,12 +59,13 @@ class Session:
 
     def __init__(
         self,
-        handlers: Handlers,
+        find_handlers: Callable[[], Handlers],
         identity: Identity,
         options: Options,
         *,
         may_guess_mask: bool,
     ) -> None:
+        self._find_handlers = find_handlers
         self._identity = identity
         self._options = options
         self._link = self._new_link()
@@ -74,9 +76,7 @@ class Session:
             options.unsolicited_updates,
             options.update_timeout,
         )
-        self.service = PluginService(
-            handlers, self._runner, self.outbox, may_guess_mask
-        )
+        self.service = PluginService(self._runner, self.outbox, may_guess_mask)
 
     async def open(self, endpoint: Endpoint) -> None:
         """Connect, register, and be configured.
@@ -87,7 +87,9 @@ class Session:
             ConnectionLost: The runtime hung up on the way.
             CallTimedOut: It did not get to us in time.
             ConfigureMissing: It registered us, and nothing more.
-            Exception: What the ``configure`` handler raised.
+            BadHandler: A `LatePlugin` turned out to handle no event.
+            Exception: What the ``configure`` handler raised, or what builds a
+                `LatePlugin`.
         """
         await endpoint.connect(lambda: self._link)
         loop = asyncio.get_running_loop()
@@ -142,13 +144,20 @@ class Session:
             plugin_name=name, plugin_idx=index, NRI_version=OUR_NRI_VERSION
         )
         method = RUNTIME_METHODS["RegisterPlugin"]
-        # While the runtime thinks about it: the next thing that we do is to log.
-        asyncio.get_running_loop().call_soon(load)
+        # Runs as soon as we wait for the answer, before anything can be read.
+        preparing = asyncio.create_task(self._prepare())
         try:
             # Configure may come, and be answered, before this returns.
             await self._link.call(method, request, self._options.registration_timeout)
         except CallFailed as error:
             raise RegistrationRefused(name, index, error.message) from None
+        finally:
+            await preparing
+
+    async def _prepare(self) -> None:
+        """Do what takes long while the runtime works on RegisterPlugin."""
+        load()  # the next thing that we do is to log
+        self.service.handlers = self._find_handlers()
 
     def _new_link(self) -> Link:
         if self._options.on_message is None:

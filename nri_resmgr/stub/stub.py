@@ -13,7 +13,7 @@ import attrs
 from nri_proto.levels import SPLIT_SYNC
 from nri_resmgr.log import Logger
 from nri_resmgr.stub.errors import ConnectionLost, SessionError, SocketUnusable
-from nri_resmgr.stub.handlers import Handlers
+from nri_resmgr.stub.handlers import Handlers, LatePlugin
 from nri_resmgr.stub.identity import Identity, find_identity
 from nri_resmgr.stub.model import ContainerEviction
 from nri_resmgr.stub.runtime_info import RuntimeInfo
@@ -47,7 +47,8 @@ class Stub:
         """Prepare; nothing is opened before `run`.
 
         Args:
-            plugin: An object with handlers, or a `Plugin` of functions.
+            plugin: An object with handlers, a `Plugin` of functions, or a
+                `LatePlugin`.
             identity: Name and index to register as.
             endpoint: The way to the runtime.
             options: Time limits and choices.
@@ -55,7 +56,11 @@ class Stub:
         Raises:
             BadHandler: *plugin* handles no event.
         """
-        self._handlers = Handlers.of(plugin)
+        if isinstance(plugin, LatePlugin):
+            self._find_handlers = plugin.handlers
+        else:
+            found = Handlers.of(plugin)  # at once: it may be wrong
+            self._find_handlers = lambda: found
         self._identity = identity
         self._endpoint = endpoint
         self._options = options
@@ -104,7 +109,9 @@ class Stub:
             SocketUnusable: There was no runtime to begin with.
             RegistrationRefused: The runtime does not like our name or index.
             SessionError: The handshake failed and cannot be repeated.
-            Exception: What the ``configure`` handler raised.
+            BadHandler: A `LatePlugin` turned out to handle no event.
+            Exception: What the ``configure`` handler raised, or what builds a
+                `LatePlugin`.
         """
         serving = asyncio.create_task(self._serve_sessions())
         stopping = asyncio.create_task(self._stopping.wait())
@@ -205,7 +212,7 @@ class Stub:
         backoff = Backoff()
         while True:
             session = Session(
-                self._handlers,
+                self._find_handlers,
                 self._identity,
                 self._options,
                 may_guess_mask=self._may_guess_mask,

@@ -16,8 +16,7 @@ import nri_resmgr.stub.errors
 import nri_resmgr.topology.spec
 import nri_resmgr.values.errors
 from nri_proto import Code
-from nri_resmgr.app import status_of
-from nri_resmgr.app.status import CODES
+from nri_resmgr.app.status import CODES, status_of
 from nri_resmgr.policy.cpus import CpusExhausted
 from nri_resmgr.stub import Refused
 from nri_resmgr.values import BadListFormat, CpuSet, HostError, ResmgrError

@@ -6,8 +6,8 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from nri_resmgr.app import ResourcePolicy
 from nri_resmgr.app.conduct import Conduct
+from nri_resmgr.app.resource_policy import ResourcePolicy
 from nri_resmgr.config import API_VERSION, parse_config
 from nri_resmgr.host.tree import HostTree
 from nri_resmgr.testing import Runtime, running_plugin

@@ -91,6 +91,24 @@ def test_a_wrong_configuration_is_named_in_one_sentence(
     assert words.count("\n") == 1
 
 
+def test_a_runtime_hears_nothing_of_who_does_not_fit_the_machine(
+    tmp_path: Path,
+) -> None:
+    reserved = b"spec: {reservedResources: {cpu: 'cpuset:4095'}}\n"
+    path, at = config(tmp_path, HEAD.encode() + reserved), tmp_path / "nri.sock"
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(at))
+        listener.listen()
+        listener.setblocking(False)
+
+        assert outcome("--config-file", path, "--nri-socket", at) == (
+            BAD_INPUT,
+            "nri-resmgr: $.spec.reservedResources.cpu: this machine has no CPU 4095\n",
+        )
+        with pytest.raises(BlockingIOError):
+            listener.accept()
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
@@ -147,5 +165,5 @@ def test_no_permission(tmp_path: Path) -> None:
 def test_no_machine(tmp_path: Path) -> None:
     assert outcome("--host-root", tmp_path) == (
         FAILED,
-        "nri-resmgr: /sys/devices/system/cpu/online: no such file\n",
+        f"nri-resmgr: {tmp_path}/sys/devices/system/cpu/online: no such file\n",
     )
