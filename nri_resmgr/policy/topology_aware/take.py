@@ -13,6 +13,7 @@ from nri_resmgr.policy.cpus import (
 from nri_resmgr.policy.topology_aware.books import Grant
 from nri_resmgr.policy.topology_aware.demand import CpuKind, Demand
 from nri_resmgr.policy.topology_aware.errors import PoolShort
+from nri_resmgr.policy.topology_aware.hint_scores import cpus_near_all
 from nri_resmgr.policy.topology_aware.pools import Pool
 from nri_resmgr.policy.topology_aware.room import Room
 from nri_resmgr.topology.hints import Hint
@@ -116,12 +117,13 @@ def _whole_cpus(
 
 
 def _pick(demand: Demand, free: CpuSet, room: Room, held: CpuSet) -> tuple[CpuSet, str]:
-    machine = room.tree.machine
+    machine, hints = room.tree.machine, demand.spec.hints
+    if hints and demand.spec.preferences.strict_hints:
+        free &= cpus_near_all(hints, machine)
     keep = held & free
     if len(keep) > demand.count:
         given = release_cpus(keep, len(keep) - demand.count, machine)
         return keep - given.cpus, given.level
-    hints = demand.spec.hints
     even = demand.spec.preferences.pick_by_hints and not keep
     if even and (cpus := _spread_over(hints, demand, free, room)):
         return cpus, "hints"
