@@ -21,7 +21,6 @@ __all__ = [
     "SchedulingClass",
     "SchedulingRules",
     "scheduling_of",
-    "scheduling_problem",
 ]
 
 
@@ -47,19 +46,9 @@ def scheduling_of(
     """Choose a container's class: by annotation, by namespace, or by QoS class.
 
     Returns:
-        None where nothing names a class, and where the name is of none: then
-        `scheduling_problem` says so.
+        None where nothing names a class, and where the name is of none.
     """
     return rules.scheduling_classes.get(_name(spec, rules))
-
-
-def scheduling_problem(spec: ContainerSpec, rules: SchedulingRules) -> str:
-    """Say that a container asks for a class that there is not; mostly empty."""
-    name = _name(spec, rules)
-    if not name or name in rules.scheduling_classes:
-        return ""
-    known = ", ".join(sorted(rules.scheduling_classes)) or "none are configured"
-    return f"no scheduling class {name!r}; there are: {known}"
 
 
 def _name(spec: ContainerSpec, rules: SchedulingRules) -> str:

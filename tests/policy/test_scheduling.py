@@ -7,7 +7,6 @@ from nri_resmgr.policy.preferences import Preferences
 from nri_resmgr.policy.scheduling import (
     SchedulingClass,
     scheduling_of,
-    scheduling_problem,
 )
 from nri_resmgr.policy.topology_aware.settings import TopologyAwareSettings
 from nri_resmgr.values import CpuSet, QosClass
@@ -53,28 +52,3 @@ def test_who_names_the_class(
     spec: ContainerSpec, chosen: SchedulingClass | None
 ) -> None:
     assert scheduling_of(spec, SETTINGS) == chosen
-
-
-@pytest.mark.parametrize(
-    ("spec", "settings", "problem"),
-    [
-        pytest.param(asking("fast"), SETTINGS, "", id="a class that there is"),
-        pytest.param(asking(), SETTINGS, "", id="no class asked for"),
-        pytest.param(
-            asking("turbo"),
-            SETTINGS,
-            "no scheduling class 'turbo'; there are: fast, idle, slow",
-            id="a class that there is not",
-        ),
-        pytest.param(
-            asking("turbo"),
-            TopologyAwareSettings(available=CpuSet.of(0), reserved=CpuSet.of(0)),
-            "no scheduling class 'turbo'; there are: none are configured",
-            id="no class at all",
-        ),
-    ],
-)
-def test_a_name_of_no_class_is_a_problem(
-    spec: ContainerSpec, settings: TopologyAwareSettings, problem: str
-) -> None:
-    assert scheduling_problem(spec, settings) == problem
