@@ -89,11 +89,15 @@ def find(demand: Demand, room: Room) -> Placement:
     tried: list[tuple[str, str]] = []
     for candidate in candidates(demand, room):
         try:
-            found = within(demand, candidate.pool, room)
+            return within(
+                demand,
+                candidate.pool,
+                room,
+                decided=candidate.decided.value,
+                tried=tuple(tried),
+            )
         except PolicyError as error:
             tried.append((candidate.pool.name, str(error)))
-            continue
-        return attrs.evolve(found, decided=str(candidate.decided), tried=tuple(tried))
     root = room.tree.root
     if demand.kind is CpuKind.SHARED and not (demand.fraction and root.sharable):
         # Who asks for nothing may crowd in where everything is promised, and on a
@@ -101,7 +105,7 @@ def find(demand: Demand, room: Room) -> Placement:
         if not room.books.free_sharable(root):
             return fall_back(demand, room, "no CPU is left to share")
         try:
-            return attrs.evolve(within(demand, root, room), decided="crowd")
+            return within(demand, root, room, decided="crowd")
         except PolicyError as error:
             tried.append((root.name, str(error)))
     raise refusal(demand, room, tuple(tried))
@@ -214,8 +218,22 @@ def _shared_at_root(
     )
 
 
-def within(demand: Demand, pool: Pool, room: Room) -> Placement:
+def within(
+    demand: Demand,
+    pool: Pool,
+    room: Room,
+    *,
+    decided: str = "",
+    tried: tuple[tuple[str, str], ...] = (),
+) -> Placement:
     """Place a container in one pool.
+
+    Args:
+        demand: What it asks for.
+        pool: Where to.
+        room: The node without it.
+        decided: What told the pool from the last one that was as good.
+        tried: Better pools that failed, with the sentence that says why.
 
     Raises:
         PolicyError: The pool cannot take it.
@@ -226,7 +244,15 @@ def within(demand: Demand, pool: Pool, room: Room) -> Placement:
     rule = demand.rule
     if demand.isolated and taken.grant.cpus <= pool.isolated and demand.count:
         rule = Rule.ISOLATED_CPU
-    return attrs.evolve(_placement(rule, taken.grant, offer), detail=taken.level)
+    return Placement(
+        rule=rule,
+        grant=taken.grant,
+        memory=offer.ledger,
+        moved=_moved(offer),
+        decided=decided,
+        detail=taken.level,
+        tried=tried,
+    )
 
 
 def _at_root(demand: Demand, room: Room) -> Placement:
@@ -249,7 +275,7 @@ def _beside_reserved(demand: Demand, room: Room) -> Placement:
     """
     shared = attrs.evolve(demand, kind=CpuKind.SHARED, rule=Rule.RESERVED_FULL)
     try:
-        return attrs.evolve(within(shared, room.tree.root, room), decided="only-one")
+        return within(shared, room.tree.root, room, decided="only-one")
     except PolicyError:
         return find(shared, room)  # no pool has more: it crowds in, or is refused
 
@@ -271,9 +297,8 @@ def _check_memory(demand: Demand, zone: NodeSet, pool: Pool) -> None:
 
 
 def _placement(rule: Rule, grant: Grant, offer: MemoryOffer) -> Placement:
-    return Placement(
-        rule=rule,
-        grant=grant,
-        memory=offer.ledger,
-        moved=tuple(one.id for one in offer.moved),
-    )
+    return Placement(rule=rule, grant=grant, memory=offer.ledger, moved=_moved(offer))
+
+
+def _moved(offer: MemoryOffer) -> tuple[str, ...]:
+    return tuple([one.id for one in offer.moved]) if offer.widened else ()

@@ -142,9 +142,10 @@ class TopologyAwarePolicy:
         told = Pin(shares=spec.present.shares)
         seated, pin = seat(spec, placement, told, left, self.settings)
         reason = self._reason(spec, placement, pin)
-        settled = self._settle(state.books, seated, (reason,), placement.moved)
-        scheduling = scheduling_of(spec, self.settings)
-        return attrs.evolve(settled, pin=pin.since(told), scheduling=scheduling)
+        moved, settings = placement.moved, self.settings
+        after, updates = settle(state.books, seated, settings, moved)
+        news, scheduling = pin.since(told), scheduling_of(spec, settings)
+        return Decision(after, (reason,), news, updates, scheduling)
 
     def _against_the_plan(self, found: Placement, spec: ContainerSpec) -> Placement:
         """Judge a container that asks for other than its pod said it would."""

@@ -55,7 +55,7 @@ def seat(
     grant, memory = placement.grant, placement.memory
     books = left.books.add(grant)
     pin = pin_of(spec, grant, books, memory, settings)
-    return left.put(spec, grant, memory, pin.over(told)), pin
+    return left.put(spec, grant, memory, pin.over(told), books), pin
 
 
 def settle(

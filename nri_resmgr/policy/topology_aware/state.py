@@ -68,7 +68,12 @@ class TopologyAwareState:
         )
 
     def put(
-        self, spec: ContainerSpec, grant: Grant, memory: MemoryLedger, told: Pin
+        self,
+        spec: ContainerSpec,
+        grant: Grant,
+        memory: MemoryLedger,
+        told: Pin,
+        books: Books | None = None,
     ) -> TopologyAwareState:
         """Place a container that has no grant.
 
@@ -77,11 +82,12 @@ class TopologyAwareState:
             grant: What it has of the CPUs from now on.
             memory: What all have of the memory from now on.
             told: What the runtime knows of its pinning.
+            books: The sums with the grant in them; found where left out.
         """
         return TopologyAwareState(
             self.ledger.put(spec, told),
             MappingProxyType(self.grants | {spec.id: grant}),
-            self.books.add(grant),
+            self.books.add(grant) if books is None else books,
             memory,
             self.vacated,
             self.held,
