@@ -89,13 +89,8 @@ def find(demand: Demand, room: Room) -> Placement:
     tried: list[tuple[str, str]] = []
     for candidate in candidates(demand, room):
         try:
-            return within(
-                demand,
-                candidate.pool,
-                room,
-                decided=candidate.decided.value,
-                tried=tuple(tried),
-            )
+            decided, pool = candidate.decided.value, candidate.pool
+            return within(demand, pool, room, decided=decided, tried=tuple(tried))
         except PolicyError as error:
             tried.append((candidate.pool.name, str(error)))
     root = room.tree.root
@@ -226,14 +221,7 @@ def within(
     decided: str = "",
     tried: tuple[tuple[str, str], ...] = (),
 ) -> Placement:
-    """Place a container in one pool.
-
-    Args:
-        demand: What it asks for.
-        pool: Where to.
-        room: The node without it.
-        decided: What told the pool from the last one that was as good.
-        tried: Better pools that failed, with the sentence that says why.
+    """Place a container in one pool; `Placement` tells what the last two are.
 
     Raises:
         PolicyError: The pool cannot take it.
