@@ -1,0 +1,260 @@
+"""No sequence of events can make the topology-aware policy break its promises."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+import hypothesis.strategies as st
+from hypothesis import settings
+from hypothesis.stateful import invariant, rule
+
+from nri_resmgr.policy.decision import Rule
+from nri_resmgr.policy.events import (
+    ColdStartEnded,
+    ContainerSpec,
+    Created,
+    Pin,
+    PodCreated,
+    PodStopped,
+    Removed,
+    Started,
+    Stopped,
+    Updated,
+)
+from nri_resmgr.values import QosClass
+from tests.laws.topology_aware_draws import (
+    AMOUNTS,
+    IDS,
+    OPTIONS,
+    PODS,
+    PRESENT,
+    on,
+    specs,
+)
+from tests.laws.topology_aware_node import Node
+from tests.laws.topology_aware_recount import (
+    check_books,
+    check_capacity,
+    check_exclusive,
+    check_kind,
+    check_memory,
+    check_promises,
+    is_met,
+)
+
+
+class TopologyAwarePolicyNeverErrs(Node):
+    """Anything may happen, in any order."""
+
+    @rule(spec=specs())
+    def create(self, spec: ContainerSpec) -> None:
+        """A container may come in place of one that is gone unnoticed."""
+        spec = on(self.policy.machine, spec)
+        dead = [
+            key
+            for key, one in self.specs.items()
+            if key == spec.id or (one.slot and _place(one) == _place(spec))
+        ]
+        decision = self.decide(Created(spec))
+        if decision is None:
+            return
+        self.lose(dead)
+        self.specs[spec.id] = spec
+        self.why[spec.id] = decision.reasons[0].rule
+        self.runtime[spec.id] = self.believed[spec.id] = decision.pin
+        assert decision.pin == self.wanted()[spec.id]
+        self.take(decision, own=spec.id)
+
+    @rule(container=IDS, asked=AMOUNTS)
+    def update(self, container: str, asked: Mapping[QosClass, dict[str, Any]]) -> None:
+        """Somebody asks for other resources."""
+        if (known := self.specs.get(container)) is None:
+            return
+        self._update(attrs.evolve(known, **asked[known.qos]))
+
+    @rule(container=IDS)
+    def update_nothing(self, container: str) -> None:
+        """Somebody asks for what there is already."""
+        if (known := self.specs.get(container)) is None:
+            return
+        grant = self.state.grants[container]
+        self._update(known)
+        assert self.state.grants[container] == grant
+
+    @rule(spec=specs(), present=PRESENT)
+    def update_a_stranger(self, spec: ContainerSpec, present: Pin) -> None:
+        """Somebody asks for resources of a container of which nobody told us."""
+        if spec.id not in self.specs:
+            self.runtime[spec.id] = self.believed[spec.id] = present
+            self._update(on(self.policy.machine, spec, present))
+
+    @rule(container=IDS)
+    def start(self, container: str) -> None:
+        """A container begins to run, or one of which nobody told us."""
+        decision = self.decided(Started(container))
+        self.take_silent(decision)
+        assert {timer.event for timer in decision.timers} <= {ColdStartEnded(container)}
+
+    @rule(container=IDS)
+    def end_cold_start(self, container: str) -> None:
+        """The time without fast memory is over, maybe of nobody."""
+        decision = self.decided(ColdStartEnded(container))
+        if decision.reasons:
+            self.take(decision)
+            assert not self.decided(Started(container)).timers
+        else:
+            assert decision.state is self.state
+
+    @rule(container=IDS)
+    def stop(self, container: str) -> None:
+        """A container stops, maybe one that never was."""
+        decision = self.decided(Stopped(container))
+        self.drop([container])
+        self.take(decision)
+
+    @rule(container=IDS)
+    def remove(self, container: str) -> None:
+        """A container goes away, with a stop or without."""
+        decision = self.decided(Removed(container))
+        self.lose([container])
+        self.take_silent(decision)
+
+    @rule(pod=PODS, expected=st.lists(specs(), max_size=3))
+    def create_pod(self, pod: str, expected: list[ContainerSpec]) -> None:
+        """A pod comes, whose containers are told beforehand, or are not."""
+        coming = (attrs.evolve(one, id="", pod=pod) for one in expected)
+        by_name = {one.name: on(self.policy.machine, one) for one in coming}
+        decision = self.decide(PodCreated(pod, tuple(by_name.values())))
+        if decision is not None:
+            self.take_silent(decision)
+
+    @rule(pod=PODS)
+    def stop_pod(self, pod: str) -> None:
+        """A pod goes away with all that is left in it."""
+        decision = self.decided(PodStopped(pod))
+        self.lose([key for key, one in self.specs.items() if one.pod == pod])
+        self.take_silent(decision)
+
+    @rule(found=st.lists(st.tuples(specs(), PRESENT), max_size=7))
+    def restart_into_anything(self, found: list[tuple[ContainerSpec, Pin]]) -> None:
+        """We start over among containers that may be pinned to anything."""
+        self.forget_all()
+        self.synchronize(on(self.policy.machine, spec, pin) for spec, pin in found)
+
+    @rule(
+        left=st.sets(IDS, max_size=2),
+        new=st.lists(st.tuples(specs(), PRESENT), max_size=2),
+    )
+    def reconnect(self, left: set[str], new: list[tuple[ContainerSpec, Pin]]) -> None:
+        """We meet again those that are still there; some left, and others came."""
+        before, kept = self.state, self._met() - left
+        silent = self.settled and not before.held and kept == self.specs.keys()
+        came = {one.id: on(self.policy.machine, one, pin) for one, pin in new}
+        there = {k: one for k, one in self.present().items() if k not in left}
+        self.synchronize((came | there).values())
+
+        for key in kept:
+            assert self.state.grants[key] == before.grants[key]
+            zone, now = before.memory.zone_of(key), self.state.memory.zone_of(key)
+            assert zone <= now if new else zone == now
+            assert self.why[key] is Rule.KEPT
+        assert not (silent and not new) or self.updates_of_last == 0
+
+    @rule()
+    def start_over(self) -> None:
+        """We forget all, and find it where we left it."""
+        before, told = self.wanted(), self.settled and not self.state.held
+        options = self.conditions.options
+        pinned = options["pin_cpus"] and options["pin_memory"]
+        certain = pinned and told and self._met() == self.specs.keys()
+        self.forget_all()
+        self.synchronize(self.present().values())
+
+        assert not certain or self.wanted() == before
+
+    @rule(reserved=st.integers(1, 2), withheld=st.integers(0, 1), options=OPTIONS)
+    def reconfigure(
+        self, reserved: int, withheld: int, options: Mapping[str, Any]
+    ) -> None:
+        """The settings change while containers run."""
+        changed = attrs.evolve(
+            self.conditions, reserved=reserved, withheld=withheld, options=options
+        )
+        self.rebuild(changed)
+        self.synchronize(self.present().values())
+
+    @rule(which=st.integers(0, 2))
+    def hotplug(self, which: int) -> None:
+        """CPUs and memory come and go."""
+        text = self.machines[which % len(self.machines)]
+        self.rebuild(attrs.evolve(self.conditions, machine=text))
+        self.synchronize(
+            on(self.policy.machine, one, one.present) for one in self.present().values()
+        )
+
+    @invariant()
+    def grants_do_not_overlap(self) -> None:
+        """CPUs of one container are of no other, and CPUs' time is given once."""
+        check_exclusive(self.policy, self.state)
+        check_capacity(self.policy, self.state)
+
+    @invariant()
+    def everybody_has_what_was_asked_for(self) -> None:
+        """Unless it fell back, which is told."""
+        for key, spec in self.specs.items():
+            check_kind(spec, self.state.grants[key], self.why[key])
+            check_promises(spec, self.state.memory.grants[key], self.why[key])
+
+    @invariant()
+    def the_books_are_right(self) -> None:
+        """Nobody is missing, nobody is left over."""
+        ledger = self.state.ledger
+        assert {key: ledger.spec_of(key) for key in self.specs} == self.specs
+        assert ledger.entries.keys() == self.specs.keys() == self.runtime.keys()
+        check_books(self.policy, self.state)
+        check_memory(self.policy, self.state.memory)
+        held = {one.container for one in self.state.held.values()}
+        assert self.state.memory.grants.keys() == self.specs.keys() | held
+
+    @invariant()
+    def the_runtime_holds_what_the_state_says(self) -> None:
+        """What was told adds up to what should hold."""
+        wanted = self.wanted()
+        assert self.policy.pins(self.state) == wanted
+        if self.settled:
+            assert {k: wanted[k].over(pin) for k, pin in self.runtime.items()} == (
+                self.runtime
+            )
+
+    def _update(self, spec: ContainerSpec) -> None:
+        key, is_new = spec.id, spec.id not in self.specs
+        decision = self.decide(Updated(spec))
+        if decision is None:
+            assert not is_new
+            return
+        self.specs[key] = spec
+        if (found := decision.reasons[0].rule) is not Rule.UNCHANGED:
+            self.why[key] = found
+        assert decision.pin == self.wanted()[key]
+        self.tell(key, decision.pin)
+        self.take(decision, own=key)
+
+    def _met(self) -> set[str]:
+        """Return who has all that was asked for."""
+        return {
+            key
+            for key, spec in self.specs.items()
+            if is_met(spec, self.state, self.why[key])
+        }
+
+
+def _place(spec: ContainerSpec) -> tuple[str, str]:
+    return spec.pod, spec.slot
+
+
+TestTopologyAwarePolicyNeverErrs = TopologyAwarePolicyNeverErrs.TestCase
+TestTopologyAwarePolicyNeverErrs.settings = settings(
+    stateful_step_count=30, deadline=None
+)

@@ -1,0 +1,227 @@
+"""What must hold of a state of the topology-aware policy, counted from scratch."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import combinations
+from typing import Any
+
+from nri_resmgr.policy.decision import Rule
+from nri_resmgr.policy.events import ContainerSpec, Pin
+from nri_resmgr.policy.mems import Grant as MemoryGrant
+from nri_resmgr.policy.mems import MemoryLedger
+from nri_resmgr.policy.mems.accounts import Accounts
+from nri_resmgr.policy.topology_aware.books import Grant
+from nri_resmgr.policy.topology_aware.demand import CpuKind
+from nri_resmgr.policy.topology_aware.policy import TopologyAwarePolicy
+from nri_resmgr.policy.topology_aware.pools import Pool
+from nri_resmgr.policy.topology_aware.state import TopologyAwareState
+from nri_resmgr.topology import Machine
+from nri_resmgr.values import Bytes, CpuSet, NodeSet, QosClass
+
+SHARING = (CpuKind.SHARED, CpuKind.MIXED)
+WITH_OWN = (CpuKind.OWN, CpuKind.MIXED)
+
+
+def pins_by_recount(
+    policy: TopologyAwarePolicy, state: TopologyAwareState
+) -> dict[str, Pin]:
+    """Say where every container belongs, by the definition of each kind of CPUs."""
+    found = {}
+    for key, entry in state.ledger.entries.items():
+        grant, wish = state.grants[key], entry.spec.preferences
+        pinned = policy.settings.pin_cpus and grant.kind is not CpuKind.PRESERVED
+        pins_memory = policy.settings.pin_memory and not wish.preserve_memory
+        found[key] = Pin(
+            runs_on(grant, policy, state) if pinned else CpuSet(),
+            state.memory.grants[key].zone if pins_memory else NodeSet(),
+            _weight(grant) if pinned else 0,
+        )
+    return found
+
+
+def runs_on(
+    grant: Grant, policy: TopologyAwarePolicy, state: TopologyAwareState
+) -> CpuSet:
+    cpus = grant.cpus | shared_by(grant, policy, state)
+    if not grant.hidden:
+        return cpus
+    cores = (core.cpus & cpus for core in policy.machine.cores)
+    return CpuSet.from_iterable(min(threads) for threads in cores if threads)
+
+
+def shared_by(
+    grant: Grant, policy: TopologyAwarePolicy, state: TopologyAwareState
+) -> CpuSet:
+    """Return the CPUs that a grant shares with others."""
+    if grant.kind is CpuKind.RESERVED:
+        return policy.settings.reserved
+    if grant.kind not in SHARING:
+        return CpuSet()
+    taken = CpuSet.union(one.cpus for one in state.grants.values())
+    return sharable(policy.tree.pools[grant.pool], policy) - taken
+
+
+def sharable(pool: Pool, policy: TopologyAwarePolicy) -> CpuSet:
+    settings = policy.settings
+    return pool.cpus & settings.available - settings.reserved - policy.machine.isolated
+
+
+def check_exclusive(policy: TopologyAwarePolicy, state: TopologyAwareState) -> None:
+    """Nobody runs on another's CPUs, nor where only reserved containers may."""
+    settings, grants = policy.settings, state.grants.values()
+    taken = CpuSet.union(one.cpus for one in grants)
+    assert sum(len(one.cpus) for one in grants) == len(taken)
+    assert taken <= settings.available - settings.reserved
+    for one in grants:
+        pool = policy.tree.pools[one.pool]
+        isolated = policy.machine.isolated
+        assert one.cpus <= pool.cpus
+        assert one.cpus <= isolated or one.cpus.isdisjoint(isolated)
+        assert bool(one.cpus) == (one.kind in WITH_OWN)
+        shared = shared_by(one, policy, state)
+        assert shared.isdisjoint(taken)
+        assert bool(shared) == (one.kind in (*SHARING, CpuKind.RESERVED))
+        if one.kind is not CpuKind.RESERVED:
+            assert shared <= settings.available - settings.reserved - isolated
+
+
+def check_capacity(policy: TopologyAwarePolicy, state: TopologyAwareState) -> None:
+    """No CPU's time is promised twice, whoever fell back."""
+    grants = state.grants.values()
+    taken = CpuSet.union(one.cpus for one in grants)
+    for pool in policy.tree.pools:
+        promised = sum(
+            one.fraction
+            for one in grants
+            if one.kind in SHARING and policy.tree.pools[one.pool].cpus <= pool.cpus
+        )
+        assert promised <= 1000 * len(sharable(pool, policy) - taken), pool.name
+    reserved = sum(one.fraction for one in grants if one.kind is CpuKind.RESERVED)
+    assert reserved <= 1000 * len(policy.settings.reserved)
+
+
+def check_kind(spec: ContainerSpec, grant: Grant, rule: Rule) -> None:
+    """A container has what it asks for, of a kind that is meant for it."""
+    wish, given = spec.preferences, 1000 * len(grant.cpus) + grant.fraction
+    fell_back = rule is Rule.FELL_BACK
+    if grant.kind is CpuKind.PRESERVED:
+        assert wish.preserve_cpus
+        assert given == 0
+        return
+    assert not wish.preserve_cpus or fell_back
+    assert given <= spec.request if fell_back else given == spec.request
+    in_namespace = spec.namespace == "kube-system" and wish.reserved is None
+    if wish.reserved or in_namespace:
+        left_out = (Rule.RESERVED_FULL, Rule.FELL_BACK)
+        assert grant.kind is CpuKind.RESERVED or rule in left_out
+    else:
+        assert grant.kind is not CpuKind.RESERVED or fell_back
+    if spec.qos is not QosClass.GUARANTEED or wish.shared:
+        assert grant.kind not in WITH_OWN
+    assert grant.hidden == wish.hide_hyperthreads
+
+
+def check_books(policy: TopologyAwarePolicy, state: TopologyAwareState) -> None:
+    """The sums that are carried on are those of the grants."""
+    books, grants = state.books, state.grants.values()
+    held = {one.container: one for one in state.held.values()}
+    assert {key: one.container for key, one in state.grants.items()} == {
+        key: key for key in (*state.ledger.entries, *held)
+    }
+    assert held.items() <= state.grants.items()
+    pools = [pool.id for pool in policy.tree.pools]
+    sharing = [one for one in grants if one.kind in SHARING]
+    assert books.tree is policy.tree
+    assert books.taken == CpuSet.union(one.cpus for one in grants)
+    assert list(books.shared) == _sums(pools, ((g.pool, g.fraction) for g in sharing))
+    idle = ((g.pool, not g.fraction) for g in sharing)
+    assert list(books.idlers) == _sums(pools, idle)
+    assert books.guests == Counter((one.pool, one.kind) for one in grants)
+    reserved = (one.fraction for one in grants if one.kind is CpuKind.RESERVED)
+    assert books.reserved == sum(reserved)
+
+
+def check_memory(policy: TopologyAwarePolicy, memory: MemoryLedger) -> None:
+    """No node is promised twice, and the sums that are carried on are right."""
+    machine, grants = policy.machine, memory.grants.values()
+    nodes = tuple(machine.memory_nodes)
+    for count in range(1, len(nodes) + 1):
+        for some in combinations(nodes, count):
+            inside = NodeSet.from_iterable(some)
+            within = [one.request for one in grants if one.zone <= inside]
+            assert sum(one.size for one in within) <= _ordinary(inside, machine)
+            pages = (pool for one in within for pool in one.hugepages)
+            assert sum(p.size * p.count for p in pages) <= _set_aside(inside, machine)
+    for grant in grants:
+        assert grant.zone
+        assert grant.zone <= machine.memory_nodes
+        assert grant.zone & machine.normal_nodes
+    again = Accounts(memory.layout, grants)
+    assert _content(memory.accounts) == _content(again)
+
+
+def check_promises(spec: ContainerSpec, grant: MemoryGrant, rule: Rule) -> None:
+    """Memory is promised as asked for, or not at all to who fell back."""
+    asked = size_by_recount(spec), spec.hugepages
+    promised = grant.request.size, grant.request.hugepages
+    assert promised == asked or (rule is Rule.FELL_BACK and promised == (0, ()))
+
+
+def is_met(spec: ContainerSpec, state: TopologyAwareState, rule: Rule) -> bool:
+    """Tell whether a container has all that it asks for."""
+    if rule in (Rule.FELL_BACK, Rule.RESERVED_FULL):
+        return False
+    return state.memory.grants[spec.id].request.size == size_by_recount(spec)
+
+
+def size_by_recount(spec: ContainerSpec) -> Bytes:
+    return spec.memory_request or spec.memory_limit or Bytes(0)
+
+
+def snapshot(state: TopologyAwareState) -> dict[str, Any]:
+    """Write a state down in values that nothing can change later."""
+    books = state.books
+    return {
+        "ledger": dict(state.ledger.entries),
+        "grants": dict(state.grants),
+        "books": (books.taken, books.shared, books.idlers, books.reserved),
+        "guests": dict(books.guests),
+        "memory": dict(state.memory.grants),
+        "accounts": _content(state.memory.accounts),
+        "vacated": dict(state.vacated),
+        "held": dict(state.held),
+        "unsettled": state.unsettled,
+    }
+
+
+def _weight(grant: Grant) -> int:
+    own = 1000 * len(grant.cpus) if grant.kind is CpuKind.OWN else 0
+    return max(2, (own + grant.fraction) * 1024 // 1000)
+
+
+def _sums(pools: list[int], rows: Iterable[tuple[int, int]]) -> list[int]:
+    sums: Counter[int] = Counter()
+    for pool, amount in rows:
+        sums[pool] += amount
+    return [sums[pool] for pool in pools]
+
+
+def _ordinary(nodes: NodeSet, machine: Machine) -> int:
+    return sum(machine.node(one).memory for one in nodes) - _set_aside(nodes, machine)
+
+
+def _set_aside(nodes: NodeSet, machine: Machine) -> int:
+    pools = (pool for one in nodes for pool in machine.node(one).hugepages)
+    return sum(pool.size * pool.count for pool in pools)
+
+
+def _content(accounts: Accounts) -> Mapping[str, object]:
+    def without_empty(table: Mapping[Bytes, Mapping[int, Any]]) -> Iterator[Any]:
+        return ((page, dict(zones)) for page, zones in table.items() if zones)
+
+    return {
+        "sums": dict(without_empty(accounts.sums)),
+        "rows": dict(without_empty(accounts.rows)),
+    }
