@@ -9,7 +9,7 @@ import attrs
 
 from nri_resmgr.policy.decision import Rule
 from nri_resmgr.policy.errors import OnFailure
-from nri_resmgr.policy.mems import MemoryLedger, MemoryOffer
+from nri_resmgr.policy.mems import MemoryLedger, MemoryOffer, grow_memory
 from nri_resmgr.policy.topology_aware.books import Grant
 from nri_resmgr.policy.topology_aware.choose import candidates
 from nri_resmgr.policy.topology_aware.demand import CpuKind, Demand
@@ -127,7 +127,7 @@ def as_it_was(
     request = request_of(demand.spec, pool, room.tree)
     try:
         if demand.kind in (CpuKind.RESERVED, CpuKind.PRESERVED):
-            found = _at_root(demand, room)
+            found = _at_root(demand, room, earlier.zone)
             return attrs.evolve(found, rule=rule) if found.rule is demand.rule else None
         taken = retake(demand, grant.cpus, pool, room)
         offer = promise_again(request, earlier.zone, room.memory)
@@ -146,7 +146,7 @@ def move(demand: Demand, earlier: Earlier, room: Room) -> Placement:
         PolicyError: No pool can take it; its earlier grant still holds.
     """
     if demand.kind in (CpuKind.RESERVED, CpuKind.PRESERVED):
-        return _at_root(demand, room)
+        return _keeping(earlier.zone, _at_root(demand, room, earlier.zone))
     stay = room.tree.pools[earlier.grant.pool]
     tried: list[tuple[str, str]] = []
     for pool in chain((stay,), (one.pool for one in candidates(demand, room))):
@@ -164,7 +164,8 @@ def move(demand: Demand, earlier: Earlier, room: Room) -> Placement:
         found = _placement(rule, taken.grant, offer)
         return attrs.evolve(found, detail=taken.level, tried=tuple(tried))
     if demand.kind is CpuKind.SHARED and not room.tree.root.sharable:
-        return fall_back(demand, room, "no CPU is left to share")
+        found = fall_back(demand, room, "no CPU is left to share")
+        return _keeping(earlier.zone, found)
     raise refusal(demand, room, tuple(tried))
 
 
@@ -243,7 +244,7 @@ def within(
     )
 
 
-def _at_root(demand: Demand, room: Room) -> Placement:
+def _at_root(demand: Demand, room: Room, zone: NodeSet = NO_NODES) -> Placement:
     """Grant reserved CPUs, or leave all as it is; shared ones if nothing is left."""
     root = room.tree.root
     rule, kind = demand.rule, demand.kind
@@ -251,8 +252,14 @@ def _at_root(demand: Demand, room: Room) -> Placement:
         return _beside_reserved(demand, room)
     fraction = demand.fraction if kind is CpuKind.RESERVED else MilliCpus(0)
     grant = _shared_at_root(demand, kind, fraction, room)
-    offer = promise(demand.spec, root, room.tree, room.memory)
-    return _placement(rule, grant, offer)
+    request = request_of(demand.spec, root, room.tree)
+    return _placement(rule, grant, promise_again(request, zone, room.memory))
+
+
+def _keeping(zone: NodeSet, found: Placement) -> Placement:
+    """Add the memory nodes that a container has already: it has memory there."""
+    offer = grow_memory(found.grant.container, found.memory, nodes=zone)
+    return attrs.evolve(found, memory=offer.ledger)
 
 
 def _beside_reserved(demand: Demand, room: Room) -> Placement:
