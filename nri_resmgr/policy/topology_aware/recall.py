@@ -51,6 +51,8 @@ def occupied_by(demands: Iterable[Demand]) -> Occupied:
     """Tell where containers run, and which of these CPUs they must be sharing."""
     by_some = shared = CpuSet()
     for one in demands:
+        if one.kind is CpuKind.PRESERVED:
+            continue  # it may be on anybody's
         present = one.spec.present.cpus
         shared |= present & by_some
         by_some |= present
@@ -64,7 +66,8 @@ def _own_cpus(demand: Demand, room: Room, occupied: Occupied) -> CpuSet:
     machine, present = room.tree.machine, demand.spec.present.cpus
     own = present
     if demand.kind is CpuKind.MIXED:
-        own = present - occupied.shared
+        isolated = present & room.tree.root.isolated
+        own = isolated or present - occupied.shared  # nobody shares isolated ones
         if len(own) > demand.count:
             return allocate_cpus(CpuRequest(demand.count, own), machine).cpus
     if demand.spec.preferences.hide_hyperthreads and len(own) < demand.count:
