@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from nri_resmgr.config import PolicyConfig, StaticPolicyConfig, TopologyAwareConfig
+from nri_resmgr.config import (
+    LateConfig,
+    PolicyConfig,
+    StaticPolicyConfig,
+    TopologyAwareConfig,
+)
 from nri_resmgr.host.tree import Tree
 from nri_resmgr.log import Logger
 from nri_resmgr.policy.decision import Policy
@@ -38,6 +43,23 @@ def build_policy(
             from nri_resmgr.app.build_topology_aware import build_topology_aware
 
             policy = build_topology_aware(config, machine, tree)
-            if config.not_in_force:
-                log.warning("configuration.not-in-force", paths=config.not_in_force)
+            _report_not_in_force(config.not_in_force)
             return policy
+        case LateConfig():
+            return _build_late(config, machine, tree)
+
+
+def _build_late(config: LateConfig, machine: Machine, tree: Tree | None) -> Policy[Any]:
+    from nri_resmgr.app.build_balloons import build_balloons
+    from nri_resmgr.config.balloons import BalloonsConfig
+
+    if not isinstance(config, BalloonsConfig):
+        raise TypeError(f"no policy is built from {type(config).__name__}")
+    policy = build_balloons(config, machine, tree)
+    _report_not_in_force(config.not_in_force)
+    return policy
+
+
+def _report_not_in_force(paths: tuple[str, ...]) -> None:
+    if paths:
+        log.warning("configuration.not-in-force", paths=paths)

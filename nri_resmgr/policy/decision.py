@@ -39,6 +39,14 @@ class Rule(enum.StrEnum):
     SHARED_ASKED = "shared-asked"
     FELL_BACK = "fell-back"
     PRESERVED = "preserved"
+    # in a balloon
+    SAME_GROUP = "same-group"
+    SAME_POD = "same-pod"
+    SAME_NAMESPACE = "same-namespace"
+    EMPTY_BALLOON = "empty-balloon"
+    NEW_BALLOON = "new-balloon"
+    BALANCED = "balanced"
+    INFLATED = "inflated"
     # no new place
     UNCHANGED = "unchanged"
     RELEASED = "released"

@@ -43,6 +43,7 @@ class Preferences(ByContent):
         preserve_memory: Whether its memory nodes are left alone.
         scheduling_class: Name of a class; empty where none is asked for.
         affinities: Rules in the order in which they are written.
+        balloon: Name of a balloon type; empty where none is asked for.
     """
 
     reserved: bool | None = None
@@ -60,6 +61,7 @@ class Preferences(ByContent):
     preserve_memory: bool = False
     scheduling_class: str = ""
     affinities: tuple[Affinity, ...] = ()
+    balloon: str = ""
 
 
 NO_PREFERENCES: Final = Preferences()

@@ -34,6 +34,7 @@ CASES: Final = Path(__file__).parent / "cases"
 
 # Folders of stories, and the kind of document that their settings are.
 KINDS: Final = {
+    "balloons": "BalloonsPolicy",
     "static": "StaticPolicy",
     "topology-aware": "TopologyAwarePolicy",
 }

@@ -69,6 +69,7 @@ KEYS: Final[Mapping[str, Key]] = {
     "cold-start": Key(read_cold_start, "cold_start"),
     "unlimited-burstable": Key(read_level, "unlimited_burstable"),
     "scheduling-class": Key(read_name, "scheduling_class"),
+    "balloon.balloons": Key(read_name, "balloon", strict=True),
     "cpu.preserve": Key(read_exact_flag, "preserve_cpus", strict=True),
     "memory.preserve": Key(read_exact_flag, "preserve_memory", strict=True),
     "strict.topologyhints": Key(read_flag, "strict_hints", strict=True),

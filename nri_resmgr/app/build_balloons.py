@@ -1,0 +1,81 @@
+"""The balloons policy out of its configuration, for one machine."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Final
+
+from nri_resmgr.app.balloon_types import Reserved, balloon_types, expressions_of
+from nri_resmgr.app.chosen_cpus import choose_cpus
+from nri_resmgr.config import Amount, BadSetting
+from nri_resmgr.config.balloons import BalloonsConfig
+from nri_resmgr.host.tree import Tree
+from nri_resmgr.policy.balloons.policy import BalloonsPolicy
+from nri_resmgr.policy.balloons.settings import (
+    BalloonsSettings,
+    BalloonType,
+    MemoryBy,
+)
+from nri_resmgr.policy.errors import OnFailure
+from nri_resmgr.topology import Machine
+from nri_resmgr.values import CpuSet, PolicyError
+
+_TYPES: Final = "$.spec.balloonTypes"
+
+
+def build_balloons(
+    config: BalloonsConfig, machine: Machine, tree: Tree | None
+) -> BalloonsPolicy:
+    """See `nri_resmgr.app.build.build_policy`."""
+    policy = BalloonsPolicy(machine, balloons_settings(config, machine, tree))
+    try:
+        policy.start()
+    except PolicyError as error:
+        raise BadSetting(_TYPES, str(error)) from error
+    return policy
+
+
+def balloons_settings(
+    config: BalloonsConfig, machine: Machine, tree: Tree | None = None
+) -> BalloonsSettings:
+    """Say what *config* means on *machine*.
+
+    Raises:
+        BadSetting: The configuration does not fit the machine.
+    """
+    wanted = config.reserved or Amount(1)
+    available, chosen = choose_cpus(config.available, wanted, machine, tree)
+    chosen = chosen or CpuSet()
+    # Of an amount only the number counts: the balloon is made like any other.
+    cpus = None if isinstance(wanted, Amount) else chosen
+    reserved = Reserved(len(chosen), cpus)
+    types = balloon_types(config, reserved, machine, tree)
+    _check_cpus(types, config, available)
+    return BalloonsSettings(
+        available=available,
+        types=types,
+        pin_cpus=config.pin_cpu,
+        memory_by=MemoryBy(config.memory_by),
+        preserve=expressions_of(config.preserve),
+        scheduling_classes=config.scheduling_classes,
+        on_failure=OnFailure(config.on_failure),
+        tell_containers=config.tell_containers,
+    )
+
+
+def _check_cpus(
+    types: tuple[BalloonType, ...], config: BalloonsConfig, available: CpuSet
+) -> None:
+    """Check CPUs that are given by number; no two balloons may have the same."""
+    paths = {one.name: f"{one.path}.cpus" for one in config.types}
+    given = [
+        (paths.get(one.name, "$.spec.reservedResources.cpu"), cpus)
+        for one in types
+        for cpus in one.cpus
+    ]
+    for path, cpus in given:
+        if outside := cpus - available:
+            raise BadSetting(path, f"CPU {outside} is not available ({available})")
+    for (_, first), (path, second) in combinations(given, 2):
+        if both := first & second:
+            raise BadSetting(path, f"CPU {both} is given twice")

@@ -1,0 +1,176 @@
+"""Places for containers that run already: theirs if legal, else new ones, by age."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import attrs
+
+from nri_resmgr.policy.balloons.choose_type import is_left_alone
+from nri_resmgr.policy.balloons.errors import BalloonShort
+from nri_resmgr.policy.balloons.ground import Ground
+from nri_resmgr.policy.balloons.memory import promise_again, request_of
+from nri_resmgr.policy.balloons.pins import allowed_cpus
+from nri_resmgr.policy.balloons.place import (
+    Placement,
+    crowd_into,
+    leave_alone,
+    new_balloon,
+    place,
+    search_for,
+)
+from nri_resmgr.policy.balloons.resize import inflate
+from nri_resmgr.policy.balloons.restore import restore, restore_empty
+from nri_resmgr.policy.balloons.settings import DEFAULT
+from nri_resmgr.policy.balloons.standing import with_given, with_minimum
+from nri_resmgr.policy.balloons.state import BalloonsState
+from nri_resmgr.policy.decision import Rule
+from nri_resmgr.policy.events import ContainerSpec
+from nri_resmgr.values import CpuSet, NodeSet, PolicyError
+
+State = BalloonsState
+
+
+def adopt(
+    specs: Sequence[ContainerSpec], old: State, ground: Ground
+) -> tuple[State, dict[str, Placement]]:
+    """Place running containers; never refuses, for they run anyway.
+
+    First come those whose balloons are known, then those whose CPUs can be those of
+    a balloon, then the others, each in the order given.
+
+    Args:
+        specs: Who runs, oldest first.
+        old: What was known before, on this ground or on another one.
+        ground: The machine and the settings.
+
+    Returns:
+        The state with all of them in it, and a placement for each, by id.
+    """
+    state = State.empty(ground.machine, ground.settings.available)
+    state = with_given(attrs.evolve(state, vacated=old.vacated), ground)
+    for spec in specs:
+        state = state.put(spec, spec.present)
+    state = restore({one.id: one for one in specs}, old, state, ground)
+    placed = {
+        key: Placement(state=state, rule=Rule.KEPT, decided="") for key in state.seats
+    }
+    occupied = CpuSet.union(one.present.cpus for one in specs)
+    for spec in sorted(_unplaced(specs, placed), key=lambda one: _doubt(one, ground)):
+        if found := _where_it_is(spec, state, ground, occupied):
+            placed[spec.id], state = found, found.state
+    state = restore_empty(old, state, ground)
+    state = with_minimum(state, ground, as_far=True)
+    for spec in _unplaced(specs, placed):
+        found = _anywhere(spec, state, ground)
+        placed[spec.id], state = found, found.state
+    zones = {key: one.zone for key, one in old.memory.grants.items()}
+    return _with_memory(specs, zones, state, ground), placed
+
+
+def _unplaced(
+    specs: Sequence[ContainerSpec], placed: Mapping[str, Placement]
+) -> list[ContainerSpec]:
+    return [one for one in specs if one.id not in placed]
+
+
+def _doubt(spec: ContainerSpec, ground: Ground) -> tuple[bool, int]:
+    """Tell whose present CPUs say least: those that share idle ones."""
+    if is_left_alone(spec, ground.settings):
+        return False, 0
+    try:
+        search, _ = search_for(spec, State.empty(ground.machine, CpuSet()), ground)
+    except PolicyError:
+        return True, len(spec.present.cpus)
+    return search.kind.share_idle is not None, len(spec.present.cpus)
+
+
+def _where_it_is(
+    spec: ContainerSpec, state: State, ground: Ground, occupied: CpuSet
+) -> Placement | None:
+    """Put a container into a balloon inside of the CPUs that it runs on."""
+    if is_left_alone(spec, ground.settings):
+        return leave_alone(spec, state)
+    try:
+        search, decided = search_for(spec, state, ground)
+    except PolicyError:
+        return None
+    inside = spec.present.cpus & ground.settings.available
+    if search.seat.hidden:
+        inside |= _unseen(inside, ground) - occupied
+    if not inside or inside == ground.settings.available:
+        return None
+    candidates: list[tuple[State, str]] = [
+        (state, one.name)
+        for one in state.of_type(search.kind.name)
+        if one.cpus <= inside
+    ]
+    if new := new_balloon(search):
+        candidates.append(new)
+    for made, name in candidates:
+        seated = made.sit(spec.id, attrs.evolve(search.seat, balloon=name))
+        try:
+            grown = inflate(name, seated, ground, inside=inside)
+        except BalloonShort:
+            continue
+        if _suffices(name, grown):
+            return Placement(state=grown, rule=Rule.KEPT, decided=decided)
+    return None
+
+
+def _unseen(cpus: CpuSet, ground: Ground) -> CpuSet:
+    """Return the CPUs that a container does not see because of those it does."""
+    cores = CpuSet.union(ground.machine.core_of(cpu).cpus for cpu in cpus)
+    return cores & ground.settings.available
+
+
+def _suffices(name: str, state: State) -> bool:
+    leaves = state.leaves(state.balloons[name])
+    load = state.balloons[name].load
+    return all(leaf.cpus and 1000 * len(leaf.cpus) * n >= load for leaf, n in leaves)
+
+
+def _anywhere(spec: ContainerSpec, state: State, ground: Ground) -> Placement:
+    """Place a container that is nowhere it may be; what runs cannot be refused."""
+    try:
+        return place(spec, state, ground)
+    except PolicyError as error:
+        why = str(error)
+    asking = attrs.evolve(
+        spec, preferences=attrs.evolve(spec.preferences, balloon=DEFAULT)
+    )
+    search, _ = search_for(asking, state, ground)
+    kinds = dict.fromkeys((DEFAULT, *(one.name for one in ground.settings.types)))
+    found = next(filter(None, (crowd_into(kind, search) for kind in kinds)), None)
+    if found is None:
+        found = leave_alone(spec, state).state
+    return Placement(state=found, rule=Rule.FELL_BACK, detail=why)
+
+
+def _with_memory(
+    specs: Sequence[ContainerSpec],
+    zones: Mapping[str, NodeSet],
+    state: State,
+    ground: Ground,
+) -> State:
+    """Promise memory, first to those who have some."""
+    rows = list(_wanting(specs, zones, state, ground))
+    memory = state.memory
+    for zone, spec, cpus in sorted(rows, key=lambda row: not row[0]):
+        kind = ground.type_of(state.balloons[state.seats[spec.id].balloon])
+        request = request_of(spec, kind, cpus, ground)
+        memory = promise_again(request, zone, memory).ledger
+    return attrs.evolve(state, memory=memory)
+
+
+def _wanting(
+    specs: Sequence[ContainerSpec],
+    zones: Mapping[str, NodeSet],
+    state: State,
+    ground: Ground,
+) -> Iterator[tuple[NodeSet, ContainerSpec, CpuSet]]:
+    for spec in specs:
+        name = state.seats[spec.id].balloon
+        if name and ground.type_of(state.balloons[name]).pin_memory:
+            cpus = allowed_cpus(state.balloons[name], state)
+            yield zones.get(spec.id) or spec.present.mems, spec, cpus

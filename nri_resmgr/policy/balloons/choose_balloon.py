@@ -1,0 +1,172 @@
+"""Which balloon of its type a container goes into, or whether it gets a new one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeAlias
+
+from nri_resmgr.policy.balloons.ground import Ground
+from nri_resmgr.policy.balloons.resize import create
+from nri_resmgr.policy.balloons.settings import BalloonType
+from nri_resmgr.policy.balloons.sizes import (
+    capacity,
+    has_room,
+    most_spare,
+    need,
+    spare,
+)
+from nri_resmgr.policy.balloons.state import Balloon, BalloonsState, Seat
+from nri_resmgr.policy.decision import Rule
+from nri_resmgr.policy.events import ContainerSpec
+from nri_resmgr.values.declared import frozen
+
+Way: TypeAlias = Callable[["Search"], "Found | None"]
+
+
+@frozen
+class Found:
+    """A balloon for a container.
+
+    Attributes:
+        balloon: Its name.
+        rule: What led to it.
+        state: All balloons, a new one among them.
+    """
+
+    balloon: str
+    rule: Rule
+    state: BalloonsState
+
+
+@frozen
+class Search:
+    """One container that looks for a balloon.
+
+    Attributes:
+        spec: The container.
+        seat: What it would count for; its balloon is not known yet.
+        kind: Its type.
+        state: All balloons, without it.
+        ground: The machine and the settings.
+    """
+
+    spec: ContainerSpec
+    seat: Seat
+    kind: BalloonType
+    state: BalloonsState
+    ground: Ground
+
+
+def choose_balloon(search: Search) -> Found | None:
+    """Go through the ways to find a balloon; the first that finds one counts.
+
+    Source:
+        nri-plugins, balloons, ``fillchain.go``, ``allocateBalloonOfDef``.
+    """
+    ways = _ways(search.kind)
+    return next((found for way in ways if (found := way(search))), None)
+
+
+def fits(search: Search, balloon: Balloon) -> bool:
+    """Tell whether a balloon, as large as it can become, has room."""
+    if search.kind.max_cpus == 0:
+        return False
+    most = capacity(balloon, search.state, search.ground)
+    return 0 < most >= balloon.load + search.seat.request
+
+
+def _ways(kind: BalloonType) -> Iterator[Way]:
+    if kind.group_by:
+        yield _same_group
+    if not kind.spread_pods:
+        yield _same_pod
+    if kind.per_namespace:
+        yield _same_namespace
+        yield _new
+    if kind.prefer_new:
+        yield from (_new, _balanced, _inflated)
+    else:
+        yield from (_balanced, _inflated, _new)
+
+
+def _same_group(search: Search) -> Found | None:
+    seats, group = search.state.seats, search.seat.group
+    if not group:
+        return None
+    names = {one.balloon for one in seats.values() if one.group == group}
+    return _with_neighbours(search, names, Rule.SAME_GROUP)
+
+
+def _same_pod(search: Search) -> Found | None:
+    state = search.state
+    pod = state.ledger.in_pod(search.spec.pod) if search.spec.pod else ()
+    names = {state.seats[one].balloon for one in pod if one in state.seats}
+    return _with_neighbours(search, names, Rule.SAME_POD)
+
+
+def _same_namespace(search: Search) -> Found | None:
+    state, namespace = search.state, search.spec.namespace
+    names = {
+        state.seats[key].balloon
+        for key, one in state.ledger.entries.items()
+        if one.spec.namespace == namespace and key in state.seats
+    }
+    return _with_neighbours(search, names, Rule.SAME_NAMESPACE)
+
+
+def _with_neighbours(search: Search, names: set[str], rule: Rule) -> Found | None:
+    if not names - {""}:
+        return None
+    mine = (one for one in _own(search) if one.name in names and fits(search, one))
+    return _roomiest(search, mine, rule)
+
+
+def _balanced(search: Search) -> Found | None:
+    request, state = search.seat.request, search.state
+    best, most = None, (0, 0)
+    for one in _own(search):
+        if has_room(one, request, state):
+            rank = spare(one, state), -len(one.members)
+            if best is None or rank > most:
+                best, most = one, rank
+    return None if best is None else Found(best.name, Rule.BALANCED, state)
+
+
+def _inflated(search: Search) -> Found | None:
+    mine = (one for one in _own(search) if fits(search, one))
+    return _roomiest(search, mine, Rule.INFLATED)
+
+
+def _new(search: Search) -> Found | None:
+    """Take an empty balloon, or make one."""
+    count = 0
+    for one in _own(search):
+        count += 1
+        if not one.members and fits(search, one):
+            return Found(one.name, Rule.EMPTY_BALLOON, search.state)
+    kind, ground = search.kind, search.ground
+    full = kind.max_balloons is not None and count >= kind.max_balloons
+    if full or not search.state.free:
+        return None
+    state, name = create(kind, search.state, ground)
+    found = Search(search.spec, search.seat, kind, state, ground)
+    least = sum(need(state.balloons[name], state, ground).values())
+    if least > len(state.free) or not fits(found, state.balloons[name]):
+        return None
+    return Found(name, Rule.NEW_BALLOON, state)
+
+
+def _own(search: Search) -> Iterator[Balloon]:
+    return search.state.of_type(search.kind.name)
+
+
+def _roomiest(search: Search, mine: Iterable[Balloon], rule: Rule) -> Found | None:
+    """Take the one with the most room, of equal ones that with fewer containers."""
+    ranked = [
+        (most_spare(one, search.state, search.ground), -len(one.members), one)
+        for one in mine
+    ]
+    if not ranked:
+        return None
+    _, _, best = max(ranked, key=lambda row: row[:2])
+    return Found(best.name, rule, search.state)

@@ -1,0 +1,66 @@
+"""Which type of balloon a container goes into."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from nri_resmgr.policy.affinity import Expression
+from nri_resmgr.policy.balloons.errors import NoSuchType
+from nri_resmgr.policy.balloons.settings import (
+    DEFAULT,
+    BalloonsSettings,
+    BalloonType,
+)
+from nri_resmgr.policy.events import ContainerSpec
+from nri_resmgr.policy.matching import predicate_of
+from nri_resmgr.values.declared import frozen
+from nri_resmgr.values.globs import glob_pattern
+
+
+@frozen
+class Choice:
+    """A type, and what about the container made it this one."""
+
+    kind: BalloonType
+    decided: str
+
+
+def is_left_alone(spec: ContainerSpec, settings: BalloonsSettings) -> bool:
+    """Tell whether a container is to be neither in a balloon nor pinned."""
+    return spec.preferences.preserve_cpus or _fits_any(spec, settings.preserve)
+
+
+def choose_type(spec: ContainerSpec, settings: BalloonsSettings) -> Choice:
+    """Find a container's type.
+
+    Its annotation decides; else the first type of which an expression, or a
+    namespace, fits; else it is the default type.
+
+    Raises:
+        NoSuchType: The annotation names a type that there is not.
+
+    Source:
+        nri-plugins, balloons, ``chooseBalloonDef``.
+    """
+    if asked := spec.preferences.balloon:
+        if asked not in settings.by_name:
+            raise NoSuchType(spec.title or spec.id, asked, tuple(settings.by_name))
+        return Choice(settings.by_name[asked], "annotation")
+    for kind in settings.types:
+        if _fits_any(spec, kind.expressions):
+            return Choice(kind, "expression")
+        if kind.namespaces and matches_any(spec.namespace, kind.namespaces):
+            return Choice(kind, "namespace")
+    return Choice(settings.by_name[DEFAULT], "no other type")
+
+
+@lru_cache(maxsize=1024)
+def matches_any(text: str, patterns: tuple[str, ...]) -> bool:
+    """Tell whether a text fits any of some shell patterns."""
+    import re  # compiled once per document
+
+    return any(re.match(glob_pattern(pattern), text) for pattern in patterns)
+
+
+def _fits_any(spec: ContainerSpec, expressions: tuple[Expression, ...]) -> bool:
+    return any(predicate_of(one)(spec) for one in expressions)

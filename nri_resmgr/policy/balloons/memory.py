@@ -1,0 +1,124 @@
+"""Memory for a container of a balloon: what it asks the memory allocator for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from nri_resmgr.policy.balloons.ground import Ground, memory_near
+from nri_resmgr.policy.balloons.settings import BalloonType, MemoryBy
+from nri_resmgr.policy.events import ContainerSpec
+from nri_resmgr.policy.mems import (
+    MemoryLedger,
+    MemoryOffer,
+    MemoryPriority,
+    MemoryRequest,
+    adopt_memory,
+    allocate_memory,
+    grow_memory,
+    restore_memory,
+)
+from nri_resmgr.topology import MemoryKind
+from nri_resmgr.values import Bytes, CpuSet, NodeSet, PolicyError, QosClass
+
+# HBM is scarce and never given to who does not ask for it.
+_USUAL: Final = frozenset({MemoryKind.DRAM, MemoryKind.PMEM, MemoryKind.CXL})
+
+_PRIORITIES: Final = {
+    QosClass.GUARANTEED: MemoryPriority.GUARANTEED,
+    QosClass.BURSTABLE: MemoryPriority.BURSTABLE,
+    QosClass.BEST_EFFORT: MemoryPriority.BEST_EFFORT,
+}
+
+
+def promise(
+    spec: ContainerSpec,
+    kind: BalloonType,
+    cpus: CpuSet,
+    memory: MemoryLedger,
+    ground: Ground,
+) -> MemoryOffer:
+    """Offer a new container memory near its CPUs.
+
+    Nobody is refused for memory: limits are often more than there is. What does not
+    fit is not counted, and the container has the nodes of its CPUs.
+    """
+    request = request_of(spec, kind, cpus, ground)
+    try:
+        return allocate_memory(request, memory)
+    except PolicyError:
+        return adopt_memory(request, request.affinity, memory)
+
+
+def promise_again(
+    request: MemoryRequest, zone: NodeSet, memory: MemoryLedger
+) -> MemoryOffer:
+    """Offer a container that runs the nodes it has, as far as there is room."""
+    if zone and zone.bits & ~memory.layout.nodes == 0:
+        try:
+            return restore_memory(request, zone, memory)
+        except PolicyError:
+            return adopt_memory(request, zone, memory)
+    try:
+        return allocate_memory(request, memory)
+    except PolicyError:
+        return adopt_memory(request, request.affinity, memory)
+
+
+def follow_cpus(
+    containers: Iterable[str], cpus: CpuSet, memory: MemoryLedger, ground: Ground
+) -> tuple[MemoryLedger, dict[str, None]]:
+    """Add the nodes of CPUs to what containers have; they lose none.
+
+    Returns:
+        What all have then, and whose nodes changed.
+    """
+    near = memory_near(ground.machine, cpus)
+    moved: dict[str, None] = {}
+    for container in containers:
+        if container in memory and not _is_near(container, near, memory):
+            kinds = memory.grants[container].request.kinds
+            offer = grow_memory(container, memory, nodes=near, kinds=kinds)
+            moved |= dict.fromkeys((container, *(one.id for one in offer.moved)))
+            memory = offer.ledger
+    return memory, moved
+
+
+def request_of(
+    spec: ContainerSpec, kind: BalloonType, cpus: CpuSet, ground: Ground
+) -> MemoryRequest:
+    """Say what a container asks the memory allocator for."""
+    machine = ground.machine
+    wished = spec.preferences.memory_kinds or kind.memory_kinds or _USUAL
+    kinds = frozenset(one.kind for one in machine.nodes if one.memory)
+    near = memory_near(machine, cpus) or machine.node_ids
+    priority = _PRIORITIES[spec.qos]
+    if spec.preferences.preserve_memory:
+        near = spec.present.mems & machine.node_ids or machine.node_ids
+        wished, priority = frozenset(), MemoryPriority.PRESERVED
+    return MemoryRequest(
+        id=spec.id,
+        title=spec.title or spec.id,
+        affinity=near,
+        size=size_of(spec, ground.settings.memory_by),
+        hugepages=spec.hugepages,
+        kinds=wished & kinds,
+        priority=priority,
+    )
+
+
+def size_of(spec: ContainerSpec, by: MemoryBy) -> Bytes:
+    """Return how much memory counts for a container."""
+    if by is MemoryBy.LIMIT:
+        return spec.memory_limit or Bytes(0)
+    return spec.memory_request or spec.memory_limit or Bytes(0)
+
+
+def _is_near(container: str, near: NodeSet, memory: MemoryLedger) -> bool:
+    known = memory.grants[container]
+    wanted = near.bits & memory.layout.nodes
+    if known.request.priority is MemoryPriority.PRESERVED:
+        return True
+    if known.request.kinds:
+        wanted &= memory.layout.of_kinds(known.request.kinds)
+    return not wanted & ~known.zone.bits

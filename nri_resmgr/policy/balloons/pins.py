@@ -1,0 +1,43 @@
+"""What holds for a container: balloons in, pinning out."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from nri_resmgr.policy.balloons.ground import Ground, one_per_core
+from nri_resmgr.policy.balloons.state import Balloon, BalloonsState, Seat
+from nri_resmgr.policy.events import NO_PIN, ContainerSpec, Pin
+from nri_resmgr.policy.requests import shares_of
+from nri_resmgr.values import NO_CPUS, NO_NODES, CpuSet, NodeSet
+
+
+def pin_of(spec: ContainerSpec, state: BalloonsState, ground: Ground) -> Pin:
+    """Say where a container may run and have its memory, and its weight there."""
+    seat = state.seats[spec.id]
+    if not seat.balloon:
+        return NO_PIN
+    cpus, shares, mems = NO_CPUS, 0, NO_NODES
+    if ground.settings.pin_cpus:
+        cpus = visible(allowed_cpus(state.balloons[seat.balloon], state), seat, ground)
+        shares = shares_of(spec.request)
+    if spec.id in state.memory and not spec.preferences.preserve_memory:
+        mems = state.memory.zone_of(spec.id)
+    return _interned(cpus, mems, shares)
+
+
+def allowed_cpus(balloon: Balloon, state: BalloonsState) -> CpuSet:
+    """Return a balloon's CPUs, and those of no balloon that it uses besides."""
+    return (
+        balloon.cpus | (balloon.reach & state.free) if balloon.reach else balloon.cpus
+    )
+
+
+def visible(cpus: CpuSet, seat: Seat, ground: Ground) -> CpuSet:
+    """Leave out the threads that a container is not to see."""
+    return one_per_core(ground.machine, cpus) if seat.hidden else cpus
+
+
+@lru_cache(maxsize=1024)
+def _interned(cpus: CpuSet, mems: NodeSet, shares: int) -> Pin:
+    # Containers of a balloon then share the object, and comparing them is cheap.
+    return Pin(cpus, mems, shares)

@@ -1,0 +1,220 @@
+"""The balloons policy: events in, decisions out."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+
+import attrs
+
+from nri_resmgr.policy.balloons.adopt import adopt
+from nri_resmgr.policy.balloons.ground import Ground
+from nri_resmgr.policy.balloons.leave import lose, release
+from nri_resmgr.policy.balloons.pins import allowed_cpus, pin_of, visible
+from nri_resmgr.policy.balloons.place import Placement, move, place
+from nri_resmgr.policy.balloons.seat import scheduling_of, with_memory
+from nri_resmgr.policy.balloons.settings import BalloonsSettings
+from nri_resmgr.policy.balloons.settle import follow, pins_of, settle
+from nri_resmgr.policy.balloons.standing import with_given, with_minimum
+from nri_resmgr.policy.balloons.state import BalloonsState
+from nri_resmgr.policy.decision import Decision, Reason, Resources, Rule
+from nri_resmgr.policy.events import (
+    ColdStartEnded,
+    ContainerSpec,
+    Created,
+    Event,
+    Pin,
+    PodCreated,
+    PodStopped,
+    Removed,
+    Started,
+    Stopped,
+    Synchronized,
+    Updated,
+)
+from nri_resmgr.topology import Machine
+from nri_resmgr.values import NO_CPUS
+from nri_resmgr.values.declared import frozen
+
+State = BalloonsState
+
+
+@frozen
+class BalloonsPolicy:
+    """Containers in balloons, which grow and shrink with what they ask for.
+
+    No CPU is in two balloons. What is in none can be used by those beside it, where
+    their types say so.
+    """
+
+    machine: Machine
+    settings: BalloonsSettings
+    ground: Ground = attrs.field(init=False)
+
+    @ground.default
+    def _of_this_machine(self) -> Ground:
+        return Ground(self.machine, self.settings)
+
+    @property
+    def kind(self) -> str:
+        """The kind of the configuration document."""
+        return "BalloonsPolicy"
+
+    def start(self) -> State:
+        """Return the state of a node without containers.
+
+        Raises:
+            BalloonShort: There are too few CPUs for the balloons that there have to
+                be.
+        """
+        empty = State.empty(self.machine, self.settings.available)
+        return with_minimum(with_given(empty, self.ground), self.ground)
+
+    def decide(self, state: State, event: Event) -> Decision[State]:
+        """Answer *event* against *state*; the argument is never changed.
+
+        Raises:
+            PolicyError: The node cannot grant what was created or updated.
+        """
+        match event:
+            case Created(spec):
+                return self._create(state, spec)
+            case Updated(spec):
+                return self._update(state, spec)
+            case Stopped(container):
+                return self._stop(state, container)
+            case Synchronized(specs):
+                return self._synchronize(state, specs)
+            case Removed() | PodStopped():
+                return self._forget(state, event)
+            case PodCreated() | Started() | ColdStartEnded():
+                return Decision(state, ())
+
+    def pins(self, state: State) -> dict[str, Pin]:
+        """Return what should hold for every container in *state*, by id."""
+        return pins_of(state.ledger.entries, state, self.ground)
+
+    def resources_of(self, state: State, container: str) -> Resources | None:
+        """Say what a container has, for its own eyes."""
+        seat = state.seats.get(container)
+        if not self.settings.tell_containers or seat is None or not seat.balloon:
+            return None
+        balloon, isolated = state.balloons[seat.balloon], self.machine.isolated
+        all_of_it = visible(allowed_cpus(balloon, state), seat, self.ground)
+        own = all_of_it & balloon.cpus if len(balloon.members) == 1 else NO_CPUS
+        zone = self.machine.memory_nodes
+        if container in state.memory:
+            zone = state.memory.zone_of(container)
+        kinds = sorted({node.kind for node in self.machine.nodes if node.memory})
+        found = {kind: self.machine.nodes_of_kind(kind) & zone for kind in kinds}
+        return Resources(
+            shared=all_of_it - own,
+            isolated=own & isolated,
+            exclusive=own - isolated,
+            mems={kind: nodes for kind, nodes in found.items() if nodes},
+        )
+
+    def _create(self, state: State, spec: ContainerSpec) -> Decision[State]:
+        left = lose(state, state.ledger.preceding(spec), self.ground)
+        told = Pin(shares=spec.present.shares)
+        old = left.vacated.get((spec.pod, spec.slot)) if spec.slot else None
+        placement = place(spec, left.put(spec, told), self.ground, old)
+        decision = self._seated(state, spec, placement, told)
+        news = decision.pin.since(told)
+        scheduling = scheduling_of(spec, self.settings)
+        return attrs.evolve(decision, pin=news, scheduling=scheduling)
+
+    def _update(self, state: State, spec: ContainerSpec) -> Decision[State]:
+        if spec.id not in state.ledger:
+            return self._adopt_one(state, spec)
+        known = state.ledger.entries[spec.id]
+        left = state.put(spec, known.told)
+        if not state.seats[spec.id].balloon:
+            placement = Placement(state=left, rule=Rule.PRESERVED)
+        elif spec.request == state.seats[spec.id].request:
+            placement = Placement(state=left, rule=Rule.UNCHANGED)
+        else:
+            placement = move(spec, left, self.ground)
+        # All of the pin, told or not: the kubelet may have said otherwise since.
+        return self._seated(state, spec, placement, known.told)
+
+    def _adopt_one(self, state: State, spec: ContainerSpec) -> Decision[State]:
+        """Take in a container that runs, of whose creation we were not told."""
+        present = state.put(spec, spec.present)
+        placement = place(spec, present, self.ground)
+        return self._seated(state, spec, placement, spec.present)
+
+    def _seated(
+        self, before: State, spec: ContainerSpec, found: Placement, told: Pin
+    ) -> Decision[State]:
+        """Give a container that has its balloon its memory, and tell everybody."""
+        state, moved = with_memory(spec, found.state, self.ground)
+        state, touched = follow(before, state, self.ground)
+        pin = pin_of(spec, state, self.ground)
+        state = state.put(spec, pin.over(told))
+        others = [key for key in (touched | moved) if key != spec.id]
+        reason = self._reason(spec, found, pin, state)
+        state, updates = settle(state, others, self.ground)
+        return Decision(state, (reason,), pin=pin, updates=updates)
+
+    def _stop(self, state: State, container: str) -> Decision[State]:
+        if container not in state.ledger:
+            reason = Reason(Rule.UNKNOWN_CONTAINER, container)
+            after, updates = settle(state, (), self.ground)
+            return Decision(after, (reason,), updates=updates)
+        spec, was_in = state.ledger.spec_of(container), state.seats[container].balloon
+        after = release(state, container, self.ground)
+        after, touched = follow(state, after, self.ground)
+        after, updates = settle(after, touched, self.ground)
+        reason = Reason(Rule.RELEASED, container, spec.title, pool=was_in)
+        return Decision(after, (reason,), updates=updates)
+
+    def _forget(self, state: State, event: Removed | PodStopped) -> Decision[State]:
+        ledger = state.ledger
+        if isinstance(event, PodStopped):
+            gone = ledger.in_pod(event.pod)
+        else:
+            gone = (event.id,) if event.id in ledger else ()
+        reasons = [
+            Reason(Rule.RELEASED, one, ledger.spec_of(one).title) for one in gone
+        ]
+        if isinstance(event, Removed) and not gone:
+            reasons.append(Reason(Rule.UNKNOWN_CONTAINER, event.id))
+        left = lose(state, gone, self.ground)
+        left, _ = follow(state, left, self.ground)
+        if isinstance(event, PodStopped):
+            kept = {k: one for k, one in left.vacated.items() if k[0] != event.pod}
+            left = attrs.evolve(left, vacated=MappingProxyType(kept))
+        # No updates: the difference rides on the next reply that can carry it.
+        return Decision(left, tuple(reasons))
+
+    def _synchronize(
+        self, old: State, specs: tuple[ContainerSpec, ...]
+    ) -> Decision[State]:
+        ordered = sorted({spec.id: spec for spec in specs}.values(), key=_by_age)
+        state, placed = adopt(ordered, old, self.ground)
+        pins = pins_of(placed, state, self.ground)
+        reasons = tuple(
+            self._reason(one, placed[one.id], pins[one.id], state) for one in ordered
+        )
+        unsettled = attrs.evolve(state, unsettled=True)
+        after, updates = settle(unsettled, (), self.ground)
+        return Decision(after, reasons, updates=updates)
+
+    def _reason(
+        self, spec: ContainerSpec, found: Placement, pin: Pin, state: State
+    ) -> Reason:
+        return Reason(
+            found.rule,
+            spec.id,
+            spec.title,
+            cpus=pin.cpus,
+            detail=found.detail,
+            mems=pin.mems,
+            pool=state.seats[spec.id].balloon,
+            decided=found.decided,
+            source=spec.source.value,
+        )
+
+
+def _by_age(spec: ContainerSpec) -> tuple[int, str]:
+    return spec.created, spec.id

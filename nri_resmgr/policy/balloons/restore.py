@@ -1,0 +1,155 @@
+"""Balloons of an earlier state, made again with the CPUs that they had."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import attrs
+
+from nri_resmgr.policy.balloons.choose_type import choose_type, is_left_alone
+from nri_resmgr.policy.balloons.ground import Ground
+from nri_resmgr.policy.balloons.place import search_for
+from nri_resmgr.policy.balloons.resize import deflate, inflate, place_cpus, remove
+from nri_resmgr.policy.balloons.sizes import has_room
+from nri_resmgr.policy.balloons.state import Balloon, BalloonsState
+from nri_resmgr.policy.events import ContainerSpec
+from nri_resmgr.values import NO_CPUS, MilliCpus, PolicyError
+
+State = BalloonsState
+
+
+def restore(
+    specs: Mapping[str, ContainerSpec], old: State, state: State, ground: Ground
+) -> State:
+    """Make the balloons of *old* again in which containers may stay.
+
+    A container stays if its balloon is still of its type, and has room for it. CPUs
+    that may not be used any more are left out, and CPUs that are not needed given
+    back.
+
+    Args:
+        specs: Who runs, by id; the ledger of *state* knows them.
+        old: What was, on other ground maybe.
+        state: Balloons that exist on this one already.
+        ground: The machine and the settings.
+    """
+    staying = {
+        name: members
+        for name, one in old.balloons.items()
+        if not one.within and (members := _staying(one, specs, ground))
+    }
+    for name in staying:
+        if name not in state.balloons:
+            state = _again(old.balloons[name], old, state, ground)
+    for name, members in staying.items():
+        if name in state.balloons:
+            state = _seated(members, name, old, state, ground)
+    return _resized(staying, state, ground)
+
+
+def restore_empty(old: State, state: State, ground: Ground) -> State:
+    """Make those without containers again, where there have to be more."""
+    for name, balloon in old.balloons.items():
+        if not balloon.within and name not in state.balloons:
+            kind = ground.settings.by_name.get(balloon.type)
+            if kind and _count(kind.name, state) < kind.min_balloons:
+                state = _again(balloon, old, state, ground)
+                if name in state.balloons:
+                    state = _resized((name,), state, ground)
+    return state
+
+
+def _staying(
+    balloon: Balloon, specs: Mapping[str, ContainerSpec], ground: Ground
+) -> list[ContainerSpec]:
+    mine = [specs[key] for key in balloon.members if key in specs]
+    return [one for one in mine if _is_of(one, balloon, ground)]
+
+
+def _is_of(spec: ContainerSpec, balloon: Balloon, ground: Ground) -> bool:
+    if is_left_alone(spec, ground.settings):
+        return False
+    try:
+        return choose_type(spec, ground.settings).kind.name == balloon.type
+    except PolicyError:  # its type is gone; what runs goes on elsewhere
+        return False
+
+
+def _again(balloon: Balloon, old: State, state: State, ground: Ground) -> State:
+    """Make a balloon of the same name, parts and CPUs, if its type allows it."""
+    kind = ground.settings.by_name.get(balloon.type)
+    if kind is None or kind.cpus or not _is_like_before(balloon, old, ground):
+        return state
+    if kind.max_balloons is not None and _count(kind.name, state) >= kind.max_balloons:
+        return state
+    family = list(_family(balloon, old))
+    bare = [attrs.evolve(one, members=(), load=MilliCpus(0)) for one in family]
+    if any(one.name in state.balloons for one in bare):
+        return state
+    made = state.with_balloons(
+        attrs.evolve(one, cpus=NO_CPUS, reach=NO_CPUS) for one in bare
+    )
+    for one in bare:
+        if not one.parts:
+            made = place_cpus(one.name, one.cpus & made.free, made, ground)
+    if balloon.cpus and not made.balloons[balloon.name].cpus:
+        return state  # nothing is left of it
+    return made
+
+
+def _is_like_before(balloon: Balloon, old: State, ground: Ground) -> bool:
+    kind = ground.settings.by_name.get(balloon.type)
+    parts = [old.balloons[name] for name in balloon.parts]
+    if kind is None or kind.cpus:
+        return False
+    types = tuple(one.type for one in parts)
+    if kind.balance_components:
+        same = len(types) == 1 and types[0] in kind.components
+    else:
+        same = types == kind.components
+    return same and all(_is_like_before(one, old, ground) for one in parts)
+
+
+def _family(balloon: Balloon, old: State) -> Iterable[Balloon]:
+    yield balloon
+    for name in balloon.parts:
+        yield from _family(old.balloons[name], old)
+
+
+def _seated(
+    members: list[ContainerSpec], name: str, old: State, state: State, ground: Ground
+) -> State:
+    untouched = state.balloons[name].cpus == old.balloons[name].cpus
+    most = ground.type_of(state.balloons[name]).max_cpus
+    legal = most is None or len(state.balloons[name].cpus) <= most
+    for spec in members:
+        balloon = state.balloons[name]
+        as_it_was = spec.request <= old.seats[spec.id].request
+        if (untouched and legal and as_it_was) or (
+            legal and has_room(balloon, spec.request, state)
+        ):
+            search, _ = search_for(spec, state, ground)
+            state = state.sit(spec.id, attrs.evolve(search.seat, balloon=name))
+    return state
+
+
+def _resized(names: Iterable[str], state: State, ground: Ground) -> State:
+    there = [name for name in names if name in state.balloons]
+    for name in there:
+        if not state.balloons[name].members and _is_too_many(name, state, ground):
+            state = remove(name, state)
+        else:
+            state = deflate(name, state, ground)
+    for name in there:
+        if name in state.balloons:
+            state = inflate(name, state, ground, as_far=True)
+    return state
+
+
+def _is_too_many(name: str, state: State, ground: Ground) -> bool:
+    kind = ground.type_of(state.balloons[name])
+    return _count(kind.name, state) > kind.min_balloons
+
+
+def _count(kind: str, state: State) -> int:
+    return sum(1 for _ in state.of_type(kind))

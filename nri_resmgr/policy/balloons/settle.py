@@ -1,0 +1,82 @@
+"""After a change of balloons: whose pinning is another one now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import attrs
+
+from nri_resmgr.policy.balloons.ground import Ground
+from nri_resmgr.policy.balloons.memory import follow_cpus
+from nri_resmgr.policy.balloons.pins import allowed_cpus, pin_of
+from nri_resmgr.policy.balloons.state import Balloon, BalloonsState
+from nri_resmgr.policy.decision import PinUpdate
+from nri_resmgr.policy.events import Pin
+
+State = BalloonsState
+
+
+def pins_of(containers: Iterable[str], state: State, ground: Ground) -> dict[str, Pin]:
+    """Return what should hold for each of *containers*, by id."""
+    ledger = state.ledger
+    return {key: pin_of(ledger.spec_of(key), state, ground) for key in containers}
+
+
+def follow(
+    before: State, state: State, ground: Ground
+) -> tuple[State, dict[str, None]]:
+    """Let memory follow the CPUs of balloons that changed.
+
+    Returns:
+        What holds then, and whose pinning may be another one: those in a balloon
+        that has other CPUs now, or another share of those in none, and those whose
+        memory moved.
+    """
+    touched: dict[str, None] = {}
+    memory = state.memory
+    for balloon in _changed(before, state):
+        touched |= dict.fromkeys(balloon.members)
+        cpus = allowed_cpus(balloon, state)
+        memory, moved = follow_cpus(balloon.members, cpus, memory, ground)
+        touched |= moved
+    if memory is not state.memory:
+        state = attrs.evolve(state, memory=memory)
+    return state, touched
+
+
+def settle(
+    state: State, touched: Iterable[str], ground: Ground
+) -> tuple[State, tuple[PinUpdate, ...]]:
+    """Find what the runtime has to be told so that what should hold, does.
+
+    Args:
+        state: What should hold now.
+        touched: Ids of containers whose pinning may be another one.
+        ground: The machine and the settings.
+
+    Returns:
+        The state in which that is noted as told, and the updates.
+    """
+    keys = [key for key in touched if key in state.ledger]
+    if state.unsettled:
+        keys = list(state.ledger.entries)
+    if not keys:
+        return state, ()
+    ledger, updates = state.ledger.settle(pins_of(keys, state, ground))
+    return attrs.evolve(state, ledger=ledger, unsettled=False), updates
+
+
+def _changed(before: State, state: State) -> Iterator[Balloon]:
+    """Go through the balloons with containers whose CPUs differ."""
+    freed = before.free ^ state.free
+    for name, balloon in state.balloons.items():
+        old = before.balloons.get(name)
+        if not balloon.members or (old is balloon and not balloon.reach):
+            continue
+        if (
+            old is None
+            or old.cpus != balloon.cpus
+            or old.reach != balloon.reach
+            or not balloon.reach.isdisjoint(freed)
+        ):
+            yield balloon
