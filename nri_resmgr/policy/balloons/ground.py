@@ -13,13 +13,16 @@ from nri_resmgr.policy.balloons.settings import (
 )
 from nri_resmgr.policy.balloons.state import Balloon
 from nri_resmgr.topology import Machine
-from nri_resmgr.values import NO_CPUS, CpuSet, NodeSet
+from nri_resmgr.values import NO_CPUS, CpuSet
 
 
 class Ground:
     """Answers about one machine under one document; never changes.
 
-    Attributes:
+    It remembers answers: hashing a whole machine for a cache of the module takes
+    longer than a decision.
+
+    Args:
         machine: What the CPUs are taken from.
         settings: What the policy is told to do.
     """
@@ -27,6 +30,11 @@ class Ground:
     def __init__(self, machine: Machine, settings: BalloonsSettings) -> None:
         self.machine: Final = machine
         self.settings: Final = settings
+        self.kinds: Final = frozenset(one.kind for one in machine.nodes if one.memory)
+        self.elements: Final = lru_cache(maxsize=16)(self._elements)
+        self.around: Final = lru_cache(maxsize=1024)(self._around)
+        self.one_per_core: Final = lru_cache(maxsize=1024)(self._one_per_core)
+        self.nodes_of: Final = lru_cache(maxsize=1024)(machine.nodes_of)
 
     def type_of(self, balloon: Balloon) -> BalloonType:
         """Return the template of a balloon."""
@@ -36,44 +44,33 @@ class Ground:
         """Return where a balloon with these CPUs may use CPUs of no balloon."""
         if kind.share_idle is None:
             return NO_CPUS
-        return around(self.machine, kind.share_idle, cpus) - self.machine.isolated
+        return self.around(kind.share_idle, cpus) - self.machine.isolated
 
+    def _around(self, level: ShareLevel, cpus: CpuSet) -> CpuSet:
+        """Return all CPUs of the elements of a level that have any of *cpus*."""
+        return CpuSet.union(
+            element for element in self.elements(level) if element.bits & cpus.bits
+        )
 
-@lru_cache(maxsize=512)
-def around(machine: Machine, level: ShareLevel, cpus: CpuSet) -> CpuSet:
-    """Return all CPUs of the elements of a level that have any of *cpus*."""
-    return CpuSet.union(
-        element for element in elements(machine, level) if element.bits & cpus.bits
-    )
+    def _elements(self, level: ShareLevel) -> tuple[CpuSet, ...]:
+        """Cut the machine into the elements of a level.
 
+        Where nothing is known of caches, cores are what shares them.
+        """
+        machine = self.machine
+        cores = tuple(core.cpus for core in machine.cores)
+        rows: Mapping[ShareLevel, Iterable[CpuSet]] = {
+            ShareLevel.SYSTEM: (machine.online,),
+            ShareLevel.PACKAGE: (one.cpus for one in machine.packages),
+            ShareLevel.DIE: (one.cpus for one in machine.dies),
+            ShareLevel.NUMA: (one.cpus for one in machine.nodes if one.cpus),
+            ShareLevel.L2CACHE: (one.cpus for one in machine.caches_at(2)),
+            ShareLevel.CORE: cores,
+            ShareLevel.THREAD: (CpuSet.of(one.id) for one in machine.cpus),
+        }
+        return tuple(dict.fromkeys(rows[level])) or cores
 
-@lru_cache(maxsize=16)
-def elements(machine: Machine, level: ShareLevel) -> tuple[CpuSet, ...]:
-    """Cut a machine into the elements of a level.
-
-    Where nothing is known of caches, cores are what shares them.
-    """
-    cores = tuple(core.cpus for core in machine.cores)
-    rows: Mapping[ShareLevel, Iterable[CpuSet]] = {
-        ShareLevel.SYSTEM: (machine.online,),
-        ShareLevel.PACKAGE: (one.cpus for one in machine.packages),
-        ShareLevel.DIE: (one.cpus for one in machine.dies),
-        ShareLevel.NUMA: (one.cpus for one in machine.nodes if one.cpus),
-        ShareLevel.L2CACHE: (one.cpus for one in machine.caches_at(2)),
-        ShareLevel.CORE: cores,
-        ShareLevel.THREAD: (CpuSet.of(one.id) for one in machine.cpus),
-    }
-    return tuple(dict.fromkeys(rows[level])) or cores
-
-
-@lru_cache(maxsize=1024)
-def one_per_core(machine: Machine, cpus: CpuSet) -> CpuSet:
-    """Leave the lowest of a set's threads in each core."""
-    cores = (core.cpus & cpus for core in machine.cores)
-    return CpuSet.from_iterable(mine.first for mine in cores if mine)
-
-
-@lru_cache(maxsize=1024)
-def memory_near(machine: Machine, cpus: CpuSet) -> NodeSet:
-    """Return the nodes that CPUs belong to."""
-    return machine.nodes_of(cpus)
+    def _one_per_core(self, cpus: CpuSet) -> CpuSet:
+        """Leave the lowest of a set's threads in each core."""
+        cores = (core.cpus & cpus for core in self.machine.cores)
+        return CpuSet.from_iterable(mine.first for mine in cores if mine)

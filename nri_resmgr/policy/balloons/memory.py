@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from nri_resmgr.policy.balloons.ground import Ground, memory_near
+from nri_resmgr.policy.balloons.ground import Ground
 from nri_resmgr.policy.balloons.settings import BalloonType, MemoryBy
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.policy.mems import (
@@ -73,7 +73,7 @@ def follow_cpus(
     Returns:
         What all have then, and whose nodes changed.
     """
-    near = memory_near(ground.machine, cpus)
+    near = ground.nodes_of(cpus)
     moved: dict[str, None] = {}
     for container in containers:
         if container in memory and not _is_near(container, near, memory):
@@ -90,8 +90,7 @@ def request_of(
     """Say what a container asks the memory allocator for."""
     machine = ground.machine
     wished = spec.preferences.memory_kinds or kind.memory_kinds or _USUAL
-    kinds = frozenset(one.kind for one in machine.nodes if one.memory)
-    near = memory_near(machine, cpus) or machine.node_ids
+    near = ground.nodes_of(cpus) or machine.node_ids
     priority = _PRIORITIES[spec.qos]
     if spec.preferences.preserve_memory:
         near = spec.present.mems & machine.node_ids or machine.node_ids
@@ -102,7 +101,7 @@ def request_of(
         affinity=near,
         size=size_of(spec, ground.settings.memory_by),
         hugepages=spec.hugepages,
-        kinds=wished & kinds,
+        kinds=wished & ground.kinds,
         priority=priority,
     )
 

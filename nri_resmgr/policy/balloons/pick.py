@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from nri_resmgr.policy.balloons.choose_type import matches_any
 from nri_resmgr.policy.balloons.errors import BalloonShort
-from nri_resmgr.policy.balloons.ground import Ground, around, elements
+from nri_resmgr.policy.balloons.ground import Ground
 from nri_resmgr.policy.balloons.settings import BalloonType, ShareLevel
 from nri_resmgr.policy.balloons.state import Balloon, BalloonsState
 from nri_resmgr.policy.cpus import (
@@ -126,7 +126,7 @@ def _wishes(
     for load in kind.loads:
         own = leaf.cpus | taken if load.overloads else NO_CPUS
         others = _loaded(leaf, load.level, state, ground)
-        yield online - around(ground.machine, load.level, others | own)
+        yield online - ground.around(load.level, others | own)
 
 
 def _near_devices(
@@ -169,7 +169,7 @@ def _one_per_element(
 ) -> Iterator[CpuSet]:
     for load in kind.loads:
         if load.overloads:
-            parts = (one & leaf.cpus for one in elements(ground.machine, load.level))
+            parts = (one & leaf.cpus for one in ground.elements(load.level))
             yield CpuSet.from_iterable(mine.first for mine in parts if mine)
 
 

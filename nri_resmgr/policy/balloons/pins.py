@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from nri_resmgr.policy.balloons.ground import Ground, one_per_core
+from nri_resmgr.policy.balloons.ground import Ground
 from nri_resmgr.policy.balloons.state import Balloon, BalloonsState, Seat
 from nri_resmgr.policy.events import NO_PIN, ContainerSpec, Pin
 from nri_resmgr.policy.requests import shares_of
@@ -34,7 +34,7 @@ def allowed_cpus(balloon: Balloon, state: BalloonsState) -> CpuSet:
 
 def visible(cpus: CpuSet, seat: Seat, ground: Ground) -> CpuSet:
     """Leave out the threads that a container is not to see."""
-    return one_per_core(ground.machine, cpus) if seat.hidden else cpus
+    return ground.one_per_core(cpus) if seat.hidden else cpus
 
 
 @lru_cache(maxsize=1024)

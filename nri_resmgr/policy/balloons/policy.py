@@ -104,8 +104,10 @@ class BalloonsPolicy:
         zone = self.machine.memory_nodes
         if container in state.memory:
             zone = state.memory.zone_of(container)
-        kinds = sorted({node.kind for node in self.machine.nodes if node.memory})
-        found = {kind: self.machine.nodes_of_kind(kind) & zone for kind in kinds}
+        found = {
+            kind: self.machine.nodes_of_kind(kind) & zone
+            for kind in sorted(self.ground.kinds)
+        }
         return Resources(
             shared=all_of_it - own,
             isolated=own & isolated,

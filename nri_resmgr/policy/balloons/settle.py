@@ -68,15 +68,16 @@ def settle(
 
 def _changed(before: State, state: State) -> Iterator[Balloon]:
     """Go through the balloons with containers whose CPUs differ."""
-    freed = before.free ^ state.free
+    freed = before.free.bits ^ state.free.bits
+    known = before.balloons
     for name, balloon in state.balloons.items():
-        old = before.balloons.get(name)
-        if not balloon.members or (old is balloon and not balloon.reach):
-            continue
-        if (
-            old is None
-            or old.cpus != balloon.cpus
-            or old.reach != balloon.reach
-            or not balloon.reach.isdisjoint(freed)
-        ):
-            yield balloon
+        if balloon.members:
+            old = known.get(name)
+            if balloon.reach.bits & freed or (
+                old is not balloon and _differs(old, balloon)
+            ):
+                yield balloon
+
+
+def _differs(old: Balloon | None, new: Balloon) -> bool:
+    return old is None or (old.cpus, old.reach) != (new.cpus, new.reach)
