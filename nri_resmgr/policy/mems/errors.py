@@ -41,16 +41,15 @@ class MemoryShort(PolicyError):
         """The most that the request could be granted."""
         return Bytes(self.capacity - self.promised)
 
-    def __str__(self) -> str:
-        return (
-            f"{self.title} asks for {_amount(self.wanted)} of "
-            f"{_pages(self.page_size)} on nodes {self.nodes}; "
-            f"they hold {_amount(self.capacity)}, "
-            f"promised to others: {_amount(self.promised)}, of it "
-            f"reserved: {_amount(self.reserved)}; to help, {self._help()}"
-        )
+    @property
+    def supply(self) -> str:
+        """What the nodes have, in words."""
+        capacity = f"{_amount(self.capacity)} of {_pages(self.page_size)}"
+        return f"nodes {self.nodes} have {capacity}, {self._promises()}"
 
-    def _help(self) -> str:
+    @property
+    def helps(self) -> tuple[str, ...]:
+        """What would help, in words; any of it will do."""
         helps = []
         if self.most:
             helps.append(f"ask for at most {_amount(self.most)}")
@@ -60,7 +59,19 @@ class MemoryShort(PolicyError):
             helps.append("reserve less")
         if self.strict:
             helps.append("allow other kinds of memory")
-        return ", or ".join(helps or ["use a node with more memory"])
+        return tuple(helps or ["use a node with more memory"])
+
+    def __str__(self) -> str:
+        return (
+            f"{self.title} asks for {_amount(self.wanted)} of "
+            f"{_pages(self.page_size)} on nodes {self.nodes}; they hold "
+            f"{_amount(self.capacity)}, {self._promises()}; "
+            f"to help, {', or '.join(self.helps)}"
+        )
+
+    def _promises(self) -> str:
+        promised, reserved = _amount(self.promised), _amount(self.reserved)
+        return f"promised to others: {promised}, of it reserved: {reserved}"
 
 
 @with_fields

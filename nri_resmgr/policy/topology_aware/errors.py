@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from nri_resmgr.topology import HugePages
 from nri_resmgr.values import PolicyError, format_bytes, format_cpus
 from nri_resmgr.values.error_fields import with_fields
 from nri_resmgr.values.quantities import Bytes, MilliCpus
@@ -37,7 +40,8 @@ class NoPoolFits(PolicyError):
     helps: tuple[str, ...]
 
     def __str__(self) -> str:
-        tried = "".join(f"; {why}" for _, why in self.tried[:_MOST_TOLD])
+        told = list(dict.fromkeys(why for _, why in self.tried))[:_MOST_TOLD]
+        tried = "".join(f"; {why}" for why in told)
         return (
             f"{self.title} asks for {self.asked}; {self.free}{tried}; "
             f"to help, {', or '.join(self.helps)}"
@@ -48,16 +52,23 @@ class NoPoolFits(PolicyError):
 _MOST_TOLD = 3
 
 
+def count_of_cpus(count: int, sort: str = "") -> str:
+    """Say how many CPUs, as people do; *sort* is a word and a blank."""
+    return f"{count} {sort}CPU{'s' if count != 1 else ''}"
+
+
 def amount_of_cpus(count: int, fraction: MilliCpus) -> str:
     """Say how many CPUs, whole and shared, as people do."""
     parts = []
     if count:
-        parts.append(f"{count} CPU{'s' if count > 1 else ''} of its own")
+        parts.append(f"{count_of_cpus(count)} of its own")
     if fraction or not count:
         parts.append(f"{format_cpus(fraction)} shared CPU")
     return " and ".join(parts)
 
 
-def amount_of_memory(size: Bytes) -> str:
-    """Say how much memory, as people do."""
-    return f"{format_bytes(size)} of memory"
+def amount_of_memory(size: Bytes, hugepages: Iterable[HugePages] = ()) -> str:
+    """Say how much memory comes with the CPUs, as people do; nothing for none."""
+    parts = [f"{format_bytes(size)} of memory"] if size else []
+    parts += [f"{one.count} pages of {format_bytes(one.size)}" for one in hugepages]
+    return f" with {' and '.join(parts)}" if parts else ""

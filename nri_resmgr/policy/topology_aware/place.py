@@ -16,7 +16,7 @@ from nri_resmgr.policy.topology_aware.demand import CpuKind, Demand
 from nri_resmgr.policy.topology_aware.errors import PoolShort
 from nri_resmgr.policy.topology_aware.pools import Pool
 from nri_resmgr.policy.topology_aware.promise import promise, promise_again, request_of
-from nri_resmgr.policy.topology_aware.refusal import refusal
+from nri_resmgr.policy.topology_aware.refusal import Failures, in_words, refusal
 from nri_resmgr.policy.topology_aware.room import Room
 from nri_resmgr.policy.topology_aware.take import retake, take
 from nri_resmgr.values import NO_NODES, Bytes, MilliCpus, NodeSet, PolicyError
@@ -86,13 +86,13 @@ def find(demand: Demand, room: Room) -> Placement:
     """
     if demand.kind in (CpuKind.RESERVED, CpuKind.PRESERVED):
         return _at_root(demand, room)
-    tried: list[tuple[str, str]] = []
+    tried: Failures = []
     for candidate in candidates(demand, room):
         try:
             decided, pool = candidate.decided.value, candidate.pool
-            return within(demand, pool, room, decided=decided, tried=tuple(tried))
+            return within(demand, pool, room, decided=decided, tried=in_words(tried))
         except PolicyError as error:
-            tried.append((candidate.pool.name, str(error)))
+            tried.append((candidate.pool.name, error))
     root = room.tree.root
     if demand.kind is CpuKind.SHARED and not (demand.fraction and root.sharable):
         # Who asks for nothing may crowd in where everything is promised, and on a
@@ -102,8 +102,8 @@ def find(demand: Demand, room: Room) -> Placement:
         try:
             return within(demand, root, room, decided="crowd")
         except PolicyError as error:
-            tried.append((root.name, str(error)))
-    raise refusal(demand, room, tuple(tried))
+            tried.append((root.name, error))
+    raise refusal(demand, room, tried)
 
 
 def as_it_was(
@@ -148,7 +148,7 @@ def move(demand: Demand, earlier: Earlier, room: Room) -> Placement:
     if demand.kind in (CpuKind.RESERVED, CpuKind.PRESERVED):
         return _keeping(earlier.zone, _at_root(demand, room, earlier.zone))
     stay = room.tree.pools[earlier.grant.pool]
-    tried: list[tuple[str, str]] = []
+    tried: Failures = []
     for pool in chain((stay,), (one.pool for one in candidates(demand, room))):
         try:
             taken = take(demand, pool, room, earlier.grant.cpus)
@@ -158,15 +158,15 @@ def move(demand: Demand, earlier: Earlier, room: Room) -> Placement:
                 zone |= room.tree.nodes_of(pool, request.kinds)
             offer = promise_again(request, zone, room.memory)
         except PolicyError as error:
-            tried.append((pool.name, str(error)))
+            tried.append((pool.name, error))
             continue
         rule = _rule_of_move(earlier.grant, taken.grant)
         found = _placement(rule, taken.grant, offer)
-        return attrs.evolve(found, detail=taken.level, tried=tuple(tried))
+        return attrs.evolve(found, detail=taken.level, tried=in_words(tried))
     if demand.kind is CpuKind.SHARED and not room.tree.root.sharable:
         found = fall_back(demand, room, "no CPU is left to share")
         return _keeping(earlier.zone, found)
-    raise refusal(demand, room, tuple(tried))
+    raise refusal(demand, room, tried)
 
 
 def fall_back(demand: Demand, room: Room, why: str) -> Placement:

@@ -10,7 +10,7 @@ from nri_resmgr.policy.topology_aware.demand import CpuKind, Demand, demand_of
 from nri_resmgr.policy.topology_aware.place import Placement, within
 from nri_resmgr.policy.topology_aware.pools import Pool
 from nri_resmgr.policy.topology_aware.promise import size_of
-from nri_resmgr.policy.topology_aware.refusal import refusal
+from nri_resmgr.policy.topology_aware.refusal import Failures, refusal
 from nri_resmgr.policy.topology_aware.settings import TopologyAwareSettings
 from nri_resmgr.policy.topology_aware.state import Slot, TopologyAwareState, held_id
 from nri_resmgr.values import Bytes, MilliCpus, PolicyError
@@ -30,14 +30,14 @@ def hold_places(
         PolicyError: No pool can take them all.
     """
     demands = _demands(event, settings)
-    tried: list[tuple[str, str]] = []
+    tried: Failures = []
     whole, room = _together(demands, event.pod), state.room(settings)
     for candidate in candidates(whole, room):
         try:
             return _all_within(state, demands, candidate.pool, settings), candidate.pool
         except PolicyError as error:
-            tried.append((candidate.pool.name, str(error)))
-    raise refusal(whole, room, tuple(tried))
+            tried.append((candidate.pool.name, error))
+    raise refusal(whole, room, tried)
 
 
 def wants_places(event: PodCreated, settings: TopologyAwareSettings) -> bool:

@@ -174,7 +174,9 @@ class Referee:
             inside = [one for one in grants if one.pool in above.subtree and one.shares]
             idle = any(not one.fraction for one in inside)
             cpus = len(set(above.sharable) - self.taken())
-            left.append(1000 * cpus - sum(one.fraction for one in inside) - idle)
+            asked = sum(one.fraction for one in inside)
+            # Not upstream's sum of both: who has a request keeps the pool alive.
+            left.append(1000 * cpus - (asked or idle))
         return min(left)
 
     def taken(self) -> set[int]:
