@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from nri_resmgr.cli.flags import Commands, Flags, one_of, process_environment
+from nri_resmgr.cli.flags import Commands, Flags, Help, one_of, process_environment
 from nri_resmgr.stub.serve import FAILED, exit_status
 from nri_resmgr.stub.transport import DEFAULT_SOCKET
 from nri_resmgr.values.errors import ResmgrError
@@ -68,9 +68,11 @@ def build_parser(
         prog="nri-resmgr",
         description="Node resource manager: an NRI plugin of containerd and CRI-O.",
         epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=Help,
     )
-    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    commands = parser.add_subparsers(
+        title="commands", required=True, metavar="COMMAND", prog=parser.prog
+    )
     _add_run(commands, environment)
     if not only_run:
         from nri_resmgr.cli.other_commands import add_other_commands
@@ -84,6 +86,7 @@ def _add_run(commands: Commands, environment: Mapping[str, str]) -> None:
         "run",
         help="be the plugin: decide where containers run (the default)",
         description="Register with the runtime and decide where containers run.",
+        formatter_class=Help,
     )
     flags = Flags(parser, environment)
     flags.add("--nri-socket", metavar="PATH", help=f"default {DEFAULT_SOCKET}")

@@ -68,7 +68,7 @@ def _build_policy(
     options: argparse.Namespace, config: Any, machine: Machine, tree: HostTree
 ) -> Any:
     # Late: a runtime that launches us tells the configuration after we registered,
-    # and need not wait for the 150 modules that follow it.
+    # and need not wait for the third of our start that is here.
     from nri_resmgr.app.resource_policy import ResourcePolicy
 
     # Under the name by which tests of nri-plugins ask for it.

@@ -131,3 +131,18 @@ def test_the_help_tells_each_variable_and_has_examples(tmp_path: Path) -> None:
     assert [name for name, _ in FLAGS if f"[{variable_of(name)}]" not in page] == []
     assert first.returncode == 0
     assert "examples:" in first.stdout
+
+
+@pytest.mark.parametrize(
+    ("told", "width"),
+    [
+        pytest.param("60", 58, id="as wide as the variable says"),
+        pytest.param("200", 198, id="wider than most"),
+        pytest.param("0", 78, id="80 columns where there is no terminal"),
+        pytest.param("many", 78, id="80 columns where the variable is no number"),
+    ],
+)
+def test_the_help_is_as_wide_as_the_terminal(told: str, width: int) -> None:
+    page = nri_resmgr("run", "--help", env={"COLUMNS": told}).stdout
+
+    assert width - 20 < max(map(len, page.splitlines())) <= width

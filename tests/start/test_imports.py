@@ -57,6 +57,18 @@ def test_a_start_imports_little(module: str, left_out: set[str]) -> None:
     assert printed(LEFT_OUT.format(module=module, left_out=left_out)) == []
 
 
+RUN_READ = """
+import sys
+from nri_resmgr.cli.main import build_parser
+build_parser({}, only_run=True).parse_args(["run"])
+print(*({"shutil", "bz2", "lzma", "zlib"} & sys.modules.keys()))
+"""
+
+
+def test_flags_are_read_without_looking_at_the_terminal() -> None:
+    assert printed(RUN_READ) == []
+
+
 CONNECTED = """
 import sys
 sys.modules["rich"] = None  # structlog uses it where it is, and it looks at much
