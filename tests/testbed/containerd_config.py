@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Final
 
@@ -25,12 +26,16 @@ class Options:
         request_timeout: Seconds (stretched) that a plugin has to answer.
         restrict_oom_score_adj: Never ask for a score below our own; needed
             where the kernel would refuse it, and then the default.
+        oci_runtime: Program that makes the containers.
     """
 
     registration_timeout: float = 5.0
     request_timeout: float = 2.0
     restrict_oom_score_adj: bool = attrs.field(
         factory=lambda: not may_lower_oom_score()
+    )
+    oci_runtime: str = attrs.field(
+        factory=lambda: os.environ.get("NRI_RESMGR_TEST_OCI_RUNTIME", "runc")
     )
 
 
@@ -145,7 +150,7 @@ def _cri_1(layout: Layout, options: Options) -> dict[str, dict[str, object]]:
         cri: {"sandbox_image": PAUSE, **_runtime(layout, options)},
         f"{cri}.containerd": {"snapshotter": "native"},
         f"{cri}.cni": {"bin_dir": layout.cni, "conf_dir": layout.cni},
-        **_runc(f"{cri}.containerd.runtimes.runc", layout),
+        **_runc(f"{cri}.containerd.runtimes.runc", layout, options),
     }
 
 
@@ -157,7 +162,7 @@ def _cri_2(layout: Layout, options: Options) -> dict[str, dict[str, object]]:
         f"{images}.pinned_images": {"sandbox": PAUSE},
         runtime: _runtime(layout, options),
         f"{runtime}.cni": {"bin_dirs": [layout.cni], "conf_dir": layout.cni},
-        **_runc(f"{runtime}.containerd.runtimes.runc", layout),
+        **_runc(f"{runtime}.containerd.runtimes.runc", layout, options),
     }
 
 
@@ -169,10 +174,13 @@ def _runtime(layout: Layout, options: Options) -> dict[str, object]:
     }
 
 
-def _runc(table: str, layout: Layout) -> dict[str, dict[str, object]]:
+def _runc(table: str, layout: Layout, options: Options) -> dict[str, dict[str, object]]:
     return {
         table: {"runtime_type": "io.containerd.runc.v2"},
-        f"{table}.options": {"Root": layout.state / "runc"},
+        f"{table}.options": {
+            "Root": layout.state / "runc",
+            "BinaryName": options.oci_runtime,
+        },
     }
 
 

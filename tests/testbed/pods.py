@@ -113,9 +113,16 @@ class Container:
     def _ask(self) -> str:
         return self.exec("cat", "/proc/self/status")
 
+    def file(self, path: str) -> str:
+        """A file as the container's first process finds it."""
+        return (self._first_process() / f"root{path}").read_text()
+
     def _peek(self) -> str:
+        return (self._first_process() / "status").read_text()
+
+    def _first_process(self) -> Path:
         [first, *_] = self.cgroup.read("cgroup.procs").split()
-        return Path("/proc", first, "status").read_text()
+        return Path("/proc", first)
 
     def cpus(self) -> str:
         """CPUs it may use, in the kernel's list format."""

@@ -1,0 +1,124 @@
+"""The topology-aware policy in the emulated machine: what containers see."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import yaml
+
+from tests.policy.story_outcomes import quoted
+from tests.testbed.containerd import Containerd
+from tests.testbed.cri import CallFailed
+from tests.testbed.patience import wait_until
+from tests.testbed.stage import Stage
+
+pytestmark = pytest.mark.containerd
+
+# The same story that the policy alone is told: what is expected here holds there.
+_CASES: Final = Path(__file__).parents[1] / "policy/cases/topology-aware"
+STORY: Final = yaml.safe_load((_CASES / "filling-node.yaml").read_text())
+
+Sights = dict[str, str]
+
+
+@pytest.fixture(scope="module")
+def stage(
+    shared_containerd: Containerd, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Stage]:
+    """The node, on which each step begins where the last one ended."""
+    log = tmp_path_factory.mktemp("stage") / "log"
+    with Stage(shared_containerd, log, STORY["spec"]) as stage:
+        yield stage
+
+
+@pytest.fixture(scope="module")
+def expected() -> Sights:
+    """What all containers should see by now; each step adds to it."""
+    return {}
+
+
+@pytest.mark.parametrize(
+    "step", [pytest.param(step, id=step["shows"]) for step in STORY["story"]]
+)
+def test_containers_see_that(
+    stage: Stage, expected: Sights, step: Mapping[str, Any]
+) -> None:
+    if refusal := step.get("refused"):
+        with pytest.raises(CallFailed) as refused:
+            stage.play(step)
+        assert quoted(refused.value.details, refusal) == refusal
+    else:
+        stage.play(step)
+    go_on(expected, step)
+
+    assert stage.seen() == expected
+    for name, told in step.get("resources", {}).items():
+        # Files are written when the reply is out.
+        wait_until(partial(stage.tells, name, told), f"{name} to be told {told}")
+    if "shares" in step:
+        assert stage.weight(step["create"]) == weight_of(step["shares"])
+
+
+def go_on(expected: Sights, step: Mapping[str, Any]) -> None:
+    """Expect what a step says from now on."""
+    if "gets" in step:
+        name = step.get("create") or step["update"]
+        expected[name] = step["gets"] or whole_machine()
+    for name, news in step.get("updates", {}).items():
+        expected[name] = told_anew(expected[name], news)
+    expected.pop(step.get("stop", ""), None)
+
+
+def told_anew(before: str, news: str) -> str:
+    """Replace what *news* tells: ``6-7``, `` on 0-1``, ``8,12 on 0-4 with 512``."""
+    cpus, _, mems = before.partition(" on ")
+    new_cpus, _, new_mems = news.partition(" with ")[0].partition(" on ")
+    return f"{new_cpus or cpus} on {new_mems or mems}"
+
+
+def whole_machine() -> str:
+    """What a process sees that nobody has pinned."""
+    cpus = Path("/sys/devices/system/cpu/online").read_text()
+    mems = Path("/sys/devices/system/node/has_memory").read_text()
+    return f"{cpus.strip()} on {mems.strip()}"
+
+
+def weight_of(shares: int) -> int:
+    """``cpu.weight`` as the guest's runc makes it of shares.
+
+    Source:
+        runc 1.1, libcontainer/cgroups, ConvertCPUSharesToCgroupV2Value.
+    """
+    return 1 + (shares - 2) * 9999 // 262142
+
+
+def test_a_process_started_inside_finds_the_same(
+    stage: Stage, expected: Sights
+) -> None:
+    """Others are looked at from outside, where a file of /proc is the same."""
+    script = "grep _allowed_list: /proc/self/status; cd /.nri-resource-policy; cat *"
+    said = stage.containers["half"].exec("sh", "-c", script).splitlines()
+    cpus, mems = expected["half"].split(" on ")
+    told = {"SHARED_CPUS": cpus, "ALL_MEMS": mems, "DRAM_MEMS": "1", "CXL_MEMS": "4"}
+
+    assert said[:2] == [f"Cpus_allowed_list:\t{cpus}", f"Mems_allowed_list:\t{mems}"]
+    assert json.loads(said[2]) == told
+    assert said[3:] == [f'{name}="{value}"' for name, value in told.items()]
+
+
+def test_a_restart_finds_nothing_to_change(stage: Stage) -> None:
+    synchronized = stage.plugin.events("node.synchronized")
+
+    # At the start, after the restart, and when the CPU went.
+    assert [line["updates"] for line in synchronized] == [0, 0, 3]
+
+
+def test_what_the_runtime_cannot_set_is_said_once(stage: Stage) -> None:
+    said = stage.plugin.events("scheduling.not-in-force")
+
+    assert [line["what"] for line in said] == ["scheduler"]
