@@ -126,8 +126,10 @@ def _reserved_type(
     changes: dict[str, Any] = {"min_balloons": 1, "max_balloons": 1}
     if reserved.cpus is not None:
         changes["priority"] = "normal"
-        if not written.min_cpus and written.max_cpus > 0:
-            changes["min_cpus"] = min(reserved.count, written.max_cpus)
+        if not (written.min_cpus or written.components or written.cpus):
+            # What is reserved is there for the node from the start.
+            most = written.max_cpus or reserved.count
+            changes["min_cpus"] = max(min(reserved.count, most), 0)
     elif not (written.components or written.cpus):
         _check_reserved_count(written, reserved.count)
         changes["min_cpus"] = reserved.count
@@ -177,13 +179,13 @@ def _per_socket(
 ) -> tuple[BalloonTypeConfig, tuple[CpuSet, ...]]:
     """Give every socket a reserved balloon, with its part of what is reserved."""
     sockets = [package.cpus for package in machine.packages]
+    each = -(-written.min_cpus // len(sockets))
     if reserved.cpus is not None:
-        parts = [cpus & reserved.cpus for cpus in sockets if cpus & reserved.cpus]
+        sockets = [cpus & reserved.cpus for cpus in sockets if cpus & reserved.cpus]
+        each = min(each, *(len(cpus) for cpus in sockets))
         if config.reserved_exact:
-            return _exactly(written, tuple(parts)), ()
-        sockets = parts
+            return _exactly(written, tuple(sockets)), ()
     count = len(sockets)
-    each = -(-written.min_cpus // count)
     most = each if written.max_cpus == written.min_cpus else written.max_cpus
     changed = attrs.evolve(
         written, min_balloons=count, max_balloons=count, min_cpus=each, max_cpus=most
@@ -195,7 +197,7 @@ def _exactly(written: BalloonTypeConfig, cpus: tuple[CpuSet, ...]) -> BalloonTyp
     if written.cpus or written.components or written.max_cpus:
         why = "says what type reserved has; leave out its cpus, components and maxCPUs"
         raise BadSetting("$.spec.reservedExact", why)
-    return attrs.evolve(written, cpus=cpus, min_cpus=0)
+    return attrs.evolve(written, cpus=cpus)
 
 
 def _close_to(

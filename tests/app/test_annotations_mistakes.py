@@ -180,7 +180,7 @@ def test_a_key_that_means_nothing_is_told(key: str, why: str) -> None:
 @pytest.mark.parametrize(
     "key",
     [
-        f"balloon.balloons.{NATIVE}/pod",
+        f"balloon.podpools.{NATIVE}/pod",
         f"pool.podpools.{CRI_RM}/pod",
         f"dynamic-pool.dynamic-pools.{CRI_RM}",
         f"x{NATIVE}",

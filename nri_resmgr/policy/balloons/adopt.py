@@ -53,7 +53,8 @@ def adopt(
         state = state.put(spec, spec.present)
     state = restore({one.id: one for one in specs}, old, state, ground)
     placed = {
-        key: Placement(state=state, rule=Rule.KEPT, decided="") for key in state.seats
+        key: Placement(state=state, rule=_rule_of(seat.balloon, old, state))
+        for key, seat in state.seats.items()
     }
     occupied = CpuSet.union(one.present.cpus for one in specs)
     for spec in sorted(_unplaced(specs, placed), key=lambda one: _doubt(one, ground)):
@@ -66,6 +67,11 @@ def adopt(
         placed[spec.id], state = found, found.state
     zones = {key: one.zone for key, one in old.memory.grants.items()}
     return _with_memory(specs, zones, state, ground), placed
+
+
+def _rule_of(balloon: str, old: State, state: State) -> Rule:
+    before, after = old.balloons[balloon].cpus, state.balloons[balloon].cpus
+    return Rule.MOVED if before.isdisjoint(after) else Rule.KEPT
 
 
 def _unplaced(

@@ -94,6 +94,8 @@ def place(
         seated = _seated(search, found, old)
         return Placement(state=seated, rule=found.rule, decided=decided)
     if found := choose_balloon(search):
+        if old and _is_free_again(found, old, search):
+            found = attrs.evolve(found, rule=Rule.OLD_PLACE)
         seated = _seated(search, found, old)
         return Placement(state=seated, rule=found.rule, decided=decided)
     error = refusal(search)
@@ -201,10 +203,17 @@ def _old_place(search: Search, old: Vacated) -> Found | None:
     return None
 
 
+def _is_free_again(found: Found, old: Vacated, search: Search) -> bool:
+    """Tell whether a new balloon can have the CPUs of one that went with its last."""
+    kind, _, _ = old.balloon.partition("[")
+    gone = found.rule is Rule.NEW_BALLOON and kind == search.kind.name
+    return gone and old.cpus <= found.state.free
+
+
 def _seated(search: Search, found: Found, old: Vacated | None = None) -> State:
     seat = attrs.evolve(search.seat, balloon=found.balloon)
     state = found.state.sit(search.spec.id, seat)
     if found.rule is Rule.BALANCED:
         return state
-    places = (old.cpus,) if old and old.balloon == found.balloon else ()
+    places = (old.cpus,) if old and found.rule is Rule.OLD_PLACE else ()
     return inflate_towards(found.balloon, state, search.ground, places)
