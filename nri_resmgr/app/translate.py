@@ -177,11 +177,10 @@ def adjustment_of(pin: Pin) -> ContainerAdjustment | None:
 
 def updates_of(updates: Sequence[PinUpdate]) -> tuple[ContainerUpdate, ...]:
     """Pin containers that exist; those with the same news share the content."""
-    news: dict[Pin, LinuxContainerUpdate] = {}
-    for update in updates:
-        if update.pin not in news:
-            news[update.pin] = LinuxContainerUpdate(_resources(update.pin))
-    return tuple(ContainerUpdate(one.container, news[one.pin]) for one in updates)
+    # By identity: a ledger gives those with the same news the same object.
+    news = {id(one.pin): one.pin for one in updates}
+    told = {key: LinuxContainerUpdate(_resources(pin)) for key, pin in news.items()}
+    return tuple([ContainerUpdate(one.container, told[id(one.pin)]) for one in updates])
 
 
 @lru_cache(maxsize=256)

@@ -116,15 +116,19 @@ class Ledger(ByContent):
         entries = self.entries.copy()
         updates: list[PinUpdate] = []
         answers: dict[tuple[int, int], tuple[Pin, Pin]] = {}
+        shared: dict[Pin, Pin] = {}
         for key, pin in wanted.items():
             entry = entries[key]
             told = entry.told
-            # Containers that share have the same objects: most is known by identity.
+            # Containers that share have the same objects, and are told the same one:
+            # most is known by identity, here and where replies are written.
             if pin is told:
                 continue
             both = id(pin), id(told)
             if (answer := answers.get(both)) is None:
-                answer = answers[both] = pin.since(told), pin.over(told)
+                news = pin.since(told)
+                answer = shared.setdefault(news, news), pin.over(told)
+                answers[both] = answer
             news, in_force = answer
             if news:
                 updates.append(PinUpdate(key, news))

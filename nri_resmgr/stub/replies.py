@@ -176,11 +176,22 @@ def _add_updates(response: Any, updates: tuple[ContainerUpdate, ...]) -> None:
             raise _wrong(update, "a ContainerUpdate for each update")
         if not update.container_id:
             raise MissingContainerId("update")
+    # Containers that share CPUs are told the same by hundreds: once is enough.
+    for update in {id(update.linux): update for update in updates}.values():
         _check_keys(update)
     _check_claims(updates)
-    parts = response.update
+    parts, contents = response.update, dict[int, bytes]()
     for update in updates:
-        write_to(parts.add(), update)
+        part, linux = parts.add(), update.linux
+        if (content := contents.get(id(linux))) is not None:
+            write_to(
+                part, ContainerUpdate(update.container_id, None, update.ignore_failure)
+            )
+            part.linux.MergeFromString(content)
+            continue
+        write_to(part, update)
+        if linux is not None:
+            contents[id(linux)] = part.linux.SerializeToString()
 
 
 def _add_evictions(response: Any, evictions: tuple[ContainerEviction, ...]) -> None:

@@ -97,6 +97,30 @@ def test_other_requests_are_answered_by_updates(
     )
 
 
+@pytest.mark.parametrize(
+    "linux",
+    [
+        pytest.param(None, id="nothing"),
+        pytest.param(LinuxContainerUpdate(), id="an empty part"),
+        pytest.param(C1.set_cpus("0-1").set_mems("0").linux, id="a pinning"),
+    ],
+)
+def test_updates_with_one_content_object_are_written_as_any(
+    linux: LinuxContainerUpdate | None,
+) -> None:
+    other = C1.set_cpus("2").linux
+    updates = (
+        ContainerUpdate("c1", linux),
+        ContainerUpdate("c2", other),
+        ContainerUpdate("c3", linux, ignore_failure=True),
+        ContainerUpdate("c4", linux),
+    )
+
+    response = stop_response(updates)
+
+    assert list(response.update) == [to_message(update) for update in updates]
+
+
 def test_an_update_may_be_of_the_container_itself_and_evict_others() -> None:
     reply = UpdateReply([C1.set_cpus("2")], [EVICTION])
 
