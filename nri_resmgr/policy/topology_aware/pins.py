@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final
 
+from nri_resmgr.policy.decision import Resources
 from nri_resmgr.policy.events import ContainerSpec, Pin
 from nri_resmgr.policy.mems import MemoryLedger
 from nri_resmgr.policy.requests import shares_of
@@ -42,6 +43,20 @@ def shared_cpus(grant: Grant, books: Books) -> CpuSet:
     return books.tree.root.reserved if grant.kind is CpuKind.RESERVED else NO_CPUS
 
 
+def resources_of(grant: Grant, zone: NodeSet, books: Books) -> Resources:
+    """Say what a container has, for its own eyes.
+
+    Args:
+        grant: What it has of the CPUs.
+        zone: Its memory nodes.
+        books: The sums of all grants.
+    """
+    tree = books.tree
+    shared = visible(shared_cpus(grant, books), grant, tree)
+    own = visible(grant.cpus, grant, tree)
+    return _resources(tree, shared.bits, own.bits, zone.bits)
+
+
 def visible(cpus: CpuSet, grant: Grant, tree: PoolTree) -> CpuSet:
     """Leave out the threads that a container is not to see."""
     return _first_threads(tree, cpus) if grant.hidden else cpus
@@ -71,6 +86,20 @@ _weight = lru_cache(maxsize=1024)(shares_of)
 def _interned(cpus: int, mems: int, shares: int) -> Pin:
     # Containers that share then share the object, and comparing them is cheap.
     return Pin(CpuSet(cpus), NodeSet(mems), shares)
+
+
+# Many share the same, and the texts about it are remembered by the object.
+@lru_cache(maxsize=256)
+def _resources(tree: PoolTree, shared: int, own: int, zone: int) -> Resources:
+    machine, nodes = tree.machine, NodeSet(zone)
+    kinds = sorted(tree.kinds_in(tree.root))
+    found = {kind: machine.nodes_of_kind(kind) & nodes for kind in kinds}
+    return Resources(
+        shared=CpuSet(shared),
+        isolated=CpuSet(own) & machine.isolated,
+        exclusive=CpuSet(own) - machine.isolated,
+        mems={kind: here for kind, here in found.items() if here},
+    )
 
 
 @lru_cache(maxsize=256)

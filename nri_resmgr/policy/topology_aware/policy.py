@@ -27,7 +27,7 @@ from nri_resmgr.policy.topology_aware.adopt import adopt
 from nri_resmgr.policy.topology_aware.books import Books
 from nri_resmgr.policy.topology_aware.cold_start import ends_to_come, warm_up
 from nri_resmgr.policy.topology_aware.demand import Demand, demand_of
-from nri_resmgr.policy.topology_aware.pins import shared_cpus, visible
+from nri_resmgr.policy.topology_aware.pins import resources_of
 from nri_resmgr.policy.topology_aware.place import Earlier, Placement, move, place
 from nri_resmgr.policy.topology_aware.pools import PoolTree
 from nri_resmgr.policy.topology_aware.promise import size_of
@@ -99,19 +99,10 @@ class TopologyAwarePolicy:
         """Say what a container has, for its own eyes."""
         if not self.settings.tell_containers or container not in state.ledger:
             return None
-        grant, isolated = state.grants[container], self.machine.isolated
-        own = visible(grant.cpus, grant, self.tree)
         zone = self.tree.root.nodes
         if container in state.memory:
             zone = state.memory.zone_of(container)
-        kinds = sorted(self.tree.kinds_in(self.tree.root))
-        found = {kind: self.machine.nodes_of_kind(kind) & zone for kind in kinds}
-        return Resources(
-            shared=visible(shared_cpus(grant, state.books), grant, self.tree),
-            isolated=own & isolated,
-            exclusive=own - isolated,
-            mems={kind: nodes for kind, nodes in found.items() if nodes},
-        )
+        return resources_of(state.grants[container], zone, state.books)
 
     def _other(
         self, state: State, event: PodCreated | Started | ColdStartEnded
