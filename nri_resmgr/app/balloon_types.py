@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-import attrs
-
 from nri_resmgr.app.balloon_devices import cpus_close_to
+from nri_resmgr.app.reserved_balloons import (
+    Reserved,
+    exactly,
+    per_socket,
+    reserved_type,
+)
 from nri_resmgr.config import BadSetting
 from nri_resmgr.config.balloon_types import BalloonTypeConfig, ExpressionConfig
 from nri_resmgr.config.balloons import BalloonsConfig
@@ -39,14 +43,6 @@ _CORES: Final = {
     "performance": CoreKind.PERFORMANCE,
     "efficient": CoreKind.EFFICIENT,
 }
-
-
-@frozen
-class Reserved:
-    """What is reserved: a number of CPUs, and which ones where that is said."""
-
-    count: int
-    cpus: CpuSet | None
 
 
 @frozen
@@ -110,41 +106,9 @@ def _with_built_in(
             )
         )
     return [
-        _reserved_type(one, config, reserved) if one.name == RESERVED else one
+        reserved_type(one, config, reserved) if one.name == RESERVED else one
         for one in types
     ]
-
-
-def _reserved_type(
-    written: BalloonTypeConfig, config: BalloonsConfig, reserved: Reserved
-) -> BalloonTypeConfig:
-    namespaces = (
-        "kube-system",
-        *config.reserved_pool_namespaces,
-        *written.namespaces,
-    )
-    changes: dict[str, Any] = {"min_balloons": 1, "max_balloons": 1}
-    if reserved.cpus is not None:
-        changes["priority"] = "normal"
-        if not (written.min_cpus or written.components or written.cpus):
-            # What is reserved is there for the node from the start.
-            most = written.max_cpus or reserved.count
-            changes["min_cpus"] = max(min(reserved.count, most), 0)
-    elif not (written.components or written.cpus):
-        _check_reserved_count(written, reserved.count)
-        changes["min_cpus"] = reserved.count
-        if config.reserved_exact:
-            changes["max_cpus"] = reserved.count
-    changes["namespaces"] = tuple(dict.fromkeys(namespaces))
-    return attrs.evolve(written, **changes)
-
-
-def _check_reserved_count(written: BalloonTypeConfig, count: int) -> None:
-    why = f"of reservedResources.cpu there are {count}"
-    if written.min_cpus and written.min_cpus != count:
-        raise BadSetting(f"{written.path}.minCPUs", f"{written.min_cpus}, {why}")
-    if written.max_cpus and written.max_cpus < count:
-        raise BadSetting(f"{written.path}.maxCPUs", f"{written.max_cpus}, {why}")
 
 
 def _draft(
@@ -164,40 +128,11 @@ def _draft(
         if reserved.cpus is not None and not written.components:
             near.insert(0, reserved.cpus)
         if config.reserved_per_socket:
-            written, homes = _per_socket(written, config, reserved, machine)
+            written, homes = per_socket(written, config, reserved, machine)
         elif config.reserved_exact and reserved.cpus is not None:
-            written = _exactly(written, (reserved.cpus,))
+            written = exactly(written, (reserved.cpus,))
     far = _close_to(written, "far_from", machine, tree)
     return _Draft(written, tuple(one for one in near if one), tuple(far), homes)
-
-
-def _per_socket(
-    written: BalloonTypeConfig,
-    config: BalloonsConfig,
-    reserved: Reserved,
-    machine: Machine,
-) -> tuple[BalloonTypeConfig, tuple[CpuSet, ...]]:
-    """Give every socket a reserved balloon, with its part of what is reserved."""
-    sockets = [package.cpus for package in machine.packages]
-    each = -(-written.min_cpus // len(sockets))
-    if reserved.cpus is not None:
-        sockets = [cpus & reserved.cpus for cpus in sockets if cpus & reserved.cpus]
-        each = min(each, *(len(cpus) for cpus in sockets))
-        if config.reserved_exact:
-            return _exactly(written, tuple(sockets)), ()
-    count = len(sockets)
-    most = each if written.max_cpus == written.min_cpus else written.max_cpus
-    changed = attrs.evolve(
-        written, min_balloons=count, max_balloons=count, min_cpus=each, max_cpus=most
-    )
-    return changed, tuple(sockets)
-
-
-def _exactly(written: BalloonTypeConfig, cpus: tuple[CpuSet, ...]) -> BalloonTypeConfig:
-    if written.cpus or written.components or written.max_cpus:
-        why = "says what type reserved has; leave out its cpus, components and maxCPUs"
-        raise BadSetting("$.spec.reservedExact", why)
-    return attrs.evolve(written, cpus=cpus)
 
 
 def _close_to(

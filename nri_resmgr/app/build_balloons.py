@@ -5,8 +5,9 @@ from __future__ import annotations
 from itertools import combinations
 from typing import Final
 
-from nri_resmgr.app.balloon_types import Reserved, balloon_types, expressions_of
+from nri_resmgr.app.balloon_types import balloon_types, expressions_of
 from nri_resmgr.app.chosen_cpus import choose_cpus
+from nri_resmgr.app.reserved_balloons import Reserved
 from nri_resmgr.config import Amount, BadSetting
 from nri_resmgr.config.balloons import BalloonsConfig
 from nri_resmgr.host.tree import Tree

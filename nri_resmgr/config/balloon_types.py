@@ -285,6 +285,9 @@ def _check_components(types: dict[str, BalloonTypeConfig]) -> None:
         for place, name in enumerate(one.components):
             path = f"{one.path}.components[{place}]"
             Table(path, {"balloonType": name}).choice("balloonType", known, "")
+            if name in types and types[name].cpus:
+                why = f"{name!r} has CPUs by number, and no balloons but these"
+                raise BadSetting(f"{path}.balloonType", why)
             if _reaches(name, one.name, types, frozenset()):
                 why = f"{name!r} has {one.name!r} for a component in turn"
                 raise BadSetting(f"{path}.balloonType", why)

@@ -1,0 +1,100 @@
+"""The built-in type of the node's own containers, as a configuration changes it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from nri_resmgr.config import BadSetting
+from nri_resmgr.config.balloon_types import BalloonTypeConfig
+from nri_resmgr.config.balloons import BalloonsConfig
+from nri_resmgr.topology import Machine
+from nri_resmgr.values import CpuSet
+from nri_resmgr.values.declared import frozen
+
+
+@frozen
+class Reserved:
+    """What is reserved: a number of CPUs, and which ones where that is said."""
+
+    count: int
+    cpus: CpuSet | None
+
+
+def reserved_type(
+    written: BalloonTypeConfig, config: BalloonsConfig, reserved: Reserved
+) -> BalloonTypeConfig:
+    """Say what the type is like where CPUs are reserved.
+
+    Raises:
+        BadSetting: The type wants other numbers of CPUs.
+    """
+    namespaces = (
+        "kube-system",
+        *config.reserved_pool_namespaces,
+        *written.namespaces,
+    )
+    changes: dict[str, Any] = {"min_balloons": 1, "max_balloons": 1}
+    if reserved.cpus is not None:
+        changes["priority"] = "normal"
+        if not (written.min_cpus or written.components or written.cpus):
+            # What is reserved is there for the node from the start.
+            most = written.max_cpus or reserved.count
+            changes["min_cpus"] = max(min(reserved.count, most), 0)
+    elif not (written.components or written.cpus):
+        _check_reserved_count(written, reserved.count)
+        changes["min_cpus"] = reserved.count
+        if config.reserved_exact:
+            changes["max_cpus"] = reserved.count
+    changes["namespaces"] = tuple(dict.fromkeys(namespaces))
+    return attrs.evolve(written, **changes)
+
+
+def _check_reserved_count(written: BalloonTypeConfig, count: int) -> None:
+    why = f"of reservedResources.cpu there are {count}"
+    if written.min_cpus and written.min_cpus != count:
+        raise BadSetting(f"{written.path}.minCPUs", f"{written.min_cpus}, {why}")
+    if written.max_cpus and written.max_cpus < count:
+        raise BadSetting(f"{written.path}.maxCPUs", f"{written.max_cpus}, {why}")
+
+
+def per_socket(
+    written: BalloonTypeConfig,
+    config: BalloonsConfig,
+    reserved: Reserved,
+    machine: Machine,
+) -> tuple[BalloonTypeConfig, tuple[CpuSet, ...]]:
+    """Give every socket a reserved balloon, with its part of what is reserved.
+
+    Returns:
+        The type, and the CPUs that its balloons take before all others.
+
+    Raises:
+        BadSetting: The type says itself what CPUs it has.
+    """
+    sockets = [package.cpus for package in machine.packages]
+    each = -(-written.min_cpus // len(sockets))
+    if reserved.cpus is not None:
+        sockets = [cpus & reserved.cpus for cpus in sockets if cpus & reserved.cpus]
+        each = min(each, *(len(cpus) for cpus in sockets))
+        if config.reserved_exact:
+            return exactly(written, tuple(sockets)), ()
+    count = len(sockets)
+    most = each if written.max_cpus == written.min_cpus else written.max_cpus
+    changed = attrs.evolve(
+        written, min_balloons=count, max_balloons=count, min_cpus=each, max_cpus=most
+    )
+    return changed, tuple(sockets)
+
+
+def exactly(written: BalloonTypeConfig, cpus: tuple[CpuSet, ...]) -> BalloonTypeConfig:
+    """Give the type just these CPUs, a balloon for each set.
+
+    Raises:
+        BadSetting: It says itself what CPUs it has.
+    """
+    if written.cpus or written.components or written.max_cpus:
+        why = "says what type reserved has; leave out its cpus, components and maxCPUs"
+        raise BadSetting("$.spec.reservedExact", why)
+    return attrs.evolve(written, cpus=cpus)
