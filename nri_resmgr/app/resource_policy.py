@@ -157,9 +157,10 @@ class ResourcePolicy:
         decision = self._handle(Created(spec))
         if self._conduct.dry_run:
             return None
-        adjustment = self._scheduled(adjustment_of(decision.pin), spec, decision)
-        if (mounts := self._mounts()) and (mount := mounts.mount_for(container)):
-            adjustment = (adjustment or ContainerAdjustment()).set_mount(mount)
+        mounts = self._mounts()
+        mount = mounts.mount_for(container) if mounts else None
+        adjustment = adjustment_of(decision.pin, *((mount,) if mount else ()))
+        adjustment = self._scheduled(adjustment, spec, decision)
         return CreateReply(adjustment, self._answer(decision.updates))
 
     def start_container(self, _pod: Pod, container: Container) -> None:

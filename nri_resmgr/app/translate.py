@@ -25,6 +25,7 @@ from nri_resmgr.stub.model import (
     LinuxContainerUpdate,
     LinuxCpu,
     LinuxResources,
+    Mount,
     Pod,
 )
 from nri_resmgr.stub.update import ContainerUpdate
@@ -167,27 +168,43 @@ def living_specs(
     )
 
 
-def adjustment_of(pin: Pin) -> ContainerAdjustment | None:
-    """Pin a container at its creation; None where there is nothing to say."""
+def adjustment_of(pin: Pin, *mounts: Mount) -> ContainerAdjustment | None:
+    """Pin a container at its creation; None where there is nothing to say.
+
+    Args:
+        pin: Where it may run and have its memory.
+        mounts: What it finds beside its own.
+    """
     if not pin:
-        return None
-    linux = LinuxContainerAdjustment(resources=_resources(pin))
-    return ContainerAdjustment(linux=linux)
+        return ContainerAdjustment(mounts=mounts) if mounts else None
+    linux = _of_creation(pin.cpus.bits, pin.mems.bits, pin.shares)
+    return ContainerAdjustment(mounts=mounts, linux=linux)
 
 
 def updates_of(updates: Sequence[PinUpdate]) -> tuple[ContainerUpdate, ...]:
     """Pin containers that exist; those with the same news share the content."""
     # By identity: a ledger gives those with the same news the same object.
     news = {id(one.pin): one.pin for one in updates}
-    told = {key: LinuxContainerUpdate(_resources(pin)) for key, pin in news.items()}
+    told = {
+        key: LinuxContainerUpdate(_resources(pin.cpus.bits, pin.mems.bits, pin.shares))
+        for key, pin in news.items()
+    }
     return tuple([ContainerUpdate(one.container, told[id(one.pin)]) for one in updates])
 
 
+# Nearly every reply has the pin of a shared pool. As masks, which are hashed at once.
 @lru_cache(maxsize=256)
-def _resources(pin: Pin) -> LinuxResources:
-    # Nearly every reply has the pin of a shared pool. What is empty is not sent.
-    cpus, mems = str(pin.cpus), str(pin.mems)
-    return LinuxResources(cpu=LinuxCpu(cpus=cpus, mems=mems, shares=pin.shares or None))
+def _resources(cpus: int, mems: int, shares: int) -> LinuxResources:
+    # What is empty is not sent.
+    found = LinuxCpu(
+        cpus=str(CpuSet(cpus)), mems=str(NodeSet(mems)), shares=shares or None
+    )
+    return LinuxResources(cpu=found)
+
+
+@lru_cache(maxsize=256)
+def _of_creation(cpus: int, mems: int, shares: int) -> LinuxContainerAdjustment:
+    return LinuxContainerAdjustment(resources=_resources(cpus, mems, shares))
 
 
 def _title(pod: Pod, name: str) -> str:

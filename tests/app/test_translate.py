@@ -26,7 +26,7 @@ from nri_resmgr.stub import (
     LinuxResources,
     Pod,
 )
-from nri_resmgr.stub.model import LinuxContainer, LinuxPod
+from nri_resmgr.stub.model import LinuxContainer, LinuxPod, Mount
 from nri_resmgr.values import Bytes, CpuSet, MilliCpus, NodeSet, QosClass
 
 POD = Pod(
@@ -220,12 +220,15 @@ def test_a_name_that_the_kubelet_did_not_give_is_no_slot() -> None:
 
 def test_only_what_is_pinned_is_said() -> None:
     cpus, mems = CpuSet.of(1), NodeSet.of(0)
+    mount = Mount("/here", "bind", "/there")
 
     assert [
         adjustment_of(Pin()),
         adjustment_of(Pin(cpus)),
         adjustment_of(Pin(cpus, mems)),
         adjustment_of(Pin(shares=512)),
+        adjustment_of(Pin(), mount),
+        adjustment_of(Pin(cpus), mount),
         *updates_of([PinUpdate("x", Pin(mems=mems)), PinUpdate("y", Pin(mems=mems))]),
         *updates_of([PinUpdate("x", Pin(shares=2))]),
     ] == [
@@ -233,6 +236,8 @@ def test_only_what_is_pinned_is_said() -> None:
         ContainerAdjustment().set_cpus("1"),
         ContainerAdjustment().set_cpus("1").set_mems("0"),
         ContainerAdjustment().set_cpu_shares(512),
+        ContainerAdjustment().set_mount(mount),
+        ContainerAdjustment().set_cpus("1").set_mount(mount),
         ContainerUpdate("x").set_mems("0"),
         ContainerUpdate("y").set_mems("0"),
         ContainerUpdate("x").set_cpu_shares(2),
