@@ -7,14 +7,13 @@ from typing import Final
 
 import attrs
 
-from nri_resmgr.config.balloon_types import (
+from nri_resmgr.config.balloon_rows import (
     NOT_IN_FORCE,
-    BalloonTypeConfig,
-    ExpressionConfig,
     Names,
     read_balloon_types,
     read_expressions,
 )
+from nri_resmgr.config.balloon_types import BalloonTypeConfig, ExpressionConfig
 from nri_resmgr.config.cpu_classes import check_cpu_class_list
 from nri_resmgr.config.cpus import CpuChoice, read_cpus
 from nri_resmgr.config.errors import BadSetting

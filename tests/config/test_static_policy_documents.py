@@ -182,7 +182,8 @@ def test_a_mistake_is_told_with_its_path(spec: str, complaint: str) -> None:
         ),
         pytest.param(
             "apiVersion: config.nri/v1alpha1",
-            "$.kind: missing, expected BalloonsPolicy or StaticPolicy or TopologyAwarePolicy",
+            "$.kind: missing, expected BalloonsPolicy or StaticPolicy or "
+            "TopologyAwarePolicy",
             id="no kind",
         ),
         pytest.param(

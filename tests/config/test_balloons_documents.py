@@ -1,0 +1,203 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from nri_resmgr.config import (
+    AllBut,
+    Listed,
+    parse_config,
+)
+from nri_resmgr.config.balloon_types import BalloonTypeConfig, ExpressionConfig
+from nri_resmgr.config.balloons import BalloonsConfig, LoadClassConfig
+from nri_resmgr.values import CpuSet
+from nri_resmgr.values.scheduling import SchedulerPolicy, SchedulingClass
+
+ROOT: Final = Path(__file__).parents[2]
+HEAD: Final = "apiVersion: config.nri/v1alpha1\nkind: BalloonsPolicy\n"
+
+
+def test_everything_that_can_be_said_of_the_policy() -> None:
+    text = (
+        HEAD
+        + """
+spec:
+  availableResources: {cpu: "exclude-cpuset:7"}
+  reservedResources: {cpu: "cpuset:0-1"}
+  reservedExact: true
+  reservedPerSocket: true
+  reservedPoolNamespaces: [monitoring]
+  pinCPU: false
+  pinMemory: false
+  memoryBy: request
+  allocatorTopologyBalancing: true
+  preferSpreadOnPhysicalCores: true
+  preserve:
+    matchExpressions: [{key: name, operator: In, values: [vm]}]
+  loadClasses: [{name: avx, level: core, overloadsLevelInBalloon: true}]
+  schedulingClasses: [{name: low, policy: idle}]
+  onFailure: shared
+  tellContainers: false
+"""
+    )
+    preserve = ExpressionConfig(
+        "name", "In", ("vm",), "$.spec.preserve.matchExpressions[0]"
+    )
+
+    assert parse_config(text) == BalloonsConfig(
+        available=AllBut(CpuSet.of(7)),
+        reserved=Listed(CpuSet.of(0, 1)),
+        reserved_exact=True,
+        reserved_per_socket=True,
+        reserved_pool_namespaces=("monitoring",),
+        pin_cpu=False,
+        pin_memory=False,
+        memory_by="request",
+        topology_balancing=True,
+        spread_on_cores=True,
+        preserve=(preserve,),
+        load_classes={"avx": LoadClassConfig("avx", "core", overloads=True)},
+        scheduling_classes={
+            "low": SchedulingClass(name="low", policy=SchedulerPolicy.IDLE)
+        },
+        on_failure="shared",
+        tell_containers=False,
+    )
+
+
+def test_everything_that_can_be_said_of_a_type() -> None:
+    text = (
+        HEAD
+        + """
+spec:
+  loadClasses: [{name: avx, level: l2cache}]
+  schedulingClasses: [{name: low, policy: idle}]
+  balloonTypes:
+  - name: web
+    namespaces: ["web-*"]
+    matchExpressions: [{key: labels/app, operator: Exists}]
+    groupBy: ${pod/labels/app}
+    minCPUs: 1
+    maxCPUs: 4
+    minBalloons: 2
+    maxBalloons: 3
+    preferSpreadingPods: true
+    preferPerNamespaceBalloon: true
+    preferNewBalloons: true
+    shareIdleCPUsInSame: l2cache
+    preferCloseToDevices: [/sys/class/net/eth0, "podresourceapi:*/gpu"]
+    preferFarFromDevices: [/sys/devices/system/node/node1]
+    preferIsolCpus: true
+    preferCoreType: efficient
+    hideHyperthreads: true
+    allocatorTopologyBalancing: false
+    preferSpreadOnPhysicalCores: true
+    allocatorPriority: low
+    loads: [avx]
+    memoryTypes: [DRAM, hbm]
+    pinMemory: false
+    schedulingClass: low
+  - name: both
+    components: [{balloonType: web}, {balloonType: given}]
+    componentCreation: balance-balloons
+  - {name: given, maxCPUs: -1}
+  - {name: fixed, cpus: [0-1, "5"]}
+  - {name: one, cpus: 7}
+"""
+    )
+    path = "$.spec.balloonTypes"
+
+    found = parse_config(text)
+
+    assert isinstance(found, BalloonsConfig)
+    assert found.types == (
+        BalloonTypeConfig(
+            path=f"{path}[0]",
+            name="web",
+            namespaces=("web-*",),
+            expressions=(
+                ExpressionConfig(
+                    "labels/app", "Exists", (), f"{path}[0].matchExpressions[0]"
+                ),
+            ),
+            group_by="${pod/labels/app}",
+            min_cpus=1,
+            max_cpus=4,
+            min_balloons=2,
+            max_balloons=3,
+            spread_pods=True,
+            per_namespace=True,
+            prefer_new=True,
+            share_idle="l2cache",
+            close_to=("/sys/class/net/eth0", "podresourceapi:*/gpu"),
+            far_from=("/sys/devices/system/node/node1",),
+            prefer_isolated=True,
+            core_type="efficient",
+            hide_hyperthreads=True,
+            topology_balancing=False,
+            spread_on_cores=True,
+            priority="low",
+            loads=("avx",),
+            memory_types=("dram", "hbm"),
+            pin_memory=False,
+            scheduling_class="low",
+        ),
+        BalloonTypeConfig(
+            path=f"{path}[1]",
+            name="both",
+            components=("web", "given"),
+            balance_components=True,
+        ),
+        BalloonTypeConfig(path=f"{path}[2]", name="given", max_cpus=-1),
+        BalloonTypeConfig(
+            path=f"{path}[3]", name="fixed", cpus=(CpuSet.of(0, 1), CpuSet.of(5))
+        ),
+        BalloonTypeConfig(path=f"{path}[4]", name="one", cpus=(CpuSet.of(7),)),
+    )
+
+
+def test_saying_nothing_gives_the_default() -> None:
+    assert parse_config(HEAD) == BalloonsConfig()
+
+
+def test_the_sample_is_read() -> None:
+    text = (ROOT / "conf.d" / "balloons.conf").read_text(encoding="utf-8")
+
+    found = parse_config(text)
+
+    assert isinstance(found, BalloonsConfig)
+    assert [one.name for one in found.types] == ["latency", "batch"]
+
+
+def test_what_has_no_effect_is_listed_with_its_path() -> None:
+    text = (
+        HEAD
+        + """
+spec:
+  agent: {nodeResourceTopology: true}
+  idleCPUClass: slow
+  showContainersInNrt: true
+  turboDomain: system
+  cpuClasses: [{name: fast, maxFreq: 3.2GHz}, {name: slow, minFreq: min}]
+  controllableInterrupts: ["*"]
+  control: {cpu: {classes: {old: {minFreq: 800000}}}}
+  balloonTypes:
+  - {name: quiet}
+  - {name: web, cpuClass: fast, irqClaim: ["4*"], irqMode: sink,
+     showContainersInNrt: true}
+"""
+    )
+
+    assert parse_config(text).not_in_force == (  # type: ignore[union-attr] # a StaticPolicy has none
+        "$.spec.agent.nodeResourceTopology",
+        "$.spec.control.cpu.classes",
+        "$.spec.idleCPUClass",
+        "$.spec.showContainersInNrt",
+        "$.spec.cpuClasses",
+        "$.spec.turboDomain",
+        "$.spec.controllableInterrupts",
+        "$.spec.balloonTypes[1].cpuClass",
+        "$.spec.balloonTypes[1].showContainersInNrt",
+        "$.spec.balloonTypes[1].irqClaim",
+        "$.spec.balloonTypes[1].irqMode",
+    )
