@@ -42,32 +42,28 @@ def report_decision(event: Event, decision: Decision[Any], *, dry_run: bool) -> 
     Making a line takes as long as many a decision, so the lines about single
     containers are made once the reply is out.
     """
-    if isinstance(event, Synchronized):
-        _report(event, decision, dry_run)
-    else:
-        after_reply(_report, event, decision, dry_run)
-
-
-def _report(event: Event, decision: Decision[Any], dry_run: bool) -> None:  # noqa: FBT001 - after_reply takes no keywords
     name = _NAMES[type(event)]
     fields: dict[str, object] = {"updates": len(decision.updates)}
     if dry_run:
         fields["dry_run"] = True
     if isinstance(event, Synchronized):
-        _report_all(name, decision.reasons, fields)
-    elif len(decision.reasons) == 1:
+        rules = Counter(reason.rule.value for reason in decision.reasons)
+        log.info(name, containers=rules.total(), rules=dict(rules), **fields)
+        after_reply(_report_each, decision.reasons)
+    elif decision.reasons:
+        after_reply(_report, name, decision, fields)
+
+
+def _report(name: str, decision: Decision[Any], fields: dict[str, object]) -> None:
+    if len(decision.reasons) == 1:
         (reason,) = decision.reasons
         _level_of(reason)(name, **_fields_of(reason), **fields)
-    elif decision.reasons:
+    else:
         ids = [reason.container for reason in decision.reasons]
         log.info(name, containers=ids, **fields)
 
 
-def _report_all(
-    name: str, reasons: tuple[Reason, ...], fields: dict[str, object]
-) -> None:
-    rules = Counter(reason.rule.value for reason in reasons)
-    log.info(name, containers=len(reasons), rules=dict(rules), **fields)
+def _report_each(reasons: tuple[Reason, ...]) -> None:
     for reason in reasons:
         if reason.rule is Rule.FELL_BACK:
             log.warning("container.fell-back", **_fields_of(reason))

@@ -68,9 +68,11 @@ def adopt(
             if demand.spec.id not in placed:
                 found = _kept(demand, state.room(settings), claims)
                 state = _settled(state, demand, found, placed)
+    # What runs cannot be refused.
+    lenient = attrs.evolve(settings, on_failure=OnFailure.SHARED)
     for demand in demands:
         if demand.spec.id not in placed:
-            state = _settled(state, demand, _new(demand, state.room(settings)), placed)
+            state = _settled(state, demand, _new(demand, state.room(lenient)), placed)
     return state, placed
 
 
@@ -88,14 +90,12 @@ def _kept(demand: Demand, room: Room, claims: Claims) -> Placement | None:
 
 
 def _new(demand: Demand, room: Room) -> Placement:
-    """Place a container that is nowhere it may be; what runs cannot be refused."""
-    settings = attrs.evolve(room.settings, on_failure=OnFailure.SHARED)
-    taking = attrs.evolve(room, settings=settings)
+    """Place a container that is nowhere it may be."""
     try:
-        return place(demand, taking)
+        return place(demand, room)
     except PolicyError as error:
         # Strict wishes refuse to begin; this one has begun.
-        return fall_back(demand, taking, str(error))
+        return fall_back(demand, room, str(error))
 
 
 def _settled(
