@@ -77,8 +77,8 @@ def _check(demand: Demand, cpus: CpuSet, pool: Pool, room: Room) -> None:
     if demand.kind is not CpuKind.OWN:
         _check_shared(demand, cpus, pool, room)
     if demand.spec.preferences.strict_hints:
-        shared = room.books.free_sharable(pool)
-        mine = cpus if demand.kind is CpuKind.OWN else cpus | shared
+        # What a pool shares can be all of it, sooner or later.
+        mine = cpus if demand.kind is CpuKind.OWN else cpus | pool.sharable
         _check_hints(mine, demand, pool)
 
 
