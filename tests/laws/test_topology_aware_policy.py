@@ -23,13 +23,15 @@ from nri_resmgr.policy.events import (
     Stopped,
     Updated,
 )
+from nri_resmgr.policy.preferences import NO_PREFERENCES
 from nri_resmgr.values import QosClass
 from tests.laws.topology_aware_draws import (
     AMOUNTS,
     IDS,
-    OPTIONS,
     PODS,
     PRESENT,
+    SETTINGS,
+    STRANGERS,
     on,
     specs,
 )
@@ -38,6 +40,7 @@ from tests.laws.topology_aware_recount import (
     check_books,
     check_capacity,
     check_exclusive,
+    check_hints,
     check_kind,
     check_memory,
     check_promises,
@@ -50,6 +53,21 @@ class TopologyAwarePolicyNeverErrs(Node):
 
     @rule(spec=specs())
     def create(self, spec: ContainerSpec) -> None:
+        """A container comes."""
+        free = sorted(set("abcdefgh") - self.specs.keys())
+        if spec.id in self.specs and free:
+            spec = attrs.evolve(spec, id=free[0])
+        if _place(spec) in map(_place, self.specs.values()):
+            spec = attrs.evolve(spec, slot="")
+        self.create_in_place(spec)
+
+    @rule(spec=specs())
+    def create_without_wishes(self, spec: ContainerSpec) -> None:
+        """Most containers have no annotations."""
+        self.create(attrs.evolve(spec, preferences=NO_PREFERENCES, hints=()))
+
+    @rule(spec=specs())
+    def create_in_place(self, spec: ContainerSpec) -> None:
         """A container may come in place of one that is gone unnoticed."""
         spec = on(self.policy.machine, spec)
         dead = [
@@ -74,30 +92,32 @@ class TopologyAwarePolicyNeverErrs(Node):
             return
         self._update(attrs.evolve(known, **asked[known.qos]))
 
-    @rule(container=IDS)
-    def update_nothing(self, container: str) -> None:
-        """Somebody asks for what there is already."""
+    @rule(container=IDS, spec=specs(), present=PRESENT)
+    def update_oddly(self, container: str, spec: ContainerSpec, present: Pin) -> None:
+        """Somebody asks for what there is, or of a container that nobody told us of."""
         if (known := self.specs.get(container)) is None:
+            if spec.id not in self.specs:
+                self.runtime[spec.id] = self.believed[spec.id] = present
+                self._update(on(self.policy.machine, spec, present))
             return
         grant = self.state.grants[container]
         self._update(known)
         assert self.state.grants[container] == grant
 
-    @rule(spec=specs(), present=PRESENT)
-    def update_a_stranger(self, spec: ContainerSpec, present: Pin) -> None:
-        """Somebody asks for resources of a container of which nobody told us."""
-        if spec.id not in self.specs:
-            self.runtime[spec.id] = self.believed[spec.id] = present
-            self._update(on(self.policy.machine, spec, present))
+    @rule(container=IDS, late=st.booleans())
+    def go_on(self, container: str, *, late: bool) -> None:
+        """A container has begun, now or some time ago."""
+        if late:
+            self.end_cold_start(container)
+        else:
+            self.start(container)
 
-    @rule(container=IDS)
     def start(self, container: str) -> None:
         """A container begins to run, or one of which nobody told us."""
         decision = self.decided(Started(container))
         self.take_silent(decision)
         assert {timer.event for timer in decision.timers} <= {ColdStartEnded(container)}
 
-    @rule(container=IDS)
     def end_cold_start(self, container: str) -> None:
         """The time without fast memory is over, maybe of nobody."""
         decision = self.decided(ColdStartEnded(container))
@@ -114,7 +134,14 @@ class TopologyAwarePolicyNeverErrs(Node):
         self.drop([container])
         self.take(decision)
 
-    @rule(container=IDS)
+    @rule(container=IDS, pod=PODS, whole=st.booleans())
+    def vanish(self, container: str, pod: str, *, whole: bool) -> None:
+        """Something is gone, and our answer has no room for updates."""
+        if whole:
+            self.stop_pod(pod)
+        else:
+            self.remove(container)
+
     def remove(self, container: str) -> None:
         """A container goes away, with a stop or without."""
         decision = self.decided(Removed(container))
@@ -130,23 +157,29 @@ class TopologyAwarePolicyNeverErrs(Node):
         if decision is not None:
             self.take_silent(decision)
 
-    @rule(pod=PODS)
     def stop_pod(self, pod: str) -> None:
         """A pod goes away with all that is left in it."""
         decision = self.decided(PodStopped(pod))
         self.lose([key for key, one in self.specs.items() if one.pod == pod])
         self.take_silent(decision)
 
-    @rule(found=st.lists(st.tuples(specs(), PRESENT), max_size=7))
-    def restart_into_anything(self, found: list[tuple[ContainerSpec, Pin]]) -> None:
-        """We start over among containers that may be pinned to anything."""
+    @rule(found=st.none() | STRANGERS)
+    def start_over(self, found: list[tuple[ContainerSpec, Pin]] | None) -> None:
+        """We forget all, and find what we left, or who knows what."""
+        if found is not None:
+            self.forget_all()
+            self.synchronize(on(self.policy.machine, one, pin) for one, pin in found)
+            return
+        before, told = self.wanted(), self.settled and not self.state.held
+        options = self.conditions.options
+        pinned = options["pin_cpus"] and options["pin_memory"]
+        certain = pinned and told and self._met() == self.specs.keys()
         self.forget_all()
-        self.synchronize(on(self.policy.machine, spec, pin) for spec, pin in found)
+        self.synchronize(self.present().values())
 
-    @rule(
-        left=st.sets(IDS, max_size=2),
-        new=st.lists(st.tuples(specs(), PRESENT), max_size=2),
-    )
+        assert not certain or self.wanted() == before
+
+    @rule(left=st.sets(IDS, max_size=2), new=STRANGERS)
     def reconnect(self, left: set[str], new: list[tuple[ContainerSpec, Pin]]) -> None:
         """We meet again those that are still there; some left, and others came."""
         before, kept = self.state, self._met() - left
@@ -162,43 +195,23 @@ class TopologyAwarePolicyNeverErrs(Node):
             assert self.why[key] is Rule.KEPT
         assert not (silent and not new) or self.updates_of_last == 0
 
-    @rule()
-    def start_over(self) -> None:
-        """We forget all, and find it where we left it."""
-        before, told = self.wanted(), self.settled and not self.state.held
-        options = self.conditions.options
-        pinned = options["pin_cpus"] and options["pin_memory"]
-        certain = pinned and told and self._met() == self.specs.keys()
-        self.forget_all()
-        self.synchronize(self.present().values())
-
-        assert not certain or self.wanted() == before
-
-    @rule(reserved=st.integers(1, 2), withheld=st.integers(0, 1), options=OPTIONS)
-    def reconfigure(
-        self, reserved: int, withheld: int, options: Mapping[str, Any]
-    ) -> None:
-        """The settings change while containers run."""
-        changed = attrs.evolve(
-            self.conditions, reserved=reserved, withheld=withheld, options=options
-        )
-        self.rebuild(changed)
-        self.synchronize(self.present().values())
-
-    @rule(which=st.integers(0, 2))
-    def hotplug(self, which: int) -> None:
-        """CPUs and memory come and go."""
-        text = self.machines[which % len(self.machines)]
-        self.rebuild(attrs.evolve(self.conditions, machine=text))
-        self.synchronize(
-            on(self.policy.machine, one, one.present) for one in self.present().values()
-        )
+    @rule(which=st.none() | st.integers(0, 2), other=SETTINGS)
+    def change(self, which: int | None, other: Mapping[str, Any]) -> None:
+        """CPUs and memory come and go, or the settings change."""
+        if which is None:
+            self.rebuild(attrs.evolve(self.conditions, **other))
+        else:
+            text = self.machines[which % len(self.machines)]
+            self.rebuild(attrs.evolve(self.conditions, machine=text))
+        machine, found = self.policy.machine, self.present().values()
+        self.synchronize(on(machine, one, one.present) for one in found)
 
     @invariant()
     def grants_do_not_overlap(self) -> None:
         """CPUs of one container are of no other, and CPUs' time is given once."""
         check_exclusive(self.policy, self.state)
         check_capacity(self.policy, self.state)
+        check_hints(self.policy, self.state, self.why)
 
     @invariant()
     def everybody_has_what_was_asked_for(self) -> None:

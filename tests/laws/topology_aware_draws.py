@@ -200,6 +200,16 @@ PRESENT: Final = st.builds(
 ) | st.just(NO_PIN)
 
 
+STRANGERS: Final = st.lists(st.tuples(specs(), PRESENT), max_size=4)
+SETTINGS: Final = st.fixed_dictionaries(
+    {
+        "reserved": st.integers(1, 2),
+        "withheld": st.integers(0, 1),
+        "options": OPTIONS,
+    }
+)
+
+
 def on(machine: Machine, spec: ContainerSpec, present: Pin = NO_PIN) -> ContainerSpec:
     """Return a container as the app would read it on a machine."""
     hints = complete_hints(spec.hints, machine)

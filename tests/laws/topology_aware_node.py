@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import attrs
-from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize
 
 from nri_resmgr.policy.decision import Decision, Rule
@@ -24,7 +23,7 @@ from nri_resmgr.policy.topology_aware.policy import TopologyAwarePolicy
 from nri_resmgr.policy.topology_aware.state import TopologyAwareState
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import PolicyError
-from tests.laws.topology_aware_draws import MACHINES, OPTIONS, machine_of, settings_for
+from tests.laws.topology_aware_draws import MACHINES, SETTINGS, machine_of, settings_for
 from tests.laws.topology_aware_recount import pins_by_recount, snapshot
 
 State = TopologyAwareState
@@ -69,13 +68,8 @@ class Node(RuleBasedStateMachine):
     policy: TopologyAwarePolicy
     state: State
 
-    @initialize(
-        machines=MACHINES,
-        reserved=st.integers(1, 2),
-        withheld=st.integers(0, 1),
-        options=OPTIONS,
-    )
-    def begin(self, machines: tuple[str, ...], **settings: Any) -> None:
+    @initialize(machines=MACHINES, settings=SETTINGS)
+    def begin(self, machines: tuple[str, ...], settings: Mapping[str, Any]) -> None:
         """Take a node and its settings."""
         self.machines = machines
         self.rebuild(Conditions(machine=machines[0], **settings))
@@ -144,6 +138,7 @@ class Node(RuleBasedStateMachine):
             self.tell(update.container, update.pin)
         self.updates_of_last = len(decision.updates)
         assert self.settled
+        assert not (self.specs and self.state.unsettled)
 
     def tell(self, container: str, pin: Pin) -> None:
         self.runtime[container] = pin.over(self.runtime[container])

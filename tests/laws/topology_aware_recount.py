@@ -123,6 +123,22 @@ def check_kind(spec: ContainerSpec, grant: Grant, rule: Rule) -> None:
     assert grant.hidden == wish.hide_hyperthreads
 
 
+def check_hints(
+    policy: TopologyAwarePolicy, state: TopologyAwareState, why: Mapping[str, Rule]
+) -> None:
+    """Strict hints are obeyed, whatever becomes of the neighbours."""
+    for key, entry in state.ledger.entries.items():
+        grant, spec = state.grants[key], entry.spec
+        free = grant.kind in (CpuKind.RESERVED, CpuKind.PRESERVED)
+        if (
+            spec.preferences.strict_hints
+            and not free
+            and why[key] is not Rule.FELL_BACK
+        ):
+            cpus = runs_on(grant, policy, state)
+            assert all(cpus <= hint.cpus for hint in spec.hints)
+
+
 def check_books(policy: TopologyAwarePolicy, state: TopologyAwareState) -> None:
     """The sums that are carried on are those of the grants."""
     books, grants = state.books, state.grants.values()
