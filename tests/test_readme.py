@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 import pytest
-import yaml
 
 from nri_resmgr.config import TopologyAwareConfig, parse_config
 from nri_resmgr.stub import Container, Pod
@@ -42,9 +41,10 @@ async def test_the_plugin_works_when_a_runtime_launches_it(tmp_path: Path) -> No
 def test_the_configuration_is_read() -> None:
     [text] = blocks("yaml")
 
-    assert parse_config(text) != TopologyAwareConfig()
-    assert parse_config(text).reserved_pool_namespaces == ("kube-system",)
-    assert yaml.safe_load(text)["kind"] == "TopologyAwarePolicy"
+    config = parse_config(text)
+    assert isinstance(config, TopologyAwareConfig)
+    assert config != TopologyAwareConfig()
+    assert config.reserved_pool_namespaces == ("kube-system",)
 
 
 def test_the_picture_of_the_demo_is_what_it_prints() -> None:

@@ -84,6 +84,7 @@ def test_the_plugin_registers() -> None:
 def test_the_runtime_reads_the_registration() -> None:
     (call,) = Trunk.of_runtime().receive_data(REGISTER)
 
+    assert isinstance(call, Call)
     assert call == Call(1, RUNTIME_SERVICE, "RegisterPlugin", b"\n\x02py\x12\x0210")
     assert nri_pb2.RegisterPluginRequest.FromString(
         call.payload
