@@ -18,7 +18,7 @@ from tests.testbed.debian import Suite
 # Debian's Python looks here by itself, even when -I isolates it.
 _SITE = Path("usr/local/lib/python3.13/dist-packages")
 _PACKAGES = (
-    *("containerd", "runc", "python3", "busybox-static"),
+    *("containerd", "runc", "crun", "python3", "busybox-static"),
     *("numactl", "iproute2", "kmod"),
 )
 # Nothing reads these, and half of the root's size is in them.

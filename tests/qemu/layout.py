@@ -34,6 +34,7 @@ NODES = (
     Node(range(12, 16), 1024, (21, 21, 12, 10, 40)),
     Node(range(0), 1024, (30, 30, 40, 40, 10)),
 )
+ISOLATED = "14-15"  # the last core, which only containers that want it get
 
 
 def qemu_arguments() -> list[str]:
@@ -43,13 +44,31 @@ def qemu_arguments() -> list[str]:
         qemu(1), options -smp, -m, -object memory-backend-ram and -numa.
     """
     argv = ["-smp", SMP, "-m", f"{sum(node.memory for node in NODES)}M"]
+    argv += ["-machine", "hmat=on"]
     for number, node in enumerate(NODES):
         argv += ["-object", f"memory-backend-ram,id=ram{number},size={node.memory}M"]
-        cpus = f",cpus={node.cpus[0]}-{node.cpus[-1]}" if node.cpus else ""
-        argv += ["-numa", f"node,nodeid={number},memdev=ram{number}{cpus}"]
+        who = f"cpus={node.cpus[0]}-{node.cpus[-1]}" if node.cpus else "initiator=0"
+        argv += ["-numa", f"node,nodeid={number},memdev=ram{number},{who}"]
     for source, node in enumerate(NODES):
         for target, distance in enumerate(node.distances):
             # QEMU refuses another local distance than 10, so it need not be told.
             if source != target:
                 argv += ["-numa", f"dist,src={source},dst={target},val={distance}"]
+    return argv + _bandwidths()
+
+
+def _bandwidths() -> list[str]:
+    """Tell how fast each node's memory is for each node's CPUs.
+
+    A node without CPUs is known for CXL memory by this alone.
+
+    Source:
+        ACPI 6.5, 5.2.28.4 (HMAT, System Locality Latency and Bandwidth).
+    """
+    argv: list[str] = []
+    for source, node in enumerate(NODES):
+        for target, distance in enumerate(node.distances if node.cpus else ()):
+            pair = f"initiator={source},target={target},hierarchy=memory"
+            speed = f"data-type=access-bandwidth,bandwidth={1000 // distance}G"
+            argv += ["-numa", f"hmat-lb,{pair},{speed}"]
     return argv

@@ -10,7 +10,7 @@ from pathlib import Path
 import attrs
 
 from tests.qemu.image import Image, compile_project, write_ext4
-from tests.qemu.layout import qemu_arguments
+from tests.qemu.layout import ISOLATED, qemu_arguments
 from tests.qemu.report import Report, read_report
 from tests.testbed.binaries import SEARCH_PATH
 
@@ -34,6 +34,7 @@ _KERNEL_ARGUMENTS = (
     "rcupdate.rcu_expedited=1",
     # Tests read where memory is; the kernel must not move it behind their back.
     "numa_balancing=disable",
+    f"isolcpus={ISOLATED}",
 )
 
 

@@ -28,7 +28,7 @@ def test_a_node_without_cpus_is_told_without_cpus() -> None:
         "node,nodeid=1,memdev=ram1,cpus=4-7",
         "node,nodeid=2,memdev=ram2,cpus=8-11",
         "node,nodeid=3,memdev=ram3,cpus=12-15",
-        "node,nodeid=4,memdev=ram4",
+        "node,nodeid=4,memdev=ram4,initiator=0",
     ]
 
 

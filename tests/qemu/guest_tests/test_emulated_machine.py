@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.qemu.layout import NODES
+from tests.qemu.layout import ISOLATED, NODES
 
 pytestmark = pytest.mark.numa
 
@@ -34,6 +34,10 @@ def test_each_node_has_its_cpus_and_one_has_none() -> None:
     assert cpus == ["0-3", "4-7", "8-11", "12-15", ""]
 
 
+def test_the_last_core_is_isolated() -> None:
+    assert (_SYSTEM / "cpu/isolated").read_text() == f"{ISOLATED}\n"
+
+
 def test_distances_are_the_chosen_ones() -> None:
     distances = [
         tuple(map(int, node_file(number, "distance").split()))
@@ -45,6 +49,15 @@ def test_distances_are_the_chosen_ones() -> None:
 
 def test_all_five_nodes_have_memory() -> None:
     assert (_SYSTEM / "node/has_memory").read_text() == "0-4\n"
+
+
+def test_the_node_without_cpus_is_slow_like_a_cxl_card() -> None:
+    speeds = [
+        int(node_file(number, "access0/initiators/read_bandwidth"))
+        for number in range(len(NODES))
+    ]
+
+    assert max(speeds[:4]) == min(speeds[:4]) > 2 * speeds[4]
 
 
 def test_two_sockets_of_two_dies_of_two_cores_of_two_threads() -> None:
