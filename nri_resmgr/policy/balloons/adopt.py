@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import attrs
 
 from nri_resmgr.policy.balloons.choose_type import is_left_alone
 from nri_resmgr.policy.balloons.errors import BalloonShort
 from nri_resmgr.policy.balloons.ground import Ground
-from nri_resmgr.policy.balloons.memory import promise_again, request_of
+from nri_resmgr.policy.balloons.memory import promise_again, request_of, size_of
 from nri_resmgr.policy.balloons.pins import allowed_cpus
 from nri_resmgr.policy.balloons.place import (
     Placement,
@@ -26,6 +26,7 @@ from nri_resmgr.policy.balloons.standing import with_given, with_minimum
 from nri_resmgr.policy.balloons.state import BalloonsState
 from nri_resmgr.policy.decision import Rule
 from nri_resmgr.policy.events import ContainerSpec
+from nri_resmgr.policy.mems import MemoryRequest
 from nri_resmgr.values import CpuSet, NodeSet, PolicyError
 
 State = BalloonsState
@@ -65,8 +66,7 @@ def adopt(
     for spec in _unplaced(specs, placed):
         found = _anywhere(spec, state, ground)
         placed[spec.id], state = found, found.state
-    zones = {key: one.zone for key, one in old.memory.grants.items()}
-    return _with_memory(specs, zones, state, ground), placed
+    return _with_memory(specs, old, state, ground), placed
 
 
 def _rule_of(balloon: str, old: State, state: State) -> Rule:
@@ -154,29 +154,37 @@ def _anywhere(spec: ContainerSpec, state: State, ground: Ground) -> Placement:
 
 
 def _with_memory(
-    specs: Sequence[ContainerSpec],
-    zones: Mapping[str, NodeSet],
-    state: State,
-    ground: Ground,
+    specs: Sequence[ContainerSpec], old: State, state: State, ground: Ground
 ) -> State:
     """Promise memory, first to those who have some."""
-    rows = list(_wanting(specs, zones, state, ground))
     memory = state.memory
-    for zone, spec, cpus in sorted(rows, key=lambda row: not row[0]):
-        kind = ground.type_of(state.balloons[state.seats[spec.id].balloon])
-        request = request_of(spec, kind, cpus, ground)
-        memory = promise_again(request, zone, memory).ledger
+    rows = [(_zone(spec, old), spec) for spec in specs]
+    for zone, spec in sorted(rows, key=lambda row: not row[0]):
+        name = state.seats[spec.id].balloon
+        if name and ground.type_of(state.balloons[name]).pin_memory:
+            request = _request(spec, name, old, state, ground)
+            memory = promise_again(request, zone, memory).ledger
     return attrs.evolve(state, memory=memory)
 
 
-def _wanting(
-    specs: Sequence[ContainerSpec],
-    zones: Mapping[str, NodeSet],
-    state: State,
-    ground: Ground,
-) -> Iterator[tuple[NodeSet, ContainerSpec, CpuSet]]:
-    for spec in specs:
-        name = state.seats[spec.id].balloon
-        if name and ground.type_of(state.balloons[name]).pin_memory:
-            cpus = allowed_cpus(state.balloons[name], state)
-            yield zones.get(spec.id) or spec.present.mems, spec, cpus
+def _zone(spec: ContainerSpec, old: State) -> NodeSet:
+    return old.memory.zone_of(spec.id) if spec.id in old.memory else spec.present.mems
+
+
+def _request(
+    spec: ContainerSpec, name: str, old: State, state: State, ground: Ground
+) -> MemoryRequest:
+    """Say what a container asks for: what it was granted, if it asks for the same.
+
+    That may be less than it asks for, and is what there was room for.
+    """
+    balloon, by = state.balloons[name], ground.settings.memory_by
+    cpus = allowed_cpus(balloon, state)
+    request = request_of(spec, ground.type_of(balloon), cpus, ground)
+    if spec.id not in old.memory:
+        return request
+    granted, before = old.memory.grants[spec.id].request, old.ledger.spec_of(spec.id)
+    same = size_of(before, by) == size_of(spec, by) and (
+        (before.hugepages, granted.kinds) == (spec.hugepages, request.kinds)
+    )
+    return granted if same else request

@@ -29,7 +29,9 @@ def need(balloon: Balloon, state: BalloonsState, ground: Ground) -> dict[str, in
 
 def has_room(balloon: Balloon, request: int, state: BalloonsState) -> bool:
     """Tell whether a request fits without another CPU; nothing always does."""
-    return bool(balloon.cpus) and (not request or spare(balloon, state) >= request)
+    if not all(leaf.cpus for leaf, _ in state.leaves(balloon)):
+        return False
+    return not request or spare(balloon, state) >= request
 
 
 def spare(balloon: Balloon, state: BalloonsState) -> int:
