@@ -33,9 +33,26 @@ def documented_keys(kind: str) -> set[str]:
     return {name.partition(".")[0] for name in names}
 
 
-@pytest.mark.parametrize("kind", ["StaticPolicy", "TopologyAwarePolicy"])
+@pytest.mark.parametrize(
+    "kind", ["BalloonsPolicy", "StaticPolicy", "TopologyAwarePolicy"]
+)
 def test_every_option_has_a_row(kind: str) -> None:
     assert known_keys(kind) <= documented_keys(kind)
+
+
+def test_every_key_of_a_balloon_type_has_a_row() -> None:
+    with pytest.raises(BadSetting) as found:
+        parse_config(f"{HEAD}BalloonsPolicy\nspec: {{balloonTypes: [{{'?': 1}}]}}")
+
+    _, _, keys = str(found.value).partition(", expected ")
+    assert set(keys.split(" or ")) <= documented_keys("BalloonsPolicy")
+
+
+def test_the_documents_of_the_guide_are_read() -> None:
+    text = (ROOT / "docs" / "balloons.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```yaml\n(apiVersion.*?)```", text, re.DOTALL)
+
+    assert [parse_config(block).not_in_force for block in blocks] == [()]  # type: ignore[union-attr] # a StaticPolicy has none
 
 
 def test_every_key_of_a_scheduling_class_has_a_row() -> None:
