@@ -187,4 +187,6 @@ def _request(
     same = size_of(before, by) == size_of(spec, by) and (
         (before.hugepages, granted.kinds) == (spec.hugepages, request.kinds)
     )
-    return granted if same else request
+    if not same:
+        return request
+    return attrs.evolve(request, size=granted.size, hugepages=granted.hugepages)
