@@ -16,6 +16,7 @@ from nri_proto import nri_pb2 as pb
 from nri_resmgr.host.sysfs_writer import sysfs_files, write_tree
 from nri_resmgr.stub.service import SETTLING_TIME
 from nri_resmgr.topology.synthetic import parse_spec
+from tests.benchmarks import measure
 from tests.benchmarks.measure import ROUNDS, Command
 from tests.benchmarks.peer import Peer
 from tests.benchmarks.plugins import running
@@ -27,6 +28,7 @@ MACHINES: Final = {
     112: "2s28c2t memory=256Gi",
     224: "2s2n28c2t memory=256Gi l3=7",
 }
+USUAL: Final = 112
 WARM_UP: Final = 20  # containers; the first ones warm caches
 TURNOVER: Final = 200  # containers that come, and go, while it is measured
 MOST_PODS: Final = 500
@@ -135,6 +137,12 @@ def churn(daemon: str | Path, cpus: int, containers: int) -> list[Figures]:
     """Measure creations and stops among so many containers, in several processes."""
     with node(cpus) as here:
         return [_churned(here, daemon, containers) for _ in range(ROUNDS)]
+
+
+def start_times(daemon: str | Path, cpus: int) -> list[float]:
+    """Milliseconds from the start of the process to RegisterPlugin."""
+    with node(cpus) as here:
+        return measure.start_times(here.command(daemon))
 
 
 def arrivals(daemon: str | Path, cpus: int, containers: int) -> list[Arrival]:

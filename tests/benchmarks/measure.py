@@ -56,14 +56,6 @@ def synchronization(command: Command, *flags: str) -> tuple[list[float], list[fl
     return times, sizes
 
 
-def decision_times(command: Command, containers: int, *flags: str) -> list[float]:
-    """Milliseconds (median of a round) of creations on a busy node.
-
-    Each is undone by a stop, so that the node stays as busy as it was.
-    """
-    return [_decision(command, flags, containers) for _ in range(ROUNDS)]
-
-
 def _import(programs: Programs) -> float:
     modules = "google.protobuf.message, yaml, attrs, structlog"
     start = time.perf_counter()
@@ -86,17 +78,6 @@ def _creation(command: Command, flags: Sequence[str]) -> float:
 def _median_call(plugin: Running, calls: int) -> float:
     times = [plugin.peer.call("CreateContainer", _CREATION) for _ in range(calls)]
     return statistics.median(times[calls // 10 :])  # the first ones warm caches
-
-
-def _decision(command: Command, flags: Sequence[str], containers: int) -> float:
-    node = snapshot(max(1, containers // 2), containers).SerializeToString()
-    times = []
-    with running(command, *flags) as plugin:
-        plugin.peer.call("Synchronize", node)
-        for _ in range(100):
-            times.append(plugin.peer.call("CreateContainer", _CREATION))
-            plugin.peer.call("StopContainer", _CREATION)
-    return 1e3 * statistics.median(times[10:])
 
 
 def _echo(programs: Programs) -> float:
