@@ -66,6 +66,7 @@ def search_for(spec: ContainerSpec, state: State, ground: Ground) -> tuple[Searc
     kind = choice.kind
     seat = Seat(
         balloon="",
+        kind=kind.name,
         request=spec.request,
         group=group_of(spec, kind.group_by) if kind.group_by else "",
         hidden=spec.preferences.hide_hyperthreads or kind.hide_hyperthreads,

@@ -10,7 +10,8 @@ from nri_resmgr.policy.balloons.choose_type import choose_type, is_left_alone
 from nri_resmgr.policy.balloons.ground import Ground
 from nri_resmgr.policy.balloons.place import search_for
 from nri_resmgr.policy.balloons.resize import deflate, inflate, place_cpus, remove
-from nri_resmgr.policy.balloons.sizes import has_room
+from nri_resmgr.policy.balloons.settings import DEFAULT
+from nri_resmgr.policy.balloons.sizes import capacity, has_room
 from nri_resmgr.policy.balloons.state import Balloon, BalloonsState
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.values import NO_CPUS, MilliCpus, PolicyError
@@ -36,7 +37,7 @@ def restore(
     staying = {
         name: members
         for name, one in old.balloons.items()
-        if not one.within and (members := _staying(one, specs, ground))
+        if not one.within and (members := _staying(one, specs, old, ground))
     }
     for name in staying:
         if name not in state.balloons:
@@ -60,19 +61,20 @@ def restore_empty(old: State, state: State, ground: Ground) -> State:
 
 
 def _staying(
-    balloon: Balloon, specs: Mapping[str, ContainerSpec], ground: Ground
+    balloon: Balloon, specs: Mapping[str, ContainerSpec], old: State, ground: Ground
 ) -> list[ContainerSpec]:
     mine = [specs[key] for key in balloon.members if key in specs]
-    return [one for one in mine if _is_of(one, balloon, ground)]
+    return [one for one in mine if _asks_for(one, ground) == old.seats[one.id].kind]
 
 
-def _is_of(spec: ContainerSpec, balloon: Balloon, ground: Ground) -> bool:
+def _asks_for(spec: ContainerSpec, ground: Ground) -> str | None:
+    """Return the type that a container asks for; None where it is to be elsewhere."""
     if is_left_alone(spec, ground.settings):
-        return False
+        return None
     try:
-        return choose_type(spec, ground.settings).kind.name == balloon.type
-    except PolicyError:  # its type is gone; what runs goes on elsewhere
-        return False
+        return choose_type(spec, ground.settings).kind.name
+    except PolicyError:  # its type is gone; what runs goes on in the default balloon
+        return DEFAULT
 
 
 def _again(balloon: Balloon, old: State, state: State, ground: Ground) -> State:
@@ -120,17 +122,30 @@ def _seated(
     members: list[ContainerSpec], name: str, old: State, state: State, ground: Ground
 ) -> State:
     untouched = state.balloons[name].cpus == old.balloons[name].cpus
-    most = ground.type_of(state.balloons[name]).max_cpus
-    legal = most is None or len(state.balloons[name].cpus) <= most
+    letter = untouched and _is_within_limits(name, state, ground)
     for spec in members:
         balloon = state.balloons[name]
         as_it_was = spec.request <= old.seats[spec.id].request
-        if (untouched and legal and as_it_was) or (
-            legal and has_room(balloon, spec.request, state)
-        ):
+        if (letter and as_it_was) or _holds(balloon, spec, state, ground):
             search, _ = search_for(spec, state, ground)
             state = state.sit(spec.id, attrs.evolve(search.seat, balloon=name))
     return state
+
+
+def _is_within_limits(name: str, state: State, ground: Ground) -> bool:
+    leaves = [leaf for leaf, _ in state.leaves(state.balloons[name])]
+    limits = [ground.type_of(leaf).max_cpus for leaf in leaves]
+    return all(
+        most is None or len(leaf.cpus) <= most
+        for leaf, most in zip(leaves, limits, strict=True)
+    )
+
+
+def _holds(balloon: Balloon, spec: ContainerSpec, state: State, ground: Ground) -> bool:
+    """Tell whether a container has room without more CPUs than there may be."""
+    wanted = balloon.load + spec.request
+    enough = capacity(balloon, state, ground) >= wanted
+    return enough and has_room(balloon, spec.request, state)
 
 
 def _resized(names: Iterable[str], state: State, ground: Ground) -> State:

@@ -58,12 +58,15 @@ class Seat(ByContent):
 
     Attributes:
         balloon: The name of its balloon; empty for who is left alone.
+        kind: The name of the type that it asked for, which its balloon may not be of
+            if there was no room.
         request: What it counts for there, in thousandths of a CPU.
         group: What its type's template expands to, where there is one.
         hidden: Whether it sees one thread of each core.
     """
 
     balloon: str
+    kind: str = ""
     request: MilliCpus = _NOTHING
     group: str = ""
     hidden: bool = False
