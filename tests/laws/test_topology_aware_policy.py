@@ -25,6 +25,7 @@ from nri_resmgr.policy.events import (
 )
 from nri_resmgr.policy.preferences import NO_PREFERENCES
 from nri_resmgr.values import QosClass
+from tests.laws.memory_recount import check_memory
 from tests.laws.topology_aware_draws import (
     AMOUNTS,
     IDS,
@@ -42,7 +43,6 @@ from tests.laws.topology_aware_recount import (
     check_exclusive,
     check_hints,
     check_kind,
-    check_memory,
     check_promises,
     is_met,
 )
@@ -227,7 +227,7 @@ class TopologyAwarePolicyNeverErrs(Node):
         assert {key: ledger.spec_of(key) for key in self.specs} == self.specs
         assert ledger.entries.keys() == self.specs.keys() == self.runtime.keys()
         check_books(self.policy, self.state)
-        check_memory(self.policy, self.state.memory)
+        check_memory(self.policy.machine, self.state.memory)
         held = {one.container for one in self.state.held.values()}
         assert self.state.memory.grants.keys() == self.specs.keys() | held
 

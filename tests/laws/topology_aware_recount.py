@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import combinations
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from nri_resmgr.policy.decision import Rule
 from nri_resmgr.policy.events import ContainerSpec, Pin
 from nri_resmgr.policy.mems import Grant as MemoryGrant
-from nri_resmgr.policy.mems import MemoryLedger
-from nri_resmgr.policy.mems.accounts import Accounts
 from nri_resmgr.policy.topology_aware.books import Grant
 from nri_resmgr.policy.topology_aware.demand import CpuKind
 from nri_resmgr.policy.topology_aware.policy import TopologyAwarePolicy
 from nri_resmgr.policy.topology_aware.pools import Pool
 from nri_resmgr.policy.topology_aware.state import TopologyAwareState
-from nri_resmgr.topology import Machine
 from nri_resmgr.values import Bytes, CpuSet, NodeSet, QosClass
+from tests.laws.memory_recount import content_of
 
 SHARING = (CpuKind.SHARED, CpuKind.MIXED)
 WITH_OWN = (CpuKind.OWN, CpuKind.MIXED)
@@ -159,25 +156,6 @@ def check_books(policy: TopologyAwarePolicy, state: TopologyAwareState) -> None:
     assert books.reserved == sum(reserved)
 
 
-def check_memory(policy: TopologyAwarePolicy, memory: MemoryLedger) -> None:
-    """No node is promised twice, and the sums that are carried on are right."""
-    machine, grants = policy.machine, memory.grants.values()
-    nodes = tuple(machine.memory_nodes)
-    for count in range(1, len(nodes) + 1):
-        for some in combinations(nodes, count):
-            inside = NodeSet.from_iterable(some)
-            within = [one.request for one in grants if one.zone <= inside]
-            assert sum(one.size for one in within) <= _ordinary(inside, machine)
-            pages = (pool for one in within for pool in one.hugepages)
-            assert sum(p.size * p.count for p in pages) <= _set_aside(inside, machine)
-    for grant in grants:
-        assert grant.zone
-        assert grant.zone <= machine.memory_nodes
-        assert grant.zone & machine.normal_nodes
-    again = Accounts(memory.layout, grants)
-    assert _content(memory.accounts) == _content(again)
-
-
 def check_promises(spec: ContainerSpec, grant: MemoryGrant, rule: Rule) -> None:
     """Memory is promised as asked for, or not at all to who fell back."""
     asked = size_by_recount(spec), spec.hugepages
@@ -205,7 +183,7 @@ def snapshot(state: TopologyAwareState) -> dict[str, Any]:
         "books": (books.taken, books.shared, books.idlers, books.reserved),
         "guests": dict(books.guests),
         "memory": dict(state.memory.grants),
-        "accounts": _content(state.memory.accounts),
+        "accounts": content_of(state.memory.accounts),
         "vacated": dict(state.vacated),
         "held": dict(state.held),
         "unsettled": state.unsettled,
@@ -222,22 +200,3 @@ def _sums(pools: list[int], rows: Iterable[tuple[int, int]]) -> list[int]:
     for pool, amount in rows:
         sums[pool] += amount
     return [sums[pool] for pool in pools]
-
-
-def _ordinary(nodes: NodeSet, machine: Machine) -> int:
-    return sum(machine.node(one).memory for one in nodes) - _set_aside(nodes, machine)
-
-
-def _set_aside(nodes: NodeSet, machine: Machine) -> int:
-    pools = (pool for one in nodes for pool in machine.node(one).hugepages)
-    return sum(pool.size * pool.count for pool in pools)
-
-
-def _content(accounts: Accounts) -> Mapping[str, object]:
-    def without_empty(table: Mapping[Bytes, Mapping[int, Any]]) -> Iterator[Any]:
-        return ((page, dict(zones)) for page, zones in table.items() if zones)
-
-    return {
-        "sums": dict(without_empty(accounts.sums)),
-        "rows": dict(without_empty(accounts.rows)),
-    }

@@ -1,0 +1,199 @@
+"""A node under some policy, with a runtime that knows what it is told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol
+
+import attrs
+from hypothesis.stateful import RuleBasedStateMachine
+
+from nri_resmgr.policy.decision import Decision, Policy, Rule
+from nri_resmgr.policy.events import (
+    NO_PIN,
+    ContainerSpec,
+    Created,
+    Event,
+    Pin,
+    PodCreated,
+    Synchronized,
+    Updated,
+)
+from nri_resmgr.values import PolicyError
+
+
+class Conditions(Protocol):
+    """What a policy is made of, and how its states are counted from scratch."""
+
+    def policy(self, *, afresh: bool = False) -> Policy[Any]:
+        """Make the policy; *afresh* with nothing that was made before."""
+
+    def pins(self, policy: Any, state: Any) -> dict[str, Pin]:
+        """Say where every container belongs."""
+
+    def snapshot(self, state: Any) -> Mapping[str, Any]:
+        """Write a state down in values that nothing can change later."""
+
+
+@attrs.frozen
+class Episode:
+    """One event of a history; *forgotten* is whether the state was lost before it."""
+
+    conditions: Conditions
+    event: Event
+    forgotten: bool
+    outcome: object
+
+
+class Node(RuleBasedStateMachine):
+    """Hands events to the policy, and its answers to the runtime."""
+
+    conditions: Any
+    policy: Any
+    state: Any
+
+    def begin_with(self, conditions: Conditions) -> None:
+        """Start on a node where nothing runs."""
+        self.rebuild(conditions)
+        self.state = self.policy.start()
+        self.runtime: dict[str, Pin] = {}
+        self.believed: dict[str, Pin] = {}  # what the policy can rely on
+        self.specs: dict[str, ContainerSpec] = {}
+        self.why: dict[str, Rule] = {}
+        self.updates_of_last = 0
+        self.history: list[Episode] = []
+        self.forgotten = False
+
+    def rebuild(self, conditions: Conditions) -> None:
+        """Make a policy, to which the state is to be handed yet."""
+        self.conditions, self.policy = conditions, conditions.policy()
+
+    def wanted(self) -> dict[str, Pin]:
+        found: dict[str, Pin] = self.conditions.pins(self.policy, self.state)
+        return found
+
+    @property
+    def settled(self) -> bool:
+        """Whether the runtime holds what should hold."""
+        wanted = self.wanted()
+        return not any(wanted[key].since(pin) for key, pin in self.runtime.items())
+
+    def present(self) -> dict[str, ContainerSpec]:
+        """Return what the runtime would tell of what runs."""
+        return {
+            key: attrs.evolve(one, present=self.runtime[key])
+            for key, one in self.specs.items()
+        }
+
+    def decide(self, event: Event) -> Decision[Any] | None:
+        """Put an event to the policy; None if it refuses, and nothing changed."""
+        before, old = self.state, self.conditions.snapshot(self.state)
+        decision, outcome = _asked(self.policy, before, event)
+        assert self.conditions.snapshot(before) == old
+        episode = Episode(self.conditions, event, self.forgotten, outcome)
+        self.history.append(episode)
+        self.forgotten = False
+        if decision is not None:
+            self.state = decision.state
+            self.check(decision)
+            if not isinstance(event, Synchronized):
+                self._check_zones(before, event)
+        return decision
+
+    def check(self, decision: Decision[Any]) -> None:
+        """Look at what is told of a decision."""
+        assert all(reason.rule in Rule for reason in decision.reasons)
+
+    def decided(self, event: Event) -> Decision[Any]:
+        """Put an event to the policy that it cannot refuse."""
+        decision = self.decide(event)
+        assert decision is not None
+        return decision
+
+    def take(self, decision: Decision[Any], own: str = "") -> None:
+        """Tell the runtime; each whose values change is told just that, once."""
+        news = {
+            key: pin.since(self.believed[key])
+            for key, pin in self.wanted().items()
+            if key != own
+        }
+        assert {one.container: one.pin for one in decision.updates} == {
+            key: pin for key, pin in news.items() if pin
+        }
+        assert len({one.container for one in decision.updates}) == len(decision.updates)
+        for update in decision.updates:
+            self.tell(update.container, update.pin)
+        self.updates_of_last = len(decision.updates)
+        assert self.settled
+        assert not (self.specs and self.state.unsettled)
+
+    def tell(self, container: str, pin: Pin) -> None:
+        self.runtime[container] = pin.over(self.runtime[container])
+        self.believed[container] = pin.over(self.believed[container])
+
+    def take_silent(self, decision: Decision[Any]) -> None:
+        """Take an answer that has no room for updates."""
+        assert (decision.updates, decision.pin) == ((), NO_PIN)
+        self.updates_of_last = 0
+
+    def synchronize(self, found: Iterable[ContainerSpec]) -> None:
+        """Say what runs; whatever was known before is history."""
+        self.specs = {one.id: one for one in found}
+        self.runtime = {key: one.present for key, one in self.specs.items()}
+        self.believed = dict(self.runtime)
+        decision = self.decided(Synchronized(tuple(self.specs.values())))
+        self.why = {one.container: one.rule for one in decision.reasons}
+        assert self.why.keys() == self.specs.keys()
+        self.take(decision)
+
+    def forget_all(self) -> None:
+        """Start the policy anew."""
+        self.state, self.forgotten = self.policy.start(), True
+
+    def drop(self, containers: Iterable[str]) -> None:
+        for key in containers:
+            for table in (self.specs, self.runtime, self.believed, self.why):
+                table.pop(key, None)
+
+    def lose(self, containers: Iterable[str]) -> None:
+        """Containers vanish, with all that was told in the answer to their creation."""
+        gone = [key for key in containers if key in self.specs]
+        self.drop(gone)
+        if gone:
+            self.believed = dict.fromkeys(self.believed, NO_PIN)
+
+    def teardown(self) -> None:
+        """The same history once more, on a machine of its own, leads to the same."""
+        made: dict[int, Policy[Any]] = {}
+        state: Any = None
+        for one in getattr(self, "history", ()):
+            key = id(one.conditions)
+            policy = made.get(key) or one.conditions.policy(afresh=True)
+            made[key] = policy
+            if state is None or one.forgotten:
+                state = policy.start()
+            decision, outcome = _asked(policy, state, one.event)
+            assert outcome == one.outcome
+            state = state if decision is None else decision.state
+        if state is not None and not self.forgotten:
+            counted = self.conditions.snapshot
+            assert counted(state) == counted(self.state)
+
+    def _check_zones(self, before: Any, event: Event) -> None:
+        """Nobody who runs loses memory nodes."""
+        fresh = event.spec.id if isinstance(event, Created) else ""
+        for key, grant in self.state.memory.grants.items():
+            if key != fresh and key in before.memory and key in before.ledger:
+                assert before.memory.zone_of(key) <= grant.zone, key
+
+
+def _asked(
+    policy: Policy[Any], state: Any, event: Event
+) -> tuple[Decision[Any] | None, object]:
+    try:
+        decision = policy.decide(state, event)
+    except PolicyError as refusal:
+        assert isinstance(event, PodCreated | Created | Updated)
+        return None, str(refusal)
+    told = decision.reasons, decision.pin, decision.updates
+    return decision, (*told, decision.scheduling, decision.timers)
