@@ -115,7 +115,7 @@ class Ledger(ByContent):
         """
         entries = self.entries.copy()
         updates: list[PinUpdate] = []
-        answers: dict[tuple[int, int], tuple[Pin, Pin]] = {}
+        answers: dict[tuple[int, int], tuple[Pin | None, Pin]] = {}
         shared: dict[Pin, Pin] = {}
         for key, pin in wanted.items():
             entry = entries[key]
@@ -127,11 +127,11 @@ class Ledger(ByContent):
             both = id(pin), id(told)
             if (answer := answers.get(both)) is None:
                 news = pin.since(told)
-                answer = shared.setdefault(news, news), pin.over(told)
-                answers[both] = answer
-            news, in_force = answer
-            if news:
-                updates.append(PinUpdate(key, news))
+                one = shared.setdefault(news, news) if news else None
+                answer = answers[both] = one, pin.over(told)
+            to_tell, in_force = answer
+            if to_tell is not None:
+                updates.append(PinUpdate(key, to_tell))
                 entries[key] = Entry(entry.spec, in_force)
         return Ledger(MappingProxyType(entries), self.pods), tuple(updates)
 

@@ -183,15 +183,21 @@ def _add_updates(response: Any, updates: tuple[ContainerUpdate, ...]) -> None:
     parts, contents = response.update, dict[int, bytes]()
     for update in updates:
         part, linux = parts.add(), update.linux
-        if (content := contents.get(id(linux))) is not None:
-            write_to(
-                part, ContainerUpdate(update.container_id, None, update.ignore_failure)
-            )
+        content = contents.get(id(linux))
+        if content is not None and not update.ignore_failure:
+            _put_id(part, update)
             part.linux.MergeFromString(content)
             continue
         write_to(part, update)
         if linux is not None:
             contents[id(linux)] = part.linux.SerializeToString()
+
+
+def _put_id(part: Any, update: ContainerUpdate) -> None:
+    try:
+        part.container_id = update.container_id
+    except (TypeError, ValueError):
+        write_to(part, update)  # which says what is wrong with it
 
 
 def _add_evictions(response: Any, evictions: tuple[ContainerEviction, ...]) -> None:
