@@ -32,7 +32,7 @@ class Preferences(ByContent):
         isolated: On isolated CPUs, or not.
         require_isolated: Whether other CPUs of its own are worse than a refusal.
         cpu_priority: The class of CPUs that its own ones should be of.
-        hide_hyperthreads: Whether it sees one thread of each core.
+        hide_hyperthreads: One thread of each core, or all that there are.
         pick_by_hints: Whether its own CPUs are spread evenly over its hints of
             pod resources, and its memory is bound to just their nodes.
         memory_kinds: Kinds of memory; none for the default.
@@ -51,7 +51,7 @@ class Preferences(ByContent):
     isolated: bool | None = None
     require_isolated: bool = False
     cpu_priority: CpuPriority | None = None
-    hide_hyperthreads: bool = False
+    hide_hyperthreads: bool | None = None
     pick_by_hints: bool = False
     memory_kinds: frozenset[MemoryKind] = frozenset()
     cold_start: int = 0

@@ -63,13 +63,13 @@ def search_for(spec: ContainerSpec, state: State, ground: Ground) -> tuple[Searc
         NoSuchType: It asks for a type that there is not.
     """
     choice = choose_type(spec, ground.settings)
-    kind = choice.kind
+    kind, wish = choice.kind, spec.preferences.hide_hyperthreads
     seat = Seat(
         balloon="",
         kind=kind.name,
         request=spec.request,
         group=group_of(spec, kind.group_by) if kind.group_by else "",
-        hidden=spec.preferences.hide_hyperthreads or kind.hide_hyperthreads,
+        hidden=kind.hide_hyperthreads if wish is None else wish,
     )
     return Search(spec, seat, kind, state, ground), choice.decided
 

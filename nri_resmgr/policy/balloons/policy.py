@@ -196,7 +196,10 @@ class BalloonsPolicy:
         state, placed = adopt(ordered, old, self.ground)
         pins = pins_of(placed, state, self.ground)
         reasons = tuple(
-            self._reason(one, placed[one.id], pins[one.id], state) for one in ordered
+            self._reason(
+                one, _kept(placed[one.id], pins[one.id], one), pins[one.id], state
+            )
+            for one in ordered
         )
         unsettled = attrs.evolve(state, unsettled=True)
         after, updates = settle(unsettled, (), self.ground)
@@ -216,6 +219,12 @@ class BalloonsPolicy:
             decided=found.decided,
             source=spec.source.value,
         )
+
+
+def _kept(found: Placement, pin: Pin, spec: ContainerSpec) -> Placement:
+    """Call it kept, however it was found, where a container runs where it did."""
+    same = pin.cpus and pin.cpus == spec.present.cpus
+    return attrs.evolve(found, rule=Rule.KEPT) if same else found
 
 
 def _by_age(spec: ContainerSpec) -> tuple[int, str]:

@@ -210,7 +210,7 @@ def _shared_at_root(
         kind=kind,
         pool=room.tree.root.id,
         fraction=fraction,
-        hidden=demand.spec.preferences.hide_hyperthreads,
+        hidden=bool(demand.spec.preferences.hide_hyperthreads),
     )
 
 

@@ -114,5 +114,5 @@ def _grant(demand: Demand, pool: Pool, cpus: CpuSet) -> Grant:
         pool=pool.id,
         cpus=cpus,
         fraction=demand.fraction,
-        hidden=demand.spec.preferences.hide_hyperthreads,
+        hidden=bool(demand.spec.preferences.hide_hyperthreads),
     )

@@ -89,7 +89,7 @@ def _grant(demand: Demand, cpus: CpuSet, pool: Pool) -> Grant:
         pool=pool.id,
         cpus=cpus,
         fraction=demand.fraction,
-        hidden=demand.spec.preferences.hide_hyperthreads,
+        hidden=bool(demand.spec.preferences.hide_hyperthreads),
     )
 
 
