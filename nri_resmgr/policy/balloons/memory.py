@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
 
 from nri_resmgr.policy.balloons.ground import Ground
 from nri_resmgr.policy.balloons.settings import BalloonType, MemoryBy
 from nri_resmgr.policy.events import ContainerSpec
+from nri_resmgr.policy.memory_wishes import PRIORITIES, USUAL_KINDS
 from nri_resmgr.policy.mems import (
     MemoryLedger,
     MemoryOffer,
@@ -18,17 +18,7 @@ from nri_resmgr.policy.mems import (
     grow_memory,
     restore_memory,
 )
-from nri_resmgr.topology import MemoryKind
-from nri_resmgr.values import Bytes, CpuSet, NodeSet, PolicyError, QosClass
-
-# HBM is scarce and never given to who does not ask for it.
-_USUAL: Final = frozenset({MemoryKind.DRAM, MemoryKind.PMEM, MemoryKind.CXL})
-
-_PRIORITIES: Final = {
-    QosClass.GUARANTEED: MemoryPriority.GUARANTEED,
-    QosClass.BURSTABLE: MemoryPriority.BURSTABLE,
-    QosClass.BEST_EFFORT: MemoryPriority.BEST_EFFORT,
-}
+from nri_resmgr.values import Bytes, CpuSet, NodeSet, PolicyError
 
 
 def promise(
@@ -89,9 +79,9 @@ def request_of(
 ) -> MemoryRequest:
     """Say what a container asks the memory allocator for."""
     machine = ground.machine
-    wished = spec.preferences.memory_kinds or kind.memory_kinds or _USUAL
+    wished = spec.preferences.memory_kinds or kind.memory_kinds or USUAL_KINDS
     near = ground.nodes_of(cpus) or machine.node_ids
-    priority = _PRIORITIES[spec.qos]
+    priority = PRIORITIES[spec.qos]
     if spec.preferences.preserve_memory:
         near = spec.present.mems & machine.node_ids or machine.node_ids
         wished, priority = frozenset(), MemoryPriority.PRESERVED

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from nri_resmgr.policy.events import ContainerSpec
+from nri_resmgr.policy.memory_wishes import PRIORITIES, USUAL_KINDS
 from nri_resmgr.policy.mems import (
     MemoryLedger,
     MemoryOffer,
@@ -16,19 +17,10 @@ from nri_resmgr.policy.mems import (
 )
 from nri_resmgr.policy.topology_aware.pools import Pool, PoolTree
 from nri_resmgr.topology import MemoryKind
-from nri_resmgr.values import Bytes, NodeSet, PolicyError, QosClass
-
-# HBM is scarce and never given to who does not ask for it.
-USUAL_KINDS: Final = frozenset({MemoryKind.DRAM, MemoryKind.PMEM, MemoryKind.CXL})
+from nri_resmgr.values import Bytes, NodeSet, PolicyError
 
 # What a cold start is without. HBM is not meant: its owner asked for it by name.
 _LATE: Final = frozenset({MemoryKind.DRAM})
-
-_PRIORITIES: Final = {
-    QosClass.GUARANTEED: MemoryPriority.GUARANTEED,
-    QosClass.BURSTABLE: MemoryPriority.BURSTABLE,
-    QosClass.BEST_EFFORT: MemoryPriority.BEST_EFFORT,
-}
 
 
 def promise(
@@ -84,7 +76,7 @@ def request_of(spec: ContainerSpec, pool: Pool, tree: PoolTree) -> MemoryRequest
         size=size_of(spec),
         hugepages=spec.hugepages,
         kinds=kinds,
-        priority=_PRIORITIES[spec.qos],
+        priority=PRIORITIES[spec.qos],
     )
 
 
