@@ -117,7 +117,7 @@ def check_kind(spec: ContainerSpec, grant: Grant, rule: Rule) -> None:
         assert grant.kind is not CpuKind.RESERVED or fell_back
     if spec.qos is not QosClass.GUARANTEED or wish.shared:
         assert grant.kind not in WITH_OWN
-    assert grant.hidden == wish.hide_hyperthreads
+    assert grant.hidden == bool(wish.hide_hyperthreads)
 
 
 def check_hints(
