@@ -142,9 +142,11 @@ def _control(spec: Table) -> Iterable[str]:
 def _frequencies(classes: Table, name: str) -> None:
     keys = ("minFreq", "maxFreq", "uncoreMinFreq", "uncoreMaxFreq")
     epp = "energyPerformancePreference"
-    one = classes.table(name, *keys, epp)
+    one = classes.table(name, *keys, epp, "freqGovernor", "disabledCstates")
     for key in (*keys, epp):
         one.number(key, 0, (1 << 32) - 1, 0)
+    one.text("freqGovernor", "")
+    one.texts("disabledCstates", ())
 
 
 def _check_rdt(rdt: Table) -> None:

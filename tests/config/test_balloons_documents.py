@@ -180,7 +180,7 @@ spec:
   turboDomain: system
   cpuClasses: [{name: fast, maxFreq: 3.2GHz}, {name: slow, minFreq: min}]
   controllableInterrupts: ["*"]
-  control: {cpu: {classes: {old: {minFreq: 800000}}}}
+  control: {cpu: {classes: {old: {minFreq: 800000, disabledCstates: [C6]}}}}
   balloonTypes:
   - {name: quiet}
   - {name: web, cpuClass: fast, irqClaim: ["4*"], irqMode: sink,
