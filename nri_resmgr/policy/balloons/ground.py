@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Final
 
@@ -25,12 +25,17 @@ class Ground:
     Args:
         machine: What the CPUs are taken from.
         settings: What the policy is told to do.
+
+    Attributes:
+        kinds: The kinds of memory that there are.
+        threads: The first threads of all cores, then the second ones, and so on.
     """
 
     def __init__(self, machine: Machine, settings: BalloonsSettings) -> None:
         self.machine: Final = machine
         self.settings: Final = settings
         self.kinds: Final = frozenset(one.kind for one in machine.nodes if one.memory)
+        self.threads: Final = tuple(_threads(machine))
         self.elements: Final = lru_cache(maxsize=16)(self._elements)
         self.around: Final = lru_cache(maxsize=1024)(self._around)
         self.one_per_core: Final = lru_cache(maxsize=1024)(self._one_per_core)
@@ -74,3 +79,12 @@ class Ground:
         """Leave the lowest of a set's threads in each core."""
         cores = (core.cpus & cpus for core in self.machine.cores)
         return CpuSet.from_iterable(mine.first for mine in cores if mine)
+
+
+def _threads(machine: Machine) -> Iterator[CpuSet]:
+    """Take the lowest thread of each core, again and again."""
+    left = [core.cpus for core in machine.cores]
+    while left:
+        lowest = CpuSet.from_iterable(cpus.first for cpus in left)
+        yield lowest
+        left = [rest for cpus in left if (rest := cpus - lowest)]
