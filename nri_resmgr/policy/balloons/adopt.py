@@ -70,6 +70,20 @@ def adopt(
     return _with_memory(specs, old, state, ground), placed
 
 
+def adopt_one(spec: ContainerSpec, state: State, ground: Ground) -> Placement:
+    """Place one more container that runs already; never refuses, either.
+
+    Args:
+        spec: The container, which the ledger of *state* knows.
+        state: All balloons without it.
+        ground: The machine and the settings.
+    """
+    occupied = spec.present.cpus | (ground.settings.available - state.free)
+    found = _where_it_is(spec, state, ground, occupied)
+    found = found or _anywhere(spec, state, ground)
+    return attrs.evolve(found, state=_with_memory((spec,), state, found.state, ground))
+
+
 def _rule_of(balloon: str, old: State, state: State) -> Rule:
     before, after = old.balloons[balloon].cpus, state.balloons[balloon].cpus
     return Rule.MOVED if before.isdisjoint(after) else Rule.KEPT

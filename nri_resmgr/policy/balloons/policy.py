@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 import attrs
 
-from nri_resmgr.policy.balloons.adopt import adopt
+from nri_resmgr.policy.balloons.adopt import adopt, adopt_one
 from nri_resmgr.policy.balloons.ground import Ground
 from nri_resmgr.policy.balloons.leave import lose, release
 from nri_resmgr.policy.balloons.pins import allowed_cpus, pin_of, visible
@@ -142,7 +142,7 @@ class BalloonsPolicy:
     def _adopt_one(self, state: State, spec: ContainerSpec) -> Decision[State]:
         """Take in a container that runs, of whose creation we were not told."""
         present = state.put(spec, spec.present)
-        placement = place(spec, present, self.ground)
+        placement = adopt_one(spec, present, self.ground)
         return self._seated(state, spec, placement, spec.present)
 
     def _seated(
