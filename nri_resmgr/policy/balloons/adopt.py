@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 
 import attrs
 
-from nri_resmgr.policy.balloons.choose_balloon import Search
 from nri_resmgr.policy.balloons.choose_type import is_left_alone
 from nri_resmgr.policy.balloons.errors import BalloonShort
 from nri_resmgr.policy.balloons.ground import Ground
@@ -18,6 +17,7 @@ from nri_resmgr.policy.balloons.place import (
     leave_alone,
     new_balloon,
     place,
+    search_anyway,
     search_for,
 )
 from nri_resmgr.policy.balloons.resize import inflate
@@ -157,21 +157,12 @@ def _anywhere(spec: ContainerSpec, state: State, ground: Ground) -> Placement:
         return place(spec, state, ground)
     except PolicyError as error:
         why = str(error)
-    search = _default_search(spec, state, ground)
+    search = search_anyway(spec, state, ground)
     kinds = dict.fromkeys((DEFAULT, *(one.name for one in ground.settings.types)))
     found = next(filter(None, (crowd_into(kind, search) for kind in kinds)), None)
     if found is None:
         found = leave_alone(spec, state).state
     return Placement(state=found, rule=Rule.FELL_BACK, detail=why)
-
-
-def _default_search(spec: ContainerSpec, state: State, ground: Ground) -> Search:
-    """Look for a balloon of its type, or where that is gone of the default type."""
-    try:
-        return search_for(spec, state, ground)[0]
-    except PolicyError:
-        wish = attrs.evolve(spec.preferences, balloon=DEFAULT)
-        return search_for(attrs.evolve(spec, preferences=wish), state, ground)[0]
 
 
 def _with_memory(

@@ -33,7 +33,7 @@ from nri_resmgr.policy.balloons.state import (
 from nri_resmgr.policy.decision import Rule
 from nri_resmgr.policy.errors import OnFailure
 from nri_resmgr.policy.events import ContainerSpec
-from nri_resmgr.values import format_cpus
+from nri_resmgr.values import PolicyError, format_cpus
 from nri_resmgr.values.declared import frozen
 
 State = BalloonsState
@@ -72,6 +72,15 @@ def search_for(spec: ContainerSpec, state: State, ground: Ground) -> tuple[Searc
         hidden=kind.hide_hyperthreads if wish is None else wish,
     )
     return Search(spec, seat, kind, state, ground), choice.decided
+
+
+def search_anyway(spec: ContainerSpec, state: State, ground: Ground) -> Search:
+    """Look for a balloon of its type, or where that is gone of the default type."""
+    try:
+        return search_for(spec, state, ground)[0]
+    except PolicyError:
+        wish = attrs.evolve(spec.preferences, balloon=DEFAULT)
+        return search_for(attrs.evolve(spec, preferences=wish), state, ground)[0]
 
 
 def place(

@@ -8,7 +8,7 @@ import attrs
 
 from nri_resmgr.policy.balloons.choose_type import choose_type, is_left_alone
 from nri_resmgr.policy.balloons.ground import Ground
-from nri_resmgr.policy.balloons.place import search_for
+from nri_resmgr.policy.balloons.place import search_anyway
 from nri_resmgr.policy.balloons.resize import deflate, inflate, place_cpus, remove
 from nri_resmgr.policy.balloons.settings import DEFAULT
 from nri_resmgr.policy.balloons.sizes import capacity, has_room
@@ -127,7 +127,7 @@ def _seated(
         balloon = state.balloons[name]
         as_it_was = spec.request <= old.seats[spec.id].request
         if (letter and as_it_was) or _holds(balloon, spec, state, ground):
-            search, _ = search_for(spec, state, ground)
+            search = search_anyway(spec, state, ground)
             state = state.sit(spec.id, attrs.evolve(search.seat, balloon=name))
     return state
 
