@@ -13,6 +13,7 @@ from nri_resmgr.config.balloons import BalloonsConfig
 from nri_resmgr.host.tree import Tree
 from nri_resmgr.policy.balloons.policy import BalloonsPolicy
 from nri_resmgr.policy.balloons.settings import (
+    RESERVED,
     BalloonsSettings,
     BalloonType,
     MemoryBy,
@@ -55,6 +56,7 @@ def balloons_settings(
     return BalloonsSettings(
         available=available,
         types=types,
+        reserved=_reserved_cpus(types, cpus or CpuSet()),
         pin_cpus=config.pin_cpu,
         memory_by=MemoryBy(config.memory_by),
         preserve=expressions_of(config.preserve),
@@ -62,6 +64,12 @@ def balloons_settings(
         on_failure=OnFailure(config.on_failure),
         tell_containers=config.tell_containers,
     )
+
+
+def _reserved_cpus(types: tuple[BalloonType, ...], cpus: CpuSet) -> CpuSet:
+    """Return CPUs that are reserved by number, unless their type says more of them."""
+    (kind,) = (one for one in types if one.name == RESERVED)
+    return CpuSet() if kind.components or kind.cpus else cpus
 
 
 def _check_cpus(

@@ -50,7 +50,8 @@ def adopt(
         The state with all of them in it, and a placement for each, by id.
     """
     state = State.empty(ground.machine, ground.settings.available)
-    state = with_given(attrs.evolve(state, vacated=old.vacated), ground)
+    state = attrs.evolve(state, vacated=old.vacated)
+    state = with_given(state, ground, as_far=True)
     for spec in specs:
         state = state.put(spec, spec.present)
     state = restore({one.id: one for one in specs}, old, state, ground)

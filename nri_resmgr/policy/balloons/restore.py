@@ -40,8 +40,8 @@ def restore(
         if not one.within and (members := _staying(one, specs, old, ground))
     }
     for name in staying:
-        if name not in state.balloons:
-            state = _again(old.balloons[name], old, state, ground)
+        again = _regrown if name in state.balloons else _again
+        state = again(old.balloons[name], old, state, ground)
     for name, members in staying.items():
         if name in state.balloons:
             state = _seated(members, name, old, state, ground)
@@ -97,6 +97,15 @@ def _again(balloon: Balloon, old: State, state: State, ground: Ground) -> State:
     if balloon.cpus and not made.balloons[balloon.name].cpus:
         return state  # nothing is left of it
     return made
+
+
+def _regrown(balloon: Balloon, old: State, state: State, ground: Ground) -> State:
+    """Let a balloon that is there already have what it had besides."""
+    name, kind = balloon.name, ground.type_of(state.balloons[balloon.name])
+    if kind.cpus or not _is_like_before(balloon, old, ground):
+        return state
+    cpus = state.balloons[name].cpus | (balloon.cpus & state.free)
+    return place_cpus(name, cpus, state, ground)
 
 
 def _is_like_before(balloon: Balloon, old: State, ground: Ground) -> bool:

@@ -13,7 +13,7 @@ from nri_resmgr.policy.cpus import CpuPriority
 from nri_resmgr.policy.errors import OnFailure
 from nri_resmgr.policy.scheduling import SchedulingClass
 from nri_resmgr.topology import MemoryKind
-from nri_resmgr.values import CpuSet
+from nri_resmgr.values import NO_CPUS, CpuSet
 from nri_resmgr.values.by_content import ByContent
 from nri_resmgr.values.declared import frozen
 
@@ -132,6 +132,8 @@ class BalloonsSettings(ByContent):
         available: Online CPUs that the policy may use.
         types: In the order in which containers are matched; `RESERVED` and
             `DEFAULT` are among them.
+        reserved: CPUs that are reserved by number, which balloons of the type
+            `RESERVED` have before anybody else is placed.
         pin_cpus: Whether CPU sets and shares are told to the runtime.
         memory_by: Which amount of memory counts for a container.
         preserve: Containers that any of these fits are left alone.
@@ -142,6 +144,7 @@ class BalloonsSettings(ByContent):
 
     available: CpuSet
     types: tuple[BalloonType, ...]
+    reserved: CpuSet = NO_CPUS
     pin_cpus: bool = True
     memory_by: MemoryBy = MemoryBy.LIMIT
     preserve: tuple[Expression, ...] = ()

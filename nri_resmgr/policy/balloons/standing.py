@@ -6,7 +6,7 @@ from typing import Final
 
 from nri_resmgr.policy.balloons.ground import Ground
 from nri_resmgr.policy.balloons.resize import create, inflate
-from nri_resmgr.policy.balloons.settings import BalloonType
+from nri_resmgr.policy.balloons.settings import RESERVED, BalloonType
 from nri_resmgr.policy.balloons.state import BalloonsState
 from nri_resmgr.policy.cpus import CpuPriority
 
@@ -18,11 +18,28 @@ _ORDER: Final = (
 )
 
 
-def with_given(state: BalloonsState, ground: Ground) -> BalloonsState:
-    """Make all balloons whose CPUs are given by their types."""
+def with_given(
+    state: BalloonsState, ground: Ground, *, as_far: bool = False
+) -> BalloonsState:
+    """Make all balloons whose CPUs are given: by their types, or as reserved ones.
+
+    Args:
+        state: No balloons.
+        ground: The machine and the settings.
+        as_far: Whether the reserved ones may have to do with fewer CPUs.
+
+    Raises:
+        BalloonShort: There are too few CPUs.
+    """
     for kind in ground.settings.types:
         for _ in kind.cpus:
             state, _ = create(kind, state, ground)
+    if reserved := ground.settings.reserved:
+        kind = ground.settings.by_name[RESERVED]
+        for _ in range(kind.min_balloons):
+            state, name = create(kind, state, ground)
+            state = inflate(name, state, ground, inside=reserved, as_far=True)
+            state = inflate(name, state, ground, as_far=as_far)
     return state
 
 
