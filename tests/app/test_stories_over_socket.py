@@ -20,18 +20,21 @@ from tests.policy.story_outcomes import expectation_of
 _NAME: Final = "90-resource-policy"
 # What a runtime can see; the rest is for those who look into the policy.
 _SEEN: Final = ("gets", "updates", "refused", "shares")
+_POLICIES: Final = ("topology-aware", "balloons")
 
 
-def _told_over_socket() -> list[Any]:
+def _told_over_socket(kind: str) -> list[Any]:
     """Find the stories that say ``socket: true``."""
     return [
-        pytest.param(path, story, id=path.stem)
-        for path in stories("topology-aware")
+        pytest.param(path, story, id=f"{kind}/{path.stem}")
+        for path in stories(kind)
         if (story := yaml.safe_load(path.read_text(encoding="utf-8"))).get("socket")
     ]
 
 
-@pytest.mark.parametrize(("path", "story"), _told_over_socket())
+@pytest.mark.parametrize(
+    ("path", "story"), [row for kind in _POLICIES for row in _told_over_socket(kind)]
+)
 async def test_the_runtime_gets_what_the_story_says(
     path: Path, story: dict[str, Any], tmp_path: Path
 ) -> None:
@@ -59,5 +62,6 @@ async def test_the_runtime_gets_what_the_story_says(
             assert (step, outcome) == (step, seen)
 
 
-def test_at_least_a_tenth_of_all_stories_is_told_over_a_socket() -> None:
-    assert len(_told_over_socket()) * 10 >= len(stories("topology-aware"))
+@pytest.mark.parametrize("kind", _POLICIES)
+def test_at_least_a_tenth_of_all_stories_is_told_over_a_socket(kind: str) -> None:
+    assert len(_told_over_socket(kind)) * 10 >= len(stories(kind))
