@@ -21,7 +21,7 @@ from nri_resmgr.policy.balloons.place import (
     search_for,
 )
 from nri_resmgr.policy.balloons.resize import inflate
-from nri_resmgr.policy.balloons.restore import restore, restore_empty
+from nri_resmgr.policy.balloons.restore import restore
 from nri_resmgr.policy.balloons.settings import DEFAULT
 from nri_resmgr.policy.balloons.standing import with_given, with_minimum
 from nri_resmgr.policy.balloons.state import BalloonsState
@@ -63,7 +63,6 @@ def adopt(
     for spec in sorted(_unplaced(specs, placed), key=lambda one: _doubt(one, ground)):
         if found := _where_it_is(spec, state, ground, occupied):
             placed[spec.id], state = found, found.state
-    state = restore_empty(old, state, ground)
     state = with_minimum(state, ground, as_far=True)
     for spec in _unplaced(specs, placed):
         found = _anywhere(spec, state, ground)

@@ -45,18 +45,20 @@ def restore(
     for name, members in staying.items():
         if name in state.balloons:
             state = _seated(members, name, old, state, ground)
-    return _resized(staying, state, ground)
+    state = _restore_empty(old, _trimmed(staying, state, ground), ground)
+    # Only now: who had to do with less must not take what the empty ones had.
+    return _grown(staying, state, ground)
 
 
-def restore_empty(old: State, state: State, ground: Ground) -> State:
+def _restore_empty(old: State, state: State, ground: Ground) -> State:
     """Make those without containers again, where there have to be more."""
     for name, balloon in old.balloons.items():
         if not balloon.within and name not in state.balloons:
             kind = ground.settings.by_name.get(balloon.type)
             if kind and _count(kind.name, state) < kind.min_balloons:
                 state = _again(balloon, old, state, ground)
-                if name in state.balloons:
-                    state = _resized((name,), state, ground)
+                state = _trimmed((name,), state, ground)
+                state = _grown((name,), state, ground)
     return state
 
 
@@ -159,14 +161,18 @@ def _holds(balloon: Balloon, spec: ContainerSpec, state: State, ground: Ground) 
     return enough and has_room(balloon, spec.request, state)
 
 
-def _resized(names: Iterable[str], state: State, ground: Ground) -> State:
-    there = [name for name in names if name in state.balloons]
-    for name in there:
-        if not state.balloons[name].members and _is_too_many(name, state, ground):
-            state = remove(name, state)
-        else:
-            state = deflate(name, state, ground)
-    for name in there:
+def _trimmed(names: Iterable[str], state: State, ground: Ground) -> State:
+    for name in names:
+        if name in state.balloons:
+            if not state.balloons[name].members and _is_too_many(name, state, ground):
+                state = remove(name, state)
+            else:
+                state = deflate(name, state, ground)
+    return state
+
+
+def _grown(names: Iterable[str], state: State, ground: Ground) -> State:
+    for name in names:
         if name in state.balloons:
             state = inflate(name, state, ground, as_far=True)
     return state
