@@ -116,11 +116,11 @@ def test_a_process_started_inside_finds_the_same(
 
 def test_a_restart_finds_nothing_to_change(stage: Stage) -> None:
     synchronized = stage.plugin.events("node.synchronized")
+    [*starts, hotplug] = [line["updates"] for line in synchronized]
 
-    # At the start, after the restart, and when the CPU went.
-    assert [line["updates"] for line in synchronized] == [0, 0, 3], (
-        stage.plugin.log_text
-    )
+    # One or more at each start: on a slow machine the first may come too late.
+    assert set(starts) == {0}
+    assert hotplug == 3
 
 
 def test_what_the_runtime_cannot_set_is_said_once(stage: Stage) -> None:
