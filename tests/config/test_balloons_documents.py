@@ -16,11 +16,7 @@ from nri_resmgr.values.scheduling import SchedulerPolicy, SchedulingClass
 ROOT: Final = Path(__file__).parents[2]
 HEAD: Final = "apiVersion: config.nri/v1alpha1\nkind: BalloonsPolicy\n"
 
-
-def test_everything_that_can_be_said_of_the_policy() -> None:
-    text = (
-        HEAD
-        + """
+OF_THE_POLICY: Final = """
 spec:
   availableResources: {cpu: "exclude-cpuset:7"}
   reservedResources: {cpu: "cpuset:0-1"}
@@ -39,36 +35,8 @@ spec:
   onFailure: shared
   tellContainers: false
 """
-    )
-    preserve = ExpressionConfig(
-        "name", "In", ("vm",), "$.spec.preserve.matchExpressions[0]"
-    )
 
-    assert parse_config(text) == BalloonsConfig(
-        available=AllBut(CpuSet.of(7)),
-        reserved=Listed(CpuSet.of(0, 1)),
-        reserved_exact=True,
-        reserved_per_socket=True,
-        reserved_pool_namespaces=("monitoring",),
-        pin_cpu=False,
-        pin_memory=False,
-        memory_by="request",
-        topology_balancing=True,
-        spread_on_cores=True,
-        preserve=(preserve,),
-        load_classes={"avx": LoadClassConfig("avx", "core", overloads=True)},
-        scheduling_classes={
-            "low": SchedulingClass(name="low", policy=SchedulerPolicy.IDLE)
-        },
-        on_failure="shared",
-        tell_containers=False,
-    )
-
-
-def test_everything_that_can_be_said_of_a_type() -> None:
-    text = (
-        HEAD
-        + """
+OF_A_TYPE: Final = """
 spec:
   loadClasses: [{name: avx, level: l2cache}]
   schedulingClasses: [{name: low, policy: idle}]
@@ -104,56 +72,86 @@ spec:
   - {name: fixed, cpus: [0-1, "5"]}
   - {name: one, cpus: 7}
 """
-    )
-    path = "$.spec.balloonTypes"
 
-    found = parse_config(text)
+TYPES: Final = (
+    BalloonTypeConfig(
+        path="$.spec.balloonTypes[0]",
+        name="web",
+        namespaces=("web-*",),
+        expressions=(
+            ExpressionConfig(
+                "labels/app", "Exists", (), "$.spec.balloonTypes[0].matchExpressions[0]"
+            ),
+        ),
+        group_by="${pod/labels/app}",
+        min_cpus=1,
+        max_cpus=4,
+        min_balloons=2,
+        max_balloons=3,
+        spread_pods=True,
+        per_namespace=True,
+        prefer_new=True,
+        share_idle="l2cache",
+        close_to=("/sys/class/net/eth0", "podresourceapi:*/gpu"),
+        far_from=("/sys/devices/system/node/node1",),
+        prefer_isolated=True,
+        core_type="efficient",
+        hide_hyperthreads=True,
+        topology_balancing=False,
+        spread_on_cores=True,
+        priority="low",
+        loads=("avx",),
+        memory_types=("dram", "hbm"),
+        pin_memory=False,
+        scheduling_class="low",
+    ),
+    BalloonTypeConfig(
+        path="$.spec.balloonTypes[1]",
+        name="both",
+        components=("web", "given"),
+        balance_components=True,
+    ),
+    BalloonTypeConfig(path="$.spec.balloonTypes[2]", name="given", max_cpus=-1),
+    BalloonTypeConfig(
+        path="$.spec.balloonTypes[3]",
+        name="fixed",
+        cpus=(CpuSet.of(0, 1), CpuSet.of(5)),
+    ),
+    BalloonTypeConfig(path="$.spec.balloonTypes[4]", name="one", cpus=(CpuSet.of(7),)),
+)
+
+
+def test_everything_that_can_be_said_of_the_policy() -> None:
+    preserve = ExpressionConfig(
+        "name", "In", ("vm",), "$.spec.preserve.matchExpressions[0]"
+    )
+
+    assert parse_config(HEAD + OF_THE_POLICY) == BalloonsConfig(
+        available=AllBut(CpuSet.of(7)),
+        reserved=Listed(CpuSet.of(0, 1)),
+        reserved_exact=True,
+        reserved_per_socket=True,
+        reserved_pool_namespaces=("monitoring",),
+        pin_cpu=False,
+        pin_memory=False,
+        memory_by="request",
+        topology_balancing=True,
+        spread_on_cores=True,
+        preserve=(preserve,),
+        load_classes={"avx": LoadClassConfig("avx", "core", overloads=True)},
+        scheduling_classes={
+            "low": SchedulingClass(name="low", policy=SchedulerPolicy.IDLE)
+        },
+        on_failure="shared",
+        tell_containers=False,
+    )
+
+
+def test_everything_that_can_be_said_of_a_type() -> None:
+    found = parse_config(HEAD + OF_A_TYPE)
 
     assert isinstance(found, BalloonsConfig)
-    assert found.types == (
-        BalloonTypeConfig(
-            path=f"{path}[0]",
-            name="web",
-            namespaces=("web-*",),
-            expressions=(
-                ExpressionConfig(
-                    "labels/app", "Exists", (), f"{path}[0].matchExpressions[0]"
-                ),
-            ),
-            group_by="${pod/labels/app}",
-            min_cpus=1,
-            max_cpus=4,
-            min_balloons=2,
-            max_balloons=3,
-            spread_pods=True,
-            per_namespace=True,
-            prefer_new=True,
-            share_idle="l2cache",
-            close_to=("/sys/class/net/eth0", "podresourceapi:*/gpu"),
-            far_from=("/sys/devices/system/node/node1",),
-            prefer_isolated=True,
-            core_type="efficient",
-            hide_hyperthreads=True,
-            topology_balancing=False,
-            spread_on_cores=True,
-            priority="low",
-            loads=("avx",),
-            memory_types=("dram", "hbm"),
-            pin_memory=False,
-            scheduling_class="low",
-        ),
-        BalloonTypeConfig(
-            path=f"{path}[1]",
-            name="both",
-            components=("web", "given"),
-            balance_components=True,
-        ),
-        BalloonTypeConfig(path=f"{path}[2]", name="given", max_cpus=-1),
-        BalloonTypeConfig(
-            path=f"{path}[3]", name="fixed", cpus=(CpuSet.of(0, 1), CpuSet.of(5))
-        ),
-        BalloonTypeConfig(path=f"{path}[4]", name="one", cpus=(CpuSet.of(7),)),
-    )
+    assert found.types == TYPES
 
 
 def test_saying_nothing_gives_the_default() -> None:
