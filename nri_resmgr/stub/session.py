@@ -157,7 +157,12 @@ class Session:
     async def _prepare(self) -> None:
         """Do what takes long while the runtime works on RegisterPlugin."""
         load()  # the next thing that we do is to log
-        self.service.handlers = self._find_handlers()
+        try:
+            self.service.handlers = self._find_handlers()
+        except BaseException:
+            # Without handlers no request may be read: Configure tends to be near.
+            self._link.close()
+            raise
 
     def _new_link(self) -> Link:
         if self._options.on_message is None:

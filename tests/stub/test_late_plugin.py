@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from collections.abc import Callable
 from pathlib import Path
@@ -108,6 +109,29 @@ async def test_what_goes_wrong_ends_the_run_and_the_session(
         await runtime.gone(NAME)
 
         assert runtime.plugins == ()
+
+
+@pytest.mark.parametrize(
+    "reply_first",
+    [
+        pytest.param(True, id="where Configure follows the answer"),
+        pytest.param(False, id="where Configure overtakes the answer"),
+    ],
+)
+async def test_no_request_is_read_by_what_could_not_be_built(
+    reply_first: bool,  # noqa: FBT001 - a parameter of the table
+    tmp_path: Path,
+) -> None:
+    faults: list[object] = []
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(lambda _, context: faults.append(context))
+    async with Runtime(tmp_path) as runtime:
+        runtime.misbehave(Misbehaviour(reply_first=reply_first))
+        with pytest.raises(_NoDeviceError):
+            await stub_at(runtime, LatePlugin(_fail)).run()
+        await runtime.gone(NAME)
+
+    assert faults == []
 
 
 async def test_a_refused_name_is_told_all_the_same(tmp_path: Path) -> None:
