@@ -30,15 +30,16 @@ def after_replies(steps: Iterator[object]) -> None:
 
     For work that grows with the number of containers.
     """
-
-    def go_on() -> None:
-        if next(steps, _DONE) is not _DONE:
-            after_reply(go_on)
-
     try:
         asyncio.get_running_loop()
     except RuntimeError:
         for _ in steps:
             pass
     else:
-        after_reply(go_on)
+        after_reply(_go_on, steps)
+
+
+# No closure: one that names itself is left to the garbage collector.
+def _go_on(steps: Iterator[object]) -> None:
+    if next(steps, _DONE) is not _DONE:
+        after_reply(_go_on, steps)
