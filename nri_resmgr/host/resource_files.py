@@ -70,9 +70,18 @@ class ResourceFiles:
         path = self.folder_of(container)
         if not _ID.fullmatch(container):
             raise ResourceFileUnwritable(path, "the id makes no file name")
-        with _telling(path), _own_folder(container, self._folders()) as folder:
-            for name, text in texts.items():
-                _replace(name, text.encode("ascii"), folder)
+        with _telling(path), _modes_as_given():
+            parent = self._folders()
+            try:
+                os.mkdir(container, _FOLDER, dir_fd=parent)
+            except FileExistsError:
+                with _folder(container, parent) as folder:
+                    for name, text in texts.items():
+                        _replace(name, text, folder)
+            else:
+                # Nobody looks into it yet, and nobody else may put anything there.
+                for name, text in texts.items():
+                    _write_new(f"{container}/{name}", text, parent)
 
     def present(self) -> tuple[str, ...]:
         """Return the ids of the containers that have a folder.
@@ -111,8 +120,11 @@ class ResourceFiles:
             self.close()  # somebody removed it
         if self._fd < 0:
             Path(self._run_dir).mkdir(_FOLDER, parents=True, exist_ok=True)
-            with _folder(self._run_dir) as own, _own_folder(_CONTAINERS, own) as found:
-                self._fd = os.dup(found)
+            with _folder(self._run_dir) as own:
+                with contextlib.suppress(FileExistsError), _modes_as_given():
+                    os.mkdir(_CONTAINERS, _FOLDER, dir_fd=own)
+                with _folder(_CONTAINERS, own) as found:
+                    self._fd = os.dup(found)
         return self._fd
 
 
@@ -123,6 +135,19 @@ def _telling(path: str) -> Iterator[None]:
     except OSError as error:
         why = os.strerror(error.errno) if error.errno else str(error)
         raise ResourceFileUnwritable(path, why) from error
+
+
+@contextlib.contextmanager
+def _modes_as_given() -> Iterator[None]:
+    """Let new files have the modes that they are given, whatever the umask is.
+
+    It is the whole process'; ours has no other thread.
+    """
+    umask = os.umask(_SHARED)
+    try:
+        yield
+    finally:
+        os.umask(umask)
 
 
 @contextlib.contextmanager
@@ -139,38 +164,29 @@ def _folder(name: str, parent: int | None = None) -> Iterator[int]:
         os.close(fd)
 
 
-@contextlib.contextmanager
-def _own_folder(name: str, parent: int) -> Iterator[int]:
-    is_new = True
-    try:
-        os.mkdir(name, _FOLDER, dir_fd=parent)
-    except FileExistsError:
-        is_new = False
-    with _folder(name, parent) as fd:
-        if is_new:
-            os.fchmod(fd, _FOLDER)  # whatever the umask is
-        yield fd
-
-
 def _names(folder: int) -> tuple[str, ...]:
     with os.scandir(folder) as entries:
         return tuple(sorted(entry.name for entry in entries))
 
 
-def _replace(name: str, text: bytes, folder: int) -> None:
+def _replace(name: str, text: str, folder: int) -> None:
     new = f".{name}.new"
     try:
-        fd = os.open(new, _NEW_FILE, _READABLE, dir_fd=folder)
+        _write_new(new, text, folder)
     except FileExistsError:  # of one that was killed while writing
         os.unlink(new, dir_fd=folder)
-        fd = os.open(new, _NEW_FILE, _READABLE, dir_fd=folder)
+        _write_new(new, text, folder)
+    os.rename(new, name, src_dir_fd=folder, dst_dir_fd=folder)
+
+
+def _write_new(name: str, text: str, folder: int) -> None:
+    content = text.encode("ascii")
+    fd = os.open(name, _NEW_FILE, _READABLE, dir_fd=folder)
     try:
-        os.fchmod(fd, _READABLE)  # whatever the umask is
-        if os.write(fd, text) < len(text):
+        if os.write(fd, content) < len(content):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     finally:
         os.close(fd)
-    os.rename(new, name, src_dir_fd=folder, dst_dir_fd=folder)
 
 
 def _remove(container: str, parent: int) -> None:
