@@ -38,12 +38,13 @@ def recall(demand: Demand, room: Room, occupied: Occupied) -> Iterator[Grant]:
     present = demand.spec.present.cpus
     if demand.kind in (CpuKind.RESERVED, CpuKind.PRESERVED):
         yield _grant(demand, room.tree.root, CpuSet())
-    elif demand.kind is CpuKind.SHARED:
-        for pool in _pools_of_sharers(demand, room):
-            yield _grant(demand, pool, CpuSet())
     elif pools := _containing(present, demand, room):
-        own = _own_cpus(demand, room, occupied)
-        for pool in pools:
+        own = CpuSet()
+        if demand.kind is not CpuKind.SHARED:
+            own = _own_cpus(demand, room, occupied)
+        # CPUs on which just one container runs are its own, as far as we know.
+        others = occupied.by_some - occupied.shared - present
+        for pool in _likeliest(pools, own, others, demand, room):
             yield _grant(demand, pool, own)
 
 
@@ -78,16 +79,19 @@ def _own_cpus(demand: Demand, room: Room, occupied: Occupied) -> CpuSet:
     return own
 
 
-def _pools_of_sharers(demand: Demand, room: Room) -> list[Pool]:
-    """Return the pools whose shared CPUs are just these, or else hold them."""
-    present = demand.spec.present.cpus
-    pools = _containing(present, demand, room)
+def _likeliest(
+    pools: list[Pool], own: CpuSet, others: CpuSet, demand: Demand, room: Room
+) -> list[Pool]:
+    """Keep the pools whose shared CPUs are just those seen, if there are any."""
+    if demand.kind is CpuKind.OWN:
+        return pools
+    seen, books = demand.spec.present.cpus, room.books
     like = _grant(demand, room.tree.root, CpuSet())
-    exact = [
-        pool
-        for pool in pools
-        if visible(room.books.free_sharable(pool), like, room.tree) == present
-    ]
+    exact = []
+    for pool in pools:
+        cpus = own | books.free_sharable(pool) - others
+        if visible(cpus, like, room.tree) == seen:
+            exact.append(pool)
     return exact or pools
 
 
