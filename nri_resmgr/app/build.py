@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from nri_resmgr.config import (
-    LateConfig,
-    PolicyConfig,
-    StaticPolicyConfig,
-    TopologyAwareConfig,
-)
+from nri_resmgr.config import PolicyConfig, StaticPolicyConfig, TopologyAwareConfig
 from nri_resmgr.host.tree import Tree
 from nri_resmgr.log import Logger
 from nri_resmgr.policy.decision import Policy
@@ -33,33 +28,25 @@ def build_policy(
     Raises:
         BadSetting: The configuration does not fit the machine.
     """
-    # A process has one policy for long; the others are not even imported.
-    match config:
-        case StaticPolicyConfig():
-            from nri_resmgr.app.build_static import build_static
-
-            return build_static(config, machine, tree)
-        case TopologyAwareConfig():
-            from nri_resmgr.app.build_topology_aware import build_topology_aware
-
-            policy = build_topology_aware(config, machine, tree)
-            _report_not_in_force(config.not_in_force)
-            return policy
-        case LateConfig():
-            return _build_late(config, machine, tree)
-
-
-def _build_late(config: LateConfig, machine: Machine, tree: Tree | None) -> Policy[Any]:
-    from nri_resmgr.app.build_balloons import build_balloons
-    from nri_resmgr.config.balloons import BalloonsConfig
-
-    if not isinstance(config, BalloonsConfig):
-        raise TypeError(f"no policy is built from {type(config).__name__}")
-    policy = build_balloons(config, machine, tree)
-    _report_not_in_force(config.not_in_force)
+    policy = _build(config, machine, tree)
+    if config.not_in_force:
+        log.warning("configuration.not-in-force", paths=config.not_in_force)
     return policy
 
 
-def _report_not_in_force(paths: tuple[str, ...]) -> None:
-    if paths:
-        log.warning("configuration.not-in-force", paths=paths)
+def _build(config: PolicyConfig, machine: Machine, tree: Tree | None) -> Policy[Any]:
+    # A process has one policy for long; the others are not even imported.
+    if isinstance(config, TopologyAwareConfig):
+        from nri_resmgr.app.build_topology_aware import build_topology_aware
+
+        return build_topology_aware(config, machine, tree)
+    if isinstance(config, StaticPolicyConfig):
+        from nri_resmgr.app.build_static import build_static
+
+        return build_static(config, machine, tree)
+    from nri_resmgr.app.build_balloons import build_balloons
+    from nri_resmgr.config.balloons import BalloonsConfig
+
+    if isinstance(config, BalloonsConfig):
+        return build_balloons(config, machine, tree)
+    raise TypeError(f"no policy is built from {type(config).__name__}")

@@ -10,10 +10,10 @@ from nri_resmgr.config.cpus import (
     Listed,
     OfCgroup,
 )
-from nri_resmgr.config.document import API_VERSION, PolicyConfig, parse_config
+from nri_resmgr.config.document import API_VERSION, parse_config
 from nri_resmgr.config.errors import BadSetting, BadSyntax
 from nri_resmgr.config.fit import AVAILABLE, RESERVED, FittingCpus, fit_cpus
-from nri_resmgr.config.late import LateConfig
+from nri_resmgr.config.policy_config import PolicyConfig
 from nri_resmgr.config.static_policy import StaticPolicyConfig
 from nri_resmgr.config.topology_aware import TopologyAwareConfig
 
@@ -28,7 +28,6 @@ __all__ = [
     "CpuChoice",
     "FittingCpus",
     "KnownCpus",
-    "LateConfig",
     "Listed",
     "OfCgroup",
     "PolicyConfig",

@@ -18,7 +18,7 @@ from nri_resmgr.config.cpu_classes import check_cpu_class_list
 from nri_resmgr.config.cpus import CpuChoice, read_cpus
 from nri_resmgr.config.errors import BadSetting
 from nri_resmgr.config.foreign import read_services
-from nri_resmgr.config.late import LateConfig
+from nri_resmgr.config.policy_config import PolicyConfig
 from nri_resmgr.config.scheduling import read_scheduling_classes
 from nri_resmgr.config.table import Table
 from nri_resmgr.values.by_content import ByContent
@@ -70,7 +70,7 @@ class LoadClassConfig(ByContent):
 
 
 @frozen(kw_only=True)
-class BalloonsConfig(LateConfig):
+class BalloonsConfig(PolicyConfig):
     """A ``BalloonsPolicy`` document.
 
     Attributes:

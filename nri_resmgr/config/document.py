@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final, TypeAlias
+from typing import Final
 
 from nri_resmgr.config.errors import BadSetting
-from nri_resmgr.config.late import LateConfig
-from nri_resmgr.config.static_policy import StaticPolicyConfig, read_static_policy
+from nri_resmgr.config.policy_config import PolicyConfig
+from nri_resmgr.config.static_policy import read_static_policy
 from nri_resmgr.config.table import Table
 from nri_resmgr.config.topology_aware import TopologyAwareConfig, read_topology_aware
 
 API_VERSION: Final = "config.nri/v1alpha1"
 
-PolicyConfig: TypeAlias = StaticPolicyConfig | TopologyAwareConfig | LateConfig
-"""The spec of a document of any kind."""
-
 
 def _read_balloons(top: Table) -> PolicyConfig:
+    # Many modules, for a policy that few nodes have.
     from nri_resmgr.config.balloons import read_balloons
 
     return read_balloons(top)

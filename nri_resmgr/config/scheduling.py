@@ -36,7 +36,7 @@ _TIMES: Final = ("runtime", "deadline", "period")
 
 # Who takes which parameter; see sched(7) and ioprio_set(2).
 _REAL_TIME: Final = (SchedulerPolicy.FIFO, SchedulerPolicy.RR)
-_NICE: Final = (SchedulerPolicy.OTHER, SchedulerPolicy.BATCH)
+_NICE: Final = (SchedulerPolicy.OTHER, SchedulerPolicy.BATCH, SchedulerPolicy.IDLE)
 _RANKED: Final = (IoClass.RT, IoClass.BEST_EFFORT)
 
 # The kernel takes no shorter runtime (DL_SCALE, kernel/sched/deadline.c), and

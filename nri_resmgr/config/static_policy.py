@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from nri_resmgr.config.cpus import CpuChoice, read_cpus
+from nri_resmgr.config.policy_config import PolicyConfig
 from nri_resmgr.config.table import Table
-from nri_resmgr.values.by_content import ByContent
 from nri_resmgr.values.declared import frozen
 
 # Its containers belong to the node, whatever else is listed.
@@ -14,7 +14,7 @@ _ALWAYS_RESERVED: Final = "kube-system"
 
 
 @frozen
-class StaticPolicyConfig(ByContent):
+class StaticPolicyConfig(PolicyConfig):
     """A ``StaticPolicy`` document; the defaults are safe on every machine.
 
     Attributes:

@@ -8,9 +8,9 @@ from typing import Any, Final
 import attrs
 
 from nri_resmgr.config.cpus import CpuChoice, read_cpus
+from nri_resmgr.config.policy_config import PolicyConfig
 from nri_resmgr.config.table import Table
 from nri_resmgr.values import QosClass
-from nri_resmgr.values.by_content import ByContent
 from nri_resmgr.values.declared import frozen
 from nri_resmgr.values.scheduling import SchedulingClass
 
@@ -41,7 +41,7 @@ _FOREIGN: Final = (
 
 
 @frozen
-class TopologyAwareConfig(ByContent):
+class TopologyAwareConfig(PolicyConfig):
     """A ``TopologyAwarePolicy`` document; the defaults are safe on every machine.
 
     Attributes:
@@ -67,7 +67,6 @@ class TopologyAwareConfig(ByContent):
             fits nowhere.
         place_pods: ``off``, ``soft`` or ``strict``.
         tell_containers: Whether containers are told what they have.
-        not_in_force: Paths of what was read, found right, and has no effect.
     """
 
     available: CpuChoice | None = None
@@ -89,7 +88,6 @@ class TopologyAwareConfig(ByContent):
     on_failure: str = "refuse"
     place_pods: str = "off"
     tell_containers: bool = True
-    not_in_force: tuple[str, ...] = ()
 
 
 def read_topology_aware(top: Table) -> TopologyAwareConfig:

@@ -186,7 +186,7 @@ spec:
 """
     )
 
-    assert parse_config(text).not_in_force == (  # type: ignore[union-attr] # a StaticPolicy has none
+    assert parse_config(text).not_in_force == (
         "$.spec.agent.nodeResourceTopology",
         "$.spec.control.cpu.classes",
         "$.spec.idleCPUClass",

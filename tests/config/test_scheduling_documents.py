@@ -63,7 +63,7 @@ def complaint_about(spec: str) -> str:
         ),
         pytest.param(
             "{name: a, policy: fifo, priority: 1, nice: -1}",
-            f"{FIRST}.nice: only goes with policy other or batch",
+            f"{FIRST}.nice: only goes with policy other or batch or idle",
             id="real time is not nice",
         ),
         pytest.param(

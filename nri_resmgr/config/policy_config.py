@@ -1,4 +1,4 @@
-"""What a kind of document says whose modules only load where a document is of it."""
+"""What documents of all kinds of policies have in common."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from nri_resmgr.values.declared import frozen
 
 
 @frozen
-class LateConfig(ByContent):
-    """The spec of a document of a rarer kind; the start path knows no more of it.
+class PolicyConfig(ByContent):
+    """The spec of a document of any kind.
 
     Attributes:
         not_in_force: Paths of what was read, found right, and has no effect.
