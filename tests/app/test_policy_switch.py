@@ -1,62 +1,211 @@
-"""Another kind of document on a running node, with containers that go on."""
+"""One policy gives way to another while containers run, come and go."""
 
 from __future__ import annotations
 
+import asyncio
+import random
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
-from nri_resmgr.config import API_VERSION, BadSetting, PolicyConfig, parse_config
-from tests.app.node import Node, running_node, until
+from nri_proto import Level
+from nri_resmgr.config import BadSetting, PolicyConfig, parse_config
+from nri_resmgr.policy.balloons.policy import BalloonsPolicy
+from nri_resmgr.policy.events import Pin
+from nri_resmgr.testing import RuntimeRefusal
+from nri_resmgr.values import CpuSet
+from tests.app.node import SAFE, UNSAFE, Node, config, running_node, until
 
-TYPES: Final = (
-    "{balloonTypes: [{name: all, namespaces: ['*'], preferNewBalloons: true}]}"
+_BALLOONS: Final = """{
+  reservedResources: {cpu: '1'},
+  balloonTypes: [
+    {name: fast, matchExpressions: [{key: name, operator: Matches, values: ['web*']}],
+     maxCPUs: 4, preferNewBalloons: true},
+    {name: idle, matchExpressions: [{key: name, operator: Matches, values: ['log*']}],
+     maxBalloons: 1, shareIdleCPUsInSame: system}]}"""
+_TREE: Final = "{reservedResources: {cpu: '1'}}"
+_MACHINE: Final = "2s2n4c2t memory=8Gi"
+_SIZES: Final = (0.25, 1, 1.5, 2, 3)
+
+
+def balloons(spec: str = _BALLOONS) -> PolicyConfig:
+    text = config(spec).replace("TopologyAwarePolicy", "BalloonsPolicy")
+    return parse_config(text)
+
+
+def tree(spec: str = _TREE) -> PolicyConfig:
+    return parse_config(config(spec))
+
+
+def wanted(node: Node) -> dict[str, Pin]:
+    pins: dict[str, Pin] = node.plugin.policy.pins(node.plugin.state)  # type: ignore[attr-defined]  # all of ours have it
+    return pins
+
+
+def in_force(node: Node) -> dict[str, tuple[str, str]]:
+    return {name: node.pinned(name) for name in node.runtime.world.containers}
+
+
+def is_settled(node: Node) -> bool:
+    """Tell whether the runtime has everybody where the policy wants it."""
+    pins = {key: (str(pin.cpus), str(pin.mems)) for key, pin in wanted(node).items()}
+    return in_force(node) == pins
+
+
+def check_everybody(node: Node) -> None:
+    """Everybody is pinned, and is in one place of the policy's."""
+    state: Any = node.plugin.state
+    names = node.runtime.world.containers.keys()
+    assert state.ledger.entries.keys() == names
+    for name in names:
+        cpus, mems = node.pinned(name)
+        assert cpus
+        assert mems
+    if isinstance(node.plugin.policy, BalloonsPolicy):
+        seated = [one for balloon in state.balloons.values() for one in balloon.members]
+        assert sorted(seated) == sorted(names)
+    else:
+        assert state.grants.keys() == names
+
+
+def check_apart(node: Node) -> None:
+    """Nobody is told CPUs that are another balloon's."""
+    if isinstance(node.plugin.policy, BalloonsPolicy):
+        state: Any = node.plugin.state
+        for name in node.runtime.world.containers:
+            mine = state.seats[name].balloon
+            others = [one.cpus for key, one in state.balloons.items() if key != mine]
+            cpus = CpuSet.parse(node.pinned(name)[0])
+            assert cpus.isdisjoint(CpuSet.union(others)), name
+
+
+async def live(node: Node, rounds: int) -> None:
+    """Let containers come, change and go; the node may refuse them."""
+    dice = random.Random(5)  # noqa: S311 - nothing is hidden
+    names: list[str] = []
+    for number in range(rounds):
+        name = f"{dice.choice(['web', 'log', 'job'])}{number}"
+        try:
+            await node.run(name, dice.choice(_SIZES))
+            names.append(name)
+        except RuntimeRefusal:
+            await node.runtime.remove_pod(f"pod-{name}")
+        if names and dice.random() < 0.3:
+            await resize(node, dice.choice(names), dice.choice(_SIZES))
+        if len(names) > 8:
+            gone = names.pop(dice.randrange(len(names)))
+            await node.runtime.stop_container(gone)
+            await node.runtime.remove_container(gone)
+            await node.runtime.stop_pod(f"pod-{gone}")
+        check_everybody(node)
+
+
+async def resize(node: Node, name: str, cpus: float) -> None:
+    try:
+        await node.resize(name, cpus)
+    except RuntimeRefusal:
+        return
+
+
+@pytest.mark.parametrize("level", [SAFE, UNSAFE])
+async def test_containers_come_and_go_while_the_policy_changes(
+    tmp_path: Path, level: Level
+) -> None:
+    async with running_node(tmp_path, _MACHINE, _TREE, level=level) as node:
+        living = asyncio.create_task(live(node, 20))
+        changes = 0
+        while not living.done():
+            node.plugin.reconfigure(tree() if changes % 2 else balloons())
+            changes += 1
+            await asyncio.sleep(0.02)
+        await living
+        node.plugin.reconfigure(balloons())
+        if level is UNSAFE:
+            await node.run("last", 0.25)  # the answer carries what was due
+        await until(lambda: is_settled(node))
+
+        check_everybody(node)
+        check_apart(node)
+        assert changes > 3
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        pytest.param(tree(), balloons(), id="from pools to balloons and back"),
+        pytest.param(balloons(), tree(), id="from balloons to pools and back"),
+    ],
 )
+async def test_a_switch_moves_everybody_and_the_way_back_does_so_too(
+    tmp_path: Path, first: PolicyConfig, second: PolicyConfig
+) -> None:
+    async with running_node(tmp_path, _MACHINE) as node:
+        node.plugin.reconfigure(first)
+        for name, cpus in {"web": 2.0, "log": 0.25, "job": 1.5}.items():
+            await node.run(name, cpus)
+        kinds = []
+        for chosen in (second, first, second):
+            node.plugin.reconfigure(chosen)
+            await until(lambda: is_settled(node))
+            check_everybody(node)
+            check_apart(node)
+            kinds.append(node.plugin.policy.kind)
+        await node.runtime.remove_container("web")
+        await node.run("late", 2)
+        is_right = is_settled(node)
+
+    assert is_right
+    assert kinds[0] == kinds[2] != kinds[1]
 
 
-def balloons(spec: str) -> PolicyConfig:
-    return parse_config(
-        f"apiVersion: {API_VERSION}\nkind: BalloonsPolicy\nspec: {spec}"
-    )
+@pytest.mark.parametrize(
+    ("first", "refused"),
+    [
+        pytest.param(
+            tree(),
+            balloons(
+                "{reservedResources: {cpu: '1'}, balloonTypes: [{name: a, "
+                "minCPUs: 40, minBalloons: 1}]}"
+            ),
+            id="balloons that are larger than the machine",
+        ),
+        pytest.param(
+            tree(),
+            balloons("{reservedResources: {cpu: 'cpuset:99'}}"),
+            id="balloons on CPUs that there are not",
+        ),
+        pytest.param(
+            balloons(),
+            tree("{reservedResources: {cpu: 'cpuset:99'}}"),
+            id="pools on CPUs that there are not",
+        ),
+        pytest.param(
+            balloons(),
+            balloons(
+                "{reservedResources: {cpu: '1'}, balloonTypes: [{name: a, "
+                "cpus: '3'}, {name: b, cpus: '2-3'}]}"
+            ),
+            id="balloons on the same CPUs",
+        ),
+    ],
+)
+async def test_a_change_that_does_not_fit_leaves_everything_as_it_was(
+    tmp_path: Path, first: PolicyConfig, refused: PolicyConfig
+) -> None:
+    async with running_node(tmp_path, _MACHINE) as node:
+        node.plugin.reconfigure(first)
+        for name, cpus in {"web": 2.0, "log": 0.25, "job": 1.5}.items():
+            await node.run(name, cpus)
+        plugin, records = node.plugin, len(node.runtime.records)
+        before = (plugin.config, plugin.policy, plugin.state, in_force(node))
+        with pytest.raises(BadSetting):
+            plugin.reconfigure(refused)
+        after = (plugin.config, plugin.policy, plugin.state, in_force(node))
+        told = len(node.runtime.records) - records
+        await node.run("late", 1)
 
-
-def places(node: Node) -> dict[str, str]:
-    return {name: node.pinned(name)[0] for name in node.runtime.world.containers}
-
-
-async def test_containers_keep_their_cpus_in_balloons_and_back(tmp_path: Path) -> None:
-    async with running_node(tmp_path, "2s4c1t") as node:
-        await node.run("db", 2)
-        await node.run("web", 1)
-        before = places(node)
-        node.plugin.reconfigure(balloons(TYPES))
-        in_balloons = places(node)
-        kind = node.plugin.policy.kind
-        node.plugin.reconfigure(parse_config(""))
-
-        assert kind == "BalloonsPolicy"
-        assert in_balloons == places(node) == before
-
-
-async def test_who_shared_cpus_gets_a_balloon(tmp_path: Path) -> None:
-    async with running_node(tmp_path, "1s1n4c1t") as node:
-        await node.run("log", 0.5)
-        at_first = places(node)
-        node.plugin.reconfigure(balloons(TYPES))
-        await until(lambda: places(node) != at_first)
-
-        assert (at_first, places(node)) == ({"log": "1-3"}, {"log": "1"})
-
-
-async def test_a_switch_that_does_not_fit_changes_nothing(tmp_path: Path) -> None:
-    async with running_node(tmp_path, "1s1n4c1t") as node:
-        await node.run("web", 1)
-        before, state = places(node), node.plugin.state
-        with pytest.raises(BadSetting, match="balloon big"):
-            node.plugin.reconfigure(
-                balloons("{balloonTypes: [{name: big, minBalloons: 1, minCPUs: 9}]}")
-            )
-
-        assert node.plugin.policy.kind == "TopologyAwarePolicy"
-        assert (places(node), node.plugin.state) == (before, state)
+        assert all(now is then for now, then in zip(after[:3], before[:3], strict=True))
+        assert (after[3], told) == (before[3], 0)
+        check_everybody(node)
+        assert is_settled(node)
