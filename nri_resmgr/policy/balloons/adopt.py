@@ -9,7 +9,12 @@ import attrs
 from nri_resmgr.policy.balloons.choose_type import is_left_alone
 from nri_resmgr.policy.balloons.errors import BalloonShort
 from nri_resmgr.policy.balloons.ground import Ground
-from nri_resmgr.policy.balloons.memory import promise_again, request_of, size_of
+from nri_resmgr.policy.balloons.memory import (
+    follow_cpus,
+    promise_again,
+    request_of,
+    size_of,
+)
 from nri_resmgr.policy.balloons.pins import allowed_cpus
 from nri_resmgr.policy.balloons.place import (
     Placement,
@@ -177,6 +182,9 @@ def _with_memory(
         if name and ground.type_of(state.balloons[name]).pin_memory:
             request = _request(spec, name, old, state, ground)
             memory = promise_again(request, zone, memory).ledger
+            if spec.id not in old.memory:
+                near = allowed_cpus(state.balloons[name], state)
+                memory, _ = follow_cpus((spec.id,), near, memory, ground)
     return attrs.evolve(state, memory=memory)
 
 
