@@ -10,6 +10,7 @@ from nri_resmgr.app.after_reply import after_replies, after_reply
 from nri_resmgr.app.conduct import USUAL, Conduct
 from nri_resmgr.app.courier import Courier, Runtime
 from nri_resmgr.app.engine import Engine
+from nri_resmgr.app.garbage import collect_if_due
 from nri_resmgr.app.report import report_decision
 from nri_resmgr.app.translate import adjustment_of, updates_of
 from nri_resmgr.config import PolicyConfig, TopologyAwareConfig, parse_config
@@ -216,8 +217,12 @@ class ResourcePolicy:
         if self._alarms is not None:
             self._alarms.set(decision.timers)
             self._alarms.keep_only(decision.state.ledger.entries)
+        after_reply(self._finish, event, decision)
+
+    def _finish(self, event: Event, decision: Decision[Any]) -> None:
         if self._mounts():
-            after_reply(self._tell_containers, event, decision)
+            self._tell_containers(event, decision)
+        collect_if_due()
 
     def _tell_containers(self, event: Event, decision: Decision[Any]) -> None:
         mounts, present = self._mounts(), self._engine.state.ledger.entries
@@ -229,7 +234,8 @@ class ResourcePolicy:
             mounts.keep_only(present.keys())
         if isinstance(event, Updated):
             changed.append(event.spec.id)
-        after_replies(mounts.rewritten(changed))
+        if changed:
+            after_replies(mounts.rewritten(changed))
 
     def _mounts(self) -> Any:
         if self._resource_mounts is None and self._run_dir:

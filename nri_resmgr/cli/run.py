@@ -69,6 +69,7 @@ def _build_policy(
 ) -> Any:
     # Late: a runtime that launches us tells the configuration after we registered,
     # and need not wait for the third of our start that is here.
+    from nri_resmgr.app.garbage import prefer_to_collect_between_requests
     from nri_resmgr.app.resource_policy import ResourcePolicy
 
     # Under the name by which tests of nri-plugins ask for it.
@@ -77,9 +78,7 @@ def _build_policy(
     policy = ResourcePolicy(machine, config, tree=tree, conduct=conduct)
     # attrs keeps the text of every method it wrote, for debuggers.
     linecache.clearcache()
-    # What is here now stays: the collector need not look at it in each request.
-    gc.freeze()
-    gc.enable()
+    prefer_to_collect_between_requests()
     return policy
 
 

@@ -141,7 +141,7 @@ def _telling(path: str) -> Iterator[None]:
 def _modes_as_given() -> Iterator[None]:
     """Let new files have the modes that they are given, whatever the umask is.
 
-    It is the whole process'; ours has no other thread.
+    It is the whole process', where no other thread makes files.
     """
     umask = os.umask(_SHARED)
     try:

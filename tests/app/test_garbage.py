@@ -1,0 +1,67 @@
+"""When garbage is collected."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Iterator
+
+import pytest
+
+from nri_resmgr.app.garbage import collect_if_due, prefer_to_collect_between_requests
+
+
+class Knot:
+    """Refers to itself, so that only the collector finds it."""
+
+    def __init__(self) -> None:
+        self.self = self
+
+
+@pytest.fixture(autouse=True)
+def tidy() -> Iterator[None]:
+    thresholds = gc.get_threshold()
+    gc.collect()
+    prefer_to_collect_between_requests()
+    yield
+    gc.unfreeze()
+    gc.set_threshold(*thresholds)
+
+
+def test_a_request_with_many_updates_is_not_held_up() -> None:
+    knot = weakref.ref(Knot())
+    kept = [[number] for number in range(5000)]
+
+    assert knot() is not None
+    assert len(kept) == 5000
+
+
+def test_afterwards_what_nobody_needs_is_gone() -> None:
+    knot = weakref.ref(Knot())
+    kept = [[number] for number in range(5000)]
+    collect_if_due()
+
+    assert (knot(), gc.get_count()[0] < len(kept)) == (None, True)
+
+
+def test_a_few_objects_are_not_worth_it() -> None:
+    knot = weakref.ref(Knot())
+    collect_if_due()
+
+    assert knot() is not None
+
+
+@pytest.mark.parametrize(
+    "generation", [pytest.param(0, id="twice"), pytest.param(1, id="many times")]
+)
+def test_what_survived_is_found_in_the_end(generation: int) -> None:
+    knot = Knot()
+    gone = weakref.ref(knot)
+    gc.collect(generation)
+    del knot
+    for _ in range(150):
+        kept = [[number] for number in range(1000)]
+        collect_if_due()
+        kept.clear()
+
+    assert gone() is None
