@@ -7,10 +7,10 @@ import platform
 import statistics
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tests.benchmarks import churn, measure
+from tests.benchmarks import balloons, churn, measure
 from tests.benchmarks.allocators import allocator_rows
 from tests.benchmarks.plugins import Programs
 
@@ -24,13 +24,19 @@ _CHURN_HEADER = (
     "|---|---|---|---|---|---|---|---|"
 )
 
-# Of the topology-aware policy by containers: our aims for the median and the 99th
-# percentile, and what the Go implementation takes for a creation; milliseconds.
-_BUSY = {
+# By containers: our aims for the median and the 99th percentile, and what the Go
+# implementation of the policy takes for a creation; milliseconds.
+_TOPOLOGY_AWARE = {
     10: ("≤ 0.8, ≤ 5", "5"),
     100: ("≤ 1, ≤ 5", "21"),
     250: ("", ""),
     500: ("≤ 3, ≤ 15", "120"),
+}
+_BALLOONS = {
+    10: ("≤ 0.8, ≤ 5", "2.3"),
+    100: ("≤ 1, ≤ 5", "9"),
+    250: ("", ""),
+    500: ("≤ 3, ≤ 15", "64"),
 }
 
 
@@ -41,12 +47,10 @@ def main() -> None:
         programs = Programs.install(Path(folder), _SOURCE)
         print(f"### Sessions\n\n{_HEADER}")
         _sessions(programs, (programs.python, "-I", programs.noop))
-        print(f"\n### Topology-aware policy\n\n{_HEADER}")
-        _starts(programs)
-        print(f"\n{_CHURN_HEADER}")
-        for cpus in churn.MACHINES:
-            for containers in _BUSY:
-                _churn(programs, cpus, containers)
+        print("\n### Topology-aware policy\n")
+        _policy(programs, "", _TOPOLOGY_AWARE)
+        print("\n### Balloons policy\n")
+        _policy(programs, balloons.DOCUMENT, _BALLOONS)
     print(f"\n### Allocators\n\n{_HEADER}")
     for what, figures, aim in allocator_rows():
         _row(what, figures, aim)
@@ -67,26 +71,32 @@ def _sessions(programs: Programs, noop: measure.Command) -> None:
     _row("start to registered, the daemon, ms", measure.start_times(daemon), "≤ 200")
 
 
-def _starts(programs: Programs) -> None:
+def _policy(
+    programs: Programs, document: str, busy: Mapping[int, tuple[str, str]]
+) -> None:
+    print(_HEADER)
+    _starts(programs, document)
+    print(f"\n{_CHURN_HEADER}")
     for cpus in churn.MACHINES:
-        times = churn.start_times(programs.daemon, cpus)
+        for containers, (aims, go) in busy.items():
+            found = churn.churn(programs.daemon, cpus, containers, document)
+            figures = [(*one.create, *one.stop) for one in found]
+            cells = [_cell(column) for column in zip(*figures, strict=True)]
+            print(f"| {cpus} | {containers} | {' | '.join(cells)} | {aims} | {go} |")
+            sys.stdout.flush()
+
+
+def _starts(programs: Programs, document: str) -> None:
+    for cpus in churn.MACHINES:
+        times = churn.start_times(programs.daemon, cpus, document)
         aim = "≤ 220" if cpus == churn.USUAL else ""
         _row(f"start to registered, {cpus} CPUs, ms", times, aim)
-    found = churn.arrivals(programs.daemon, churn.USUAL, 500)
+    found = churn.arrivals(programs.daemon, churn.USUAL, 500, document)
     what = "Synchronize of 500 containers in as many pods, ms"
     _row(what, [one.synchronize for one in found], "≤ 300")
     _row("resident after it, MiB", [one.resident for one in found])
     what = f"resident when {churn.WARM_UP + churn.TURNOVER} came and went, MiB"
     _row(what, [one.resident_later for one in found], "≤ 45")
-
-
-def _churn(programs: Programs, cpus: int, containers: int) -> None:
-    found = churn.churn(programs.daemon, cpus, containers)
-    figures = [(*one.create, *one.stop) for one in found]
-    cells = [_cell(column) for column in zip(*figures, strict=True)]
-    aims, go = _BUSY[containers]
-    print(f"| {cpus} | {containers} | {' | '.join(cells)} | {aims} | {go} |")
-    sys.stdout.flush()
 
 
 def _cell(figures: Sequence[float]) -> str:

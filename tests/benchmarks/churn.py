@@ -69,9 +69,10 @@ class Node:
         cpus: A key of `MACHINES`.
         root: An empty folder.
         run_dir: A folder for what the daemon tells containers.
+        document: The daemon's configuration; none for what is built in.
     """
 
-    def __init__(self, cpus: int, root: Path, run_dir: Path) -> None:
+    def __init__(self, cpus: int, root: Path, run_dir: Path, document: str) -> None:
         self._machine = parse_spec(MACHINES[cpus])
         self._root = root
         self._run_dir = run_dir
@@ -79,11 +80,15 @@ class Node:
         table = root / "proc/1/mountinfo"
         table.parent.mkdir()
         table.write_text(mount_table(MOST_PODS))
+        self._config = root.with_suffix(".conf") if document else None
+        if self._config is not None:
+            self._config.write_text(document)
 
     def command(self, daemon: str | Path) -> Command:
         """Return how to start the daemon there, but for the socket's path."""
         roots = ("--host-root", self._root, "--run-dir", self._run_dir)
-        return (daemon, *roots, "--nri-socket")
+        config = ("--config", self._config) if self._config else ()
+        return (daemon, *roots, *config, "--nri-socket")
 
     def snapshot(self, containers: int) -> bytes:
         """Return a Synchronize that tells of so many containers."""
@@ -124,30 +129,34 @@ class Node:
 
 
 @contextmanager
-def node(cpus: int) -> Iterator[Node]:
+def node(cpus: int, document: str = "") -> Iterator[Node]:
     """Make a machine of so many CPUs for a while."""
     with (
         tempfile.TemporaryDirectory(prefix="nri-node-") as folder,
         tempfile.TemporaryDirectory(prefix="nri-run-", dir=_IN_MEMORY) as run_dir,
     ):
-        yield Node(cpus, Path(folder) / "root", Path(run_dir))
+        yield Node(cpus, Path(folder) / "root", Path(run_dir), document)
 
 
-def churn(daemon: str | Path, cpus: int, containers: int) -> list[Figures]:
+def churn(
+    daemon: str | Path, cpus: int, containers: int, document: str = ""
+) -> list[Figures]:
     """Measure creations and stops among so many containers, in several processes."""
-    with node(cpus) as here:
+    with node(cpus, document) as here:
         return [_churned(here, daemon, containers) for _ in range(ROUNDS)]
 
 
-def start_times(daemon: str | Path, cpus: int) -> list[float]:
+def start_times(daemon: str | Path, cpus: int, document: str = "") -> list[float]:
     """Milliseconds from the start of the process to RegisterPlugin."""
-    with node(cpus) as here:
+    with node(cpus, document) as here:
         return measure.start_times(here.command(daemon))
 
 
-def arrivals(daemon: str | Path, cpus: int, containers: int) -> list[Arrival]:
+def arrivals(
+    daemon: str | Path, cpus: int, containers: int, document: str = ""
+) -> list[Arrival]:
     """Measure a start among so many containers, in several processes."""
-    with node(cpus) as here:
+    with node(cpus, document) as here:
         return [_arrived(here, daemon, containers) for _ in range(ROUNDS)]
 
 
