@@ -7,7 +7,7 @@ from functools import cache
 from operator import attrgetter
 from sys import intern
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
@@ -22,6 +22,9 @@ from nri_resmgr.stub.schema import (
 
 Read = Callable[[Any], Any]
 
+# Messages of one type. A container has a dozen mounts, half of them of its own.
+_REMEMBERED: Final = 128
+
 
 @cache
 def reader(descriptor: Descriptor) -> Read:
@@ -35,7 +38,7 @@ def reader(descriptor: Descriptor) -> Read:
     """
     if any(_has_presence(field) for field in descriptor.fields):
         return _lazy_reader(descriptor)
-    return _eager_reader(descriptor)
+    return _remembering(_eager_reader(descriptor))
 
 
 def _has_presence(field: FieldDescriptor) -> bool:
@@ -79,6 +82,25 @@ def _eager_reader(descriptor: Descriptor) -> Read:
         return build(*values)
 
     return read
+
+
+def _remembering(read: Read) -> Read:
+    """Read what came a moment ago no second time.
+
+    Most mounts of a container are those of every other. To write a message takes a
+    fifth of the time that it takes to read its fields.
+    """
+    known: dict[bytes, object] = {}
+
+    def read_once(message: Any) -> object:
+        content = message.SerializeToString()
+        if (value := known.get(content)) is None:
+            if len(known) >= _REMEMBERED:
+                known.clear()
+            value = known[content] = read(message)
+        return value
+
+    return read_once
 
 
 def _field_reader(field: FieldDescriptor) -> Read | None:
