@@ -15,6 +15,8 @@ from nri_resmgr.values.declared import frozen
 # Most maps of most messages are empty: one object serves them all.
 EMPTY: Final[Mapping[Any, Any]] = MappingProxyType({})
 
+_set: Final = object.__setattr__
+
 
 class OnDemand:
     """Fields that are read when they are first looked at.
@@ -36,23 +38,27 @@ class OnDemand:
         *readers* has all fields by name.
         """
         value = cls.__new__(cls)
-        object.__setattr__(value, "_source", (message, readers))
+        _set(value, "_source", (message, readers))
         return value
 
     def _look_up(self, name: str) -> Any:
         try:
-            message, readers = object.__getattribute__(self, "_source")
+            message, readers = _source_of(self)
             read = readers[name]
         except (AttributeError, KeyError):  # without a source, __init__ took all
             kind = type(self).__name__
             raise AttributeError(f"{kind!r} has no attribute {name!r}") from None
         content = read(message)
-        object.__setattr__(self, name, content)
+        _set(self, name, content)
         return content
 
     # Assigned, not defined: a type checker that saw the method would take every
     # misspelt field for one that is read on demand.
     __getattr__ = _look_up
+
+
+# The slot itself: the classes' own ways refuse, or lead back to `_look_up`.
+_source_of: Final[Callable[[object], Any]] = vars(OnDemand)["_source"].__get__
 
 
 @frozen
