@@ -87,7 +87,7 @@ class Node:
     def command(self, daemon: str | Path) -> Command:
         """Return how to start the daemon there, but for the socket's path."""
         roots = ("--host-root", self._root, "--run-dir", self._run_dir)
-        config = ("--config", self._config) if self._config else ()
+        config = ("--config-file", self._config) if self._config else ()
         return (daemon, *roots, *config, "--nri-socket")
 
     def snapshot(self, containers: int) -> bytes:
