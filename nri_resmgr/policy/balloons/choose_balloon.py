@@ -93,7 +93,7 @@ def _same_group(search: Search) -> Found | None:
     seats, group = search.state.seats, search.seat.group
     if not group:
         return None
-    names = {one.balloon for one in seats.values() if one.group == group}
+    names = _with_one(search, lambda key: seats[key].group == group)
     return _with_neighbours(search, names, Rule.SAME_GROUP)
 
 
@@ -105,13 +105,14 @@ def _same_pod(search: Search) -> Found | None:
 
 
 def _same_namespace(search: Search) -> Found | None:
-    state, namespace = search.state, search.spec.namespace
-    names = {
-        state.seats[key].balloon
-        for key, one in state.ledger.entries.items()
-        if one.spec.namespace == namespace and key in state.seats
-    }
+    entries, namespace = search.state.ledger.entries, search.spec.namespace
+    names = _with_one(search, lambda key: entries[key].spec.namespace == namespace)
     return _with_neighbours(search, names, Rule.SAME_NAMESPACE)
+
+
+def _with_one(search: Search, is_meant: Callable[[str], bool]) -> set[str]:
+    """Name the balloons that have such a container; most end with their first one."""
+    return {one.name for one in _own(search) if any(map(is_meant, one.members))}
 
 
 def _with_neighbours(search: Search, names: set[str], rule: Rule) -> Found | None:
