@@ -107,7 +107,7 @@ def check_kind(spec: ContainerSpec, grant: Grant, rule: Rule) -> None:
         assert wish.preserve_cpus
         assert given == 0
         return
-    assert not wish.preserve_cpus or fell_back
+    assert not wish.preserve_cpus
     assert given <= spec.request if fell_back else given == spec.request
     in_namespace = spec.namespace == "kube-system" and wish.reserved is None
     if wish.reserved or in_namespace:
@@ -133,7 +133,7 @@ def check_hints(
             and why[key] is not Rule.FELL_BACK
         ):
             cpus = runs_on(grant, policy, state)
-            assert all(cpus <= hint.cpus for hint in spec.hints)
+            assert all(cpus <= hint.cpus for hint in spec.hints if hint.cpus)
 
 
 def check_books(policy: TopologyAwarePolicy, state: TopologyAwareState) -> None:

@@ -18,7 +18,7 @@ from nri_resmgr.policy.topology_aware.pools import Pool
 from nri_resmgr.policy.topology_aware.promise import promise, promise_again, request_of
 from nri_resmgr.policy.topology_aware.refusal import Failures, in_words, refusal
 from nri_resmgr.policy.topology_aware.room import Room
-from nri_resmgr.policy.topology_aware.take import retake, take
+from nri_resmgr.policy.topology_aware.take import check_memory, retake, take
 from nri_resmgr.values import NO_NODES, Bytes, MilliCpus, NodeSet, PolicyError
 from nri_resmgr.values.declared import frozen
 
@@ -131,6 +131,8 @@ def as_it_was(
             return attrs.evolve(found, rule=rule) if found.rule is demand.rule else None
         taken = retake(demand, grant.cpus, pool, room)
         offer = promise_again(request, earlier.zone, room.memory)
+        if rule is Rule.OLD_PLACE:  # who runs already goes on, wherever others push it
+            check_memory(demand, offer.zone, pool)
     except PolicyError:
         return None
     return _placement(rule, taken, offer)
@@ -180,7 +182,9 @@ def fall_back(demand: Demand, room: Room, why: str) -> Placement:
     """
     root, books = room.tree.root, room.books
     kind, spare = CpuKind.SHARED, books.spare(root)
-    if not books.free_sharable(root):
+    if demand.kind is CpuKind.PRESERVED:
+        kind, spare = CpuKind.PRESERVED, 0  # only its memory can be wanting
+    elif not books.free_sharable(root):
         kind, spare = CpuKind.RESERVED, books.spare_reserved
     if not root.reserved and kind is CpuKind.RESERVED:
         raise PoolShort(root.name, f"no CPU is left to share; {why}")
@@ -229,7 +233,7 @@ def within(
     """
     taken = take(demand, pool, room)
     offer = promise(demand.spec, pool, room.tree, room.memory)
-    _check_memory(demand, offer.zone, pool)
+    check_memory(demand, offer.zone, pool)
     rule = demand.rule
     if demand.isolated and taken.grant.cpus <= pool.isolated and demand.count:
         rule = Rule.ISOLATED_CPU
@@ -280,15 +284,6 @@ def _rule_of_move(old: Grant, new: Grant) -> Rule:
         return Rule.MOVED
     grown = (len(new.cpus), new.fraction) > (len(old.cpus), old.fraction)
     return Rule.GROWN_IN_PLACE if grown else Rule.SHRUNK_IN_PLACE
-
-
-def _check_memory(demand: Demand, zone: NodeSet, pool: Pool) -> None:
-    if not demand.spec.preferences.strict_hints:
-        return
-    for hint in demand.spec.hints:
-        if hint.nodes and not zone <= hint.nodes:
-            why = f"memory on nodes {zone} is not near {hint.provider}"
-            raise PoolShort(pool.name, why)
 
 
 def _placement(rule: Rule, grant: Grant, offer: MemoryOffer) -> Placement:

@@ -17,7 +17,7 @@ from nri_resmgr.policy.topology_aware.hint_scores import cpus_near_all
 from nri_resmgr.policy.topology_aware.pools import Pool
 from nri_resmgr.policy.topology_aware.room import Room
 from nri_resmgr.topology.hints import Hint
-from nri_resmgr.values import NO_CPUS, CpuSet
+from nri_resmgr.values import NO_CPUS, CpuSet, NodeSet
 from nri_resmgr.values.declared import frozen
 
 _CPU: Final = 1000  # thousandths
@@ -63,6 +63,20 @@ def retake(demand: Demand, cpus: CpuSet, pool: Pool, room: Room) -> Grant:
         _check_ordinary(demand, cpus, pool, room)
     _check(demand, cpus, pool, room)
     return _grant(demand, cpus, pool)
+
+
+def check_memory(demand: Demand, zone: NodeSet, pool: Pool) -> None:
+    """See that the memory nodes of a container are inside of its strict hints.
+
+    Raises:
+        PoolShort: They are not.
+    """
+    if not demand.spec.preferences.strict_hints:
+        return
+    for hint in demand.spec.hints:
+        if hint.nodes and not zone <= hint.nodes:
+            why = f"memory on nodes {zone} is not near {hint.provider}"
+            raise PoolShort(pool.name, why)
 
 
 def _check_ordinary(demand: Demand, cpus: CpuSet, pool: Pool, room: Room) -> None:
