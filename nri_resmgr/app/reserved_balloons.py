@@ -28,8 +28,11 @@ def reserved_type(
     """Say what the type is like where CPUs are reserved.
 
     Raises:
-        BadSetting: The type wants other numbers of CPUs.
+        BadSetting: The type wants other CPUs, or other numbers of them.
     """
+    if config.reserved_exact and written.share_idle:
+        why = "reservedExact keeps them off other CPUs"
+        raise BadSetting(f"{written.path}.shareIdleCPUsInSame", why)
     namespaces = (
         "kube-system",
         *config.reserved_pool_namespaces,
