@@ -8,7 +8,6 @@ from typing import Any, Final
 from nri_resmgr.app.balloon_devices import cpus_close_to
 from nri_resmgr.app.reserved_balloons import (
     Reserved,
-    claims_of,
     exactly,
     per_socket,
     reserved_type,
@@ -54,7 +53,6 @@ class _Draft:
     near: tuple[CpuSet, ...] = ()
     far: tuple[CpuSet, ...] = ()
     homes: tuple[CpuSet, ...] = ()
-    claims: tuple[CpuSet, ...] = ()
 
 
 def balloon_types(
@@ -134,10 +132,7 @@ def _draft(
         elif config.reserved_exact and reserved.cpus is not None:
             written = exactly(written, (reserved.cpus,))
     far = _close_to(written, "far_from", machine, tree)
-    claims: tuple[CpuSet, ...] = ()
-    if written.name == RESERVED and not written.cpus:
-        claims = claims_of(written, homes, reserved)
-    return _Draft(written, tuple(one for one in near if one), tuple(far), homes, claims)
+    return _Draft(written, tuple(one for one in near if one), tuple(far), homes)
 
 
 def _close_to(
@@ -174,7 +169,6 @@ def _type(
         group_by=_group_by(one),
         cpus=one.cpus,
         homes=draft.homes,
-        claims=draft.claims,
         spread_pods=one.spread_pods,
         per_namespace=one.per_namespace,
         prefer_new=one.prefer_new,

@@ -122,7 +122,6 @@ def _where_it_is(
     except PolicyError:
         return None
     inside = spec.present.cpus & ground.settings.available
-    inside -= ground.claimed_from(search.kind.name)
     if search.seat.hidden:
         inside |= _unseen(inside, ground) - occupied
     if not inside or inside == ground.settings.available:

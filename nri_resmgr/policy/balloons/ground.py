@@ -45,16 +45,6 @@ class Ground:
         """Return the template of a balloon."""
         return self.settings.by_name[balloon.type]
 
-    def claim_of(self, balloon: Balloon) -> CpuSet:
-        """Return the CPUs that a balloon always has."""
-        claims = self.type_of(balloon).claims
-        return claims[balloon.index] if balloon.index < len(claims) else NO_CPUS
-
-    def claimed_from(self, kind: str) -> CpuSet:
-        """Return the CPUs that balloons of other types always have."""
-        others = (one for one in self.settings.types if one.name != kind)
-        return CpuSet.union(claim for one in others for claim in one.claims)
-
     def reach_of(self, kind: BalloonType, cpus: CpuSet) -> CpuSet:
         """Return where a balloon with these CPUs may use CPUs of no balloon."""
         if kind.share_idle is None:

@@ -95,9 +95,7 @@ def _again(balloon: Balloon, old: State, state: State, ground: Ground) -> State:
     )
     for one in bare:
         if not one.parts:
-            theirs = one.cpus - ground.claimed_from(one.type)
-            cpus = (theirs | ground.claim_of(one)) & made.free
-            made = place_cpus(one.name, cpus, made, ground)
+            made = place_cpus(one.name, one.cpus & made.free, made, ground)
     if balloon.cpus and not made.balloons[balloon.name].cpus:
         return state  # nothing is left of it
     return made

@@ -73,8 +73,6 @@ class BalloonType(ByContent):
         cpus: The CPUs of each balloon, where they are given; then there are just
             these balloons, and they never change.
         homes: CPUs that the first, second, ... balloon takes before all others.
-        claims: CPUs that the first, second, ... balloon always has: whoever runs
-            there when we come, or when that is said, has to go.
         min_cpus: What a balloon always has.
         max_cpus: What it never exceeds; None for no limit.
         min_balloons: How many are kept when empty.
@@ -105,7 +103,6 @@ class BalloonType(ByContent):
     group_by: str = ""
     cpus: tuple[CpuSet, ...] = ()
     homes: tuple[CpuSet, ...] = ()
-    claims: tuple[CpuSet, ...] = ()
     min_cpus: int = 0
     max_cpus: int | None = None
     min_balloons: int = 0
