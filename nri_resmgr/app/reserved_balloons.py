@@ -101,13 +101,3 @@ def exactly(written: BalloonTypeConfig, cpus: tuple[CpuSet, ...]) -> BalloonType
         why = "says what type reserved has; leave out its cpus, components and maxCPUs"
         raise BadSetting("$.spec.reservedExact", why)
     return attrs.evolve(written, cpus=cpus)
-
-
-def claims_of(
-    written: BalloonTypeConfig, homes: tuple[CpuSet, ...], reserved: Reserved
-) -> tuple[CpuSet, ...]:
-    """Say which CPUs each balloon of the type always has; none where it need not."""
-    if reserved.cpus is None or written.components:
-        return ()
-    claims = homes or (reserved.cpus,)
-    return tuple(c if len(c) <= written.min_cpus else CpuSet() for c in claims)
