@@ -98,7 +98,7 @@ def _add_run(commands: Commands, environment: Mapping[str, str]) -> None:
         metavar="FILE",
         help="the only configuration; the runtime's drop-in file is ignored",
     )
-    add_host_root(flags)
+    add_host_flags(flags)
     flags.add(
         "--run-dir",
         default=DEFAULT_RUN_DIR,
@@ -123,13 +123,19 @@ def _add_run(commands: Commands, environment: Mapping[str, str]) -> None:
     parser.set_defaults(command=_run)
 
 
-def add_host_root(flags: Flags) -> None:
-    """Add the flag that several commands have."""
+def add_host_flags(flags: Flags) -> None:
+    """Add the flags of commands that read the host's machine."""
     flags.add(
         "--host-root",
         default="/",
         metavar="PATH",
         help="where the host's /sys and /proc are mounted",
+    )
+    flags.add(
+        "--memory-kinds",
+        default="",
+        metavar="NODES=KIND",
+        help="what memory is made of where the host tells it wrongly: '2-3=hbm 4=cxl'",
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from nri_resmgr.cli.flags import Commands, Flags
-from nri_resmgr.cli.main import DEFAULT_INDEX, DEFAULT_NAME, add_host_root
+from nri_resmgr.cli.main import DEFAULT_INDEX, DEFAULT_NAME, add_host_flags
 from nri_resmgr.stub.transport import DEFAULT_SOCKET
 
 
@@ -52,7 +52,7 @@ def _add_topology(commands: Commands, environment: Mapping[str, str]) -> None:
         epilog="examples: topology -o json; topology dump node7.tgz; "
         "topology --load node7.tgz; topology --machine '2s2n8c2t' sysfs /tmp/host",
     )
-    add_host_root(Flags(parser, environment))
+    add_host_flags(Flags(parser, environment))
     instead = parser.add_mutually_exclusive_group()
     instead.add_argument("--machine", metavar="SPEC", help="a made-up machine instead")
     instead.add_argument("--load", type=Path, metavar="FILE", help="a dump instead")

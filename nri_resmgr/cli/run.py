@@ -16,6 +16,7 @@ from google.protobuf.internal import api_implementation
 from nri_resmgr.app.conduct import Conduct
 from nri_resmgr.app.status import status_of
 from nri_resmgr.cli.main import DEFAULT_INDEX, DEFAULT_NAME
+from nri_resmgr.cli.memory_kinds import MemoryKinds, read_memory_kinds
 from nri_resmgr.host.discovery import read_machine
 from nri_resmgr.host.tree import HostTree
 from nri_resmgr.log import Logger, configure_later
@@ -41,7 +42,8 @@ def run(options: argparse.Namespace) -> int:
     # All input is judged before the runtime hears of us.
     config = _read_config(options.config_file)
     tree = HostTree(options.host_root)
-    machine = read_machine(tree)
+    kinds = read_memory_kinds(options.memory_kinds)
+    machine = read_machine(tree, kinds)
 
     @cache
     def policy() -> Any:
@@ -49,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
 
     if config is not None:
         policy()  # only now is it known whether the configuration fits the machine
-    asyncio.run(_serve(policy, tree, options))
+    asyncio.run(_serve(policy, tree, kinds, options))
     return 0
 
 
@@ -105,7 +107,10 @@ def _read_config(path: str | None) -> Any:
 
 
 async def _serve(
-    policy: Callable[[], Any], tree: HostTree, options: argparse.Namespace
+    policy: Callable[[], Any],
+    tree: HostTree,
+    kinds: MemoryKinds,
+    options: argparse.Namespace,
 ) -> None:
     name, index = options.nri_plugin_name, options.nri_plugin_index
     if not os.environ.keys() & {NAME_VARIABLE, INDEX_VARIABLE}:
@@ -124,14 +129,16 @@ async def _serve(
         socket=options.nri_socket,
         options=Options(status_of=status_of),
     )
-    watching = asyncio.create_task(_watch(policy, tree, stub))
+    watching = asyncio.create_task(_watch(policy, tree, kinds, stub))
     try:
         await run_until_signal(stub)
     finally:
         watching.cancel()
 
 
-async def _watch(policy: Callable[[], Any], tree: HostTree, stub: Stub) -> None:
+async def _watch(
+    policy: Callable[[], Any], tree: HostTree, kinds: MemoryKinds, stub: Stub
+) -> None:
     try:
         await stub.started()
     except SessionError:
@@ -141,7 +148,7 @@ async def _watch(policy: Callable[[], Any], tree: HostTree, stub: Stub) -> None:
     from nri_resmgr.host.hotplug import HotplugWatch
 
     try:
-        watch = HotplugWatch(tree)
+        watch = HotplugWatch(tree, kinds)
     except HostError as error:
         log.warning("topology.not-watched", why=str(error))
     else:

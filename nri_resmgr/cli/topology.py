@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from nri_resmgr.cli.memory_kinds import read_memory_kinds
 from nri_resmgr.host.discovery import read_machine
 from nri_resmgr.host.dump import load_dump, load_files, write_dump
 from nri_resmgr.host.sysfs_writer import sysfs_files, write_tree
@@ -76,7 +77,8 @@ def _machine(options: argparse.Namespace) -> Machine:
     if options.load is not None:
         with _reading(options.load):
             return load_dump(options.load)
-    return read_machine(HostTree(options.host_root))
+    kinds = read_memory_kinds(options.memory_kinds)
+    return read_machine(HostTree(options.host_root), kinds)
 
 
 def _tree(options: argparse.Namespace) -> Tree:

@@ -16,6 +16,7 @@ FLAGS = [
     ("--nri-plugin-index", "07"),
     ("--config-file", "/etc/x.yaml"),
     ("--host-root", "/host"),
+    ("--memory-kinds", "2=hbm"),
     ("--run-dir", "/run/x"),
     ("--log-level", "debug"),
     ("--log-format", "json"),
