@@ -21,6 +21,7 @@ from nri_resmgr.values import CpuSet
 MACHINES = {256: "2s2n32c2t l3=8", 2048: "8s4n32c2t l3=8"}
 # What containers ask for, small ones more often.
 SIZES = (1, 1, 1, 2, 2, 2, 4, 4, 8, 16, 32)
+FILLS = (0, 0.25, 0.5, 0.75, 0.9)
 ROUNDS = 200
 
 AIMS = {256: "p50 ≤ 100 µs", 2048: "p50 ≤ 1000 µs"}
@@ -54,7 +55,26 @@ def shredded(machine: Machine, fill: float, seed: int) -> CpuSet:
     return machine.online - CpuSet.from_iterable(taken)
 
 
-@pytest.mark.parametrize("fill", [0, 0.25, 0.5, 0.75, 0.9])
+@pytest.mark.parametrize("cpus", MACHINES)
+def test_one_allocation_in_any_state(benchmark: BenchmarkFixture, cpus: int) -> None:
+    """The states of the two tests below, mixed: the figure for one allocation."""
+    machine = machine_of(MACHINES[cpus])
+    states = [used_for_a_while(machine, fill, 1) for fill in FILLS]
+    states += [shredded(machine, 0.5, seed) for seed in range(3)]
+    requests = [
+        CpuRequest(min(count, len(free)), free) for free in states for count in SIZES
+    ]
+    random.Random(1).shuffle(requests)  # noqa: S311 - a repeatable order, no secret
+    mixed = itertools.cycle(requests)
+
+    benchmark.pedantic(
+        lambda request: allocate_cpus(request, machine),
+        setup=lambda: ((next(mixed),), {}),
+        rounds=2 * ROUNDS,
+    )
+
+
+@pytest.mark.parametrize("fill", FILLS)
 @pytest.mark.parametrize("cpus", MACHINES)
 def test_a_container_on_a_used_machine(
     benchmark: BenchmarkFixture, cpus: int, fill: float
