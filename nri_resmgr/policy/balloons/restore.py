@@ -144,12 +144,16 @@ def _seated(
 
 
 def _is_within_limits(name: str, state: State, ground: Ground) -> bool:
-    leaves = [leaf for leaf, _ in state.leaves(state.balloons[name])]
-    limits = [ground.type_of(leaf).max_cpus for leaf in leaves]
-    return all(
-        most is None or len(leaf.cpus) <= most
-        for leaf, most in zip(leaves, limits, strict=True)
-    )
+    whole = state.balloons[name]
+    for leaf, shares in state.leaves(whole):
+        if (most := ground.type_of(leaf).max_cpus) is not None and len(
+            leaf.cpus
+        ) > most:
+            return False
+        most = ground.type_of(whole).max_cpus
+        if most is not None and len(leaf.cpus) > -(-most // shares):
+            return False
+    return True
 
 
 def _holds(balloon: Balloon, spec: ContainerSpec, state: State, ground: Ground) -> bool:
