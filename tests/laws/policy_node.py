@@ -55,7 +55,7 @@ class Node(RuleBasedStateMachine):
     def begin_with(self, conditions: Conditions) -> None:
         """Start on a node where nothing runs."""
         self.rebuild(conditions)
-        self.state = self.policy.start()
+        self.first, self.state = conditions, self.policy.start()
         self.runtime: dict[str, Pin] = {}
         self.believed: dict[str, Pin] = {}  # what the policy can rely on
         self.specs: dict[str, ContainerSpec] = {}
@@ -165,17 +165,19 @@ class Node(RuleBasedStateMachine):
     def teardown(self) -> None:
         """The same history once more, on a machine of its own, leads to the same."""
         made: dict[int, Policy[Any]] = {}
-        state: Any = None
-        for one in getattr(self, "history", ()):
+        if not hasattr(self, "history"):
+            return
+        state = self.first.policy(afresh=True).start()
+        for one in self.history:
             key = id(one.conditions)
             policy = made.get(key) or one.conditions.policy(afresh=True)
             made[key] = policy
-            if state is None or one.forgotten:
+            if one.forgotten:
                 state = policy.start()
             decision, outcome = _asked(policy, state, one.event)
             assert outcome == one.outcome
             state = state if decision is None else decision.state
-        if state is not None and not self.forgotten:
+        if not self.forgotten:
             counted = self.conditions.snapshot
             assert counted(state) == counted(self.state)
 

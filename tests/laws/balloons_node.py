@@ -1,0 +1,74 @@
+"""A node under the balloons policy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import attrs
+import hypothesis.strategies as st
+from hypothesis.stateful import initialize
+
+from nri_resmgr.policy.balloons.policy import BalloonsPolicy
+from nri_resmgr.policy.balloons.state import BalloonsState
+from nri_resmgr.policy.decision import Decision
+from nri_resmgr.policy.events import Pin
+from nri_resmgr.topology.synthetic import parse_spec
+from tests.laws import policy_node
+from tests.laws.balloons_draws import documents, policy_for
+from tests.laws.balloons_recount import pins_by_recount, snapshot
+from tests.laws.topology_aware_draws import MACHINES, machine_of
+
+State = BalloonsState
+
+PLAIN: Final = {"reservedResources": {"cpu": "1"}, "balloonTypes": []}
+"""A document that fits every machine."""
+
+
+@attrs.frozen(kw_only=True)
+class Conditions:
+    """What a policy is made of: the words of a machine, and a document."""
+
+    machine: str
+    spec: Mapping[str, Any]
+
+    made: BalloonsPolicy | None = attrs.field(init=False, eq=False)
+
+    @made.default
+    def _made(self) -> BalloonsPolicy | None:
+        return policy_for(self.spec, machine_of(self.machine))
+
+    @property
+    def fits(self) -> bool:
+        return self.made is not None
+
+    def policy(self, *, afresh: bool = False) -> BalloonsPolicy:
+        machine = parse_spec(self.machine)
+        policy = policy_for(self.spec, machine) if afresh else self.made
+        assert policy is not None
+        return policy
+
+    def pins(self, policy: BalloonsPolicy, state: State) -> dict[str, Pin]:
+        return pins_by_recount(policy, state)
+
+    def snapshot(self, state: State) -> Mapping[str, Any]:
+        return snapshot(state)
+
+
+class Node(policy_node.Node):
+    """Begins anywhere, and looks for the balloons that decisions name."""
+
+    @initialize(machines=MACHINES, spec=st.lists(documents(), min_size=2, max_size=2))
+    def begin(self, machines: tuple[str, ...], spec: list[dict[str, Any]]) -> None:
+        """Take a node, and the first document that fits it."""
+        self.machines = machines
+        choices = [Conditions(machine=machines[0], spec=one) for one in (*spec, PLAIN)]
+        self.begin_with(next(one for one in choices if one.fits))
+
+    def check(self, decision: Decision[State]) -> None:
+        """A rule for each, and the balloon wherever there is one."""
+        super().check(decision)
+        seats = decision.state.seats
+        for reason in decision.reasons:
+            if reason.container in seats:
+                assert reason.pool == seats[reason.container].balloon

@@ -1,0 +1,282 @@
+"""What must hold of a state of the balloons policy, counted from scratch."""
+
+from __future__ import annotations
+
+import fnmatch
+import math
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+from nri_resmgr.policy.balloons.policy import BalloonsPolicy
+from nri_resmgr.policy.balloons.settings import BalloonType, ShareLevel
+from nri_resmgr.policy.balloons.state import Balloon, BalloonsState
+from nri_resmgr.policy.events import NO_PIN, ContainerSpec, Pin
+from nri_resmgr.topology import Machine
+from nri_resmgr.values import CpuSet, NodeSet
+
+Policy: TypeAlias = BalloonsPolicy
+State: TypeAlias = BalloonsState
+
+
+def pins_by_recount(policy: Policy, state: State) -> dict[str, Pin]:
+    """Say where every container belongs, from the CPUs of the balloons alone."""
+    found = {}
+    for key, entry in state.ledger.entries.items():
+        name, spec, settings = state.seats[key].balloon, entry.spec, policy.settings
+        found[key] = NO_PIN
+        if name:
+            kind = settings.by_name[state.balloons[name].type]
+            has_mems = kind.pin_memory and not spec.preferences.preserve_memory
+            cpus = runs_on(spec, state.balloons[name], policy, state)
+            found[key] = Pin(
+                cpus if settings.pin_cpus else CpuSet(),
+                state.memory.grants[key].zone if has_mems else NodeSet(),
+                max(2, spec.request * 1024 // 1000) if settings.pin_cpus else 0,
+            )
+    return found
+
+
+def runs_on(
+    spec: ContainerSpec, balloon: Balloon, policy: Policy, state: State
+) -> CpuSet:
+    """Return a balloon's CPUs and the idle ones beside them, as a container sees it."""
+    # What hides is the type that it asks for, even if it fell back into another one.
+    kind = policy.settings.by_name[type_of(spec, policy) or "default"]
+    cpus = cpus_of(balloon, state) | shared_by(balloon, policy, state)
+    asked = spec.preferences.hide_hyperthreads
+    if not (kind.hide_hyperthreads if asked is None else asked):
+        return cpus
+    cores = (core.cpus & cpus for core in policy.machine.cores)
+    return CpuSet.from_iterable(min(threads) for threads in cores if threads)
+
+
+def cpus_of(balloon: Balloon, state: State) -> CpuSet:
+    return CpuSet.union(leaf.cpus for leaf, _ in leaves(balloon, state))
+
+
+def leaves(
+    balloon: Balloon, state: State, part: Fraction = Fraction(1)
+) -> Iterator[tuple[Balloon, Fraction]]:
+    """Go through the balloons with CPUs of their own, and their parts of the load."""
+    if not balloon.parts:
+        yield balloon, part
+    for name in balloon.parts:
+        yield from leaves(state.balloons[name], state, part / len(balloon.parts))
+
+
+def idle(policy: Policy, state: State) -> CpuSet:
+    taken = (one.cpus for one in state.balloons.values() if not one.parts)
+    return policy.settings.available - CpuSet.union(taken)
+
+
+def shared_by(balloon: Balloon, policy: Policy, state: State) -> CpuSet:
+    """Return the idle CPUs that a balloon uses, with those of its components."""
+    level = policy.settings.by_name[balloon.type].share_idle
+    mine = cpus_of(balloon, state)
+    free = idle(policy, state) - policy.machine.isolated
+    shared = [shared_by(state.balloons[one], policy, state) for one in balloon.parts]
+    if level is not None:
+        parts = elements(level, policy.machine)
+        shared += [part & free for part in parts if not part.isdisjoint(mine)]
+    return CpuSet.union(shared)
+
+
+def elements(level: ShareLevel, machine: Machine) -> list[CpuSet]:
+    """Cut a machine; where nothing is known of caches, into cores."""
+    match level:
+        case ShareLevel.SYSTEM:
+            found = [machine.online]
+        case ShareLevel.PACKAGE:
+            found = [one.cpus for one in machine.packages]
+        case ShareLevel.DIE:
+            found = [one.cpus for one in machine.dies]
+        case ShareLevel.NUMA:
+            found = [one.cpus for one in machine.nodes]
+        case ShareLevel.L2CACHE:
+            found = [one.cpus for one in machine.caches_at(2)]
+        case ShareLevel.CORE:
+            found = []
+        case ShareLevel.THREAD:
+            found = [CpuSet.of(cpu) for cpu in machine.online]
+    return found or [core.cpus for core in machine.cores]
+
+
+def check_disjoint(policy: Policy, state: State) -> None:
+    """No CPU is in two balloons, and none of them is out of bounds."""
+    own = [one for one in state.balloons.values() if not one.parts]
+    taken = CpuSet.union(one.cpus for one in own)
+    assert sum(len(one.cpus) for one in own) == len(taken)
+    assert taken <= policy.settings.available
+    assert state.free == policy.settings.available - taken
+
+
+def check_balloons(policy: Policy, state: State) -> None:
+    """What is noted of each balloon is what its parts and containers add up to."""
+    for name, one in state.balloons.items():
+        kind = policy.settings.by_name[one.type]
+        assert name == f"{one.type}[{one.index}]"
+        members = [key for key, seat in state.seats.items() if seat.balloon == name]
+        assert sorted(one.members) == sorted(members)
+        requests = [state.ledger.spec_of(key).request for key in members]
+        assert one.load == sum(requests)
+        assert one.cpus == cpus_of(one, state)
+        assert one.reach & state.free == shared_by(one, policy, state)
+        parts = tuple(state.balloons[part].type for part in one.parts)
+        assert all(state.balloons[part].within == name for part in one.parts)
+        assert not one.within or name in state.balloons[one.within].parts
+        assert not (one.within and one.members)
+        if kind.balance_components:
+            assert set(parts) < {*kind.components, ""}
+            assert len(parts) == 1
+        else:
+            assert parts == kind.components
+
+
+def check_numbers(policy: Policy, state: State) -> None:
+    """There are as many balloons as there have to be, and no more than there may."""
+    for kind in policy.settings.types:
+        mine = [one for one in state.balloons.values() if one.type == kind.name]
+        own = [one for one in mine if not one.within]
+        most = math.inf if kind.max_balloons is None else kind.max_balloons
+        assert kind.min_balloons <= len(own) <= most, kind.name
+        assert sum(not one.members for one in own) <= kind.min_balloons, kind.name
+
+
+def short_leaves(policy: Policy, state: State) -> set[str]:
+    """Check sizes; return the balloons that have fewer CPUs than they need."""
+    short = set()
+    for one in state.balloons.values():
+        if not one.within:
+            kind = policy.settings.by_name[one.type]
+            load = _limited(one.load, kind) if one.parts else one.load
+            for leaf, part in leaves(one, state):
+                wanted = _size(load * part, leaf, policy, used=bool(one.members))
+                assert len(leaf.cpus) <= wanted, leaf.name
+                if len(leaf.cpus) < wanted:
+                    short.add(leaf.name)
+    return short
+
+
+def _size(load: Fraction, leaf: Balloon, policy: Policy, *, used: bool) -> int:
+    kind = policy.settings.by_name[leaf.type]
+    if kind.cpus:
+        assert leaf.cpus == kind.cpus[leaf.index]
+        return len(leaf.cpus)
+    wanted = max(math.ceil(load / 1000), int(used))
+    if kind.max_cpus is not None:
+        wanted = min(wanted, kind.max_cpus)
+    return max(wanted, kind.min_cpus)
+
+
+def _limited(load: int, kind: BalloonType) -> int:
+    if kind.max_cpus is not None:
+        load = min(load, 1000 * kind.max_cpus)
+    return max(load, 1000 * kind.min_cpus)
+
+
+def overloaded(policy: Policy, state: State) -> set[str]:
+    """Return the balloons whose containers ask for more than there is."""
+    return {
+        name
+        for name, one in state.balloons.items()
+        if one.members
+        and any(
+            not leaf.cpus or one.load * part > 1000 * len(leaf.cpus)
+            for leaf, part in leaves(one, state)
+        )
+    }
+
+
+def type_of(spec: ContainerSpec, policy: Policy) -> str | None:
+    """Say of which type a container is; none if its annotation names none."""
+    names = [kind.name for kind in policy.settings.types]
+    if asked := spec.preferences.balloon:
+        return asked if asked in names else None
+    for kind in policy.settings.types:
+        # The documents of these laws ask for names only.
+        if any(spec.name in one.values for one in kind.expressions):
+            return kind.name
+        if any(fnmatch.fnmatchcase(spec.namespace, one) for one in kind.namespaces):
+            return kind.name
+    return "default"
+
+
+def is_left_alone(spec: ContainerSpec, policy: Policy) -> bool:
+    # And for namespaces only.
+    named = [one for one in policy.settings.preserve if spec.namespace in one.values]
+    return spec.preferences.preserve_cpus or bool(named)
+
+
+def could_take(spec: ContainerSpec, policy: Policy, state: State) -> bool:
+    """Tell whether a balloon of a container's type, not composite, has room for it."""
+    kind = policy.settings.by_name.get(type_of(spec, policy) or "")
+    if kind is None or kind.components:
+        return False
+    mine = [one for one in state.balloons.values() if one.type == kind.name]
+    rooms = [(one, one.load) for one in mine if not one.within]
+    free = len(idle(policy, state))
+    sizes: list[tuple[int, int]] = [
+        (load, _most(one, kind, free)) for one, load in rooms
+    ]
+    may_make = kind.max_balloons is None or len(rooms) < kind.max_balloons
+    if may_make and free >= max(1, kind.min_cpus):
+        sizes.append((0, _most(None, kind, free)))
+    return any(size and load + spec.request <= 1000 * size for load, size in sizes)
+
+
+def _most(balloon: Balloon | None, kind: BalloonType, free: int) -> int:
+    """Return the largest size of a balloon, or of a new one."""
+    if balloon and kind.cpus:
+        return len(balloon.cpus)
+    size = free + (len(balloon.cpus) if balloon else 0)
+    return size if kind.max_cpus is None else min(size, kind.max_cpus)
+
+
+def mates_with_room(spec: ContainerSpec, policy: Policy, state: State) -> set[str]:
+    """Return the balloons with room that have a container of the same pod.
+
+    None where its type has other wishes, or components.
+    """
+    kind = policy.settings.by_name.get(type_of(spec, policy) or "")
+    if kind is None or kind.components or kind.group_by or kind.spread_pods:
+        return set()
+    ledger, free = state.ledger, len(idle(policy, state))
+    return {
+        name
+        for name, one in state.balloons.items()
+        if one.type == kind.name
+        and any(ledger.spec_of(key).pod == spec.pod for key in one.members)
+        and one.load + spec.request <= 1000 * _most(one, kind, free)
+    }
+
+
+def is_as_before(spec: ContainerSpec, old: Policy, new: Policy) -> bool:
+    """Tell whether nothing that matters to a container differs between two policies."""
+    if type_of(spec, old) != type_of(spec, new) or old.machine is not new.machine:
+        return False
+    if old.settings.available != new.settings.available:
+        return False
+    if is_left_alone(spec, old) or is_left_alone(spec, new):
+        return False
+    name = type_of(spec, old)
+    return name is not None and _family(name, old) == _family(name, new)
+
+
+def _family(name: str, policy: Policy) -> list[BalloonType]:
+    kind = policy.settings.by_name[name]
+    below = (_family(one, policy) for one in kind.components)
+    return [kind, *(one for family in below for one in family)]
+
+
+def snapshot(state: State) -> Mapping[str, Any]:
+    """Write a state down in values that nothing can change later."""
+    return {
+        "ledger": dict(state.ledger.entries),
+        "balloons": dict(state.balloons),
+        "seats": dict(state.seats),
+        "free": state.free,
+        "memory": dict(state.memory.grants),
+        "vacated": dict(state.vacated),
+        "unsettled": state.unsettled,
+    }

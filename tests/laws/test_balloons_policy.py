@@ -1,0 +1,275 @@
+"""No sequence of events can make the balloons policy break its promises."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+import hypothesis.strategies as st
+from hypothesis import settings
+from hypothesis.stateful import invariant, rule
+
+from nri_resmgr.policy.balloons.policy import BalloonsPolicy
+from nri_resmgr.policy.decision import Decision, Rule
+from nri_resmgr.policy.events import (
+    ContainerSpec,
+    Created,
+    Pin,
+    PodStopped,
+    Removed,
+    Started,
+    Stopped,
+    Updated,
+)
+from nri_resmgr.policy.preferences import NO_PREFERENCES
+from nri_resmgr.values import CpuSet, QosClass
+from tests.laws.balloons_draws import OTHERS, containers, documents
+from tests.laws.balloons_node import Conditions, Node, State
+from tests.laws.balloons_recount import (
+    check_balloons,
+    check_disjoint,
+    check_numbers,
+    could_take,
+    cpus_of,
+    idle,
+    is_as_before,
+    is_left_alone,
+    leaves,
+    mates_with_room,
+    overloaded,
+    short_leaves,
+    type_of,
+)
+from tests.laws.memory_recount import check_memory
+from tests.laws.topology_aware_draws import AMOUNTS, IDS, PODS, PRESENT, on
+
+
+class BalloonsPolicyNeverErrs(Node):
+    """Anything may happen, in any order."""
+
+    short: frozenset[str] = frozenset()
+    crowded: frozenset[str] = frozenset()
+
+    def check(self, decision: Decision[State]) -> None:
+        """See who fell back: a refusal that was averted is told."""
+        super().check(decision)
+        self.crowded |= {one.container for one in decision.reasons if one.detail}
+
+    @rule(spec=containers())
+    def create(self, spec: ContainerSpec) -> None:
+        """A container comes."""
+        free = sorted(set("abcdefgh") - self.specs.keys())
+        if spec.id in self.specs and free:
+            spec = attrs.evolve(spec, id=free[0])
+        if _place(spec) in map(_place, self.specs.values()):
+            spec = attrs.evolve(spec, slot="")
+        self.create_in_place(spec)
+
+    @rule(spec=containers())
+    def create_without_wishes(self, spec: ContainerSpec) -> None:
+        """Most containers have no annotations."""
+        self.create(attrs.evolve(spec, preferences=NO_PREFERENCES, hints=()))
+
+    @rule(spec=containers())
+    def create_in_place(self, spec: ContainerSpec) -> None:
+        """A container may come in place of one that is gone unnoticed."""
+        spec = on(self.policy.machine, spec)
+        dead = [
+            key
+            for key, one in self.specs.items()
+            if key == spec.id or (one.slot and _place(one) == _place(spec))
+        ]
+        before = self.state
+        decision = self.decide(Created(spec))
+        if decision is None:
+            assert dead or not could_take(spec, self.policy, before)
+            return
+        mates = set() if dead else mates_with_room(spec, self.policy, before)
+        self.lose(dead)
+        self.specs[spec.id] = spec
+        self.why[spec.id] = decision.reasons[0].rule
+        self.runtime[spec.id] = self.believed[spec.id] = decision.pin
+        assert decision.pin == self.wanted()[spec.id]
+        self.take(decision, own=spec.id)
+        others = (Rule.PRESERVED, Rule.OLD_PLACE)
+        assert (
+            not mates
+            or self.why[spec.id] in others
+            or (self.state.seats[spec.id].balloon in mates)
+        )
+
+    @rule(container=IDS, asked=AMOUNTS)
+    def update(self, container: str, asked: Mapping[QosClass, dict[str, Any]]) -> None:
+        """Somebody asks for other resources."""
+        if (known := self.specs.get(container)) is None:
+            return
+        self._update(attrs.evolve(known, **asked[known.qos]))
+
+    @rule(container=IDS, spec=containers(), present=PRESENT)
+    def update_oddly(self, container: str, spec: ContainerSpec, present: Pin) -> None:
+        """Somebody asks for what there is, or of a container that nobody told us of."""
+        if (known := self.specs.get(container)) is None:
+            if spec.id not in self.specs:
+                self.runtime[spec.id] = self.believed[spec.id] = present
+                self._update(on(self.policy.machine, spec, present))
+            return
+        balloons = self.state.balloons
+        self._update(known)
+        assert self.state.balloons == balloons
+
+    @rule(container=IDS)
+    def stop(self, container: str) -> None:
+        """A container stops, maybe one that never was."""
+        assert self.decided(Started(container)).state is self.state
+        decision = self.decided(Stopped(container))
+        self.drop([container])
+        self.take(decision)
+
+    @rule(container=IDS, pod=PODS, whole=st.booleans())
+    def vanish(self, container: str, pod: str, *, whole: bool) -> None:
+        """Something is gone, and our answer has no room for updates."""
+        decision = self.decided(PodStopped(pod) if whole else Removed(container))
+        gone = [key for key, one in self.specs.items() if one.pod == pod]
+        self.lose(gone if whole else [container])
+        self.take_silent(decision)
+
+    @rule(found=st.none() | OTHERS)
+    def start_over(self, found: list[tuple[ContainerSpec, Pin]] | None) -> None:
+        """We forget all, and find what we left, or who knows what."""
+        self.forget_all()
+        if found is None:
+            self.synchronize(self.present().values())
+        else:
+            self.synchronize(on(self.policy.machine, one, pin) for one, pin in found)
+
+    @rule(left=st.sets(IDS, max_size=2), new=OTHERS)
+    def reconnect(self, left: set[str], new: list[tuple[ContainerSpec, Pin]]) -> None:
+        """We meet again those that are still there; some left, and others came."""
+        before, silent = self.state, self.settled and not (left or new or self.short)
+        came = {one.id: on(self.policy.machine, one, pin) for one, pin in new}
+        there = {k: one for k, one in self.present().items() if k not in left}
+        self.synchronize((came | there).values())
+
+        for key in there.keys() & before.seats.keys():
+            assert self.state.seats[key] == before.seats[key]
+        assert not silent or self.updates_of_last == 0
+
+    @rule(other=st.integers(0, 2) | documents())
+    def change(self, other: int | Mapping[str, Any]) -> None:
+        """CPUs and memory come and go, or the document changes."""
+        if isinstance(other, int):
+            machine = self.machines[other % len(self.machines)]
+            conditions = attrs.evolve(self.conditions, machine=machine)
+        else:
+            conditions = attrs.evolve(self.conditions, spec=other)
+        if not conditions.fits:
+            return
+        before, old = self.state, self.policy
+        self.rebuild(conditions)
+        machine, found = self.policy.machine, self.present().values()
+        self.synchronize(on(machine, one, one.present) for one in found)
+        self.check_stays(before, old)
+
+    def check_stays(self, before: State, old: BalloonsPolicy) -> None:
+        """Those for whom nothing changes stay, on the same CPUs if no one joins."""
+        now = self.policy.settings
+        asked = [one for kind in now.types for one in (*kind.cpus, *kind.near)]
+        for key in self.specs.keys() - self.crowded:
+            same = is_as_before(self.specs[key], old, self.policy)
+            if same and (was := before.balloons[before.seats[key].balloon]):
+                names = {leaf.name for leaf, _ in leaves(was, before)}
+                if not names & self.short and was.cpus.isdisjoint(CpuSet.union(asked)):
+                    is_ = self.state.balloons.get(was.name, was)
+                    assert self.state.seats[key].balloon == was.name
+                    assert set(is_.members) != set(was.members) or is_.cpus == was.cpus
+
+    @invariant()
+    def balloons_do_not_overlap(self) -> None:
+        """CPUs of a balloon are of no other, and nobody else runs there."""
+        check_disjoint(self.policy, self.state)
+        check_balloons(self.policy, self.state)
+        check_numbers(self.policy, self.state)
+
+    @invariant()
+    def everybody_has_what_was_asked_for(self) -> None:
+        """Unless it fell back, or there was nothing left when we came."""
+        short = short_leaves(self.policy, self.state)
+        assert short <= self.short or not self.state.free
+        self.short = frozenset(short)
+        self.crowded &= self.specs.keys()
+        for name in overloaded(self.policy, self.state):
+            one = self.state.balloons[name]
+            assert short & {leaf.name for leaf, _ in leaves(one, self.state)} or (
+                self.crowded & set(one.members)
+            )
+
+    @invariant()
+    def everybody_is_where_it_belongs(self) -> None:
+        """In a balloon of its type, or in none, if it did not fall back."""
+        for key in self.specs.keys() - self.crowded:
+            spec, name = self.specs[key], self.state.seats[key].balloon
+            alone = is_left_alone(spec, self.policy)
+            kind = type_of(spec, self.policy) or "default"
+            assert (not name) == alone
+            assert alone or self.state.balloons[name].type == kind
+
+    @invariant()
+    def nobody_runs_on_cpus_of_others(self) -> None:
+        """Whatever the runtime was told is in the balloon, or idle beside it."""
+        free, exact = idle(self.policy, self.state), reserved_exactly(self.conditions)
+        for key, pin in self.runtime.items() if self.settled else ():
+            name = self.state.seats[key].balloon
+            if name and self.policy.settings.pin_cpus:
+                balloon = self.state.balloons[name]
+                assert pin.cpus
+                assert pin.cpus <= cpus_of(balloon, self.state) | free
+                assert balloon.type != "reserved" or not exact or pin.cpus <= exact
+
+    @invariant()
+    def the_books_are_right(self) -> None:
+        """Nobody is missing, nobody is left over."""
+        ledger = self.state.ledger
+        assert {key: ledger.spec_of(key) for key in self.specs} == self.specs
+        assert ledger.entries.keys() == self.specs.keys() == self.runtime.keys()
+        assert self.state.seats.keys() == self.specs.keys()
+        check_memory(self.policy.machine, self.state.memory)
+
+    @invariant()
+    def the_runtime_holds_what_the_state_says(self) -> None:
+        """What was told adds up to what should hold."""
+        wanted = self.wanted()
+        assert self.policy.pins(self.state) == wanted
+        if self.settled:
+            assert {k: wanted[k].over(pin) for k, pin in self.runtime.items()} == (
+                self.runtime
+            )
+
+    def _update(self, spec: ContainerSpec) -> None:
+        key, is_new = spec.id, spec.id not in self.specs
+        decision = self.decide(Updated(spec))
+        if decision is None:
+            assert not is_new
+            return
+        self.specs[key] = spec
+        if (found := decision.reasons[0].rule) is not Rule.UNCHANGED:
+            self.why[key] = found
+        assert decision.pin == self.wanted()[key]
+        self.tell(key, decision.pin)
+        self.take(decision, own=key)
+
+
+def reserved_exactly(conditions: Conditions) -> CpuSet:
+    """Return the CPUs that reserved containers must not leave, if there are any."""
+    cpus = conditions.spec["reservedResources"]["cpu"]
+    if not conditions.spec.get("reservedExact") or "cpuset:" not in cpus:
+        return CpuSet()
+    return CpuSet.parse(cpus.removeprefix("cpuset:"))
+
+
+def _place(spec: ContainerSpec) -> tuple[str, str]:
+    return spec.pod, spec.slot
+
+
+TestBalloonsPolicyNeverErrs = BalloonsPolicyNeverErrs.TestCase
+TestBalloonsPolicyNeverErrs.settings = settings(stateful_step_count=30, deadline=None)
