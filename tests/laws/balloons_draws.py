@@ -41,7 +41,8 @@ _TRAITS: Final[tuple[dict[str, Any], ...]] = (
     {"memoryTypes": ["HBM", "DRAM"]},
     {"pinMemory": False},
     {"allocatorPriority": "low"},
-    *({"shareIdleCPUsInSame": level} for level in LEVELS),
+    # Twice, for the widest ones reach everything that must not be shared.
+    *({"shareIdleCPUsInSame": level} for level in (*LEVELS, *LEVELS[:3])),
 )
 # The same for those alone whose CPUs are not those of components.
 _OF_LEAVES: Final[tuple[dict[str, Any], ...]] = (
