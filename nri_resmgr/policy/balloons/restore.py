@@ -159,7 +159,7 @@ def _is_within_limits(name: str, state: State, ground: Ground) -> bool:
 def _holds(balloon: Balloon, spec: ContainerSpec, state: State, ground: Ground) -> bool:
     """Tell whether a container has room without more CPUs than there may be."""
     wanted = balloon.load + spec.request
-    enough = capacity(balloon, state, ground) >= wanted
+    enough = 0 < capacity(balloon, state, ground) >= wanted
     return enough and has_room(balloon, spec.request, state)
 
 
