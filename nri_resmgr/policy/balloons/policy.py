@@ -31,6 +31,7 @@ from nri_resmgr.policy.events import (
     Synchronized,
     Updated,
 )
+from nri_resmgr.policy.population import gone_with, oldest_first, reasons_of_loss
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import NO_CPUS
 from nri_resmgr.values.declared import frozen
@@ -171,28 +172,18 @@ class BalloonsPolicy:
         return Decision(after, (reason,), updates=updates)
 
     def _forget(self, state: State, event: Removed | PodStopped) -> Decision[State]:
-        ledger = state.ledger
-        if isinstance(event, PodStopped):
-            gone = ledger.in_pod(event.pod)
-        else:
-            gone = (event.id,) if event.id in ledger else ()
-        reasons = [
-            Reason(Rule.RELEASED, one, ledger.spec_of(one).title) for one in gone
-        ]
-        if isinstance(event, Removed) and not gone:
-            reasons.append(Reason(Rule.UNKNOWN_CONTAINER, event.id))
-        left = lose(state, gone, self.ground)
+        left = lose(state, gone_with(event, state.ledger), self.ground)
         left, _ = follow(state, left, self.ground)
         if isinstance(event, PodStopped):
             kept = {k: one for k, one in left.vacated.items() if k[0] != event.pod}
             left = attrs.evolve(left, vacated=MappingProxyType(kept))
         # No updates: the difference rides on the next reply that can carry it.
-        return Decision(left, tuple(reasons))
+        return Decision(left, reasons_of_loss(event, state.ledger))
 
     def _synchronize(
         self, old: State, specs: tuple[ContainerSpec, ...]
     ) -> Decision[State]:
-        ordered = sorted({spec.id: spec for spec in specs}.values(), key=_by_age)
+        ordered = oldest_first(specs)
         state, placed = adopt(ordered, old, self.ground)
         pins = pins_of(placed, state, self.ground)
         reasons = tuple(
@@ -225,7 +216,3 @@ def _kept(found: Placement, pin: Pin, spec: ContainerSpec) -> Placement:
     """Call it kept, however it was found, where a container runs where it did."""
     same = pin.cpus and pin.cpus == spec.present.cpus
     return attrs.evolve(found, rule=Rule.KEPT) if same else found
-
-
-def _by_age(spec: ContainerSpec) -> tuple[int, str]:
-    return spec.created, spec.id

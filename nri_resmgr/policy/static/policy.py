@@ -24,6 +24,7 @@ from nri_resmgr.policy.events import (
 )
 from nri_resmgr.policy.ledger import Entry, Ledger
 from nri_resmgr.policy.memory import nodes_near
+from nri_resmgr.policy.population import gone_with, oldest_first, reasons_of_loss
 from nri_resmgr.policy.static.adopt import adopt
 from nri_resmgr.policy.static.place import Placement, Room, place, resize
 from nri_resmgr.policy.static.settings import StaticSettings, Supply
@@ -122,28 +123,15 @@ class StaticPolicy(ByContent):
     def _forget(
         self, state: StaticState, event: Removed | PodStopped
     ) -> Decision[StaticState]:
-        if isinstance(event, PodStopped):
-            gone = state.ledger.in_pod(event.pod)
-            return self._lose(state.close(event.pod), gone, "")
-        gone = (event.id,) if event.id in state.ledger else ()
-        return self._lose(state, gone, event.id)
-
-    def _lose(
-        self, state: StaticState, gone: tuple[str, ...], named: str
-    ) -> Decision[StaticState]:
-        ledger = state.ledger
-        reasons = [
-            Reason(Rule.RELEASED, key, ledger.spec_of(key).title) for key in gone
-        ]
-        if named and not gone:
-            reasons.append(Reason(Rule.UNKNOWN_CONTAINER, named))
+        gone = gone_with(event, state.ledger)
+        left = state.close(event.pod) if isinstance(event, PodStopped) else state
         # No updates: the difference rides on the next reply that can carry it.
-        return Decision(state.lose(*gone), tuple(reasons))
+        return Decision(left.lose(*gone), reasons_of_loss(event, state.ledger))
 
     def _synchronize(
         self, old: StaticState, specs: tuple[ContainerSpec, ...]
     ) -> Decision[StaticState]:
-        ordered = sorted({s.id: s for s in specs}.values(), key=_by_age)
+        ordered = oldest_first(specs)
         placements = adopt(ordered, old.grants, self._room(StaticState()))
         state = StaticState(
             ledger=Ledger({s.id: Entry(s, s.present) for s in ordered}),
@@ -203,7 +191,3 @@ def _interned(cpus: CpuSet, mems: NodeSet) -> Pin:
 
 def _reason(spec: ContainerSpec, placement: Placement, pin: Pin) -> Reason:
     return Reason(placement.rule, spec.id, spec.title, pin.cpus, placement.detail)
-
-
-def _by_age(spec: ContainerSpec) -> tuple[int, str]:
-    return spec.created, spec.id

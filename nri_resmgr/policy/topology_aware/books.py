@@ -7,7 +7,7 @@ from functools import cached_property
 
 import attrs
 
-from nri_resmgr.policy.topology_aware.demand import CpuKind
+from nri_resmgr.policy.topology_aware.demand import CpuKind, Demand
 from nri_resmgr.policy.topology_aware.pools import Pool, PoolTree
 from nri_resmgr.values import NO_CPUS, CpuSet, MilliCpus
 from nri_resmgr.values.by_content import ByContent
@@ -141,6 +141,18 @@ class Books(ByContent):
             idlers = _plus(idlers, grant.pool, sign)
         taken = self.taken | grant.cpus if sign > 0 else self.taken - grant.cpus
         return Books(self.tree, taken, shared, idlers, guests, reserved)
+
+
+def grant_of(demand: Demand, pool: Pool, cpus: CpuSet = NO_CPUS) -> Grant:
+    """Grant what is demanded from *pool*, with *cpus* for itself."""
+    return Grant(
+        container=demand.spec.id,
+        kind=demand.kind,
+        pool=pool.id,
+        cpus=cpus,
+        fraction=demand.fraction,
+        hidden=bool(demand.spec.preferences.hide_hyperthreads),
+    )
 
 
 def _plus(sums: tuple[int, ...], place: int, amount: int) -> tuple[int, ...]:

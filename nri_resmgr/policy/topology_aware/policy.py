@@ -22,6 +22,7 @@ from nri_resmgr.policy.events import (
     Updated,
 )
 from nri_resmgr.policy.mems import MemoryLedger
+from nri_resmgr.policy.population import gone_with, oldest_first, reasons_of_loss
 from nri_resmgr.policy.scheduling import scheduling_of
 from nri_resmgr.policy.topology_aware.adopt import adopt
 from nri_resmgr.policy.topology_aware.books import Books
@@ -182,19 +183,10 @@ class TopologyAwarePolicy:
         return self._settle(state.books, state.release(container), (reason,))
 
     def _forget(self, state: State, event: Removed | PodStopped) -> Decision[State]:
-        ledger = state.ledger
-        if isinstance(event, PodStopped):
-            state, gone, named = state.close(event.pod), ledger.in_pod(event.pod), ""
-        else:
-            gone = (event.id,) if event.id in ledger else ()
-            named = event.id
-        reasons = [
-            Reason(Rule.RELEASED, key, ledger.spec_of(key).title) for key in gone
-        ]
-        if named and not gone:
-            reasons.append(Reason(Rule.UNKNOWN_CONTAINER, named))
+        gone = gone_with(event, state.ledger)
+        left = state.close(event.pod) if isinstance(event, PodStopped) else state
         # No updates: the difference rides on the next reply that can carry it.
-        return Decision(state.lose(*gone), tuple(reasons))
+        return Decision(left.lose(*gone), reasons_of_loss(event, state.ledger))
 
     def _create_pod(self, state: State, event: PodCreated) -> Decision[State]:
         mode = self.settings.place_pods
@@ -223,7 +215,7 @@ class TopologyAwarePolicy:
     def _synchronize(
         self, old: State, specs: tuple[ContainerSpec, ...]
     ) -> Decision[State]:
-        ordered = sorted({spec.id: spec for spec in specs}.values(), key=_by_age)
+        ordered = oldest_first(specs)
         known = self._known(old)
         state, placed = adopt(ordered, known, self.start(), self.settings)
         pins = self.pins(state)
@@ -283,7 +275,3 @@ def _counts(spec: ContainerSpec, memory: MemoryLedger) -> bool:
     """Tell whether a container was promised the memory that it asks for."""
     promised = memory.grants[spec.id].request
     return (promised.size, promised.hugepages) == (size_of(spec), spec.hugepages)
-
-
-def _by_age(spec: ContainerSpec) -> tuple[int, str]:
-    return spec.created, spec.id

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from nri_resmgr.policy.cpus import CpuRequest, allocate_cpus
-from nri_resmgr.policy.topology_aware.books import Grant
+from nri_resmgr.policy.topology_aware.books import Grant, grant_of
 from nri_resmgr.policy.topology_aware.demand import CpuKind, Demand
 from nri_resmgr.policy.topology_aware.pins import visible
 from nri_resmgr.policy.topology_aware.pools import Pool
@@ -37,7 +37,7 @@ def recall(demand: Demand, room: Room, occupied: Occupied) -> Iterator[Grant]:
     """
     present = demand.spec.present.cpus
     if demand.kind in (CpuKind.RESERVED, CpuKind.PRESERVED):
-        yield _grant(demand, room.tree.root, CpuSet())
+        yield grant_of(demand, room.tree.root, CpuSet())
     elif pools := _containing(present, demand, room):
         own = CpuSet()
         if demand.kind is not CpuKind.SHARED:
@@ -45,7 +45,7 @@ def recall(demand: Demand, room: Room, occupied: Occupied) -> Iterator[Grant]:
         # CPUs on which just one container runs are its own, as far as we know.
         others = occupied.by_some - occupied.shared - present
         for pool in _likeliest(pools, own, others, demand, room):
-            yield _grant(demand, pool, own)
+            yield grant_of(demand, pool, own)
 
 
 def occupied_by(demands: Iterable[Demand]) -> Occupied:
@@ -86,7 +86,7 @@ def _likeliest(
     if demand.kind is CpuKind.OWN:
         return pools
     seen, books = demand.spec.present.cpus, room.books
-    like = _grant(demand, room.tree.root, CpuSet())
+    like = grant_of(demand, room.tree.root, CpuSet())
     exact = []
     for pool in pools:
         cpus = own | books.free_sharable(pool) - others
@@ -109,14 +109,3 @@ def _containing(cpus: CpuSet, demand: Demand, room: Room) -> list[Pool]:
 
 def _grantable(room: Room) -> CpuSet:
     return room.tree.root.sharable | room.tree.root.isolated
-
-
-def _grant(demand: Demand, pool: Pool, cpus: CpuSet) -> Grant:
-    return Grant(
-        container=demand.spec.id,
-        kind=demand.kind,
-        pool=pool.id,
-        cpus=cpus,
-        fraction=demand.fraction,
-        hidden=bool(demand.spec.preferences.hide_hyperthreads),
-    )

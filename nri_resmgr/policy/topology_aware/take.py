@@ -10,7 +10,7 @@ from nri_resmgr.policy.cpus import (
     allocate_cpus,
     release_cpus,
 )
-from nri_resmgr.policy.topology_aware.books import Grant
+from nri_resmgr.policy.topology_aware.books import Grant, grant_of
 from nri_resmgr.policy.topology_aware.demand import CpuKind, Demand
 from nri_resmgr.policy.topology_aware.errors import PoolShort
 from nri_resmgr.policy.topology_aware.hint_scores import cpus_near_all
@@ -47,7 +47,7 @@ def take(demand: Demand, pool: Pool, room: Room, held: CpuSet = NO_CPUS) -> Take
     if demand.count:
         cpus, level = _whole_cpus(demand, pool, room, held)
     _check(demand, cpus, pool, room)
-    return Taken(_grant(demand, cpus, pool), level)
+    return Taken(grant_of(demand, pool, cpus), level)
 
 
 def retake(demand: Demand, cpus: CpuSet, pool: Pool, room: Room) -> Grant:
@@ -62,7 +62,7 @@ def retake(demand: Demand, cpus: CpuSet, pool: Pool, room: Room) -> Grant:
     if demand.count and not isolated:
         _check_ordinary(demand, cpus, pool, room)
     _check(demand, cpus, pool, room)
-    return _grant(demand, cpus, pool)
+    return grant_of(demand, pool, cpus)
 
 
 def check_memory(demand: Demand, zone: NodeSet, pool: Pool) -> None:
@@ -94,17 +94,6 @@ def _check(demand: Demand, cpus: CpuSet, pool: Pool, room: Room) -> None:
         # What a pool shares can be all of it, sooner or later.
         mine = cpus if demand.kind is CpuKind.OWN else cpus | pool.sharable
         _check_hints(mine, demand, pool)
-
-
-def _grant(demand: Demand, cpus: CpuSet, pool: Pool) -> Grant:
-    return Grant(
-        container=demand.spec.id,
-        kind=demand.kind,
-        pool=pool.id,
-        cpus=cpus,
-        fraction=demand.fraction,
-        hidden=bool(demand.spec.preferences.hide_hyperthreads),
-    )
 
 
 def _whole_cpus(
