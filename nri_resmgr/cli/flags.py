@@ -7,9 +7,11 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any, Final, Protocol
+from typing import Any, Final, NoReturn, Protocol
 
 PREFIX: Final = "NRI_RESMGR_"
+
+_BAD_INPUT: Final = 2  # the exit status
 
 # Where nobody knows, as shutil has it.
 _COLUMNS: Final = 80
@@ -31,6 +33,16 @@ class Help(argparse.RawDescriptionHelpFormatter):
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, width=_terminal_columns() - 2)
+
+
+class Parser(argparse.ArgumentParser):
+    """Tells a mistake in one sentence, without the usage above it."""
+
+    def error(self, message: str) -> NoReturn:
+        """End the process as for any other bad input."""
+        self.exit(
+            _BAD_INPUT, f"{self.prog}: {message}; {self.prog} --help tells more\n"
+        )
 
 
 class Flags:

@@ -9,7 +9,14 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from nri_resmgr.cli.flags import Commands, Flags, Help, one_of, process_environment
+from nri_resmgr.cli.flags import (
+    Commands,
+    Flags,
+    Help,
+    Parser,
+    one_of,
+    process_environment,
+)
 from nri_resmgr.stub.serve import FAILED, exit_status
 from nri_resmgr.stub.transport import DEFAULT_SOCKET
 from nri_resmgr.values.errors import ResmgrError
@@ -64,7 +71,7 @@ def build_parser(
         environment: Gives defaults.
         only_run: Leave out the others, which take 25 million instructions.
     """
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="nri-resmgr",
         description="Node resource manager: an NRI plugin of containerd and CRI-O.",
         epilog=_EXAMPLES,

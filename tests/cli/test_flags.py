@@ -114,7 +114,8 @@ def test_a_mistake_is_told_and_the_status_is_2(
     done = nri_resmgr(*words, env=environment)
 
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.splitlines()[-1].endswith(f"error: {sentence}")
+    (said,) = done.stderr.splitlines()
+    assert f": {sentence}; nri-resmgr" in said
     assert "Traceback" not in done.stderr
 
 
