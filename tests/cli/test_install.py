@@ -214,7 +214,7 @@ def test_a_shipped_plugin_brings_its_sample(folders: Folders) -> None:
 
     assert find_program("resource-policy").name == "resource-policy"
     assert done.config_is_new
-    assert "kind: StaticPolicy" in done.config.read_text()
+    assert "kind: TopologyAwarePolicy" in done.config.read_text()
 
 
 def test_no_such_program_is_told_with_those_there_are(folders: Folders) -> None:

@@ -72,7 +72,7 @@ def test_a_text_without_content_is_as_none() -> None:
 
 
 def test_the_sample_says_the_defaults() -> None:
-    text = (ROOT / "conf.d" / "resource-policy.conf").read_text(encoding="utf-8")
+    text = (ROOT / "conf.d" / "static.conf").read_text(encoding="utf-8")
 
     assert parse_config(text) == StaticPolicyConfig()
 

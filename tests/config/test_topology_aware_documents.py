@@ -80,7 +80,7 @@ def test_saying_nothing_gives_the_default(text: str) -> None:
 
 
 def test_the_sample_says_the_defaults() -> None:
-    text = (ROOT / "conf.d" / "topology-aware.conf").read_text(encoding="utf-8")
+    text = (ROOT / "conf.d" / "resource-policy.conf").read_text(encoding="utf-8")
 
     assert parse_config(text) == TopologyAwareConfig()
 
