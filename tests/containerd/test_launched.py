@@ -17,6 +17,7 @@ from nri_resmgr.values import CpuSet
 from tests.testbed.binaries import Binaries
 from tests.testbed.containerd import Containerd
 from tests.testbed.containerd_config import Layout, Options
+from tests.testbed.documents import STATIC
 from tests.testbed.patience import patience, wait_until
 from tests.testbed.plugin_process import PluginProcess
 from tests.testbed.pods import Container, PodSpec
@@ -89,11 +90,14 @@ def shared_launching(
     programs: Binaries, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Containerd]:
     """One daemon with the plugin installed; ask for `launching` instead."""
-    daemon = Containerd(programs, tmp_path_factory.mktemp("ld"))
+    folder = tmp_path_factory.mktemp("ld")
+    document = folder / "static.conf"
+    document.write_text(STATIC)
+    daemon = Containerd(programs, folder)
     daemon.layout.create()
     with ExitStack() as stack:
         stack.callback(daemon.close)
-        install(daemon.layout)
+        install(daemon.layout, "--config", str(document))
         daemon.start()
         yield daemon
 

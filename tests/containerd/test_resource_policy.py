@@ -12,6 +12,7 @@ from nri_resmgr.host.tree import HostTree
 from nri_resmgr.values import CpuSet, NodeSet
 from tests.testbed.containerd import Containerd
 from tests.testbed.cri import CallFailed
+from tests.testbed.documents import STATIC
 from tests.testbed.patience import wait_until
 from tests.testbed.plugin_process import PluginProcess
 from tests.testbed.pods import Container, PodSpec
@@ -22,8 +23,6 @@ pytestmark = pytest.mark.containerd
 MACHINE = read_machine(HostTree("/"))
 # Nobody shares CPUs that isolcpus= names.
 ALL = MACHINE.online - MACHINE.isolated
-
-STATIC = "{apiVersion: config.nri/v1alpha1, kind: StaticPolicy}"
 
 # Half of the machine: 1 of 2 CPUs here, 8 of 16 in the emulated one.
 MANY = len(ALL) // 2

@@ -9,13 +9,10 @@ from pathlib import Path
 from tests.testbed.binaries import binaries, offered_versions
 from tests.testbed.containerd import Containerd, running_containerd
 from tests.testbed.debian import PackageUnavailable
+from tests.testbed.documents import STATIC
 from tests.testbed.plugin_process import PluginProcess
 from tests.testbed.pods import Container, PodSpec
 from tests.testbed.resources import Resources
-
-# On a machine with two CPUs the topology-aware policy would grant none of its own: it
-# keeps one for the system and one for whoever shares.
-_POLICY = "{apiVersion: config.nri/v1alpha1, kind: StaticPolicy}"
 
 
 def main() -> int:
@@ -37,7 +34,7 @@ def _show(version: str, folder: Path) -> None:
         release = ".".join(map(str, daemon.release))
         print(f"containerd {release} is up; NRI socket {daemon.layout.nri_socket}")
         socket, log = daemon.layout.nri_socket, folder / "plugin.log"
-        with PluginProcess.resource_policy(socket, log, document=_POLICY):
+        with PluginProcess.resource_policy(socket, log, document=STATIC):
             print("the plugin is registered and synchronized\n")
             _play(daemon)
 
