@@ -13,7 +13,7 @@ settings.register_profile(
     "whole", deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 # `make check`: a law that is broken for good shows in a few examples.
-settings.register_profile("quick", settings.get_profile("whole"), max_examples=15)
+settings.register_profile("quick", settings.get_profile("whole"), max_examples=8)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "whole"))
 
 

@@ -17,6 +17,8 @@ from nri_resmgr.testing import RuntimeRefusal
 from nri_resmgr.values import CpuSet
 from tests.app.node import SAFE, UNSAFE, Node, config, running_node, until
 
+pytestmark = pytest.mark.slow  # plays many containers over a socket
+
 _BALLOONS: Final = """{
   reservedResources: {cpu: '1'},
   balloonTypes: [

@@ -17,6 +17,8 @@ from tests.app.kubelet import Kubelet
 from tests.policy.stories import KINDS, stories
 from tests.policy.story_outcomes import expectation_of
 
+pytestmark = pytest.mark.slow  # each story starts a session
+
 _NAME: Final = "90-resource-policy"
 # What a runtime can see; the rest is for those who look into the policy.
 _SEEN: Final = ("gets", "updates", "refused", "shares")

@@ -19,6 +19,8 @@ from nri_resmgr.topology import Machine
 from nri_resmgr.topology.synthetic import parse_spec
 from tests.app.node import SAFE, UNSAFE, config, running_node, until
 
+pytestmark = pytest.mark.slow  # waits for real timers
+
 #  node 0: CPUs 0-3 and DRAM     node 1: slow memory
 TIERED = "1s1n4c1t pmem=16G"
 COLD: Mapping[str, str] = {

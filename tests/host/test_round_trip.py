@@ -32,6 +32,8 @@ from nri_resmgr.values import CpuSet, KiloHertz
 from tests.host.platforms import with_platform
 from tests.topology.strategies import machines
 
+pytestmark = pytest.mark.slow  # writes and reads whole trees of files
+
 RICH = parse_spec("2s2n2c2t l3=1 cxl=2x1Gi pmem=1Gi hbm=1Mi hugepages=2Mi:3 offline=3")
 
 PCI = "/sys/devices/pci0000:00/0000:00:02.0"

@@ -271,6 +271,4 @@ def _place(spec: ContainerSpec) -> tuple[str, str]:
 
 
 TestStaticPolicyNeverErrs = StaticPolicyNeverErrs.TestCase
-TestStaticPolicyNeverErrs.settings = settings(
-    max_examples=60, stateful_step_count=30, deadline=None
-)
+TestStaticPolicyNeverErrs.settings = settings(stateful_step_count=30, deadline=None)

@@ -23,6 +23,8 @@ from nri_resmgr.testing import Misbehaviour, Record, Side
 from nri_resmgr.testing import Options as RuntimeOptions
 from tests.stub.live import NAME, eventually, plugged, recording
 
+pytestmark = pytest.mark.slow  # waits for real deadlines
+
 SHORT = RuntimeOptions(request_timeout=0.6)
 LAPSE = Options(overrun=Overrun.LAPSE)
 START = nri_pb2.StartContainerRequest()

@@ -40,6 +40,8 @@ from tests.stub.live import (
     stub_at,
 )
 
+pytestmark = pytest.mark.slow  # waits for real pauses
+
 
 async def test_a_restarted_runtime_gets_the_whole_handshake(tmp_path: Path) -> None:
     heard: list[str] = []

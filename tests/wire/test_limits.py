@@ -35,6 +35,8 @@ from tests.wire.spelled import (
     ttrpc,
 )
 
+pytestmark = pytest.mark.slow  # sends so much that memory would show
+
 CHUNK = 1 << 16  # what a socket read brings
 
 

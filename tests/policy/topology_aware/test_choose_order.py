@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -32,6 +33,8 @@ from nri_resmgr.values import (
     QosClass,
 )
 from tests.policy.topology_aware.choice_oracle import Referee
+
+pytestmark = pytest.mark.slow  # every pair of pools, many times
 
 GI = 1 << 30
 
