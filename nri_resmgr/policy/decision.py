@@ -165,6 +165,9 @@ class Policy(Protocol[StateT]):
                 `Created` and `Updated` are ever refused.
         """
 
+    def pins(self, state: StateT) -> Mapping[str, Pin]:
+        """Return what should hold for every container in *state*, by id."""
+
     def resources_of(self, state: StateT, container: str) -> Resources | None:
         """Say what a container has, for its own eyes.
 

@@ -41,8 +41,7 @@ def tree(spec: str = _TREE) -> PolicyConfig:
 
 
 def wanted(node: Node) -> dict[str, Pin]:
-    pins: dict[str, Pin] = node.plugin.policy.pins(node.plugin.state)  # type: ignore[attr-defined]  # all of ours have it
-    return pins
+    return dict(node.plugin.policy.pins(node.plugin.state))
 
 
 def in_force(node: Node) -> dict[str, tuple[str, str]]:
