@@ -57,6 +57,7 @@ from nri_resmgr.stub.model import (
     SeccompArg,
     SeccompSyscall,
 )
+from nri_resmgr.stub.observer import Observer
 from nri_resmgr.stub.outbox import UnsolicitedUpdates
 from nri_resmgr.stub.replies import CreateReply, UpdateReply
 from nri_resmgr.stub.reply_errors import ReplyError
@@ -110,6 +111,7 @@ __all__ = [
     "Mount",
     "Namespace",
     "NetDevice",
+    "Observer",
     "OpenSocket",
     "Options",
     "Overrun",

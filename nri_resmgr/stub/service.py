@@ -20,6 +20,7 @@ from nri_resmgr.stub.endpoints import (
 )
 from nri_resmgr.stub.handlers import Handlers
 from nri_resmgr.stub.memory import give_back_memory
+from nri_resmgr.stub.observer import Observer
 from nri_resmgr.stub.outbox import Outbox
 from nri_resmgr.stub.replies import CreateReply, synchronize_response
 from nri_resmgr.stub.request import current_request
@@ -49,6 +50,7 @@ class PluginService:
     A runtime takes "unimplemented" for a failed request, so nothing is.
 
     Attributes:
+        observer: Told when the runtime has said what runs.
         handlers: To be set before the first request.
         runtime: Known once Configure has come.
         mask: The events subscribed to.
@@ -59,6 +61,7 @@ class PluginService:
     runner: Runner
     outbox: Outbox
     may_guess_mask: bool
+    observer: Observer = attrs.field(factory=Observer)
     handlers: Handlers = attrs.field(init=False)
     runtime: RuntimeInfo = attrs.field(factory=RuntimeInfo)
     mask: int = 0
@@ -127,6 +130,7 @@ class PluginService:
     def _synchronized(self, result: object) -> Message:
         response = synchronize_response(result)
         self.outbox.put(split_updates(response))
+        self.observer.synchronized()
         if not self.synchronized.done():
             self.synchronized.set_result(None)
             log.info("plugin.synchronized", updates=len(response.update))

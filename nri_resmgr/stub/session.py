@@ -14,10 +14,12 @@ from nri_resmgr.stub.errors import CallFailed, ConfigureMissing, RegistrationRef
 from nri_resmgr.stub.handlers import Handlers
 from nri_resmgr.stub.identity import Identity
 from nri_resmgr.stub.link import Link
+from nri_resmgr.stub.observer import Observer
 from nri_resmgr.stub.outbox import CALL_TIMEOUT, Outbox, UnsolicitedUpdates
 from nri_resmgr.stub.runner import Overrun, Runner, StatusOf, default_status
 from nri_resmgr.stub.service import PluginService
 from nri_resmgr.stub.tap import OnMessage, TappedLink
+from nri_resmgr.stub.timed import TimedLink
 from nri_resmgr.stub.transport import Endpoint
 from nri_resmgr.values.by_content import ByContent
 from nri_resmgr.values.declared import frozen
@@ -39,6 +41,7 @@ class Options(ByContent):
         update_timeout: Seconds to wait for the answer to UpdateContainers.
         status_of: Gives status and sentence for a handler's exception.
         on_message: Called with every message, both ways; must not raise.
+        observer: Told of sessions and answers.
     """
 
     registration_timeout: float = 30.0
@@ -47,6 +50,7 @@ class Options(ByContent):
     update_timeout: float = CALL_TIMEOUT
     status_of: StatusOf = default_status
     on_message: OnMessage | None = None
+    observer: Observer | None = None
 
 
 class Session:
@@ -76,7 +80,9 @@ class Session:
             options.unsolicited_updates,
             options.update_timeout,
         )
-        self.service = PluginService(self._runner, self.outbox, may_guess_mask)
+        self.service = PluginService(
+            self._runner, self.outbox, may_guess_mask, options.observer or Observer()
+        )
 
     async def open(self, endpoint: Endpoint) -> None:
         """Connect, register, and be configured.
@@ -165,9 +171,12 @@ class Session:
             raise
 
     def _new_link(self) -> Link:
-        if self._options.on_message is None:
-            return Link(Trunk.of_plugin(), self._on_call)
-        return TappedLink(Trunk.of_plugin(), self._on_call, self._options.on_message)
+        trunk, observer = Trunk.of_plugin(), self._options.observer
+        if (tap := self._options.on_message) is not None:
+            return TappedLink(trunk, self._on_call, tap, observer)
+        if observer is not None:
+            return TimedLink(trunk, self._on_call, observer)
+        return Link(trunk, self._on_call)
 
     def _on_call(self, call: Call) -> None:
         try:

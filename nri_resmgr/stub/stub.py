@@ -16,6 +16,7 @@ from nri_resmgr.stub.errors import ConnectionLost, SessionError, SocketUnusable
 from nri_resmgr.stub.handlers import Handlers, LatePlugin
 from nri_resmgr.stub.identity import Identity, find_identity
 from nri_resmgr.stub.model import ContainerEviction
+from nri_resmgr.stub.observer import Observer
 from nri_resmgr.stub.runtime_info import RuntimeInfo
 from nri_resmgr.stub.session import Options, Session
 from nri_resmgr.stub.transport import Endpoint, find_endpoint
@@ -64,6 +65,7 @@ class Stub:
         self._identity = identity
         self._endpoint = endpoint
         self._options = options
+        self._observer = options.observer or Observer()
         self._session: Session | None = None
         self._may_guess_mask = endpoint.reconnects
         self._opened = asyncio.Event()
@@ -222,10 +224,12 @@ class Stub:
             except SocketUnusable as error:
                 if backoff.is_fresh:
                     raise  # never seen a runtime: say so instead of waiting
+                self._observer.lost(str(error))
                 log.info("runtime.absent", why=error.why, socket=error.path)
             except SessionError as error:
                 if not self._endpoint.reconnects:
                     raise
+                self._observer.lost(str(error))
                 log.warning("session.failed", why=str(error))
             if not self._endpoint.reconnects:
                 return
@@ -248,7 +252,9 @@ class Stub:
             )
             self._warn_if_never_synchronized(session)
             self._opened.set()
+            self._observer.registered(session.service.runtime)
             reason = await session.ended()
+            self._observer.lost(reason or "end of file")
             if not self._stopping.is_set():
                 log.warning("session.ended", why=reason or "end of file")
         finally:

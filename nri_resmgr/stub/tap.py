@@ -10,7 +10,8 @@ from google.protobuf.message import DecodeError, Message
 
 from nri_proto import PLUGIN_METHODS, Call, Code, Method, Trunk
 from nri_resmgr.stub.errors import CallFailed, SessionError
-from nri_resmgr.stub.link import Link
+from nri_resmgr.stub.observer import Observer
+from nri_resmgr.stub.timed import TimedLink
 from nri_resmgr.values.by_content import ByContent
 from nri_resmgr.values.declared import frozen
 
@@ -43,16 +44,20 @@ class Tapped(ByContent):
 OnMessage: TypeAlias = Callable[[Tapped], None]
 
 
-class TappedLink(Link):
+class TappedLink(TimedLink):
     """A link that tells of each message before passing it on.
 
     A class of its own, so that a session without a tap pays nothing.
     """
 
     def __init__(
-        self, trunk: Trunk, on_call: Callable[[Call], None], tap: OnMessage
+        self,
+        trunk: Trunk,
+        on_call: Callable[[Call], None],
+        tap: OnMessage,
+        observer: Observer | None = None,
     ) -> None:
-        super().__init__(trunk, self._tap_call)
+        super().__init__(trunk, self._tap_call, observer or Observer())
         self._pass_on = on_call
         self._tap = tap
         self._open: dict[int, tuple[str, Message]] = {}
