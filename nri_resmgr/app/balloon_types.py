@@ -188,6 +188,7 @@ def _type(
         memory_kinds=_memory_kinds(one.memory_types, _KINDS),
         pin_memory=_said(one.pin_memory, config.pin_memory),
         scheduling_class=one.scheduling_class,
+        cpu_class=one.cpu_class,
         **_limits(one),
     )
 

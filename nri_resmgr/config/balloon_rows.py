@@ -115,6 +115,7 @@ def _who(row: Table) -> dict[str, Any]:
         "per_namespace": row.flag("preferPerNamespaceBalloon", default=False),
         "prefer_new": row.flag("preferNewBalloons", default=False),
         "scheduling_class": row.text("schedulingClass", ""),
+        "cpu_class": row.text("cpuClass", ""),
     }
 
 
@@ -176,7 +177,6 @@ def _listed(text: str, path: str) -> CpuSet:
 
 
 def _check_ignored(row: Table) -> None:
-    row.text("cpuClass", "")
     row.flag("showContainersInNrt", default=False)
     row.texts("irqClaim", ())
     row.choice("irqMode", ("sink", "isolate"), "")

@@ -65,3 +65,4 @@ class BalloonTypeConfig(ByContent):
     memory_types: tuple[str, ...] = ()
     pin_memory: bool | None = None
     scheduling_class: str = ""
+    cpu_class: str = ""

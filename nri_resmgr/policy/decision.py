@@ -8,6 +8,7 @@ from typing import Generic, Protocol, TypeVar
 
 import attrs
 
+from nri_resmgr.policy.capacity import PoolUse
 from nri_resmgr.policy.events import NO_PIN, Event, Pin
 from nri_resmgr.policy.scheduling import SchedulingClass
 from nri_resmgr.topology import MemoryKind
@@ -174,4 +175,13 @@ class Policy(Protocol[StateT]):
         Returns:
             None for a container that is not here, and where the settings say
             that containers are not told.
+        """
+
+    def pools(self, state: StateT) -> tuple[PoolUse, ...]:
+        """Say what every pool has, and how much of it is granted.
+
+        Who is left alone is in none.
+
+        Returns:
+            In the same order for the same state; parts come after their whole.
         """

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.policy.pool_sums import check_pools
 from tests.policy.stories import Node, stories
 from tests.policy.story_outcomes import expectation_of
 
@@ -20,6 +21,7 @@ def test_everybody_gets_what_the_story_says(path: Path) -> None:
         outcome = node.play(step)
 
         assert (step, outcome) == (step, expectation_of(step))
+        check_pools(node.policy, node.state)
 
 
 def test_every_story_begins_with_a_sentence() -> None:

@@ -16,6 +16,7 @@ from nri_resmgr.policy.balloons.settings import BalloonsSettings
 from nri_resmgr.policy.balloons.settle import follow, pins_of, settle
 from nri_resmgr.policy.balloons.standing import with_given, with_minimum
 from nri_resmgr.policy.balloons.state import BalloonsState
+from nri_resmgr.policy.capacity import PoolUse
 from nri_resmgr.policy.decision import Decision, Reason, Resources, Rule
 from nri_resmgr.policy.events import (
     ColdStartEnded,
@@ -115,6 +116,13 @@ class BalloonsPolicy:
             exclusive=own - isolated,
             mems={kind: nodes for kind, nodes in found.items() if nodes},
         )
+
+    def pools(self, state: State) -> tuple[PoolUse, ...]:
+        """Say what every balloon has, and how much of it is granted."""
+        # Nobody asks while a runtime waits for us to register.
+        from nri_resmgr.policy.balloons.uses import uses_of
+
+        return uses_of(state, self.ground)
 
     def _create(self, state: State, spec: ContainerSpec) -> Decision[State]:
         left = lose(state, state.ledger.preceding(spec), self.ground)

@@ -93,6 +93,7 @@ class BalloonType(ByContent):
         memory_kinds: Kinds of memory; none for all but HBM.
         pin_memory: Whether containers are told memory nodes.
         scheduling_class: Of containers that name none.
+        cpu_class: Of its CPUs; decides nothing here, it is told to who asks.
     """
 
     name: str
@@ -122,6 +123,7 @@ class BalloonType(ByContent):
     memory_kinds: frozenset[MemoryKind] = frozenset()
     pin_memory: bool = True
     scheduling_class: str = ""
+    cpu_class: str = ""
 
 
 @frozen(kw_only=True)

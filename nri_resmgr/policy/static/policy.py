@@ -6,6 +6,7 @@ from functools import lru_cache
 
 import attrs
 
+from nri_resmgr.policy.capacity import PoolUse
 from nri_resmgr.policy.decision import Decision, Reason, Resources, Rule
 from nri_resmgr.policy.events import (
     NO_PIN,
@@ -92,6 +93,13 @@ class StaticPolicy(ByContent):
     def resources_of(self, _state: StaticState, _container: str) -> Resources | None:
         """Say nothing: containers of this policy are not told what they have."""
         return None
+
+    def pools(self, state: StaticState) -> tuple[PoolUse, ...]:
+        """Say what is shared, reserved and had by one container each."""
+        # Nobody asks while a runtime waits for us to register.
+        from nri_resmgr.policy.static.uses import uses_of
+
+        return uses_of(state, self._room(state))
 
     def _create(self, state: StaticState, spec: ContainerSpec) -> Decision[StaticState]:
         left = state.lose(*state.ledger.preceding(spec))

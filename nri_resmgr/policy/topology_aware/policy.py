@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import attrs
 
+from nri_resmgr.policy.capacity import PoolUse
 from nri_resmgr.policy.decision import Decision, Reason, Resources, Rule
 from nri_resmgr.policy.events import (
     ColdStartEnded,
@@ -104,6 +105,13 @@ class TopologyAwarePolicy:
         if container in state.memory:
             zone = state.memory.zone_of(container)
         return resources_of(state.grants[container], zone, state.books)
+
+    def pools(self, state: State) -> tuple[PoolUse, ...]:
+        """Say what every pool has, and how much of it is granted."""
+        # Nobody asks while a runtime waits for us to register.
+        from nri_resmgr.policy.topology_aware.uses import uses_of
+
+        return uses_of(state)
 
     def _other(
         self, state: State, event: PodCreated | Started | ColdStartEnded
