@@ -33,5 +33,5 @@ def check_parts(one: PoolUse, available: CpuSet) -> None:
     assert sum(map(len, parts)) == len(one.cpus & available)
     assert CpuSet.union(parts) == one.cpus & available
     assert not one.idle & one.cpus
-    assert 0 <= one.free
+    assert one.free >= 0
     assert 0 <= one.memory_granted <= one.memory

@@ -36,6 +36,170 @@ def mems(text: str) -> NodeSet:
     return NodeSet.parse(text)
 
 
+TREE = (
+    PoolUse(
+        kind="reserved",
+        name="reserved CPUs",
+        cpus=cpus("0"),
+        reserved=cpus("0"),
+        capacity=MilliCpus(1000),
+        granted=MilliCpus(200),
+        free=MilliCpus(800),
+        mems=mems("0"),
+        containers=("c2",),
+    ),
+    PoolUse(
+        kind="system",
+        name="root",
+        cpus=cpus("0-7"),
+        shared=cpus("1-2,6-7"),
+        isolated=cpus("3"),
+        exclusive=cpus("4-5"),
+        reserved=cpus("0"),
+        capacity=MilliCpus(7000),
+        granted=MilliCpus(2500),
+        free=MilliCpus(3500),
+        mems=mems("0-1"),
+        memory=Bytes(32 * GIB),
+        memory_granted=Bytes(GIB),
+    ),
+    PoolUse(
+        kind="package",
+        name="socket #1",
+        within="root",
+        cpus=cpus("4-7"),
+        shared=cpus("6-7"),
+        exclusive=cpus("4-5"),
+        capacity=MilliCpus(4000),
+        granted=MilliCpus(2000),
+        free=MilliCpus(2000),
+        mems=mems("1"),
+        memory=Bytes(16 * GIB),
+        memory_granted=Bytes(GIB),
+        containers=("c0",),
+    ),
+    PoolUse(
+        kind="package",
+        name="socket #0",
+        within="root",
+        cpus=cpus("0-3"),
+        shared=cpus("1-2"),
+        isolated=cpus("3"),
+        reserved=cpus("0"),
+        capacity=MilliCpus(3000),
+        granted=MilliCpus(500),
+        free=MilliCpus(1500),
+        mems=mems("0"),
+        memory=Bytes(16 * GIB),
+        containers=("c1",),
+    ),
+)
+
+LABELS = {
+    "instance": "0",
+    "cpu_class": "",
+    "min_cpus": "0",
+    "max_cpus": "0",
+    "groups": "",
+    "components": "",
+    "packages": "",
+    "dies": "",
+    "nodes": "",
+}
+HERE = {"packages": "0", "dies": "0/0", "nodes": "0"}
+NEAR = {"packages": "1", "dies": "1/0", "nodes": "1"}
+
+BALLOONS = {
+    "reserved[0]": PoolUse(
+        kind="balloon",
+        name="reserved[0]",
+        cpus=cpus("0"),
+        reserved=cpus("0"),
+        capacity=MilliCpus(1000),
+        granted=MilliCpus(200),
+        free=MilliCpus(5800),
+        mems=mems("0"),
+        memory=Bytes(16 * GIB),
+        containers=("c1",),
+        labels=LABELS | {"type": "reserved", "min_cpus": "1"} | HERE,
+    ),
+    "default[0]": PoolUse(
+        kind="balloon",
+        name="default[0]",
+        cpus=cpus(""),
+        free=MilliCpus(5000),
+        labels=LABELS | {"type": "default"},
+    ),
+    "web[0]": PoolUse(
+        kind="balloon",
+        name="web[0]",
+        cpus=cpus("4-5"),
+        shared=cpus("4-5"),
+        idle=cpus("6-7"),
+        capacity=MilliCpus(2000),
+        granted=MilliCpus(1500),
+        free=MilliCpus(1500),
+        mems=mems("1"),
+        memory=Bytes(16 * GIB),
+        memory_granted=Bytes(GIB),
+        containers=("c0",),
+        labels=LABELS
+        | {"type": "web", "cpu_class": "turbo", "groups": "web"}
+        | {"min_cpus": "2", "max_cpus": "3"}
+        | NEAR,
+    ),
+    "idle CPUs": PoolUse(
+        kind="idle",
+        name="idle CPUs",
+        cpus=cpus("1-3,6-7"),
+        shared=cpus("1-2,6-7"),
+        isolated=cpus("3"),
+        capacity=MilliCpus(5000),
+        free=MilliCpus(5000),
+        mems=mems("0-1"),
+    ),
+}
+
+STATIC = (
+    PoolUse(
+        kind="exclusive",
+        name="exclusive CPUs",
+        cpus=cpus("1-3"),
+        isolated=cpus("3"),
+        exclusive=cpus("1-2"),
+        capacity=MilliCpus(7000),
+        granted=MilliCpus(2000),
+        free=MilliCpus(4000),
+        mems=mems("0"),
+        containers=("c0",),
+    ),
+    PoolUse(
+        kind="shared",
+        name="shared CPUs",
+        cpus=cpus("0,4-7"),
+        shared=cpus("4-7"),
+        reserved=cpus("0"),
+        capacity=MilliCpus(5000),
+        granted=MilliCpus(500),
+        free=MilliCpus(4500),
+        mems=mems("0-1"),
+        containers=("c1",),
+    ),
+    PoolUse(
+        kind="reserved",
+        name="reserved CPUs",
+        within="shared CPUs",
+        cpus=cpus("0"),
+        reserved=cpus("0"),
+        capacity=MilliCpus(1000),
+        granted=MilliCpus(200),
+        free=MilliCpus(800),
+        mems=mems("0"),
+        containers=("c2",),
+    ),
+)
+
+
 def test_a_tree_says_what_is_granted_in_each_pool() -> None:
     found = pools_after(
         "TopologyAwarePolicy",
@@ -49,64 +213,7 @@ def test_a_tree_says_what_is_granted_in_each_pool() -> None:
         },
     )
 
-    assert found == (
-        PoolUse(
-            kind="reserved",
-            name="reserved CPUs",
-            cpus=cpus("0"),
-            reserved=cpus("0"),
-            capacity=MilliCpus(1000),
-            granted=MilliCpus(200),
-            free=MilliCpus(800),
-            mems=mems("0"),
-            containers=("c2",),
-        ),
-        PoolUse(
-            kind="system",
-            name="root",
-            cpus=cpus("0-7"),
-            shared=cpus("1-2,6-7"),
-            isolated=cpus("3"),
-            exclusive=cpus("4-5"),
-            reserved=cpus("0"),
-            capacity=MilliCpus(7000),
-            granted=MilliCpus(2500),
-            free=MilliCpus(3500),
-            mems=mems("0-1"),
-            memory=Bytes(32 * GIB),
-            memory_granted=Bytes(GIB),
-        ),
-        PoolUse(
-            kind="package",
-            name="socket #1",
-            within="root",
-            cpus=cpus("4-7"),
-            shared=cpus("6-7"),
-            exclusive=cpus("4-5"),
-            capacity=MilliCpus(4000),
-            granted=MilliCpus(2000),
-            free=MilliCpus(2000),
-            mems=mems("1"),
-            memory=Bytes(16 * GIB),
-            memory_granted=Bytes(GIB),
-            containers=("c0",),
-        ),
-        PoolUse(
-            kind="package",
-            name="socket #0",
-            within="root",
-            cpus=cpus("0-3"),
-            shared=cpus("1-2"),
-            isolated=cpus("3"),
-            reserved=cpus("0"),
-            capacity=MilliCpus(3000),
-            granted=MilliCpus(500),
-            free=MilliCpus(1500),
-            mems=mems("0"),
-            memory=Bytes(16 * GIB),
-            containers=("c1",),
-        ),
-    )
+    assert found == TREE
 
 
 def test_balloons_say_their_type_group_place_and_idle_cpus() -> None:
@@ -131,70 +238,8 @@ def test_balloons_say_their_type_group_place_and_idle_cpus() -> None:
             "annotations": {"cpu.preserve.resource-policy.nri.io": "true"},
         },
     )
-    labels = {
-        "instance": "0",
-        "cpu_class": "",
-        "min_cpus": "0",
-        "max_cpus": "0",
-        "groups": "",
-        "components": "",
-        "packages": "",
-        "dies": "",
-        "nodes": "",
-    }
-    here = {"packages": "0", "dies": "0/0", "nodes": "0"}
-    near = {"packages": "1", "dies": "1/0", "nodes": "1"}
 
-    assert {one.name: one for one in found} == {
-        "reserved[0]": PoolUse(
-            kind="balloon",
-            name="reserved[0]",
-            cpus=cpus("0"),
-            reserved=cpus("0"),
-            capacity=MilliCpus(1000),
-            granted=MilliCpus(200),
-            free=MilliCpus(5800),
-            mems=mems("0"),
-            memory=Bytes(16 * GIB),
-            containers=("c1",),
-            labels=labels | {"type": "reserved", "min_cpus": "1"} | here,
-        ),
-        "default[0]": PoolUse(
-            kind="balloon",
-            name="default[0]",
-            cpus=cpus(""),
-            free=MilliCpus(5000),
-            labels=labels | {"type": "default"},
-        ),
-        "web[0]": PoolUse(
-            kind="balloon",
-            name="web[0]",
-            cpus=cpus("4-5"),
-            shared=cpus("4-5"),
-            idle=cpus("6-7"),
-            capacity=MilliCpus(2000),
-            granted=MilliCpus(1500),
-            free=MilliCpus(1500),
-            mems=mems("1"),
-            memory=Bytes(16 * GIB),
-            memory_granted=Bytes(GIB),
-            containers=("c0",),
-            labels=labels
-            | {"type": "web", "cpu_class": "turbo", "groups": "web"}
-            | {"min_cpus": "2", "max_cpus": "3"}
-            | near,
-        ),
-        "idle CPUs": PoolUse(
-            kind="idle",
-            name="idle CPUs",
-            cpus=cpus("1-3,6-7"),
-            shared=cpus("1-2,6-7"),
-            isolated=cpus("3"),
-            capacity=MilliCpus(5000),
-            free=MilliCpus(5000),
-            mems=mems("0-1"),
-        ),
-    }
+    assert {one.name: one for one in found} == BALLOONS
 
 
 def test_components_come_after_their_balloon_with_equal_parts_of_its_load() -> None:
@@ -231,41 +276,4 @@ def test_static_pools_are_what_is_exclusive_shared_and_reserved() -> None:
         {"burstable": "200m", "namespace": "kube-system"},
     )
 
-    assert found == (
-        PoolUse(
-            kind="exclusive",
-            name="exclusive CPUs",
-            cpus=cpus("1-3"),
-            isolated=cpus("3"),
-            exclusive=cpus("1-2"),
-            capacity=MilliCpus(7000),
-            granted=MilliCpus(2000),
-            free=MilliCpus(4000),
-            mems=mems("0"),
-            containers=("c0",),
-        ),
-        PoolUse(
-            kind="shared",
-            name="shared CPUs",
-            cpus=cpus("0,4-7"),
-            shared=cpus("4-7"),
-            reserved=cpus("0"),
-            capacity=MilliCpus(5000),
-            granted=MilliCpus(500),
-            free=MilliCpus(4500),
-            mems=mems("0-1"),
-            containers=("c1",),
-        ),
-        PoolUse(
-            kind="reserved",
-            name="reserved CPUs",
-            within="shared CPUs",
-            cpus=cpus("0"),
-            reserved=cpus("0"),
-            capacity=MilliCpus(1000),
-            granted=MilliCpus(200),
-            free=MilliCpus(800),
-            mems=mems("0"),
-            containers=("c2",),
-        ),
-    )
+    assert found == STATIC
