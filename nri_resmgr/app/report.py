@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any, Final
 
-from nri_resmgr.app.after_reply import after_reply
+from nri_resmgr.app.witness import Witness
 from nri_resmgr.log import Logger
 from nri_resmgr.policy.decision import Decision, Reason, Rule
 from nri_resmgr.policy.events import (
@@ -36,25 +37,29 @@ _NAMES: Final[dict[type, str]] = {
 }
 
 
-def report_decision(event: Event, decision: Decision[Any], *, dry_run: bool) -> None:
-    """Log what was decided and why; noise about unknown containers at debug.
+class Report(Witness):
+    """Writes a line per decision; noise about unknown containers at debug.
 
-    Making a line takes as long as many a decision, so the lines about single
-    containers are made once the reply is out.
+    Args:
+        dry_run: Whether nothing is adjusted.
     """
-    name = _NAMES[type(event)]
-    fields: dict[str, object] = {"updates": len(decision.updates)}
-    if dry_run:
-        fields["dry_run"] = True
-    if isinstance(event, Synchronized):
-        rules = Counter(reason.rule.value for reason in decision.reasons)
-        log.info(name, containers=rules.total(), rules=dict(rules), **fields)
-        after_reply(_report_each, decision.reasons)
-    elif decision.reasons:
-        after_reply(_report, name, decision, fields)
+
+    def __init__(self, *, dry_run: bool) -> None:
+        self._fields = {"dry_run": True} if dry_run else {}
+
+    def decided(self, event: Event, decision: Decision[Any]) -> None:
+        """Log what was decided and why."""
+        name = _NAMES[type(event)]
+        fields = {"updates": len(decision.updates), **self._fields}
+        if isinstance(event, Synchronized):
+            rules = Counter(reason.rule.value for reason in decision.reasons)
+            log.info(name, containers=rules.total(), rules=dict(rules), **fields)
+            _report_each(decision.reasons)
+        elif decision.reasons:
+            _report(name, decision, fields)
 
 
-def _report(name: str, decision: Decision[Any], fields: dict[str, object]) -> None:
+def _report(name: str, decision: Decision[Any], fields: Mapping[str, object]) -> None:
     if len(decision.reasons) == 1:
         (reason,) = decision.reasons
         _level_of(reason)(name, **_fields_of(reason), **fields)

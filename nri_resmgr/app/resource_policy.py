@@ -6,13 +6,15 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
-from nri_resmgr.app.after_reply import after_replies, after_reply
+from nri_resmgr.app.after_reply import after_reply
 from nri_resmgr.app.conduct import USUAL, Conduct
+from nri_resmgr.app.container_files import ContainerFiles
 from nri_resmgr.app.courier import Courier, Runtime
 from nri_resmgr.app.engine import Engine
 from nri_resmgr.app.garbage import collect_if_due
-from nri_resmgr.app.report import report_decision
+from nri_resmgr.app.report import Report
 from nri_resmgr.app.translate import adjustment_of, updates_of
+from nri_resmgr.app.witness import Witness
 from nri_resmgr.config import PolicyConfig, TopologyAwareConfig, parse_config
 from nri_resmgr.host.tree import Tree
 from nri_resmgr.log import Logger
@@ -36,6 +38,7 @@ from nri_resmgr.stub.replies import CreateReply
 from nri_resmgr.stub.runtime_info import Configuration, RuntimeInfo
 from nri_resmgr.stub.update import ContainerUpdate
 from nri_resmgr.topology import Machine
+from nri_resmgr.values import ResmgrError
 
 log = Logger(__name__)
 
@@ -43,7 +46,7 @@ Updates = tuple[ContainerUpdate, ...]
 
 
 class ResourcePolicy:
-    """Swap the state, then log, then answer.
+    """Swap the state, then answer, then tell the witnesses.
 
     Errors pass through to the stub, which asks `nri_resmgr.app.status.status_of`
     what to tell the runtime. A request that is refused leaves nothing behind.
@@ -54,6 +57,7 @@ class ResourcePolicy:
             the built-in default where that is blank.
         tree: The host, whose cgroups a configuration may name.
         conduct: How to behave besides.
+        witnesses: Who is told of decisions, besides the log.
     """
 
     def __init__(
@@ -63,6 +67,7 @@ class ResourcePolicy:
         *,
         tree: Tree | None = None,
         conduct: Conduct = USUAL,
+        witnesses: Sequence[Witness] = (),
     ) -> None:
         self._own_config = config
         self._conduct = conduct
@@ -73,8 +78,11 @@ class ResourcePolicy:
         self._courier = Courier(self._engine.told)
         self._runtime = RuntimeInfo()
         self._scheduling: Any = None
-        self._run_dir = "" if conduct.dry_run else conduct.run_dir
-        self._resource_mounts: Any = None
+        self._files: ContainerFiles | None = None
+        self._witnesses = [Report(dry_run=conduct.dry_run), *witnesses]
+        if conduct.run_dir and not conduct.dry_run:
+            self._files = ContainerFiles(conduct.run_dir, self._engine)
+            self._witnesses.append(self._files)
 
     @cached_property
     def _specs(self) -> Any:
@@ -118,6 +126,7 @@ class ResourcePolicy:
                 # What to tell is found anew when the runtime says what runs.
                 self._engine.rebuild(config, self._machine)
                 self._specs.change_machine(self._machine)
+                after_reply(self._tell_of_configuration, config)
         elif configuration.text.strip():
             log.warning("configuration.ignored", source="runtime", instead="own file")
 
@@ -150,16 +159,23 @@ class ResourcePolicy:
 
     def run_pod_sandbox(self, pod: Pod) -> None:
         """Look at a new pod as a whole, where its containers are known."""
-        self._handle(PodCreated(pod.id, self._specs.of_expected(pod)))
+        try:
+            self._handle(PodCreated(pod.id, self._specs.of_expected(pod)))
+        except ResmgrError as error:
+            self._refuse(error, pod)
+            raise
 
     def create_container(self, pod: Pod, container: Container) -> CreateReply | None:
         """Place a new container; the reply carries its pinning, and the others'."""
-        spec: ContainerSpec = self._specs.of_new(pod, container)
-        decision = self._handle(Created(spec))
+        try:
+            spec: ContainerSpec = self._specs.of_new(pod, container)
+            decision = self._handle(Created(spec))
+        except ResmgrError as error:
+            self._refuse(error, pod, container)
+            raise
         if self._conduct.dry_run:
             return None
-        mounts = self._mounts()
-        mount = mounts.mount_for(container) if mounts else None
+        mount = self._files.mount_for(container) if self._files else None
         adjustment = adjustment_of(decision.pin, *((mount,) if mount else ()))
         adjustment = self._scheduled(adjustment, spec, decision)
         return CreateReply(adjustment, self._answer(decision.updates))
@@ -172,8 +188,12 @@ class ResourcePolicy:
         self, pod: Pod, container: Container, resources: LinuxResources
     ) -> Updates:
         """Follow a resize, or assert the pinning against who would change it."""
-        spec = self._specs.of_present(pod, container, resources)
-        decision = self._handle(Updated(spec))
+        try:
+            spec = self._specs.of_present(pod, container, resources)
+            decision = self._handle(Updated(spec))
+        except ResmgrError as error:
+            self._refuse(error, pod, container)
+            raise
         own = (PinUpdate(container.id, decision.pin),) if decision.pin else ()
         return self._answer(own + decision.updates)
 
@@ -201,6 +221,7 @@ class ResourcePolicy:
         decision = self._engine.rebuild(config, machine)
         self._specs.change_machine(machine)
         self._follow(Synchronized(()), decision)
+        after_reply(self._tell_of_configuration, config)
         self._send(decision.updates)
 
     def _handle(self, event: Event) -> Decision[KnowsContainers]:
@@ -209,7 +230,6 @@ class ResourcePolicy:
         return decision
 
     def _follow(self, event: Event, decision: Decision[KnowsContainers]) -> None:
-        report_decision(event, decision, dry_run=self._conduct.dry_run)
         if decision.timers and self._alarms is None:
             from nri_resmgr.app.alarms import Alarms  # few pods want any
 
@@ -217,35 +237,27 @@ class ResourcePolicy:
         if self._alarms is not None:
             self._alarms.set(decision.timers)
             self._alarms.keep_only(decision.state.ledger.entries)
-        after_reply(self._finish, event, decision)
+        after_reply(self._tell, event, decision)
 
-    def _finish(self, event: Event, decision: Decision[Any]) -> None:
-        if self._mounts():
-            self._tell_containers(event, decision)
+    def _tell(self, event: Event, decision: Decision[Any]) -> None:
+        for witness in self._witnesses:
+            witness.decided(event, decision)
         collect_if_due()
 
-    def _tell_containers(self, event: Event, decision: Decision[Any]) -> None:
-        mounts, present = self._mounts(), self._engine.state.ledger.entries
-        changed = [update.container for update in decision.updates]
-        if isinstance(event, Synchronized):
-            mounts.find(present.keys())
-            changed = list(present)
-        else:
-            mounts.keep_only(present.keys())
-        if isinstance(event, Updated):
-            changed.append(event.spec.id)
-        if changed:
-            after_replies(mounts.rewritten(changed))
+    def _refuse(
+        self, error: ResmgrError, pod: Pod, container: Container | None = None
+    ) -> None:
+        names = (pod.namespace, pod.name, container.name if container else "")
+        title = "/".join(name for name in names if name)
+        after_reply(self._tell_of_refusal, title, error)
 
-    def _mounts(self) -> Any:
-        if self._resource_mounts is None and self._run_dir:
-            # Late: until the first container comes nobody is told anything.
-            from nri_resmgr.app.resource_mounts import ResourceMounts
-            from nri_resmgr.host.resource_files import ResourceFiles
+    def _tell_of_refusal(self, title: str, error: ResmgrError) -> None:
+        for witness in self._witnesses:
+            witness.refused(title, error)
 
-            files = ResourceFiles(self._run_dir)
-            self._resource_mounts = ResourceMounts(files, self._engine.resources_of)
-        return self._resource_mounts
+    def _tell_of_configuration(self, config: PolicyConfig) -> None:
+        for witness in self._witnesses:
+            witness.configured(config)
 
     def _scheduled(
         self,

@@ -1,44 +1,41 @@
-"""When the lines about decisions are made."""
+"""What the lines about decisions say."""
 
 from __future__ import annotations
 
-import asyncio
-
 from structlog.testing import capture_logs
 
-from nri_resmgr.app.report import report_decision
+from nri_resmgr.app.report import Report
 from nri_resmgr.policy.decision import Decision, Reason, Rule
-from nri_resmgr.policy.events import Removed, Stopped, Synchronized
+from nri_resmgr.policy.events import Stopped, Synchronized
 
 
-def released(container: str) -> Decision[None]:
-    return Decision(None, (Reason(Rule.RELEASED, container),))
-
-
-async def test_lines_about_containers_come_after_the_reply_and_in_order() -> None:
+def test_the_line_about_the_node_comes_before_those_about_its_containers() -> None:
+    decision = Decision(None, (Reason(Rule.FELL_BACK, "a", title="n/p/a"),))
     with capture_logs() as lines:
-        report_decision(Stopped("a"), released("a"), dry_run=False)
-        report_decision(Removed("b"), released("b"), dry_run=False)
-        at_once = list(lines)
-        await asyncio.sleep(0)
+        Report(dry_run=False).decided(Synchronized(()), decision)
 
-    assert at_once == []
-    assert [(line["event"], line["container"]) for line in lines] == [
-        ("container.released", "a"),
-        ("container.forgotten", "b"),
+    assert lines == [
+        {
+            "event": "node.synchronized",
+            "log_level": "info",
+            "containers": 1,
+            "rules": {"fell-back": 1},
+            "updates": 0,
+        },
+        {
+            "event": "container.fell-back",
+            "log_level": "warning",
+            "container": "a",
+            "title": "n/p/a",
+            "rule": "fell-back",
+        },
     ]
 
 
-async def test_the_line_about_the_node_comes_before_what_follows_from_it() -> None:
+def test_a_line_says_that_nothing_was_adjusted() -> None:
     with capture_logs() as lines:
-        report_decision(Synchronized(()), Decision(None, ()), dry_run=False)
-
-    assert [line["event"] for line in lines] == ["node.synchronized"]
-
-
-def test_lines_are_made_at_once_where_no_loop_runs() -> None:
-    with capture_logs() as lines:
-        report_decision(Stopped("a"), released("a"), dry_run=True)
+        decision = Decision(None, (Reason(Rule.RELEASED, "a"),))
+        Report(dry_run=True).decided(Stopped("a"), decision)
 
     assert lines == [
         {
