@@ -12,9 +12,10 @@ from typing import Final
 
 import attrs
 
-from nri_resmgr.cli.main import DEFAULT_INDEX, DEFAULT_NAME, main
+from nri_resmgr.cli.main import main
 from nri_resmgr.cli.placements import Placement, format_placements
 from nri_resmgr.cli.workload import Workload
+from nri_resmgr.daemon.defaults import DEFAULT_INDEX, DEFAULT_NAME
 from nri_resmgr.host.discovery import read_machine
 from nri_resmgr.host.sysfs_writer import sysfs_files, write_tree
 from nri_resmgr.host.tree import HostTree

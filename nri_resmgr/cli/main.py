@@ -14,18 +14,13 @@ from nri_resmgr.cli.flags import (
     Flags,
     Help,
     Parser,
-    one_of,
     process_environment,
 )
+from nri_resmgr.cli.run_flags import add_run_flags
 from nri_resmgr.stub.serve import FAILED, exit_status
-from nri_resmgr.stub.transport import DEFAULT_SOCKET
 from nri_resmgr.values.errors import ResmgrError
 
 INTERRUPTED: Final = 128 + signal.SIGINT  # as shells have it
-
-DEFAULT_RUN_DIR: Final = "/run/nri-resmgr"
-DEFAULT_NAME: Final = "resource-policy"
-DEFAULT_INDEX: Final = "90"  # after plugins that change what a container asks for
 
 _EXAMPLES: Final = """\
 examples:
@@ -95,59 +90,12 @@ def _add_run(commands: Commands, environment: Mapping[str, str]) -> None:
         description="Register with the runtime and decide where containers run.",
         formatter_class=Help,
     )
-    flags = Flags(parser, environment)
-    flags.add("--nri-socket", metavar="PATH", help=f"default {DEFAULT_SOCKET}")
-    flags.add("--nri-plugin-name", metavar="NAME", help=f"default {DEFAULT_NAME}")
-    flags.add("--nri-plugin-index", metavar="NN", help=f"default {DEFAULT_INDEX}")
-    flags.add(
-        "--config-file",
-        "--force-config",
-        metavar="FILE",
-        help="the only configuration; the runtime's drop-in file is ignored",
-    )
-    add_host_flags(flags)
-    flags.add(
-        "--run-dir",
-        default=DEFAULT_RUN_DIR,
-        metavar="PATH",
-        help=f"for files that tell containers what they have ({DEFAULT_RUN_DIR})",
-    )
-    flags.add_switch("--dry-run", "decide and report, adjust nothing")
-    flags.add(
-        "--log-level",
-        type=one_of("debug", "info", "warning", "error"),
-        default="info",
-        metavar="LEVEL",
-        help="debug, info, warning or error",
-    )
-    flags.add(
-        "--log-format",
-        type=one_of("text", "json"),
-        default="text",
-        metavar="FORMAT",
-        help="text or json",
-    )
+    add_run_flags(Flags(parser, environment))
     parser.set_defaults(command=_run)
-
-
-def add_host_flags(flags: Flags) -> None:
-    """Add the flags of commands that read the host's machine."""
-    flags.add(
-        "--host-root",
-        default="/",
-        metavar="PATH",
-        help="where the host's /sys and /proc are mounted",
-    )
-    flags.add(
-        "--memory-kinds",
-        default="",
-        metavar="NODES=KIND",
-        help="what memory is made of where the host tells it wrongly: '2-3=hbm 4=cxl'",
-    )
 
 
 def _run(options: argparse.Namespace) -> int:
     # Late: what a mistake on the command line tells needs none of it.
-    from nri_resmgr.cli.run import run
+    from nri_resmgr.daemon.run import run
 
     return run(options)

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from nri_resmgr.cli.flags import Commands, Flags
-from nri_resmgr.cli.main import DEFAULT_INDEX, DEFAULT_NAME, add_host_flags
+from nri_resmgr.cli.run_flags import add_host_flags
+from nri_resmgr.daemon.defaults import DEFAULT_INDEX, DEFAULT_NAME
 from nri_resmgr.stub.transport import DEFAULT_SOCKET
 
 

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from nri_resmgr.cli.memory_kinds import read_memory_kinds
+from nri_resmgr.daemon.memory_kinds import read_memory_kinds
 from nri_resmgr.host.discovery import read_machine
 from nri_resmgr.host.dump import load_dump, load_files, write_dump
 from nri_resmgr.host.sysfs_writer import sysfs_files, write_tree

@@ -22,7 +22,7 @@ from google.protobuf.json_format import MessageToDict
 from google.protobuf.message import Message
 
 from nri_proto import ALL_EVENTS, nri_pb2, parse_mask
-from nri_resmgr.cli.logs import configure_logging
+from nri_resmgr.log.output import configure_logging
 from nri_resmgr.stub import HANDLER_NAMES, Configuration, Options, serve
 from nri_resmgr.stub.identity import INDEX_VARIABLE
 from nri_resmgr.stub.tap import Tapped

@@ -8,7 +8,7 @@ import attrs
 import cattrs
 import yaml
 
-from nri_resmgr.cli.logs import configure_logging
+from nri_resmgr.log.output import configure_logging
 from nri_resmgr.stub import (
     Configuration,
     Container,

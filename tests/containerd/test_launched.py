@@ -33,7 +33,7 @@ MANY = len(ALL) // 2
 # Blocks the event loop itself, as a plugin with a bug would.
 LATE_PLUGIN = """
 import sys, time
-from nri_resmgr.cli.logs import LogFormat, configure_logging
+from nri_resmgr.log.output import LogFormat, configure_logging
 from nri_resmgr.stub import ContainerAdjustment, serve
 
 class Late:
@@ -52,7 +52,7 @@ serve(Late(), name="late", index="50", socket=sys.argv[1])
 # Waits for ever, politely: the event loop goes on.
 PATIENT_PLUGIN = """
 import asyncio, sys
-from nri_resmgr.cli.logs import LogFormat, configure_logging
+from nri_resmgr.log.output import LogFormat, configure_logging
 from nri_resmgr.stub import ContainerAdjustment, current_request, serve
 
 class Patient:

@@ -44,7 +44,7 @@ print(*(name for name in UNTOUCHED if "__getattr__" not in vars(sys.modules[name
             id="a plugin on the stub imports neither logging nor files",
         ),
         pytest.param(
-            "nri_resmgr.cli.run",
+            "nri_resmgr.daemon.run",
             {
                 *("structlog", "yaml", "random", "cattrs", "difflib", "tarfile"),
                 *("nri_resmgr.config", "nri_resmgr.policy", "nri_resmgr.app.engine"),

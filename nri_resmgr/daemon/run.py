@@ -1,4 +1,4 @@
-"""The daemon: settings and machine read, sessions served, the policy built for them."""
+"""Settings and machine read, sessions served, the policy built for them."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from google.protobuf.internal import api_implementation
 
 from nri_resmgr.app.conduct import Conduct
 from nri_resmgr.app.status import status_of
-from nri_resmgr.cli.main import DEFAULT_INDEX, DEFAULT_NAME
-from nri_resmgr.cli.memory_kinds import MemoryKinds, read_memory_kinds
+from nri_resmgr.daemon.defaults import DEFAULT_INDEX, DEFAULT_NAME
+from nri_resmgr.daemon.memory_kinds import MemoryKinds, read_memory_kinds
 from nri_resmgr.host.discovery import read_machine
 from nri_resmgr.host.tree import HostTree
 from nri_resmgr.log import Logger, configure_later
@@ -24,7 +24,7 @@ from nri_resmgr.stub import LatePlugin, Options, Stub, run_until_signal
 from nri_resmgr.stub.errors import SessionError
 from nri_resmgr.stub.identity import INDEX_VARIABLE, NAME_VARIABLE
 from nri_resmgr.topology import Machine
-from nri_resmgr.values import HostError, InputError
+from nri_resmgr.values import InputError
 from nri_resmgr.values.error_fields import with_fields
 
 log = Logger(__name__)
@@ -85,7 +85,7 @@ def _build_policy(
 
 
 def _configure_logging(level: str, log_format: str) -> None:
-    from nri_resmgr.cli.logs import LogFormat, configure_logging  # imports structlog
+    from nri_resmgr.log.output import LogFormat, configure_logging  # imports structlog
 
     configure_logging(level, LogFormat(log_format))
     gc.freeze()  # structlog stays, too
@@ -129,27 +129,26 @@ async def _serve(
         socket=options.nri_socket,
         options=Options(status_of=status_of),
     )
-    watching = asyncio.create_task(_watch(policy, tree, kinds, stub))
+    beside = asyncio.create_task(_serve_beside(policy, tree, kinds, stub, options))
     try:
         await run_until_signal(stub)
     finally:
-        watching.cancel()
+        beside.cancel()
 
 
-async def _watch(
-    policy: Callable[[], Any], tree: HostTree, kinds: MemoryKinds, stub: Stub
+async def _serve_beside(
+    policy: Callable[[], Any],
+    tree: HostTree,
+    kinds: MemoryKinds,
+    stub: Stub,
+    options: argparse.Namespace,
 ) -> None:
     try:
         await stub.started()
     except SessionError:
         return  # the reason is the caller's to tell
-    # Late: the runtime waits for no CPU that comes.
-    from nri_resmgr.app.hotplug import follow_hotplug
-    from nri_resmgr.host.hotplug import HotplugWatch
+    # Late: the runtime waits for none of this.
+    from nri_resmgr.daemon.parts import Daemon
+    from nri_resmgr.daemon.services import serve_beside
 
-    try:
-        watch = HotplugWatch(tree, kinds)
-    except HostError as error:
-        log.warning("topology.not-watched", why=str(error))
-    else:
-        await follow_hotplug(watch.poll, policy().change_machine)
+    await serve_beside(Daemon(options, tree, kinds, policy(), stub))

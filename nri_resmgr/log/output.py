@@ -11,7 +11,7 @@ from typing import Final
 
 import structlog
 
-from nri_resmgr.cli.syslog import SYSLOG_SOCKET, SyslogLogger
+from nri_resmgr.log.syslog import SYSLOG_SOCKET, SyslogLogger
 
 _LEVELS: Final = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 LEVELS: Final = tuple(_LEVELS)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nri_resmgr.cli.memory_kinds import BadMemoryKind, read_memory_kinds
+from nri_resmgr.daemon.memory_kinds import BadMemoryKind, read_memory_kinds
 from nri_resmgr.topology import MemoryKind
 from tests.cli.command import nri_resmgr
 

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from nri_resmgr.cli.syslog import SyslogLogger
+from nri_resmgr.log.syslog import SyslogLogger
 from tests.cli.command import ROOT
 
 pytestmark = pytest.mark.process
 
 SPEAK = """
 import structlog
-from nri_resmgr.cli.logs import LogFormat, configure_logging
+from nri_resmgr.log.output import LogFormat, configure_logging
 configure_logging({level!r}, LogFormat({log_format!r}))
 log = structlog.get_logger("x")
 log.debug("d"); log.info("noun.verbed", cpus="0-3"); log.warning("w")

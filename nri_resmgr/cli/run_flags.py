@@ -1,0 +1,74 @@
+"""The flags of ``run``, group by group."""
+
+from __future__ import annotations
+
+from nri_resmgr.cli.flags import Flags, one_of
+from nri_resmgr.daemon.defaults import DEFAULT_INDEX, DEFAULT_NAME, DEFAULT_RUN_DIR
+from nri_resmgr.stub.transport import DEFAULT_SOCKET
+
+
+def add_run_flags(flags: Flags) -> None:
+    """Add all of them."""
+    _add_session_flags(flags)
+    _add_configuration_flags(flags)
+    add_host_flags(flags)
+    _add_state_flags(flags)
+    flags.add_switch("--dry-run", "decide and report, adjust nothing")
+    _add_log_flags(flags)
+
+
+def add_host_flags(flags: Flags) -> None:
+    """Add the flags of commands that read the host's machine."""
+    flags.add(
+        "--host-root",
+        default="/",
+        metavar="PATH",
+        help="where the host's /sys and /proc are mounted",
+    )
+    flags.add(
+        "--memory-kinds",
+        default="",
+        metavar="NODES=KIND",
+        help="what memory is made of where the host tells it wrongly: '2-3=hbm 4=cxl'",
+    )
+
+
+def _add_session_flags(flags: Flags) -> None:
+    flags.add("--nri-socket", metavar="PATH", help=f"default {DEFAULT_SOCKET}")
+    flags.add("--nri-plugin-name", metavar="NAME", help=f"default {DEFAULT_NAME}")
+    flags.add("--nri-plugin-index", metavar="NN", help=f"default {DEFAULT_INDEX}")
+
+
+def _add_configuration_flags(flags: Flags) -> None:
+    flags.add(
+        "--config-file",
+        "--force-config",
+        metavar="FILE",
+        help="the only configuration; the runtime's drop-in file is ignored",
+    )
+
+
+def _add_state_flags(flags: Flags) -> None:
+    flags.add(
+        "--run-dir",
+        default=DEFAULT_RUN_DIR,
+        metavar="PATH",
+        help=f"for files that tell containers what they have ({DEFAULT_RUN_DIR})",
+    )
+
+
+def _add_log_flags(flags: Flags) -> None:
+    flags.add(
+        "--log-level",
+        type=one_of("debug", "info", "warning", "error"),
+        default="info",
+        metavar="LEVEL",
+        help="debug, info, warning or error",
+    )
+    flags.add(
+        "--log-format",
+        type=one_of("text", "json"),
+        default="text",
+        metavar="FORMAT",
+        help="text or json",
+    )

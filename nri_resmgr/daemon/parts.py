@@ -1,0 +1,31 @@
+"""What a running daemon is made of, for those who serve beside the request path."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+import attrs
+
+from nri_resmgr.daemon.memory_kinds import MemoryKinds
+from nri_resmgr.host.tree import HostTree
+from nri_resmgr.stub import Stub
+
+
+@attrs.define(eq=False, repr=False)
+class Daemon:
+    """The parts, once the runtime knows us.
+
+    Attributes:
+        options: The command line.
+        tree: The host.
+        kinds: What its memory is made of, where the operator says so.
+        policy: The `ResourcePolicy`; its class is imported late.
+        stub: The sessions with the runtime.
+    """
+
+    options: argparse.Namespace
+    tree: HostTree
+    kinds: MemoryKinds
+    policy: Any
+    stub: Stub

@@ -1,0 +1,54 @@
+"""What the daemon does beside answering the runtime; begins once it is registered."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Final, TypeAlias
+
+from nri_resmgr.daemon.parts import Daemon
+from nri_resmgr.log import Logger
+from nri_resmgr.values import HostError, ResmgrError
+
+log = Logger(__name__)
+
+Service: TypeAlias = Callable[[Daemon], Awaitable[None]]
+
+
+async def serve_beside(daemon: Daemon) -> None:
+    """Run all services until cancelled.
+
+    One that fails is reported, and the others go on: containers are placed all the
+    same.
+    """
+    async with asyncio.TaskGroup() as group:
+        for service in SERVICES:
+            group.create_task(_guarded(service, daemon))
+
+
+async def _guarded(service: Service, daemon: Daemon) -> None:
+    try:
+        await service(daemon)
+    except ResmgrError as error:
+        log.error("service.ended", service=service.__name__, why=str(error))
+    except Exception as error:
+        log.error("service.failed", service=service.__name__, exc_info=error)
+
+
+# Each imports what it needs when it begins: the runtime waits for none of it.
+
+
+async def hotplug(daemon: Daemon) -> None:
+    """Follow CPUs and memory that come and go."""
+    from nri_resmgr.app.hotplug import follow_hotplug
+    from nri_resmgr.host.hotplug import HotplugWatch
+
+    try:
+        watch = HotplugWatch(daemon.tree, daemon.kinds)
+    except HostError as error:
+        log.warning("topology.not-watched", why=str(error))
+    else:
+        await follow_hotplug(watch.poll, daemon.policy.change_machine)
+
+
+SERVICES: Final[tuple[Service, ...]] = (hotplug,)

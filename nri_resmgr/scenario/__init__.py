@@ -1,0 +1,1 @@
+"""What would happen: machines, documents and events from files, really decided."""
