@@ -94,7 +94,7 @@ class Node:
             case {"pod": str(pod), "expects": dict(rows)}:
                 specs = [self._spec(k, {"pod": pod, **row}) for k, row in rows.items()]
                 return PodCreated(pod, tuple(attrs.evolve(one, id="") for one in specs))
-            case {"restart": _} | {"reconfigure": _} | {"hotplug": _}:
+            case {"restart": _} | {"reconfigure": _} | {"hotplug": _} | {"switch": _}:
                 return self._begin_again(step)
         return _plain_event(step)
 
@@ -109,6 +109,12 @@ class Node:
             case {"hotplug": [str(machine), settings]}:
                 self.machine = parse_spec(machine)
                 self.policy = policy_of(self.kind, settings, self.machine)
+            case {"switch": [str(folder), settings]}:
+                event = self._all_as_told()
+                self.kind = KINDS[folder]
+                self.policy = policy_of(self.kind, settings, self.machine)
+                self.state = self.policy.start()
+                return event
         return self._all_as_told()
 
     def _spec(self, name: str, row: Mapping[str, Any]) -> Any:

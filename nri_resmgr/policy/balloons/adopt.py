@@ -181,9 +181,8 @@ def _with_memory(
         if name and ground.type_of(state.balloons[name]).pin_memory:
             request = _request(spec, name, old, state, ground)
             memory = promise_again(request, zone, memory).ledger
-            if spec.id not in old.memory:
-                near = allowed_cpus(state.balloons[name], state)
-                memory, _ = follow_cpus((spec.id,), near, memory, ground)
+            near = allowed_cpus(state.balloons[name], state)
+            memory, _ = follow_cpus((spec.id,), near, memory, ground)
     return attrs.evolve(state, memory=memory)
 
 
