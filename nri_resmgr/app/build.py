@@ -18,7 +18,7 @@ def build_policy(
 ) -> Policy[Any]:
     """Build the policy that *config* asks for.
 
-    What the configuration says to no effect is logged.
+    What the configuration says to no effect, or hardly means, is logged.
 
     Args:
         config: What the policy is told.
@@ -31,6 +31,8 @@ def build_policy(
     policy = _build(config, machine, tree)
     if config.not_in_force:
         log.warning("configuration.not-in-force", paths=config.not_in_force)
+    for path, why in config.doubts:
+        log.warning("configuration.doubtful", path=path, why=why)
     return policy
 
 

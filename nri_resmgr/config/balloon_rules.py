@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from nri_resmgr.config.balloon_types import RESERVED, BalloonTypeConfig
@@ -84,6 +84,17 @@ def check_components(types: Mapping[str, BalloonTypeConfig]) -> None:
             if _reaches(name, one.name, types):
                 why = f"{name!r} has {one.name!r} for a component in turn"
                 raise BadSetting(f"{path}.balloonType", why)
+
+
+def doubts_about(types: Sequence[BalloonTypeConfig]) -> Iterator[tuple[str, str]]:
+    """Find what types may say, and hardly mean; the path and the reason of each."""
+    mixed = (
+        "with preferIsolCpus containers run on isolated and on other CPUs, "
+        "between which the kernel moves no process"
+    )
+    for one in types:
+        if one.prefer_isolated and one.share_idle:
+            yield f"{one.path}.shareIdleCPUsInSame", mixed
 
 
 def _reaches(start: str, wanted: str, types: Mapping[str, BalloonTypeConfig]) -> bool:

@@ -13,6 +13,7 @@ from nri_resmgr.config.balloon_rows import (
     read_balloon_types,
     read_expressions,
 )
+from nri_resmgr.config.balloon_rules import doubts_about
 from nri_resmgr.config.balloon_types import BalloonTypeConfig, ExpressionConfig
 from nri_resmgr.config.cpu_classes import check_cpu_class_list
 from nri_resmgr.config.cpus import CpuChoice, read_cpus
@@ -126,6 +127,7 @@ def read_balloons(top: Table) -> BalloonsConfig:
     loads = _load_classes(spec)
     scheduling = read_scheduling_classes(spec)
     preserve = spec.table("preserve", "matchExpressions")
+    types = read_balloon_types(spec, Names(tuple(loads), tuple(scheduling)))
     return BalloonsConfig(
         available=read_cpus(spec.table("availableResources", "cpu")),
         reserved=read_cpus(spec.table("reservedResources", "cpu")),
@@ -137,13 +139,14 @@ def read_balloons(top: Table) -> BalloonsConfig:
         memory_by=spec.choice("memoryBy", ("limit", "request"), "limit"),
         topology_balancing=spec.flag("allocatorTopologyBalancing", default=False),
         spread_on_cores=spec.flag("preferSpreadOnPhysicalCores", default=False),
-        types=read_balloon_types(spec, Names(tuple(loads), tuple(scheduling))),
+        types=types,
         preserve=read_expressions(preserve, "matchExpressions"),
         load_classes=loads,
         scheduling_classes=scheduling,
         on_failure=spec.choice("onFailure", ("refuse", "shared"), "refuse"),
         tell_containers=spec.flag("tellContainers", default=True),
         not_in_force=(*read_services(spec), *_classes(spec)),
+        doubts=tuple(doubts_about(types)),
     )
 
 

@@ -12,6 +12,8 @@ class PolicyConfig(ByContent):
 
     Attributes:
         not_in_force: Paths of what was read, found right, and has no effect.
+        doubts: Paths of what is right and hardly meant, each with the reason.
     """
 
     not_in_force: tuple[str, ...] = ()
+    doubts: tuple[tuple[str, str], ...] = ()

@@ -3,6 +3,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
+from structlog.testing import capture_logs
+
+from nri_resmgr.app.build import build_policy
 from nri_resmgr.config import (
     AllBut,
     Listed,
@@ -10,6 +13,7 @@ from nri_resmgr.config import (
 )
 from nri_resmgr.config.balloon_types import BalloonTypeConfig, ExpressionConfig
 from nri_resmgr.config.balloons import BalloonsConfig, LoadClassConfig
+from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import CpuSet
 from nri_resmgr.values.scheduling import SchedulerPolicy, SchedulingClass
 
@@ -199,3 +203,29 @@ spec:
         "$.spec.balloonTypes[1].irqClaim",
         "$.spec.balloonTypes[1].irqMode",
     )
+
+
+def test_isolated_and_idle_cpus_together_are_doubted_once() -> None:
+    text = (
+        HEAD
+        + """
+spec:
+  balloonTypes:
+  - {name: quick, preferIsolCpus: true}
+  - {name: busy, shareIdleCPUsInSame: system}
+  - {name: mixed, preferIsolCpus: true, shareIdleCPUsInSame: numa}
+"""
+    )
+
+    with capture_logs() as logs:
+        build_policy(parse_config(text), parse_spec("1s2c1t"))
+
+    assert logs == [
+        {
+            "event": "configuration.doubtful",
+            "log_level": "warning",
+            "path": "$.spec.balloonTypes[2].shareIdleCPUsInSame",
+            "why": "with preferIsolCpus containers run on isolated and on other CPUs, "
+            "between which the kernel moves no process",
+        }
+    ]

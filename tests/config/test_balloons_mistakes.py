@@ -197,6 +197,13 @@ def test_a_mistake_is_told_with_its_path(spec: str, complaint: str) -> None:
             "$.spec.reservedResources.cpu: this machine has no CPU 9",
             id="a reserved CPU that there is not",
         ),
+        pytest.param(
+            "{reservedResources: {cpu: 'cpuset:0'}, reservedExact: true,"
+            " balloonTypes: [{name: reserved, shareIdleCPUsInSame: numa}]}",
+            "$.spec.balloonTypes[0].shareIdleCPUsInSame: "
+            "reservedExact keeps them off other CPUs",
+            id="idle CPUs for those who are to have the reserved ones only",
+        ),
     ],
 )
 def test_what_does_not_fit_a_machine_is_told_with_its_path(
