@@ -24,7 +24,7 @@ from nri_resmgr.policy.events import (
 
 log = Logger(__name__)
 
-_NAMES: Final[dict[type, str]] = {
+EVENT_NAMES: Final[dict[type, str]] = {
     PodCreated: "pod.placed",
     Created: "container.placed",
     Started: "container.started",
@@ -49,7 +49,7 @@ class Report(Witness):
 
     def decided(self, event: Event, decision: Decision[Any]) -> None:
         """Log what was decided and why."""
-        name = _NAMES[type(event)]
+        name = EVENT_NAMES[type(event)]
         fields = {"updates": len(decision.updates), **self._fields}
         if isinstance(event, Synchronized):
             rules = Counter(reason.rule.value for reason in decision.reasons)

@@ -1,0 +1,216 @@
+"""What happened is kept in order, story by story, and never grows beyond bounds."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from itertools import count
+
+import attrs
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nri_resmgr.app.history import MAX_CHANGES, MAX_GONE, REFUSED, History
+from nri_resmgr.app.resource_policy import ResourcePolicy
+from nri_resmgr.policy.decision import Decision, PinUpdate, Reason, Rule
+from nri_resmgr.policy.events import (
+    NO_PIN,
+    ContainerSpec,
+    Created,
+    Event,
+    PodCreated,
+    Stopped,
+    Synchronized,
+)
+from nri_resmgr.policy.ledger import Ledger
+from nri_resmgr.stub import Container, Pod
+from nri_resmgr.topology.synthetic import parse_spec
+from nri_resmgr.values import InputError
+
+
+@attrs.frozen
+class State:
+    """As much of a policy's state as is looked at."""
+
+    ledger: Ledger
+
+
+def state_of(*containers: str) -> State:
+    ledger = Ledger()
+    for one in containers:
+        ledger = ledger.put(ContainerSpec(one), NO_PIN)
+    return State(ledger)
+
+
+def created(name: str, *present: str, told: tuple[str, ...] = ()) -> Decision[State]:
+    reason = Reason(Rule.NOT_GUARANTEED, name, f"shop/{name}/{name}")
+    updates = tuple(PinUpdate(one, NO_PIN) for one in told)
+    return Decision(state_of(*present, name), (reason,), updates=updates)
+
+
+def stopped(name: str, *present: str) -> Decision[State]:
+    return Decision(state_of(*present), (Reason(Rule.RELEASED, name),))
+
+
+def test_each_row_has_the_next_number_and_its_time() -> None:
+    history = History(now=count(100).__next__)
+    history.decided(Created(ContainerSpec("a")), created("a"))
+    history.refused("shop/b", InputError("no"))
+    history.note("session.lost", why="end of file")
+
+    assert [(r.number, r.time, r.kind, r.why) for r in history.since(0, 9)] == [
+        (1, 100, "container.placed", ""),
+        (2, 101, REFUSED, "no"),
+        (3, 102, "session.lost", "end of file"),
+    ]
+    assert [row.number for row in history.since(1, 1)] == [2]
+    assert history.since(3, 9) == ()
+
+
+def test_what_says_nothing_is_no_row() -> None:
+    history = History()
+    nobody = Reason(Rule.UNKNOWN_CONTAINER, "x")
+    history.decided(Stopped("x"), Decision(state_of(), (nobody,)))
+    history.decided(PodCreated("p"), Decision(state_of(), ()))
+
+    assert history.last == 0
+
+
+def test_a_story_begins_with_the_first_change_and_goes_on_with_the_last() -> None:
+    history = History()
+    for _ in range(MAX_CHANGES + 5):
+        history.decided(Created(ContainerSpec("a")), created("a"))
+
+    numbers = [change.row.number for change in history.story_of("a")]
+
+    assert numbers == [1, *range(7, MAX_CHANGES + 6)]
+
+
+def test_who_is_gone_is_remembered_for_a_while() -> None:
+    history = History()
+    for n in range(MAX_GONE + 1):
+        history.decided(Created(ContainerSpec(f"{n}")), created(f"{n}"))
+        history.decided(Stopped(f"{n}"), stopped(f"{n}"))
+
+    assert history.story_of("0") == ()
+    rules = [change.reason.rule for change in history.story_of("1")]
+    assert rules == [Rule.NOT_GUARANTEED, Rule.RELEASED]
+    gone = [change.reason.container for change in history.gone()]
+    assert gone == [f"{n}" for n in range(MAX_GONE, 0, -1)]
+
+
+def test_a_predecessor_of_whom_nobody_speaks_is_gone() -> None:
+    history = History()
+    history.decided(Created(ContainerSpec("old")), created("old"))
+    history.decided(Created(ContainerSpec("new")), created("new"))
+
+    assert [change.reason.container for change in history.gone()] == ["old"]
+
+
+def test_a_pod_has_a_row_and_no_story() -> None:
+    history = History()
+    reason = Reason(Rule.POD_PLACED, "p", pool="root")
+    history.decided(PodCreated("p"), Decision(state_of(), (reason,)))
+
+    assert (history.last, history.story_of("p"), list(history.gone())) == (1, (), [])
+
+
+def test_updates_because_of_others_are_found() -> None:
+    history = History()
+    decision = created("b", "a", told=("a",))
+    history.decided(Created(ContainerSpec("b")), decision)
+
+    ((row, update),) = history.updates_of("a")
+
+    assert (row.number, update) == (1, decision.updates[0])
+    assert history.updates_of("b") == ()
+
+
+def test_large_decisions_leave_fewer_rows() -> None:
+    history = History(max_weight=10)
+    for n in range(9):
+        history.decided(Created(ContainerSpec("b")), created("b", told=("a",) * n))
+
+    # 1 for the row, 1 for the reason, 8 for the last one's updates.
+    assert (history.first, history.last) == (9, 9)
+
+
+def test_one_that_is_too_large_by_itself_is_kept_all_the_same() -> None:
+    history = History(max_weight=3)
+    history.decided(Created(ContainerSpec("b")), created("b", told=("a",) * 9))
+
+    assert history.first == history.last == 1
+
+
+async def test_who_waits_is_woken_by_the_next_row() -> None:
+    history = History()
+    waiting = [asyncio.create_task(history.more(n)) for n in (0, 1)]
+    await asyncio.sleep(0)
+    history.note("first")
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    done = [task.done() for task in waiting]
+    history.note("second")
+    await asyncio.gather(*waiting)
+
+    assert done == [True, False]
+
+
+async def test_who_gives_up_waiting_leaves_nothing() -> None:
+    history = History()
+    waiting = asyncio.create_task(history.more(0))
+    await asyncio.sleep(0)
+    waiting.cancel()
+    await asyncio.wait([waiting])
+    history.note("first")
+
+    assert waiting.cancelled()
+    await history.more(0)
+
+
+NAMES = st.sampled_from("abcd")
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from(["come", "go", "sync", "note"]), NAMES)))
+def test_stories_are_those_of_who_is_here_and_no_row_is_left_out(
+    steps: list[tuple[str, str]],
+) -> None:
+    history, here, rows = History(max_weight=20), dict[str, int](), Counter[str]()
+    for what, name in steps:
+        event: Event = Created(ContainerSpec(name))
+        match what:
+            case "come":
+                history.decided(event, created(name, *here))
+                here[name] = here.get(name, 0) + 1
+            case "go" if name in here:
+                del here[name]
+                history.decided(Stopped(name), stopped(name, *here))
+            case "sync":
+                reasons = tuple(Reason(Rule.KEPT, one) for one in here)
+                decision = Decision(state_of(*here), reasons)
+                history.decided(Synchronized(()), decision)
+                here = {one: times + 1 for one, times in here.items()}
+            case _:
+                history.note("x")
+        rows[what] += 1
+
+    told = [row.number for row in history.since(0, 10**6)]
+    assert told == list(range(history.first, history.last + 1))
+    assert {one: len(history.story_of(one)) for one in here} == {
+        one: min(times, MAX_CHANGES) for one, times in here.items()
+    }
+
+
+def test_it_is_a_witness_of_the_real_thing() -> None:
+    history = History()
+    plugin = ResourcePolicy(parse_spec("1s2c1t"), witnesses=[history])
+    pod = Pod(id="p", name="pod", namespace="shop")
+    plugin.create_container(pod, Container(id="c", name="web", pod_sandbox_id="p"))
+
+    (change,) = history.story_of("c")
+
+    assert (change.row.kind, change.reason.title) == (
+        "container.placed",
+        "shop/pod/web",
+    )
