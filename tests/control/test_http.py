@@ -1,0 +1,270 @@
+"""The small server between real sockets: what it answers, and what it bounds."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import http.client
+import json
+import socket
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from nri_resmgr.control.http import (
+    Limits,
+    Reply,
+    Request,
+    RequestRefused,
+    Routes,
+    Site,
+    json_reply,
+    text_reply,
+)
+from nri_resmgr.values import HostError, InputError
+from tests.control.http_server import serving
+
+HOST = b"Host: x\r\n\r\n"
+
+
+class Failing(HostError):
+    """The host is at fault."""
+
+    def __str__(self) -> str:
+        return "the node is ill"
+
+
+class Wrong(InputError):
+    """The client is at fault."""
+
+    def __str__(self) -> str:
+        return "that is no pod"
+
+
+def echo(request: Request) -> Reply:
+    return json_reply(
+        {
+            "query": dict(request.query),
+            "body": request.body.decode(),
+            "is": request.path,
+        }
+    )
+
+
+async def later(_: Request) -> Reply:
+    await asyncio.sleep(0)
+    return text_reply("later\n")
+
+
+def refuse(_: Request) -> Reply:
+    raise RequestRefused(409, "not now")
+
+
+def fail(_: Request) -> Reply:
+    raise Failing
+
+
+def mistake(_: Request) -> Reply:
+    raise Wrong
+
+
+def three(_: Request) -> Reply:
+    async def pieces() -> AsyncIterator[bytes]:
+        for piece in (b"one\n", b"", b"two\n", b"three\n"):
+            yield piece
+
+    return Reply(pieces())
+
+
+ROUTES: Routes = {
+    ("GET", "/echo"): echo,
+    ("PUT", "/echo"): echo,
+    ("GET", "/a b"): echo,
+    ("GET", "/later"): later,
+    ("GET", "/refuse"): refuse,
+    ("GET", "/fail"): fail,
+    ("GET", "/mistake"): mistake,
+    ("GET", "/three"): three,
+}
+LIMITS = Limits(head=500, body=100, connections=2, seconds=0.2)
+
+
+@pytest.fixture
+async def server(tmp_path: Path) -> AsyncIterator[str]:
+    async with serving(Site(ROUTES, LIMITS), tmp_path / "s") as path:
+        yield path
+
+
+async def asked(path: str, request: bytes) -> bytes:
+    reader, writer = await asyncio.open_unix_connection(path)
+    with contextlib.closing(writer):
+        writer.write(request)
+        async with asyncio.timeout(5):
+            return await reader.read()
+
+
+def told(answer: bytes) -> tuple[int, str]:
+    head, _, body = answer.decode().partition("\r\n\r\n")
+    return int(head.split()[1]), body
+
+
+@pytest.mark.parametrize(
+    ("request_", "expected"),
+    [
+        pytest.param(
+            b"GET /echo?a=1&b=&a=%32 HTTP/1.1\r\n" + HOST,
+            (200, '{"query": {"a": "2", "b": ""}, "body": "", "is": "/echo"}\n'),
+            id="parameters are decoded, the last one counts",
+        ),
+        pytest.param(
+            b"PUT /echo HTTP/1.1\r\nContent-Length: 3\r\n" + HOST + b"abcd",
+            (200, '{"query": {}, "body": "abc", "is": "/echo"}\n'),
+            id="a body is as long as it was said to be",
+        ),
+        pytest.param(
+            b"GET /a%20b HTTP/1.0\r\n\r\n",
+            (200, '{"query": {}, "body": "", "is": "/a b"}\n'),
+            id="a path is decoded, and HTTP 1.0 needs no host",
+        ),
+        pytest.param(
+            b"GET /later HTTP/1.1\r\n" + HOST, (200, "later\n"), id="a handler may wait"
+        ),
+        pytest.param(
+            b"HEAD /later HTTP/1.1\r\n" + HOST, (200, ""), id="HEAD has no body"
+        ),
+        pytest.param(
+            b"HEAD /three HTTP/1.1\r\n" + HOST, (200, ""), id="not even one in pieces"
+        ),
+        pytest.param(
+            b"GET /refuse HTTP/1.1\r\n" + HOST, (409, "not now\n"), id="refused"
+        ),
+        pytest.param(
+            b"GET /fail HTTP/1.1\r\n" + HOST,
+            (500, "the node is ill\n"),
+            id="the host is at fault",
+        ),
+        pytest.param(
+            b"GET /mistake HTTP/1.1\r\n" + HOST,
+            (400, "that is no pod\n"),
+            id="the client is at fault",
+        ),
+        pytest.param(
+            b"GET /none HTTP/1.1\r\n" + HOST,
+            (404, "nothing is at /none\n"),
+            id="an unknown path",
+        ),
+        pytest.param(
+            b"DELETE /echo HTTP/1.1\r\n" + HOST,
+            (405, "only GET, HEAD, PUT\n"),
+            id="an unknown method",
+        ),
+        pytest.param(
+            b"GET /three HTTP/1.0\r\n\r\n",
+            (200, "one\ntwo\nthree\n"),
+            id="HTTP 1.0 gets pieces without chunks",
+        ),
+        pytest.param(
+            b"GET /three HTTP/1.1\r\n" + HOST,
+            (200, "4\r\none\n\r\n4\r\ntwo\n\r\n6\r\nthree\n\r\n0\r\n\r\n"),
+            id="pieces go out in chunks",
+        ),
+        pytest.param(
+            b"PUT /echo HTTP/1.1\r\nContent-Length: 101\r\n" + HOST,
+            (413, "at most 100 bytes, please\n"),
+            id="a body that is too long is not read",
+        ),
+        pytest.param(
+            b"GET /echo HTTP/1.1\r\nX: " + b"x" * 2000,
+            (431, "the headers are too long\n"),
+            id="nor are headers",
+        ),
+        pytest.param(
+            b"\x16\x03\x01 hello\r\n\r\n",
+            (400, "not a request of HTTP/1.1\n"),
+            id="something else than HTTP",
+        ),
+    ],
+)
+async def test_a_request_is_answered(
+    server: str, request_: bytes, expected: tuple[int, str]
+) -> None:
+    assert told(await asked(server, request_)) == expected
+
+
+def connected(path: str) -> socket.socket:
+    client = socket.socket(socket.AF_UNIX)
+    client.connect(path)
+    return client
+
+
+async def test_the_standard_librarys_client_understands_us(server: str) -> None:
+    def talk() -> tuple[int, str | None, bytes, object]:
+        client = http.client.HTTPConnection("x")
+        client.sock = connected(server)
+        client.request("GET", "/three")
+        first = client.getresponse()
+        body = first.read()
+        client.close()
+        client.sock = connected(server)
+        client.request("PUT", "/echo", body=b"x")
+        answer = client.getresponse()
+        data = json.loads(answer.read())
+        client.close()
+        return first.status, answer.getheader("Content-Type"), body, data["body"]
+
+    found = await asyncio.to_thread(talk)
+
+    assert found == (200, "application/json", b"one\ntwo\nthree\n", "x")
+
+
+async def test_a_fault_of_ours_is_told_without_its_data(tmp_path: Path) -> None:
+    def broken(_: Request) -> Reply:
+        raise ZeroDivisionError("secret")
+
+    async with serving(Site({("GET", "/"): broken}), tmp_path / "s") as path:
+        answer = await asked(path, b"GET / HTTP/1.1\r\n" + HOST)
+
+    assert told(answer) == (500, "a fault of ours; the log has more\n")
+
+
+async def test_who_may_not_ask_is_told_why(tmp_path: Path) -> None:
+    site = Site(
+        ROUTES,
+        admit=lambda _: "only root may ask",
+        refuse=lambda status, why: json_reply({"error": why}, status),
+    )
+    async with serving(site, tmp_path / "s") as path:
+        answer = await asked(path, b"GET /echo HTTP/1.1\r\n" + HOST)
+
+    assert told(answer) == (403, '{"error": "only root may ask"}\n')
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        pytest.param(b"", id="nothing"),
+        pytest.param(b"GET /echo HT", id="half a line"),
+        pytest.param(
+            b"PUT /echo HTTP/1.1\r\nContent-Length: 9\r\n" + HOST + b"abc",
+            id="half a body",
+        ),
+    ],
+)
+async def test_who_does_not_go_on_is_dropped(server: str, sent: bytes) -> None:
+    with contextlib.suppress(ConnectionResetError):
+        assert await asked(server, sent) == b""
+
+
+async def test_only_so_many_are_served_at_once(server: str) -> None:
+    waiting = [await asyncio.open_unix_connection(server) for _ in range(2)]
+    with contextlib.suppress(ConnectionResetError, BrokenPipeError):
+        assert await asked(server, b"GET /later HTTP/1.1\r\n" + HOST) == b""
+
+    for _, writer in waiting:
+        writer.close()
+        await writer.wait_closed()
+
+    await asyncio.sleep(0.01)  # until the server has seen it
+    answer = await asked(server, b"GET /later HTTP/1.1\r\n" + HOST)
+    assert told(answer) == (200, "later\n")
