@@ -10,9 +10,11 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from google.protobuf.message_factory import GetMessageClass
 
 from nri_resmgr.stub.schema import (
     ENUMS,
+    RECURRING,
     REPEATING,
     VALUES,
     attribute,
@@ -36,9 +38,19 @@ def reader(descriptor: Descriptor) -> Read:
     Raises:
         KeyError: No class stands for such messages.
     """
-    if any(_has_presence(field) for field in descriptor.fields):
-        return _lazy_reader(descriptor)
-    return _remembering(_eager_reader(descriptor))
+    if not any(_has_parts(field) for field in descriptor.fields):
+        return _remembering(_eager_reader(descriptor))
+    read = _lazy_reader(descriptor)
+    if descriptor.name not in RECURRING:
+        return read
+    # Of a copy: a value that lives on must not keep the request that it came with.
+    copy = GetMessageClass(descriptor).FromString
+    return _remembering(lambda message: read(copy(message.SerializeToString())))
+
+
+def _has_parts(field: FieldDescriptor) -> bool:
+    kind = field.message_type
+    return kind is not None and not field.is_repeated and not is_wrapper(kind)
 
 
 def _has_presence(field: FieldDescriptor) -> bool:
@@ -46,9 +58,34 @@ def _has_presence(field: FieldDescriptor) -> bool:
 
 
 def _lazy_reader(descriptor: Descriptor) -> Read:
-    build = VALUES[descriptor.name].reading
+    """Read plain fields at once, in one call, and the others on demand."""
+    kind = VALUES[descriptor.name]
     plan = {attribute(field): _reader_from(field) for field in descriptor.fields}
-    return lambda message: build(message, plan)
+    plain = [field for field in descriptor.fields if _is_plain(field)]
+    if len(plain) < 2:  # noqa: PLR2004 - of one, attrgetter makes no tuple
+        return lambda message: kind.reading(message, plan)
+    # By their slots, past the class' own way, which refuses.
+    puts = [getattr(kind, attribute(field)).__set__ for field in plain]
+    get = attrgetter(*[field.name for field in plain])
+
+    def read(message: Any) -> object:
+        value = kind.reading(message, plan)
+        for put, content in zip(puts, get(message), strict=True):
+            put(value, content)
+        return value
+
+    return read
+
+
+def _is_plain(field: FieldDescriptor) -> bool:
+    return not _has_presence(field) and _field_reader(field) is None
+
+
+def _eager_reader(descriptor: Descriptor) -> Read:
+    """Read all fields at once."""
+    build = VALUES[descriptor.name]
+    reads = [_reader_from(field) for field in descriptor.fields]
+    return lambda message: build(*[read(message) for read in reads])
 
 
 def _reader_from(field: FieldDescriptor) -> Read:
@@ -62,28 +99,6 @@ def _reader_from(field: FieldDescriptor) -> Read:
     return lambda message: read(get(message))
 
 
-def _eager_reader(descriptor: Descriptor) -> Read:
-    """Read all fields in one call."""
-    build = VALUES[descriptor.name]
-    # The extra name is unused; with one alone attrgetter returns no tuple.
-    names = [field.name for field in descriptor.fields]
-    get = attrgetter(*names, names[0])
-    fixes = [
-        (index, read_field)
-        for index, field in enumerate(descriptor.fields)
-        if (read_field := _field_reader(field)) is not None
-    ]
-
-    def read(message: Any) -> object:
-        values = list(get(message))
-        values.pop()
-        for index, read_field in fixes:
-            values[index] = read_field(values[index])
-        return build(*values)
-
-    return read
-
-
 def _remembering(read: Read) -> Read:
     """Read what came a moment ago no second time.
 
@@ -93,7 +108,8 @@ def _remembering(read: Read) -> Read:
     known: dict[bytes, object] = {}
 
     def read_once(message: Any) -> object:
-        content = message.SerializeToString()
+        # In the same order each time: Go's runtimes send maps in random order.
+        content = message.SerializeToString(deterministic=True)
         if (value := known.get(content)) is None:
             if len(known) >= _REMEMBERED:
                 known.clear()

@@ -85,6 +85,10 @@ REPEATING: Final = frozenset(
     }
 )
 
+# Large messages that come again as they were: a pod with each event about it, and
+# resources with the containers of every pod of a deployment.
+RECURRING: Final = frozenset({"LinuxResources", "PodSandbox"})
+
 
 def attribute(field: FieldDescriptor) -> str:
     """Return the name of *field* in our classes: lower case, no Python keyword."""

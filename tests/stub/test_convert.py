@@ -147,3 +147,18 @@ def test_what_cannot_be_written_is_an_error_that_names_the_field(
         to_message(value)
 
     assert caught.value.field == field
+
+
+def test_a_pod_that_comes_again_is_read_once() -> None:
+    first = nri_pb2.PodSandbox(id="p", labels={"a": "1", "b": "2"})
+    again = nri_pb2.PodSandbox(labels={"b": "2", "a": "1"}, id="p")
+
+    assert from_message(first).labels is from_message(again).labels
+
+
+def test_a_pod_keeps_nothing_of_the_request_that_it_came_with() -> None:
+    message = nri_pb2.CreateContainerRequest(pod=nri_pb2.PodSandbox(id="kept"))
+    pod = from_message(message.pod)
+    message.pod.labels["app"] = "web"
+
+    assert pod == Pod(id="kept")
