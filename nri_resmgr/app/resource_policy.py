@@ -103,6 +103,11 @@ class ResourcePolicy:
         return self._engine.policy
 
     @property
+    def machine(self) -> Machine:
+        """The machine that is in force with it."""
+        return self._engine.machine
+
+    @property
     def state(self) -> Any:
         """What the policy knows and has granted; frozen."""
         return self._engine.state
