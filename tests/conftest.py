@@ -23,8 +23,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(autouse=True, scope="session")
-def _own_run_dir(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def _own_directories(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Keep daemons that tests start away from those that run here."""
     os.environ["NRI_RESMGR_RUN_DIR"] = str(tmp_path_factory.mktemp("run"))
+    # Several run at a time; tests of the state name a directory of their own.
+    os.environ["NRI_RESMGR_STATE_DIR"] = ""
     yield
-    del os.environ["NRI_RESMGR_RUN_DIR"]
+    del os.environ["NRI_RESMGR_RUN_DIR"], os.environ["NRI_RESMGR_STATE_DIR"]

@@ -166,6 +166,7 @@ class _Show:
             *("--nri-socket", str(self.runtime.socket_path)),
             *("--host-root", str(self.root)),
             *("--run-dir", str(self.runtime.socket_path.parent / "run")),
+            *("--state-dir", str(self.runtime.socket_path.parent / "state")),
         )
         await self.runtime.synchronized(_PLUGIN)
 

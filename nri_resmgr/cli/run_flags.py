@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from nri_resmgr.cli.flags import Flags, one_of
-from nri_resmgr.daemon.defaults import DEFAULT_INDEX, DEFAULT_NAME, DEFAULT_RUN_DIR
+from nri_resmgr.daemon.defaults import (
+    DEFAULT_INDEX,
+    DEFAULT_NAME,
+    DEFAULT_RUN_DIR,
+    DEFAULT_STATE_DIR,
+)
 from nri_resmgr.stub.transport import DEFAULT_SOCKET
 
 
@@ -49,6 +54,12 @@ def _add_configuration_flags(flags: Flags) -> None:
 
 
 def _add_state_flags(flags: Flags) -> None:
+    flags.add(
+        "--state-dir",
+        default=DEFAULT_STATE_DIR,
+        metavar="PATH",
+        help=f"what a restart starts from; empty for nothing ({DEFAULT_STATE_DIR})",
+    )
     flags.add(
         "--run-dir",
         default=DEFAULT_RUN_DIR,

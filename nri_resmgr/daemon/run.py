@@ -17,6 +17,7 @@ from nri_resmgr.app.conduct import Conduct
 from nri_resmgr.app.status import status_of
 from nri_resmgr.daemon.defaults import DEFAULT_INDEX, DEFAULT_NAME
 from nri_resmgr.daemon.memory_kinds import MemoryKinds, read_memory_kinds
+from nri_resmgr.daemon.state import open_state
 from nri_resmgr.host.discovery import read_machine
 from nri_resmgr.host.tree import HostTree
 from nri_resmgr.log import Logger, configure_later
@@ -41,6 +42,7 @@ def run(options: argparse.Namespace) -> int:
         log.warning("protobuf.slow", kind=api_implementation.Type(), instead="upb")
     # All input is judged before the runtime hears of us.
     config = _read_config(options.config_file)
+    open_state(options.state_dir, dry_run=options.dry_run)
     tree = HostTree(options.host_root)
     kinds = read_memory_kinds(options.memory_kinds)
     machine = read_machine(tree, kinds)

@@ -67,7 +67,7 @@ def _sessions(programs: Programs, noop: measure.Command) -> None:
     what = "start of a Python that imports protobuf, PyYAML, attrs, structlog, ms"
     _row(what, measure.import_times(programs))
     _row("start to registered, does nothing, ms", measure.start_times(noop), "≤ 200")
-    daemon = (programs.daemon, "--nri-socket")
+    daemon = (programs.daemon, "--state-dir", programs.state, "--nri-socket")
     _row("start to registered, the daemon, ms", measure.start_times(daemon), "≤ 200")
 
 

@@ -87,8 +87,9 @@ class Node:
     def command(self, daemon: str | Path) -> Command:
         """Return how to start the daemon there, but for the socket's path."""
         roots = ("--host-root", self._root, "--run-dir", self._run_dir)
+        state = ("--state-dir", self._run_dir / "state")
         config = ("--config-file", self._config) if self._config else ()
-        return (daemon, *roots, *config, "--nri-socket")
+        return (daemon, *roots, *state, *config, "--nri-socket")
 
     def snapshot(self, containers: int) -> bytes:
         """Return a Synchronize that tells of so many containers."""

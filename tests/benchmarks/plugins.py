@@ -59,12 +59,14 @@ class Programs:
         noop: A plugin whose handlers do nothing.
         daemon: The launcher that ``nri-resmgr install`` writes.
         echo: No plugin at all: the floor under every round trip.
+        state: The daemon's state directory.
     """
 
     python: Path
     noop: Path
     daemon: Path
     echo: Path
+    state: Path
 
     @classmethod
     def install(cls, folder: Path, source: Path) -> Programs:
@@ -77,7 +79,8 @@ class Programs:
         noop, echo = folder / "noop.py", folder / "echo.py"
         noop.write_text(NOOP)
         echo.write_text(ECHO)
-        return cls(python, noop, folder / "plugins" / "90-resource-policy", echo)
+        daemon = folder / "plugins" / "90-resource-policy"
+        return cls(python, noop, daemon, echo, folder / "state")
 
 
 @attrs.frozen

@@ -18,6 +18,7 @@ FLAGS = [
     ("--host-root", "/host"),
     ("--memory-kinds", "2=hbm"),
     ("--run-dir", "/run/x"),
+    ("--state-dir", "/var/x"),
     ("--log-level", "debug"),
     ("--log-format", "json"),
 ]
