@@ -75,6 +75,11 @@ def install(layout: Layout, *arguments: str) -> None:
     words = (sys.executable, "-m", "nri_resmgr", "install", *arguments)
     command: tuple[str | Path, ...] = (*words, *folders)
     subprocess.run(command, check=True, capture_output=True, text=True)
+    # containerd hands over no variables, and this machine's state is not ours.
+    [launcher] = layout.plugins.iterdir()
+    own = f"os.environ['NRI_RESMGR_STATE_DIR'] = {str(layout.folder / 'policy')!r}"
+    text = launcher.read_text().replace("import sys\n", f"import os, sys\n{own}\n", 1)
+    launcher.write_text(text)
 
 
 def start(daemon: Containerd, name: str, resources: Resources) -> Container:
