@@ -8,6 +8,8 @@ from typing import Any
 
 from nri_resmgr.app.after_reply import after_reply
 from nri_resmgr.app.conduct import USUAL, Conduct
+from nri_resmgr.app.configuration import Configuration
+from nri_resmgr.app.configuration_status import BUILT_IN, Document, Source
 from nri_resmgr.app.container_files import ContainerFiles
 from nri_resmgr.app.courier import Courier, Runtime
 from nri_resmgr.app.engine import Engine
@@ -15,7 +17,7 @@ from nri_resmgr.app.garbage import collect_if_due
 from nri_resmgr.app.report import Report
 from nri_resmgr.app.translate import adjustment_of, updates_of
 from nri_resmgr.app.witness import Witness
-from nri_resmgr.config import PolicyConfig, TopologyAwareConfig, parse_config
+from nri_resmgr.config import PolicyConfig, TopologyAwareConfig
 from nri_resmgr.host.tree import Tree
 from nri_resmgr.log import Logger
 from nri_resmgr.policy.decision import Decision, PinUpdate, Policy
@@ -35,7 +37,8 @@ from nri_resmgr.policy.ledger import KnowsContainers
 from nri_resmgr.stub.adjustment import ContainerAdjustment
 from nri_resmgr.stub.model import Container, LinuxResources, Pod
 from nri_resmgr.stub.replies import CreateReply
-from nri_resmgr.stub.runtime_info import Configuration, RuntimeInfo
+from nri_resmgr.stub.runtime_info import Configuration as HandedOver
+from nri_resmgr.stub.runtime_info import RuntimeInfo
 from nri_resmgr.stub.update import ContainerUpdate
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import ResmgrError
@@ -54,10 +57,13 @@ class ResourcePolicy:
     Args:
         machine: What the CPUs are taken from.
         config: The operator's own; without one, the text in Configure counts, and
-            the built-in default where that is blank.
+            the built-in default until there is one.
         tree: The host, whose cgroups a configuration may name.
         conduct: How to behave besides.
         witnesses: Who is told of decisions, besides the log.
+
+    Attributes:
+        configuration: Takes documents.
     """
 
     def __init__(
@@ -69,7 +75,6 @@ class ResourcePolicy:
         conduct: Conduct = USUAL,
         witnesses: Sequence[Witness] = (),
     ) -> None:
-        self._own_config = config
         self._conduct = conduct
         self._machine = machine
         self._engine = Engine(machine, config or TopologyAwareConfig(), tree)
@@ -78,11 +83,13 @@ class ResourcePolicy:
         self._courier = Courier(self._engine.told)
         self._runtime = RuntimeInfo()
         self._scheduling: Any = None
+        self._is_silent = False
         self._files: ContainerFiles | None = None
         self._witnesses = [Report(dry_run=conduct.dry_run), *witnesses]
         if conduct.run_dir and not conduct.dry_run:
             self._files = ContainerFiles(conduct.run_dir, self._engine)
             self._witnesses.append(self._files)
+        self.go_by(Configuration(Document("", Source.FILE) if config else BUILT_IN))
 
     @cached_property
     def _specs(self) -> Any:
@@ -112,37 +119,30 @@ class ResourcePolicy:
         """What the policy knows and has granted; frozen."""
         return self._engine.state
 
+    def go_by(self, configuration: Configuration) -> None:
+        """Have it judge documents; its own is the one that is in force."""
+        self.configuration = configuration
+        configuration.connect(self)
+
     def connect(self, runtime: Runtime) -> None:
         """Tell to whom updates go that no request asked for."""
         self._courier.connect(runtime)
 
-    def configure(self, configuration: Configuration) -> None:
-        """Take the configuration that the runtime hands over, if it counts.
-
-        Raises:
-            BadSyntax: Its text is not YAML.
-            BadSetting: It has a mistake, or does not fit the machine. What was in
-                force before still is.
-        """
-        self._runtime, self._scheduling = configuration.runtime, None
-        if self._own_config is None:
-            config = parse_config(configuration.text)
-            if config != self.config:
-                # What to tell is found anew when the runtime says what runs.
-                self._engine.rebuild(config, self._machine)
-                self._specs.change_machine(self._machine)
-                after_reply(self._tell_of_configuration, config)
-        elif configuration.text.strip():
-            log.warning("configuration.ignored", source="runtime", instead="own file")
+    def configure(self, handed_over: HandedOver) -> None:
+        """Take what the runtime tells of itself, and its text if that counts."""
+        self._runtime, self._scheduling = handed_over.runtime, None
+        # What to tell is found anew when the runtime says what runs.
+        self._is_silent = True
+        self.configuration.hand_over(handed_over.text)
+        self._is_silent = False
 
     def reconfigure(self, config: PolicyConfig) -> None:
-        """Replace the operator's own configuration while containers run.
+        """Go by another configuration, also while containers run.
 
         Raises:
             BadSetting: It does not fit the machine; nothing has changed.
         """
         self._rebuild(config, self._machine)
-        self._own_config = config
 
     def change_machine(self, machine: Machine) -> None:
         """Go on with the CPUs and the memory that there are now.
@@ -225,9 +225,10 @@ class ResourcePolicy:
     def _rebuild(self, config: PolicyConfig, machine: Machine) -> None:
         decision = self._engine.rebuild(config, machine)
         self._specs.change_machine(machine)
-        self._follow(Synchronized(()), decision)
+        if not self._is_silent:
+            self._follow(Synchronized(()), decision)
+            self._send(decision.updates)
         after_reply(self._tell_of_configuration, config)
-        self._send(decision.updates)
 
     def _handle(self, event: Event) -> Decision[KnowsContainers]:
         decision = self._engine.decide(event)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Final
+from typing import ClassVar, Final
 
 import attrs
 
@@ -93,6 +93,8 @@ class BalloonsConfig(PolicyConfig):
             fits nowhere.
         tell_containers: Whether containers are told what they have.
     """
+
+    kind: ClassVar[str] = "BalloonsPolicy"
 
     available: CpuChoice | None = None
     reserved: CpuChoice | None = None

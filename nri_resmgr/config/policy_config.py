@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from nri_resmgr.values.by_content import ByContent
 from nri_resmgr.values.declared import frozen
 
@@ -11,9 +13,12 @@ class PolicyConfig(ByContent):
     """The spec of a document of any kind.
 
     Attributes:
+        kind: As in the document.
         not_in_force: Paths of what was read, found right, and has no effect.
         doubts: Paths of what is right and hardly meant, each with the reason.
     """
+
+    kind: ClassVar[str] = ""
 
     not_in_force: tuple[str, ...] = ()
     doubts: tuple[tuple[str, str], ...] = ()

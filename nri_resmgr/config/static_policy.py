@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import ClassVar, Final
 
 from nri_resmgr.config.cpus import CpuChoice, read_cpus
 from nri_resmgr.config.policy_config import PolicyConfig
@@ -29,6 +29,8 @@ class StaticPolicyConfig(PolicyConfig):
         on_failure: ``refuse`` or ``shared``: what becomes of a container whose
             exclusive CPUs cannot be had.
     """
+
+    kind: ClassVar[str] = "StaticPolicy"
 
     available: CpuChoice | None = None
     reserved: CpuChoice | None = None

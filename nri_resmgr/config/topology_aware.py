@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import attrs
 
@@ -68,6 +68,8 @@ class TopologyAwareConfig(PolicyConfig):
         place_pods: ``off``, ``soft`` or ``strict``.
         tell_containers: Whether containers are told what they have.
     """
+
+    kind: ClassVar[str] = "TopologyAwarePolicy"
 
     available: CpuChoice | None = None
     reserved: CpuChoice | None = None
