@@ -9,25 +9,23 @@ from typing import Any, Final
 import attrs
 
 from nri_resmgr.policy.events import Pin
-from nri_resmgr.policy.requests import oom_score_adj_of, quota_of, shares_of
-from nri_resmgr.stub import Container, LinuxCpu, LinuxMemory, LinuxResources, Pod
-from nri_resmgr.stub.model import HugepageLimit, LinuxContainer, LinuxPod
+from nri_resmgr.scenario.kubelet import container_of, pod_of, resources_of
+from nri_resmgr.scenario.rows import ContainerRow
+from nri_resmgr.scenario.steps import (
+    AnnouncePod,
+    Create,
+    Restart,
+    Step,
+    Stop,
+    StopPod,
+    Update,
+)
+from nri_resmgr.stub import LinuxCpu
 from nri_resmgr.stub.update import ContainerUpdate
 from nri_resmgr.testing import PluginRefused, Runtime
-from nri_resmgr.values import Bytes, CpuSet, MilliCpus, NodeSet, parse_bytes, parse_cpus
-from tests.policy.story_containers import merged
+from nri_resmgr.values import Bytes, CpuSet, NodeSet, format_cpus
 from tests.policy.story_outcomes import news_of, quoted, text_of
 
-Row = Mapping[str, Any]
-
-_PERIOD: Final = 100_000
-_UID: Final = "11111111-2222-3333-4444-555555555555"
-_SLICE: Final = "/kubepods.slice/kubepods"
-_PARENTS: Final = {
-    "guaranteed": f"{_SLICE}-pod{_UID}.slice",
-    "burstable": f"{_SLICE}-burstable.slice/kubepods-burstable-pod{_UID}.slice",
-    "best-effort": f"{_SLICE}-besteffort.slice/kubepods-besteffort-pod{_UID}.slice",
-}
 _HINTS: Final = "test.topologyhints.resource-policy.nri.io/container."
 
 
@@ -45,54 +43,57 @@ class Kubelet:
     runtime: Runtime
     plugin: str
     capacity: Bytes
-    steps: Sequence[Row]
-    rows: dict[str, Row] = attrs.field(factory=dict)
+    steps: Sequence[Step]
+    rows: dict[str, ContainerRow] = attrs.field(factory=dict)
 
-    async def play(self, step: Row) -> dict[str, Any]:
+    async def play(self, written: Mapping[str, Any], step: Step) -> dict[str, Any]:
         """Let one step happen; return what came of it as the step would write it."""
         try:
-            return await self._play(step)
+            found = await self._play(step)
         except PluginRefused as refusal:
-            return {"refused": quoted(refusal.message, step.get("refused"))}
+            return {"refused": quoted(refusal.message, written.get("refused"))}
+        if "gets" in found and "shares" in written:
+            found["shares"] = self._shares(written)
+        return found
 
-    async def _play(self, step: Row) -> dict[str, Any]:
+    async def _play(self, step: Step) -> dict[str, Any]:
         match step:
-            case {"create": str(name)}:
-                await self._run_pod(step)
-                container = self._container(name, step)
-                made = await self.runtime.create_container(_pod(step), container)
-                self.rows[name] = step
-                return self._outcome(name, step, made.updates)
-            case {"update": str(name)}:
-                row = merged(self.rows[name], step)
-                resources = self._resources(row)
+            case Create(name, row):
+                pod = row.pod or f"pod-of-{name}"
+                await self._run_pod(pod, row)
+                container = container_of(name, row, self.capacity)
+                made = await self.runtime.create_container(pod, container)
+                self.rows[name] = row
+                return self._outcome(name, made.updates)
+            case Update(name, row):
+                row = row.over(self.rows[name])
+                resources = resources_of(row)
                 changed = await self.runtime.update_container(name, resources)
                 self.rows[name] = row
-                return self._outcome(name, step, changed.updates)
-            case {"stop": str(name)}:
+                return self._outcome(name, changed.updates)
+            case Stop(name):
                 stopped = await self.runtime.stop_container(name)
                 return {"updates": _updates(stopped.updates)}
-            case {"restart": "remembering"}:
+            case Restart(remembers=True, rows=None):
                 return {"updates": await self._reconnect()}
-            case {"stop-pod": str(pod)}:
+            case StopPod(pod):
                 await self.runtime.stop_pod(pod)
-            case {"pod": _, "expects": _}:
-                await self._run_pod(step)
+            case AnnouncePod(pod, rows):
+                said = {"noderesource.dev/resources": _announced(rows)}
+                await self._run_pod(pod, next(iter(rows.values())), said)
             case _:
                 raise ValueError(f"no kubelet does {step}")
         return {"updates": {}}
 
-    def _outcome(
-        self, name: str, step: Row, updates: Iterable[ContainerUpdate]
-    ) -> dict[str, Any]:
-        pin, others = self._pin(name), [u for u in updates if u.container_id != name]
-        found = {"gets": text_of(pin), "updates": _updates(others)}
-        if "shares" not in step:
-            return found
+    def _outcome(self, name: str, updates: Iterable[ContainerUpdate]) -> dict[str, Any]:
+        others = [u for u in updates if u.container_id != name]
+        return {"gets": text_of(self._pin(name)), "updates": _updates(others)}
+
+    def _shares(self, written: Mapping[str, Any]) -> int:
         # A story of a container whose weight is left alone says 0.
-        cpu = self._resources(self.rows[name]).cpu or LinuxCpu()
-        alone = not step["shares"] and pin.shares == cpu.shares
-        return found | {"shares": 0 if alone else pin.shares}
+        name = written.get("create") or written["update"]
+        cpu, shares = resources_of(self.rows[name]).cpu, self._pin(name).shares
+        return 0 if not written["shares"] and cpu and shares == cpu.shares else shares
 
     async def _reconnect(self) -> dict[str, str]:
         before = {name: self._pin(name) for name in self.rows}
@@ -106,64 +107,18 @@ class Kubelet:
             if pin != before[name]
         }
 
-    async def _run_pod(self, row: Row) -> None:
-        pod = _pod(row)
-        if pod in self.runtime.world.pods:
+    async def _run_pod(
+        self, name: str, row: ContainerRow, said: Mapping[str, str] = {}
+    ) -> None:
+        if name in self.runtime.world.pods:
             return
-        qos = next((key for key in _PARENTS if key in row), "guaranteed")
-        annotations: dict[str, str] = dict(row.get("pod-tags", {}))
+        annotations = dict(said)
         for step in self.steps:
-            if "create" in step and _pod(step) == pod:
-                annotations |= step.get("annotations", {})
+            if isinstance(step, Create) and _pod(step) == name:
+                annotations |= step.row.annotations or {}
                 annotations |= _given_hints(step)
-        if "expects" in row:
-            annotations["noderesource.dev/resources"] = _announced(row["expects"])
-        await self.runtime.run_pod(
-            Pod(
-                id=pod,
-                name=pod,
-                namespace=row.get("namespace", "default"),
-                labels=row.get("pod-labels", {}),
-                annotations=annotations,
-                linux=LinuxPod(cgroup_parent=_PARENTS[qos]),
-            )
-        )
-
-    def _container(self, name: str, row: Row) -> Container:
-        slot = {"io.kubernetes.container.name": row["slot"]} if "slot" in row else {}
-        return Container(
-            id=name,
-            name=row.get("name", name),
-            labels={**row.get("labels", {}), **slot},
-            annotations=row.get("tags", {}),
-            linux=LinuxContainer(
-                resources=self._resources(row), oom_score_adj=self._oom_score(row)
-            ),
-        )
-
-    def _resources(self, row: Row) -> LinuxResources:
-        (qos,) = _PARENTS.keys() & row.keys()
-        request = parse_cpus(str(row[qos] or 0))
-        limit = request if qos == "guaranteed" else MilliCpus(row.get("limit", 0))
-        memory = row.get("memory-limit", 0)
-        if qos == "guaranteed":
-            memory = row.get("memory", 0)
-        quota = quota_of(limit) if limit else 0
-        pages = row.get("hugepages", {}).items()
-        return LinuxResources(
-            cpu=LinuxCpu(shares_of(request), quota, _PERIOD),
-            memory=LinuxMemory(limit=parse_bytes(str(memory))),
-            hugepage_limits=tuple(
-                HugepageLimit(f"{size[:-1]}B", count * parse_bytes(size))
-                for size, count in pages
-            ),
-        )
-
-    def _oom_score(self, row: Row) -> int:
-        if "burstable" in row:
-            memory = parse_bytes(str(row.get("memory", 0)))
-            return oom_score_adj_of(memory, self.capacity)
-        return -997 if "guaranteed" in row else 1000
+        whole = attrs.evolve(row, annotations=annotations)
+        await self.runtime.run_pod(pod_of(name, whole))
 
     def _pin(self, name: str) -> Pin:
         cpu = self.runtime.container(name).resources.cpu or LinuxCpu()
@@ -171,8 +126,8 @@ class Kubelet:
         return Pin(cpus, mems, cpu.shares or 0)
 
 
-def _pod(row: Row) -> str:
-    return str(row.get("pod") or f"pod-of-{row['create']}")
+def _pod(step: Create) -> str:
+    return step.row.pod or f"pod-of-{step.name}"
 
 
 def _updates(updates: Iterable[ContainerUpdate]) -> dict[str, str]:
@@ -185,20 +140,25 @@ def _updates(updates: Iterable[ContainerUpdate]) -> dict[str, str]:
     return found
 
 
-def _given_hints(row: Row) -> dict[str, str]:
+def _given_hints(step: Create) -> dict[str, str]:
     """Write ``nic at nodes 2`` as an annotation that tests may use."""
-    given = {}
-    for text in row.get("hints", ()):
-        provider, _, place = text.partition(" at ")
-        what, _, ids = place.partition(" ")
-        given[provider] = {"NUMAs" if what == "nodes" else "CPUs": ids}
-    name = row.get("name", row["create"])
+    given = {
+        hint.provider: {"NUMAs": str(hint.nodes)}
+        if hint.nodes
+        else {"CPUs": str(hint.cpus)}
+        for hint in step.row.hints or ()
+    }
+    name = step.row.name or step.name
     return {f"{_HINTS}{name}": json.dumps(given)} if given else {}
 
 
-def _announced(rows: Mapping[str, Row]) -> str:
+def _announced(rows: Mapping[str, ContainerRow]) -> str:
     """Write what a pod's Guaranteed containers ask for, as the webhook does."""
-    amounts = {name: {"cpu": str(row["guaranteed"])} for name, row in rows.items()}
+    amounts = {
+        name: {"cpu": format_cpus(row.request)}
+        for name, row in rows.items()
+        if row.request is not None
+    }
     containers = {
         name: {"requests": one, "limits": one} for name, one in amounts.items()
     }

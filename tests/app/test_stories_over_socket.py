@@ -4,17 +4,16 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-import yaml
 
 from nri_resmgr.app.conduct import Conduct
 from nri_resmgr.app.resource_policy import ResourcePolicy
-from nri_resmgr.config import API_VERSION, parse_config
+from nri_resmgr.config import parse_config
 from nri_resmgr.host.tree import HostTree
 from nri_resmgr.testing import Runtime, running_plugin
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import Bytes
 from tests.app.kubelet import Kubelet
-from tests.policy.stories import KINDS, stories
+from tests.policy.stories import Story, stories
 from tests.policy.story_outcomes import expectation_of
 
 pytestmark = pytest.mark.slow  # each story starts a session
@@ -28,40 +27,35 @@ _POLICIES: Final = ("topology-aware", "balloons")
 def _told_over_socket(kind: str) -> list[Any]:
     """Find the stories that say ``socket: true``."""
     return [
-        pytest.param(path, story, id=f"{kind}/{path.stem}")
+        pytest.param(story, id=f"{kind}/{path.stem}")
         for path in stories(kind)
-        if (story := yaml.safe_load(path.read_text(encoding="utf-8"))).get("socket")
+        if (story := Story.read(path)).socket
     ]
 
 
 @pytest.mark.parametrize(
-    ("path", "story"), [row for kind in _POLICIES for row in _told_over_socket(kind)]
+    "story", [row for kind in _POLICIES for row in _told_over_socket(kind)]
 )
 async def test_the_runtime_gets_what_the_story_says(
-    path: Path, story: dict[str, Any], tmp_path: Path
+    story: Story, tmp_path: Path
 ) -> None:
-    machine = parse_spec(story["machine"])
-    document = {
-        "apiVersion": API_VERSION,
-        "kind": KINDS[path.parent.name],
-        "spec": story.get("spec", {}),
-    }
+    machine = parse_spec(story.scenario.machine)
     plugin = ResourcePolicy(
         machine,
-        parse_config(yaml.safe_dump(document)),
+        parse_config(story.document),
         tree=HostTree(str(tmp_path)),
         conduct=Conduct(testing=True),
     )
     capacity = Bytes(sum(node.memory for node in machine.nodes))
 
     async with Runtime(tmp_path) as runtime, running_plugin(runtime, plugin, _NAME):
-        kubelet = Kubelet(runtime, _NAME, capacity, story["story"])
-        for step in story["story"]:
-            outcome = await kubelet.play(step)
-            expected = expectation_of(step)
+        kubelet = Kubelet(runtime, _NAME, capacity, story.scenario.steps)
+        for row, step in story.steps():
+            outcome = await kubelet.play(row, step)
+            expected = expectation_of(row)
             seen = {key: expected[key] for key in _SEEN if key in expected}
 
-            assert (step, outcome) == (step, seen)
+            assert (row, outcome) == (row, seen)
 
 
 @pytest.mark.parametrize("kind", _POLICIES)

@@ -9,7 +9,7 @@ from nri_resmgr.policy.decision import Decision, Policy, Resources
 from nri_resmgr.policy.events import ColdStartEnded, Pin
 from nri_resmgr.topology import MemoryKind
 
-_WANTED: Final = (
+WANTED: Final = (
     "gets",
     "rule",
     "rules",
@@ -30,7 +30,7 @@ _WANTED: Final = (
 
 def expectation_of(step: Mapping[str, Any]) -> dict[str, Any]:
     """Read what a step expects; no update is expected where none is written."""
-    found = {key: step[key] for key in _WANTED if key in step}
+    found = {key: step[key] for key in WANTED if key in step}
     return found if "refused" in found else {"updates": {}} | found
 
 

@@ -6,12 +6,14 @@ from typing import Any
 
 import yaml
 
+from nri_resmgr.config.table import Table
 from nri_resmgr.policy.capacity import PoolUse
 from nri_resmgr.policy.events import Created
+from nri_resmgr.scenario.rows import ROW_KEYS, read_row
+from nri_resmgr.scenario.specs import spec_of_row
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import Bytes, CpuSet, MilliCpus, NodeSet
 from tests.policy.stories import policy_of
-from tests.policy.story_containers import container_of
 
 GIB = 1 << 30
 MACHINE = "2s4c1t memory=16Gi isolated=3"
@@ -23,7 +25,8 @@ def pools_after(kind: str, spec: str, *rows: dict[str, Any]) -> tuple[PoolUse, .
     policy = policy_of(kind, yaml.safe_load(spec), machine)
     state = policy.start()
     for number, row in enumerate(rows):
-        made = container_of(f"c{number}", row, machine, [])
+        read = read_row(Table.read(row, *ROW_KEYS))
+        made = spec_of_row(f"c{number}", read, machine, [])
         state = policy.decide(state, Created(made)).state
     return policy.pools(state)
 

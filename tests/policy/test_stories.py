@@ -3,10 +3,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-import yaml
 
 from tests.policy.pool_sums import check_pools
-from tests.policy.stories import Node, stories
+from tests.policy.stories import Story, outcome, stories
 from tests.policy.story_outcomes import expectation_of
 
 
@@ -14,13 +13,13 @@ from tests.policy.story_outcomes import expectation_of
     "path", stories(), ids=lambda path: f"{path.parent.name}/{path.stem}"
 )
 def test_everybody_gets_what_the_story_says(path: Path) -> None:
-    story = yaml.safe_load(path.read_text(encoding="utf-8"))
-    node = Node.of(path, story)
+    story = Story.read(path)
+    node = story.node()
 
-    for step in story["story"]:
-        outcome = node.play(step)
+    for row, step in story.steps():
+        found = outcome(node, row, step)
 
-        assert (step, outcome) == (step, expectation_of(step))
+        assert (row, found) == (row, expectation_of(row))
         check_pools(node.policy, node.state)
 
 

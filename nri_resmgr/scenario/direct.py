@@ -1,0 +1,153 @@
+"""A node of a policy alone: steps are decided as they stand, without a runtime."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+
+from nri_resmgr.app.build import build_policy
+from nri_resmgr.config import parse_config
+from nri_resmgr.policy.decision import Decision, Policy
+from nri_resmgr.policy.events import (
+    ColdStartEnded,
+    ContainerSpec,
+    Created,
+    Event,
+    PodCreated,
+    PodStopped,
+    Removed,
+    Started,
+    Stopped,
+    Synchronized,
+    Updated,
+)
+from nri_resmgr.scenario.rows import ContainerRow
+from nri_resmgr.scenario.specs import spec_of_row
+from nri_resmgr.scenario.steps import (
+    AnnouncePod,
+    Create,
+    EndColdStart,
+    Hotplug,
+    Reconfigure,
+    Remove,
+    Restart,
+    Start,
+    Step,
+    Stop,
+    StopPod,
+    Update,
+)
+from nri_resmgr.topology import Machine
+from nri_resmgr.topology.synthetic import parse_spec
+from nri_resmgr.values import ResmgrError
+
+
+@attrs.define(eq=False, repr=False)
+class DirectNode:
+    """A node on which a scenario happens.
+
+    Attributes:
+        machine: As it is now.
+        document: The configuration in force.
+        policy: In force.
+        state: What the policy knows and has granted.
+        warnings: What was said of annotations in the last step.
+    """
+
+    machine: Machine
+    document: str
+    policy: Policy[Any]
+    state: Any
+    warnings: list[str] = attrs.field(factory=list)
+    _rows: dict[str, ContainerRow] = attrs.field(factory=dict)
+
+    @classmethod
+    def of(cls, machine: str, document: str) -> DirectNode:
+        """Set up a synthetic machine and a policy.
+
+        Raises:
+            InputError: One of the texts is wrong, or they do not fit.
+        """
+        model = parse_spec(machine)
+        policy = build_policy(parse_config(document), model)
+        return cls(model, document, policy, policy.start())
+
+    def play(self, step: Step) -> Decision[Any]:
+        """Let one step happen.
+
+        Raises:
+            ResmgrError: It is refused, and nothing has changed.
+            TypeError: The step needs a runtime.
+        """
+        self.warnings.clear()
+        before = self.policy, self.machine, self.document, self.state
+        try:
+            if isinstance(step, Restart) and not step.remembers:
+                event: Event = self._all_as_told()
+                self.state = self.policy.start()
+            else:
+                event = self._event(step)  # which may replace the policy
+            decision = self.policy.decide(self.state, event)
+        except ResmgrError:
+            self.policy, self.machine, self.document, self.state = before
+            raise
+        self.state = decision.state
+        return decision
+
+    def _event(self, step: Step) -> Event:
+        match step:
+            case Create(name, row):
+                self._rows[name] = row
+                return Created(self._spec(name, row))
+            case Update(name, row):
+                self._rows[name] = row.over(self._rows.get(name, ContainerRow()))
+                return Updated(self._spec(name, self._rows[name]))
+            case AnnouncePod(pod, rows):
+                specs = self._specs(
+                    {key: attrs.evolve(row, pod=pod) for key, row in rows.items()}
+                )
+                return PodCreated(pod, tuple(attrs.evolve(one, id="") for one in specs))
+            case Restart(_, rows) if rows is not None:
+                return Synchronized(self._specs(rows))
+            case Restart() | Reconfigure() | Hotplug():
+                return self._begin_again(step)
+        return _plain_event(step)
+
+    def _begin_again(self, step: Restart | Reconfigure | Hotplug) -> Event:
+        event = self._all_as_told()
+        if isinstance(step, Hotplug):
+            self.machine = parse_spec(step.machine)
+        if not isinstance(step, Restart):
+            self.document = step.document or self.document
+            self.policy = build_policy(parse_config(self.document), self.machine)
+        if isinstance(step, Reconfigure) and step.switches:
+            self.state = self.policy.start()
+        return event
+
+    def _specs(self, rows: Mapping[str, ContainerRow]) -> tuple[ContainerSpec, ...]:
+        return tuple(self._spec(name, row) for name, row in rows.items())
+
+    def _spec(self, name: str, row: ContainerRow) -> ContainerSpec:
+        return spec_of_row(name, row, self.machine, self.warnings)
+
+    def _all_as_told(self) -> Synchronized:
+        entries = self.state.ledger.entries.values()
+        specs = (attrs.evolve(one.spec, present=one.told) for one in entries)
+        return Synchronized(tuple(specs))
+
+
+def _plain_event(step: Step) -> Event:
+    match step:
+        case Stop(name):
+            return Stopped(name)
+        case Remove(name):
+            return Removed(name)
+        case StopPod(pod):
+            return PodStopped(pod)
+        case Start(name):
+            return Started(name)
+        case EndColdStart(name):
+            return ColdStartEnded(name)
+    raise TypeError(f"{type(step).__name__} needs a runtime")

@@ -1,0 +1,110 @@
+"""What a kubelet makes of pods: the values that reach us through a runtime."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Final
+
+from nri_resmgr.policy.requests import (
+    DEFAULT_PERIOD,
+    oom_score_adj_of,
+    quota_of,
+    shares_of,
+)
+from nri_resmgr.scenario.rows import ContainerRow
+from nri_resmgr.scenario.specs import memory_limit_of
+from nri_resmgr.stub import Container, LinuxCpu, LinuxMemory, LinuxResources, Pod
+from nri_resmgr.stub.model import HugepageLimit, LinuxContainer, LinuxPod
+from nri_resmgr.values import Bytes, MilliCpus, QosClass
+
+_SLICES: Final = {
+    QosClass.GUARANTEED: "/kubepods.slice/kubepods-pod{}.slice",
+    QosClass.BURSTABLE: "/kubepods.slice/kubepods-burstable.slice"
+    "/kubepods-burstable-pod{}.slice",
+    QosClass.BEST_EFFORT: "/kubepods.slice/kubepods-besteffort.slice"
+    "/kubepods-besteffort-pod{}.slice",
+}
+_OOM_SCORES: Final = {QosClass.GUARANTEED: -997, QosClass.BEST_EFFORT: 1000}
+_SLOT: Final = "io.kubernetes.container.name"
+
+
+def pod_of(name: str, row: ContainerRow) -> Pod:
+    """Make the sandbox of a container's pod.
+
+    Args:
+        name: Id and name of the pod.
+        row: One of its containers; of its annotations all are the pod's.
+    """
+    namespace = row.namespace or "default"
+    uid = _uid(f"{namespace}/{name}")
+    parent = _SLICES[_qos(row)].format(uid.replace("-", "_"))
+    return Pod(
+        id=name,
+        name=name,
+        uid=uid,
+        namespace=namespace,
+        labels=row.pod_labels or {},
+        annotations={**(row.pod_tags or {}), **(row.annotations or {})},
+        linux=LinuxPod(cgroup_parent=parent),
+    )
+
+
+def container_of(name: str, row: ContainerRow, capacity: Bytes) -> Container:
+    """Make a container as it comes to us before anybody has pinned it.
+
+    Args:
+        name: Its id; its name, too, unless the row has one.
+        row: What it asks for.
+        capacity: The memory of the node, for which the kubelet makes OOM scores.
+    """
+    slot = {_SLOT: row.slot} if row.slot else {}
+    return Container(
+        id=name,
+        name=row.name or name,
+        labels={**(row.labels or {}), **slot},
+        annotations=row.tags or {},
+        linux=LinuxContainer(
+            resources=resources_of(row), oom_score_adj=_oom_score(row, capacity)
+        ),
+    )
+
+
+def resources_of(row: ContainerRow) -> LinuxResources:
+    """Give the cgroup values of what a container asks for."""
+    request, limit = row.request or MilliCpus(0), row.limit
+    if limit is None and row.qos is QosClass.GUARANTEED:
+        limit = request
+    quota = quota_of(limit) if limit else 0
+    return LinuxResources(
+        cpu=LinuxCpu(shares_of(request), quota, DEFAULT_PERIOD),
+        memory=LinuxMemory(limit=memory_limit_of(row) or 0),
+        hugepage_limits=tuple(
+            HugepageLimit(_page_size(pages.size), pages.count * pages.size)
+            for pages in row.hugepages or ()
+        ),
+    )
+
+
+def _qos(row: ContainerRow) -> QosClass:
+    return row.qos or QosClass.BEST_EFFORT
+
+
+def _oom_score(row: ContainerRow, capacity: Bytes) -> int:
+    if _qos(row) is QosClass.BURSTABLE:
+        return oom_score_adj_of(row.memory or Bytes(0), capacity)
+    return _OOM_SCORES[_qos(row)]
+
+
+def _page_size(size: int) -> str:
+    """Write the size of a page as cgroups name it: ``2MB``, ``1GB``."""
+    for name, factor in (("GB", 1 << 30), ("MB", 1 << 20), ("KB", 1 << 10)):
+        if size % factor == 0:
+            return f"{size // factor}{name}"
+    return f"{size}B"
+
+
+def _uid(text: str) -> str:
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    return "-".join(
+        (digest[:8], digest[8:12], digest[12:16], digest[16:20], digest[20:32])
+    )

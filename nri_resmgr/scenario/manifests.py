@@ -1,0 +1,126 @@
+"""Kubernetes manifests as workloads: pods, and what makes pods."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from nri_resmgr.config import BadSetting
+from nri_resmgr.config.syntax import parse_yaml
+from nri_resmgr.config.table import Table
+from nri_resmgr.scenario.pods import about_pod, run_of
+from nri_resmgr.scenario.read import read_document
+from nri_resmgr.scenario.rows import read_texts
+from nri_resmgr.scenario.steps import RunPods, Scenario
+
+# Kinds with a pod template, and where they say how many pods there will be.
+_REPLICAS: Final = {
+    "Deployment": "replicas",
+    "ReplicaSet": "replicas",
+    "StatefulSet": "replicas",
+    "ReplicationController": "replicas",
+    "Job": "parallelism",
+    "DaemonSet": "",
+}
+_MOST_REPLICAS: Final = 100_000
+_KINDS: Final = ("Pod", *_REPLICAS, "List")
+
+
+def read_workload(text: str) -> Scenario:
+    """Read a scenario, or the pods of Kubernetes manifests.
+
+    Manifests are one or more documents. Those that make no pods, such as a
+    Service, are passed over, and so is what does not matter for placement.
+
+    Raises:
+        BadSyntax: The text is not YAML.
+        BadSetting: The first problem met, or nothing in it makes pods.
+    """
+    parts = list(_documents(text))
+    if not any(_is_manifest(part) for part in parts):
+        if len(parts) > 1:
+            raise BadSetting("$", "a scenario is one document; these are several")
+        document = parts[0] if parts else None
+        return read_document(document, kind="TopologyAwarePolicy")
+    steps = [step for n, part in enumerate(parts) for step in _runs(part, _path(n))]
+    if not steps:
+        raise BadSetting("$", f"no manifest makes pods; kinds are {', '.join(_KINDS)}")
+    return Scenario(machine="", document="", steps=tuple(steps))
+
+
+def _documents(text: str) -> Iterator[object]:
+    # Each is read on its own: the reader of one document knows its limits.
+    lines: list[str] = []
+    for line in text.splitlines(keepends=True):
+        if line.startswith("---") and line[3:].strip() in ("", "|", ">"):
+            yield from _parsed(lines)
+            lines = []
+        else:
+            lines.append(line)
+    yield from _parsed(lines)
+
+
+def _parsed(lines: list[str]) -> Iterator[object]:
+    found = parse_yaml("".join(lines))
+    if found is not None:
+        yield found
+
+
+def _path(number: int) -> str:
+    return f"$[{number}]"
+
+
+def _is_manifest(part: object) -> bool:
+    return isinstance(part, Mapping) and "apiVersion" in part
+
+
+def _runs(part: object, path: str) -> Iterator[RunPods]:
+    top = _open(part, path)
+    kind = top.text("kind", "")
+    if kind == "List":
+        for place, item in enumerate(_list(top, "items")):
+            yield from _runs(item, f"{top.at('items')}[{place}]")
+    elif kind == "Pod":
+        yield _run(top, top.open_table("spec"), _metadata(top).name("name"), 1)
+    elif kind in _REPLICAS:
+        spec = top.open_table("spec")
+        key = _REPLICAS[kind]
+        replicas = spec.number(key, 0, _MOST_REPLICAS, 1) if key else 1
+        template = spec.open_table("template")
+        name = _metadata(top).name("name")
+        yield _run(template, template.open_table("spec"), name, replicas, top)
+
+
+def _run(
+    pod: Table, spec: Table, name: str, replicas: int, owner: Table | None = None
+) -> RunPods:
+    metadata = _metadata(pod)
+    namespace = _metadata(owner or pod).text("namespace", "")
+    about = about_pod(
+        namespace or metadata.text("namespace", "") or None,
+        read_texts(metadata, "labels"),
+        read_texts(metadata, "annotations"),
+    )
+    containers = (_containers(spec, "initContainers"), _containers(spec, "containers"))
+    return run_of(name, about, containers, replicas)
+
+
+def _containers(spec: Table, key: str) -> tuple[Table, ...]:
+    rows = _list(spec, key)
+    return tuple(_open(one, f"{spec.at(key)}[{n}]") for n, one in enumerate(rows))
+
+
+def _metadata(top: Table) -> Table:
+    return top.open_table("metadata")
+
+
+def _open(part: object, path: str) -> Table:
+    keys: Any = part if isinstance(part, Mapping) else ()
+    return Table.read(part, *keys, path=path)
+
+
+def _list(table: Table, key: str) -> list[object]:
+    found = table.rows.get(key, [])
+    if not isinstance(found, list):
+        raise BadSetting(table.at(key), "expected a list")
+    return found

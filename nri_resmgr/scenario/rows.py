@@ -1,0 +1,240 @@
+"""What a scenario says of one container, read and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Final, TypeVar
+
+import attrs
+
+from nri_resmgr.config import BadSetting
+from nri_resmgr.config.table import Table
+from nri_resmgr.policy.events import NO_PIN, Pin
+from nri_resmgr.policy.requests import shares_of
+from nri_resmgr.topology import HugePages
+from nri_resmgr.topology.hints import Hint
+from nri_resmgr.values import (
+    Bytes,
+    CpuSet,
+    InputError,
+    MilliCpus,
+    NodeSet,
+    QosClass,
+    parse_bytes,
+    parse_cpus,
+)
+from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
+
+_T = TypeVar("_T")
+Texts = Mapping[str, str]
+
+QOS: Final = {
+    "guaranteed": QosClass.GUARANTEED,
+    "burstable": QosClass.BURSTABLE,
+    "best-effort": QosClass.BEST_EFFORT,
+}
+
+ROW_KEYS: Final = (
+    *QOS,
+    "limit",
+    "memory",
+    "memory-limit",
+    "hugepages",
+    "pod",
+    "name",
+    "namespace",
+    "slot",
+    "labels",
+    "tags",
+    "pod-labels",
+    "pod-tags",
+    "annotations",
+    "hints",
+    "created",
+    "started",
+    "present",
+)
+
+_LATEST: Final = (1 << 63) - 1
+_MOST_PAGES: Final = 1 << 40
+
+
+@frozen
+class ContainerRow(ByContent):
+    """A container in a scenario; None where nothing is said.
+
+    Attributes:
+        qos: Of its pod.
+        request: CPU request.
+        limit: CPU limit.
+        memory: Memory request; of a Guaranteed container its limit, too.
+        memory_limit: Where it is another.
+        hugepages: Pages of each size.
+        pod: Id and name of its pod; one of its own where none is named.
+        name: In the pod; by default as it is called in the scenario.
+        namespace: Of the pod; ``default`` by default.
+        slot: The name under which it succeeds another one in the pod.
+        labels: Its own.
+        tags: Its own annotations.
+        pod_labels: The pod's.
+        pod_tags: The pod's annotations that are none of ours.
+        annotations: The pod's annotations that we read.
+        hints: Where the things that it uses sit.
+        created: UNIX nanoseconds.
+        started: UNIX nanoseconds.
+        present: The pinning in force, ``0-3 on 0 with 512``.
+    """
+
+    qos: QosClass | None = None
+    request: MilliCpus | None = None
+    limit: MilliCpus | None = None
+    memory: Bytes | None = None
+    memory_limit: Bytes | None = None
+    hugepages: tuple[HugePages, ...] | None = None
+    pod: str | None = None
+    name: str | None = None
+    namespace: str | None = None
+    slot: str | None = None
+    labels: Texts | None = attrs.field(default=None, hash=False)
+    tags: Texts | None = attrs.field(default=None, hash=False)
+    pod_labels: Texts | None = attrs.field(default=None, hash=False)
+    pod_tags: Texts | None = attrs.field(default=None, hash=False)
+    annotations: Texts | None = attrs.field(default=None, hash=False)
+    hints: tuple[Hint, ...] | None = None
+    created: int | None = None
+    started: int | None = None
+    present: str | None = None
+
+    def over(self, known: ContainerRow) -> ContainerRow:
+        """Return what is so afterwards of a container of which *known* was."""
+        said = {
+            one.name: value
+            for one in attrs.fields(ContainerRow)
+            if (value := getattr(self, one.name)) is not None
+        }
+        return attrs.evolve(known, **said)
+
+    @property
+    def pinned(self) -> Pin:
+        """The pinning in force, with the kubelet's shares if it says none."""
+        return NO_PIN if self.present is None else _pin(self.present, self.request)
+
+
+def read_row(table: Table, *, must_have_qos: bool = True) -> ContainerRow:
+    """Read a container out of a mapping with `ROW_KEYS`, and maybe others.
+
+    Args:
+        table: Of the document.
+        must_have_qos: Whether it is about a new container.
+
+    Raises:
+        BadSetting: A value means nothing, or the QoS class is missing or told twice.
+    """
+    qos = _qos(table, must_have_qos=must_have_qos)
+    request = None
+    if qos is not None:
+        # "best-effort:" and nothing more is right, too.
+        request = _amount(table, qos, parse_cpus) or MilliCpus(0)
+    present = table.text("present", "") or None
+    if present is not None:
+        _read(table, "present", partial(_pin, present, request))
+    return ContainerRow(
+        qos=None if qos is None else QOS[qos],
+        request=request,
+        limit=_amount(table, "limit", parse_cpus),
+        memory=_amount(table, "memory", parse_bytes),
+        memory_limit=_amount(table, "memory-limit", parse_bytes),
+        hugepages=_hugepages(table),
+        pod=table.text("pod", "") or None,
+        name=table.text("name", "") or None,
+        namespace=table.text("namespace", "") or None,
+        slot=table.text("slot", "") or None,
+        labels=read_texts(table, "labels"),
+        tags=read_texts(table, "tags"),
+        pod_labels=read_texts(table, "pod-labels"),
+        pod_tags=read_texts(table, "pod-tags"),
+        annotations=read_texts(table, "annotations"),
+        hints=_hints(table),
+        created=_time(table, "created"),
+        started=_time(table, "started"),
+        present=present,
+    )
+
+
+def read_texts(table: Table, key: str) -> Texts | None:
+    """Read a mapping of text to text; None where there is none."""
+    if key not in table.rows:
+        return None
+    found = table.open_table(key)
+    for name, value in found.rows.items():
+        if not isinstance(value, str):
+            raise BadSetting(found.at(name), f"expected text, not {value!r}: quote it")
+    return {name: str(value) for name, value in found.rows.items()}
+
+
+def _qos(table: Table, *, must_have_qos: bool) -> str | None:
+    told = [word for word in QOS if word in table.rows]
+    if len(told) > 1:
+        raise BadSetting(table.at(told[1]), f"{told[0]} is told already")
+    if not told and must_have_qos:
+        raise BadSetting(table.path, f"one of {', '.join(QOS)} is needed")
+    return told[0] if told else None
+
+
+def _read(table: Table, key: str, parse: Callable[[], _T]) -> _T:
+    try:
+        return parse()
+    except (InputError, ValueError) as error:
+        raise BadSetting(table.at(key), str(error)) from None
+
+
+def _amount(table: Table, key: str, parse: Callable[[str], _T]) -> _T | None:
+    text = table.amount(key)
+    return None if text is None else _read(table, key, partial(parse, text))
+
+
+def _time(table: Table, key: str) -> int | None:
+    return table.number(key, 0, _LATEST, 0) if key in table.rows else None
+
+
+def _hugepages(table: Table) -> tuple[HugePages, ...] | None:
+    if "hugepages" not in table.rows:
+        return None
+    counts = table.open_table("hugepages")
+    return tuple(
+        HugePages(
+            _read(counts, size, partial(parse_bytes, size)),
+            counts.number(size, 1, _MOST_PAGES, 0),
+        )
+        for size in counts.rows
+    )
+
+
+def _hints(table: Table) -> tuple[Hint, ...] | None:
+    if "hints" not in table.rows:
+        return None
+    return tuple(
+        _read(table, f"hints[{place}]", partial(_hint, text))
+        for place, text in enumerate(table.texts("hints", ()))
+    )
+
+
+def _hint(text: str) -> Hint:
+    """Read ``nic at cpus 0-3``, ``gpu at nodes 1``, ``podresapi:gpu at nodes 1``."""
+    provider, at, place = text.partition(" at ")
+    what, _, ids = place.partition(" ")
+    if not at or what not in ("cpus", "nodes"):
+        msg = "expected NAME at cpus LIST, or NAME at nodes LIST"
+        raise ValueError(msg)
+    if what == "nodes":
+        return Hint(provider, nodes=NodeSet.parse(ids))
+    return Hint(provider, cpus=CpuSet.parse(ids))
+
+
+def _pin(text: str, request: MilliCpus | None) -> Pin:
+    place, _, shares = text.partition(" with ")
+    cpus, _, mems = place.partition(" on ")
+    weight = int(shares or shares_of(request or MilliCpus(0)))
+    return Pin(CpuSet.parse(cpus), NodeSet.parse(mems), weight)
