@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final
 
 from nri_resmgr.values.by_content import ByContent
 from nri_resmgr.values.declared import frozen
@@ -16,11 +17,17 @@ class Conduct(ByContent):
         dry_run: Decide and report, but adjust nothing.
         run_dir: Where containers' files of what they have are; empty for none.
         testing: Whether annotations may hand in topology hints.
+        alarms: Makes what hands events back later, given whom to hand them; None
+            for `nri_resmgr.app.alarms.Alarms`. Who lives in another time has his own.
+        hints: Finds where the things sit that containers use, as
+            `nri_resmgr.app.hints.ContainerHints` does; None for what the host tells.
     """
 
     dry_run: bool = False
     run_dir: str = ""
     testing: bool = False
+    alarms: Callable[[Callable[[Any], None]], Any] | None = None
+    hints: Any = None
 
 
 USUAL: Final = Conduct()

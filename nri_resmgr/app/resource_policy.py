@@ -96,8 +96,8 @@ class ResourcePolicy:
         # Late: until the runtime knows us there is nothing to read.
         from nri_resmgr.app.specs import SpecReader
 
-        known, testing = self._engine.known, self._conduct.testing
-        return SpecReader(self._machine, known, self._tree, testing=testing)
+        known, tree = self._engine.known, self._tree
+        return SpecReader(self._machine, known, tree, self._conduct)
 
     @property
     def config(self) -> PolicyConfig:
@@ -239,7 +239,7 @@ class ResourcePolicy:
         if decision.timers and self._alarms is None:
             from nri_resmgr.app.alarms import Alarms  # few pods want any
 
-            self._alarms = Alarms(self._ring)
+            self._alarms = (self._conduct.alarms or Alarms)(self._ring)
         if self._alarms is not None:
             self._alarms.set(decision.timers)
             self._alarms.keep_only(decision.state.ledger.entries)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from nri_resmgr.app.annotations import ProblemLog, Reading, read_preferences
+from nri_resmgr.app.conduct import USUAL, Conduct
 from nri_resmgr.app.sources import AnnotationSource, RequestSources
 from nri_resmgr.app.translate import (
     KUBELET_NAME,
@@ -31,7 +32,8 @@ class SpecReader:
         machine: The model of the host.
         known: Finds a container of an earlier event by its id.
         tree: The host; None where there is nothing to look up.
-        testing: Whether annotations may hand in topology hints.
+        conduct: Tells whether annotations may hand in topology hints, and who else
+            knows of such.
     """
 
     def __init__(
@@ -39,15 +41,14 @@ class SpecReader:
         machine: Machine,
         known: Callable[[str], ContainerSpec | None],
         tree: Tree | None = None,
-        *,
-        testing: bool = False,
+        conduct: Conduct = USUAL,
     ) -> None:
         self._source = AnnotationSource()
         self._problems = ProblemLog()
         self._known = known
-        self._testing = testing
+        self._testing = conduct.testing
         self._tree = tree
-        self._finder: Any = None
+        self._finder: Any = conduct.hints
         self._machine = machine
         self._requests = self._sources_for(machine)
 
@@ -119,9 +120,9 @@ class SpecReader:
     def _hints_of(
         self, container: Container, options: HintOptions, *, strict: bool
     ) -> tuple[Hint, ...]:
-        if self._tree is None:
-            return ()
         if self._finder is None:
+            if self._tree is None:
+                return ()
             # Late: nothing has a place before the first container comes.
             from nri_resmgr.app.hints import ContainerHints
 
