@@ -83,3 +83,16 @@ def _add_log_flags(flags: Flags) -> None:
         metavar="FORMAT",
         help="text or json",
     )
+    flags.add(
+        "--log-debug",
+        default="",
+        metavar="PATTERNS",
+        help="debug of these components, such as 'app.*,stub', whatever the level is",
+    )
+    flags.add(
+        "--log-to",
+        default="auto",
+        metavar="WHERE",
+        help="auto, stderr, syslog, journald, or a file; auto is standard error, and "
+        "the system's log where that is /dev/null",
+    )

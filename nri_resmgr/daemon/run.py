@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import gc
 import linecache
 import os
 from collections.abc import Callable
@@ -16,11 +15,12 @@ from google.protobuf.internal import api_implementation
 from nri_resmgr.app.conduct import Conduct
 from nri_resmgr.app.status import status_of
 from nri_resmgr.daemon.defaults import DEFAULT_INDEX, DEFAULT_NAME
+from nri_resmgr.daemon.log_setup import follow_debug_signal, prepare_log
 from nri_resmgr.daemon.memory_kinds import MemoryKinds, read_memory_kinds
 from nri_resmgr.daemon.state import open_state
 from nri_resmgr.host.discovery import read_machine
 from nri_resmgr.host.tree import HostTree
-from nri_resmgr.log import Logger, configure_later
+from nri_resmgr.log import Logger
 from nri_resmgr.stub import LatePlugin, Options, Stub, run_until_signal
 from nri_resmgr.stub.errors import SessionError
 from nri_resmgr.stub.identity import INDEX_VARIABLE, NAME_VARIABLE
@@ -37,7 +37,7 @@ def run(options: argparse.Namespace) -> int:
     Raises:
         ResmgrError: Bad input, or the node cannot be served.
     """
-    configure_later(_configure_logging, options.log_level, options.log_format)
+    prepare_log(options)
     if api_implementation.Type() != "upb":
         log.warning("protobuf.slow", kind=api_implementation.Type(), instead="upb")
     # All input is judged before the runtime hears of us.
@@ -86,13 +86,6 @@ def _build_policy(
     return policy
 
 
-def _configure_logging(level: str, log_format: str) -> None:
-    from nri_resmgr.log.output import LogFormat, configure_logging  # imports structlog
-
-    configure_logging(level, LogFormat(log_format))
-    gc.freeze()  # structlog stays, too
-
-
 def _read_config(path: str | None) -> Any:
     if path is None:
         return None
@@ -131,6 +124,7 @@ async def _serve(
         socket=options.nri_socket,
         options=Options(status_of=status_of),
     )
+    follow_debug_signal()
     beside = asyncio.create_task(_serve_beside(policy, tree, kinds, stub, options))
     try:
         await run_until_signal(stub)

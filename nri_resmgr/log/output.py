@@ -6,17 +6,25 @@ import enum
 import os
 import stat
 import sys
+from collections.abc import Callable, Mapping, MutableMapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import structlog
 
-from nri_resmgr.log.syslog import SYSLOG_SOCKET, SyslogLogger
-
-_LEVELS: Final = {"debug": 10, "info": 20, "warning": 30, "error": 40}
-LEVELS: Final = tuple(_LEVELS)
+from nri_resmgr.log import Logger, wrap_in
+from nri_resmgr.log.destination import Destination, open_log_file
+from nri_resmgr.log.journald import JOURNALD_SOCKET, Journald
+from nri_resmgr.log.levels import ALL, DEBUG, ERROR, INFO, LEVELS, WARNING, levels
+from nri_resmgr.log.sinks import LogFile, Sink, Stream
+from nri_resmgr.log.syslog import SYSLOG_SOCKET, Syslog
 
 _NULL_DEVICE: Final = os.makedev(1, 3)
+_STDERR: Final = 2
+
+_NO_FIELDS: Final[Mapping[str, object]] = {}
+
+log = Logger(__name__)
 
 
 class LogFormat(enum.StrEnum):
@@ -27,41 +35,144 @@ class LogFormat(enum.StrEnum):
 
 
 def configure_logging(
-    level: str = "info", log_format: LogFormat = LogFormat.TEXT
+    level: str = "info",
+    log_format: LogFormat = LogFormat.TEXT,
+    to: str = Destination.AUTO,
 ) -> None:
-    """Log to standard error, or to syslog where a runtime took that away.
+    """Log to standard error, or where a runtime took that away to the system's log.
 
     A runtime launches plugins with standard error on /dev/null, so what they say
     there is lost.
 
     Args:
-        level: One of `LEVELS`; lines below it are not made.
+        level: One of `LEVELS`; lines below it are not made. `levels` can change it.
         log_format: Text or JSON, a line each.
+        to: A `Destination`, or the path of a file.
+
+    Raises:
+        UnusableLog: The file cannot be opened.
     """
-    to_syslog = _is_null_device(2) and Path(SYSLOG_SOCKET).exists()
-    processors: list[structlog.typing.Processor] = [structlog.processors.add_log_level]
-    if not to_syslog:
+    levels.set(ALL, level)
+    write_to(open_sink(to), log_format, LEVELS[level])
+
+
+def write_to(sink: Sink, log_format: LogFormat, least: int = DEBUG) -> None:
+    """Have structlog write to *sink*.
+
+    Args:
+        sink: Takes the lines.
+        log_format: Text or JSON, a line each.
+        least: The lowest level for those who ask structlog for their loggers.
+    """
+    output = Output(sink)
+    _outputs[:] = [output]
+    processors: list[Any] = [structlog.processors.add_log_level]
+    if not sink.has_clock:
         processors.append(structlog.processors.TimeStamper(fmt="iso"))
     if log_format is LogFormat.JSON:
         processors.append(structlog.processors.format_exc_info)
-        processors.append(structlog.processors.JSONRenderer())
+        render: Any = structlog.processors.JSONRenderer(default=str)
     else:
-        colors = not to_syslog and sys.stderr.isatty()
+        colors = isinstance(sink, Stream) and os.isatty(_STDERR)
         # Where rich is installed, its tracebacks take a second: half a deadline.
         plain = structlog.dev.plain_traceback
-        processors.append(
-            structlog.dev.ConsoleRenderer(colors=colors, exception_formatter=plain)
-        )
+        render = structlog.dev.ConsoleRenderer(colors=colors, exception_formatter=plain)
+    processors.append(_with_fields(render) if sink.has_fields else render)
+    wrap_in(structlog.make_filtering_bound_logger(DEBUG))
     structlog.configure(
         processors=processors,
-        wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
-        logger_factory=(
-            SyslogLogger.factory()
-            if to_syslog
-            else structlog.WriteLoggerFactory(file=sys.stderr)
-        ),
+        wrapper_class=structlog.make_filtering_bound_logger(least),
+        logger_factory=lambda *_: output,
         cache_logger_on_first_use=True,
     )
+
+
+def open_sink(to: str) -> Sink:
+    """Open what *to* names; see `configure_logging`."""
+    match to:
+        case Destination.AUTO:
+            return _default_sink()
+        case Destination.STDERR:
+            return _stderr()
+        case Destination.SYSLOG:
+            return Syslog()
+        case Destination.JOURNALD:
+            return Journald()
+        case path:
+            return open_log_file(path)
+
+
+def lost_lines() -> int:
+    """Return how many lines nobody took so far."""
+    return sum(output.lost for output in _outputs)
+
+
+class Output:
+    """What structlog writes its lines to.
+
+    Attributes:
+        lost: How many lines nobody took.
+    """
+
+    def __init__(self, sink: Sink) -> None:
+        self._sink = sink
+        self._untold = 0
+        self.lost = 0
+
+    def debug(self, line: str, fields: Mapping[str, object] = _NO_FIELDS) -> None:
+        """Write a line for developers."""
+        self._write(DEBUG, line, fields)
+
+    def info(self, line: str, fields: Mapping[str, object] = _NO_FIELDS) -> None:
+        """Write a line about the normal course."""
+        self._write(INFO, line, fields)
+
+    def warning(self, line: str, fields: Mapping[str, object] = _NO_FIELDS) -> None:
+        """Write a line that somebody should look at."""
+        self._write(WARNING, line, fields)
+
+    def error(self, line: str, fields: Mapping[str, object] = _NO_FIELDS) -> None:
+        """Write a line that somebody must act on."""
+        self._write(ERROR, line, fields)
+
+    critical = fatal = exception = error
+    warn = warning
+    msg = log = info
+
+    def _write(self, level: int, line: str, fields: Mapping[str, object]) -> None:
+        if not self._sink.write(level, line, fields):
+            self._untold += 1
+            self.lost += 1
+        elif self._untold:
+            lines, self._untold = self._untold, 0
+            log.warning("log.lines-lost", lines=lines)
+
+
+_outputs: Final[list[Output]] = []
+
+
+def _with_fields(render: Callable[..., str]) -> Callable[..., Any]:
+    def render_with_fields(
+        logger: Any, method: str, event: MutableMapping[str, Any]
+    ) -> tuple[tuple[str], dict[str, object]]:
+        fields = {key: value for key, value in event.items() if key != "level"}
+        return (render(logger, method, event),), {"fields": fields}
+
+    return render_with_fields
+
+
+def _default_sink() -> Sink:
+    if _is_null_device(_STDERR):
+        if Path(JOURNALD_SOCKET).exists():
+            return Journald()
+        if Path(SYSLOG_SOCKET).exists():
+            return Syslog()
+    return _stderr()
+
+
+def _stderr() -> Sink:
+    # Where we were started without one, its number may be some other file's by now.
+    return LogFile(os.devnull) if sys.stderr is None else Stream(_STDERR)
 
 
 def _is_null_device(descriptor: int) -> bool:

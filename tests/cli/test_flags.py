@@ -21,6 +21,8 @@ FLAGS = [
     ("--state-dir", "/var/x"),
     ("--log-level", "debug"),
     ("--log-format", "json"),
+    ("--log-debug", "stub.*"),
+    ("--log-to", "stderr"),
 ]
 
 

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import socket
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-from nri_resmgr.log.syslog import SyslogLogger
 from tests.cli.command import ROOT
 
 pytestmark = pytest.mark.process
@@ -29,7 +26,10 @@ except ZeroDivisionError as error:
 
 
 def spoken(level: str, log_format: str) -> list[str]:
-    code = SPEAK.format(level=level, log_format=log_format)
+    return printed(SPEAK.format(level=level, log_format=log_format))
+
+
+def printed(code: str) -> list[str]:
     done = subprocess.run(
         [sys.executable, "-c", code],
         env={"PYTHONPATH": str(ROOT)},
@@ -73,31 +73,48 @@ def test_text_has_no_colours_where_nobody_sees_them() -> None:
     assert lines[-1] == "ZeroDivisionError: division by zero"
 
 
-def test_syslog_gets_a_datagram_a_line_with_its_severity(tmp_path: Path) -> None:
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as system:
-        system.bind(str(tmp_path / "log"))
-        system.settimeout(2)
-        logger = SyslogLogger.factory(str(tmp_path / "log"))()
-        for say in (logger.debug, logger.info, logger.warning, logger.error):
-            say("pin\u2713\udcff")
-        lines = [system.recv(4096).decode() for _ in range(4)]
-        logger.close()
+SWITCH = """
+import os, signal
+from nri_resmgr.log import Logger
+from nri_resmgr.log.levels import levels
+from nri_resmgr.log.output import LogFormat, configure_logging
+configure_logging("info", LogFormat.JSON)
+app, stub = Logger("nri_resmgr.app.engine"), Logger("nri_resmgr.stub.link")
+def speak(when):
+    app.debug("app", when=when)
+    stub.debug("stub", when=when)
+speak("before")
+levels.set("app", "debug")
+speak("app")
+levels.toggle_debug()
+speak("all")
+levels.toggle_debug()
+levels.set("stub.*", "error")
+stub.warning("stub", when="errors only")
+levels.set("*", "info")
+speak("after")
+"""
 
-    assert [line.partition(">")[0] for line in lines] == ["<31", "<30", "<28", "<27"]
-    assert all(line.endswith("]: pin\u2713?") for line in lines)
-    assert all("nri-resmgr[" in line for line in lines)
+
+def test_components_are_switched_while_the_program_runs() -> None:
+    lines = [json.loads(line) for line in printed(SWITCH)]
+
+    assert [(line["event"], line["when"]) for line in lines] == [
+        ("app", "app"),
+        ("app", "all"),
+        ("stub", "all"),
+    ]
 
 
-def test_nobody_at_the_syslog_socket_does_no_harm(tmp_path: Path) -> None:
-    logger = SyslogLogger(str(tmp_path / "none"))
-    logger.error("lost")
-    logger.close()
+OFF = """
+import sys
+from nri_resmgr.log import Logger
+from nri_resmgr.log.levels import levels
+levels.set("*", "info")
+Logger("nri_resmgr.app.engine").debug("nothing")
+print("structlog" in sys.modules, file=sys.stderr)
+"""
 
 
-def test_a_full_syslog_socket_does_not_block(tmp_path: Path) -> None:
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as deaf:
-        deaf.bind(str(tmp_path / "log"))
-        logger = SyslogLogger(str(tmp_path / "log"))
-        for _ in range(2000):
-            logger.info("x" * 1000)
-        logger.close()
+def test_a_level_that_is_off_does_not_touch_structlog() -> None:
+    assert printed(OFF) == ["False"]

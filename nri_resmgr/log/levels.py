@@ -1,0 +1,153 @@
+"""Which lines are made: a level for each component, changed while the daemon runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from nri_resmgr.values.error_fields import with_fields
+from nri_resmgr.values.errors import InputError
+
+DEBUG: Final = 10
+INFO: Final = 20
+WARNING: Final = 30
+ERROR: Final = 40
+
+LEVELS: Final = {"debug": DEBUG, "info": INFO, "warning": WARNING, "error": ERROR}
+_NAMES: Final = {number: name for name, number in LEVELS.items()}
+
+ALL: Final = "*"
+
+# Each rule is tried for each component; more are a client that makes up patterns.
+MOST_RULES: Final = 64
+
+_PACKAGE: Final = "nri_resmgr."
+
+
+@with_fields
+class BadLevel(InputError):
+    """A rule for the log says nothing of any component, or no level."""
+
+    text: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"log level: {self.text!r}: {self.why}"
+
+
+class Component:
+    """A module that logs.
+
+    Attributes:
+        name: Its module's name below ``nri_resmgr``, such as ``app.report``.
+        least: The lowest level of its lines that are made.
+    """
+
+    __slots__ = ("least", "name")
+
+    def __init__(self, name: str, least: int) -> None:
+        self.name = name
+        self.least = least
+
+
+class Levels:
+    """Rules, of which the last that matches a component decides.
+
+    A pattern is a glob, or the name of a component or of a package of them: ``stub``
+    is all below ``stub.``, too. Until somebody says otherwise everything is on, and
+    what structlog is configured for decides: that is a plugin's own affair.
+    """
+
+    def __init__(self) -> None:
+        self._rules: dict[str, int] = {ALL: DEBUG}
+        self._components: dict[str, Component] = {}
+        self._all_debug = False
+
+    def component(self, module: str) -> Component:
+        """Return what a module's logger goes by; the same one for the same name."""
+        name = module.removeprefix(_PACKAGE)
+        found = self._components.get(name)
+        if found is None:
+            found = self._components[name] = Component(name, self._level_of(name))
+        return found
+
+    def set(self, pattern: str, level: str) -> None:
+        """Put a rule last; ``*`` drops all others.
+
+        Raises:
+            BadLevel: *pattern* is not a glob of names, *level* is unknown, or there
+                are too many rules.
+        """
+        self._set(pattern, level)
+        self._apply()
+
+    def debug(self, patterns: Iterable[str]) -> None:
+        """Set all *patterns* to debug; see `set`."""
+        for pattern in patterns:
+            self._set(pattern, "debug")
+        self._apply()
+
+    def drop(self, pattern: str) -> None:
+        """Take a rule away.
+
+        Raises:
+            BadLevel: There is no such rule, or it is the one for all.
+        """
+        if pattern == ALL or pattern not in self._rules:
+            raise BadLevel(pattern, "no rule that could be dropped")
+        del self._rules[pattern]
+        self._apply()
+
+    def toggle_debug(self) -> bool:
+        """Turn debug of everything on, or off again; return what it is now."""
+        self._all_debug = not self._all_debug
+        self._apply()
+        return self._all_debug
+
+    def as_data(self) -> dict[str, Any]:
+        """Return rules and what comes of them, ready for JSON.
+
+        Returns:
+            ``debugAll``: whether debug of everything is on. ``rules``: pattern to
+            level, in their order. ``components``: name to the level in force.
+        """
+        found = sorted(self._components.values(), key=lambda one: one.name)
+        return {
+            "debugAll": self._all_debug,
+            "rules": {key: _NAMES[level] for key, level in self._rules.items()},
+            "components": {one.name: _NAMES[one.least] for one in found},
+        }
+
+    def _set(self, pattern: str, level: str) -> None:
+        if level not in LEVELS:
+            raise BadLevel(level, f"none of {', '.join(LEVELS)}")
+        if not pattern or pattern.strip() != pattern or len(pattern) > MOST_RULES:
+            raise BadLevel(pattern, "not a pattern of components, such as stub.*")
+        if pattern == ALL:
+            self._rules.clear()
+        elif pattern not in self._rules and len(self._rules) >= MOST_RULES:
+            raise BadLevel(pattern, f"there are {MOST_RULES} rules; set * to drop them")
+        self._rules.pop(pattern, None)
+        self._rules[pattern] = LEVELS[level]
+
+    def _apply(self) -> None:
+        for component in self._components.values():
+            component.least = self._level_of(component.name)
+
+    def _level_of(self, name: str) -> int:
+        if self._all_debug:
+            return DEBUG
+        rules = reversed(self._rules.items())
+        return next(level for pattern, level in rules if _matches(name, pattern))
+
+
+def _matches(name: str, pattern: str) -> bool:
+    if pattern in (ALL, name) or name.startswith(f"{pattern}."):
+        return True
+    from fnmatch import fnmatchcase  # late: a start has no such rules
+
+    return fnmatchcase(name, pattern)
+
+
+levels: Final = Levels()
+"""Those of this process."""

@@ -1,0 +1,123 @@
+"""Where a line ends up: a stream that may be stuck, a file that is rotated."""
+
+from __future__ import annotations
+
+import os
+import select
+from collections.abc import Mapping
+from typing import Final, Protocol
+
+# A reader that is only busy is waited for, once: requests are due in two seconds.
+_PATIENCE: Final = 20  # milliseconds
+
+# What a pipe takes without blocking once it is ready: pipe(7), PIPE_BUF.
+_PIECE: Final = 4096
+
+
+class Sink(Protocol):
+    """Takes lines, and drops what it cannot take: logging must not stop the daemon.
+
+    Attributes:
+        has_clock: Whether lines get their time there.
+        has_fields: Whether lines may come with their fields.
+    """
+
+    has_clock: bool
+    has_fields: bool
+
+    def write(self, level: int, line: str, fields: Mapping[str, object]) -> bool:
+        """Take a line of one of `LEVELS`; return whether it was not dropped."""
+
+    def close(self) -> None:
+        """Let go of it; there is nothing to write afterwards."""
+
+
+class Stream:
+    """A descriptor of somebody else's, such as standard error.
+
+    It is left blocking: others may share it. Instead it is asked before each write
+    whether it has room, so that a log collector that hangs costs lines, not answers.
+    """
+
+    has_clock: bool = False
+    has_fields: bool = False
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._poll = select.poll()
+        self._poll.register(descriptor, select.POLLOUT)
+        self._patience = _PATIENCE
+        self._is_torn = False
+
+    def write(self, level: int, line: str, fields: Mapping[str, object]) -> bool:  # noqa: ARG002 - a sink's
+        """See `Sink.write`."""
+        text = f"\n{line}\n" if self._is_torn else f"{line}\n"
+        data = text.encode(errors="replace")
+        sent = 0
+        try:
+            while sent < len(data) and self._has_room():
+                sent += os.write(self._descriptor, data[sent : sent + _PIECE])
+        except OSError:  # nobody reads, or the disk is full
+            pass
+        if sent:
+            self._is_torn = sent < len(data)
+        return sent == len(data)
+
+    def close(self) -> None:
+        """See `Sink.close`; the descriptor stays open."""
+
+    def _has_room(self) -> bool:
+        has_room = bool(self._poll.poll(self._patience))
+        self._patience = _PATIENCE if has_room else 0
+        return has_room
+
+
+class LogFile:
+    """A file that is opened again when somebody has moved it away.
+
+    Args:
+        path: Where it is; made if it is not there, for its owner alone.
+
+    Raises:
+        OSError: It cannot be opened.
+    """
+
+    has_clock: bool = False
+    has_fields: bool = False
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._descriptor = -1
+        self._open()
+
+    def write(self, level: int, line: str, fields: Mapping[str, object]) -> bool:
+        """See `Sink.write`."""
+        try:
+            if self._descriptor < 0 or not self._is_in_place():
+                self.close()
+                self._open()
+        except OSError:
+            return False
+        return self._stream.write(level, line, fields)
+
+    def close(self) -> None:
+        """See `Sink.close`."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def _open(self) -> None:
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK
+        self._descriptor = os.open(self._path, flags, 0o600)
+        self._identity = _identity(os.fstat(self._descriptor))
+        self._stream = Stream(self._descriptor)
+
+    def _is_in_place(self) -> bool:
+        try:
+            return _identity(os.stat(self._path)) == self._identity  # noqa: PTH116 - 2 microseconds a line
+        except FileNotFoundError:
+            return False
+
+
+def _identity(facts: os.stat_result) -> tuple[int, int]:
+    return facts.st_dev, facts.st_ino
