@@ -17,7 +17,7 @@ from tests.testbed.debian import PackageUnavailable
 
 if "NRI_RESMGR_TEST_GUEST" not in os.environ:
     # They are about a machine with 16 CPUs; tests/qemu starts them there.
-    collect_ignore = ["test_topology_aware_story.py"]
+    collect_ignore = ["test_balloons_story.py", "test_topology_aware_story.py"]
 
 
 @pytest.fixture(

@@ -11,19 +11,17 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from tests.policy.story_outcomes import quoted
 from tests.testbed.containerd import Containerd
-from tests.testbed.cri import CallFailed
 from tests.testbed.patience import wait_until
+from tests.testbed.sights import Sights, play
 from tests.testbed.stage import Stage
+from tests.testbed.stage_plugins import Restarted
 
 pytestmark = pytest.mark.containerd
 
 # The same story that the policy alone is told: what is expected here holds there.
 _CASES: Final = Path(__file__).parents[1] / "policy/cases/topology-aware"
 STORY: Final = yaml.safe_load((_CASES / "filling-node.yaml").read_text())
-
-Sights = dict[str, str]
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +33,9 @@ def stage(
     Its pods stay behind, so this module is the last by name.
     """
     log = tmp_path_factory.mktemp("stage") / "log"
-    with Stage(shared_containerd, log, STORY["spec"]) as stage:
+    plugin = Restarted(shared_containerd.layout.nri_socket, log)
+    kind, settings = "TopologyAwarePolicy", STORY["spec"]
+    with Stage(shared_containerd, plugin, kind, settings) as stage:
         yield stage
 
 
@@ -51,44 +51,13 @@ def expected() -> Sights:
 def test_containers_see_that(
     stage: Stage, expected: Sights, step: Mapping[str, Any]
 ) -> None:
-    if refusal := step.get("refused"):
-        with pytest.raises(CallFailed) as refused:
-            stage.play(step)
-        assert quoted(refused.value.details, refusal) == refusal
-    else:
-        stage.play(step)
-    go_on(expected, step)
+    play(stage, expected, step)
 
-    assert stage.seen() == {name: it or all_there_is() for name, it in expected.items()}
     for name, told in step.get("resources", {}).items():
         # Files are written when the reply is out.
         wait_until(partial(stage.tells, name, told), f"{name} to be told {told}")
     if "shares" in step:
         assert stage.weight(step["create"]) == weight_of(step["shares"])
-
-
-def go_on(expected: Sights, step: Mapping[str, Any]) -> None:
-    """Expect what a step says from now on."""
-    if "gets" in step:
-        name = step.get("create") or step["update"]
-        expected[name] = step["gets"]
-    for name, news in step.get("updates", {}).items():
-        expected[name] = told_anew(expected[name], news)
-    expected.pop(step.get("stop", ""), None)
-
-
-def told_anew(before: str, news: str) -> str:
-    """Replace what *news* tells: ``6-7``, `` on 0-1``, ``8,12 on 0-4 with 512``."""
-    cpus, _, mems = before.partition(" on ")
-    new_cpus, _, new_mems = news.partition(" with ")[0].partition(" on ")
-    return f"{new_cpus or cpus} on {new_mems or mems}"
-
-
-def all_there_is() -> str:
-    """What a process sees that nobody has pinned."""
-    cpus = Path("/sys/devices/system/cpu/online").read_text()
-    mems = Path("/sys/devices/system/node/has_memory").read_text()
-    return f"{cpus.strip()} on {mems.strip()}"
 
 
 def weight_of(shares: int) -> int:

@@ -1,4 +1,4 @@
-"""Plays a story of the topology-aware policy on a real runtime with the real daemon."""
+"""Plays a story on a real runtime with the real daemon."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from tests.policy.stories import KINDS
 from tests.testbed.containerd import Containerd
-from tests.testbed.plugin_process import PluginProcess
 from tests.testbed.pods import Container, ContainerSpec, Pod, PodSpec
 from tests.testbed.resources import MIB, QosClass, Resources
+from tests.testbed.stage_plugins import StagePlugin
 
 _CPU = Path("/sys/devices/system/cpu")
 _FILE = "/.nri-resource-policy/resources.sh"
@@ -30,23 +31,29 @@ class Stage:
 
     Args:
         daemon: A running containerd without pods.
-        log: Of the plugin; the configurations are beside it.
-        settings: ``spec`` of the plugin's document.
+        plugin: What answers it.
+        kind: Of the plugin's document.
+        settings: ``spec`` of that.
     """
 
     def __init__(
-        self, daemon: Containerd, log: Path, settings: Mapping[str, Any]
+        self,
+        daemon: Containerd,
+        plugin: StagePlugin,
+        kind: str,
+        settings: Mapping[str, Any],
     ) -> None:
         self._daemon = daemon
-        self._log = log
+        self._plugin = plugin
+        self._document = kind, settings
         self._pods: dict[str, Pod] = {}
         self._steps: dict[str, Mapping[str, Any]] = {}
         self._offline: list[Path] = []
         self.containers: dict[str, Container] = {}
-        self.plugin = self._new_plugin(settings)
+        self.plugin = plugin.process
 
     def __enter__(self) -> Self:
-        self.plugin.start()
+        self._plugin.configure(*self._document)
         return self
 
     def __exit__(
@@ -70,21 +77,20 @@ class Stage:
                 self._create(name, step)
             case {"update": str(name)}:
                 self.containers[name].update(resources_of(step))
+                self._steps[name] = step
             case {"stop": str(name)}:
                 self.containers.pop(name).stop()
             case {"cold-start-ends": str(name)}:
                 self.plugin.wait_for("cold-start.ended")
                 self._let_reply(name)
-            case {"reconfigure": dict(settings)}:
-                self.plugin.kill()
-                self.plugin = self._new_plugin(settings)
-                self.plugin.start()
             case {"pod": str(name), "expects": dict(rows)}:
                 self._run(PodSpec(name, annotations=requests_of(rows)))
             case {"hotplug": [str(machine), _]}:
                 self._take_offline(re.findall(r"offline=(\d+)", machine))
             case {"start": _}:
                 pass  # to create is to start here
+            case _:
+                self._change_plugin(step)
 
     def seen(self) -> dict[str, str]:
         """CPUs and memory nodes of all containers, as they see them."""
@@ -115,6 +121,7 @@ class Stage:
                 next(_QOS[key] for key in _QOS if key in step),
                 step.get("namespace", "default"),
                 step.get("annotations", {}),
+                step.get("pod-labels", {}),
             )
         )
         container = pod.create(ContainerSpec(name, resources_of(step)))
@@ -138,14 +145,21 @@ class Stage:
         """Ask for what is there, for a reply that carries what waits for one."""
         self.containers[name].update(resources_of(self._steps[name]))
 
-    def _new_plugin(self, settings: Mapping[str, Any]) -> PluginProcess:
-        document = {
-            "apiVersion": "config.nri/v1alpha1",
-            "kind": "TopologyAwarePolicy",
-            "spec": settings,
-        }
-        socket, text = self._daemon.layout.nri_socket, json.dumps(document)
-        return PluginProcess.resource_policy(socket, self._log, document=text)
+    def _change_plugin(self, step: Mapping[str, Any]) -> None:
+        match step:
+            case {"reconfigure": dict(settings)}:
+                self._configure(self._document[0], settings)
+            case {"switch": [str(folder), dict(settings)]}:
+                self._configure(KINDS[folder], settings)
+            case {"restart": "forgetting"}:
+                self.plugin.kill()
+                self.plugin.start()
+
+    def _configure(self, kind: str, settings: Mapping[str, Any]) -> None:
+        self._document = kind, settings
+        self._plugin.configure(kind, settings)
+        if self._plugin.changes_live:
+            self._let_reply(next(iter(self.containers)))
 
 
 def resources_of(step: Mapping[str, Any]) -> Resources:

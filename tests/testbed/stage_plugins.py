@@ -1,0 +1,84 @@
+"""The plugin of a story: a program that takes one configuration after the other."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from tests.testbed.plugin_process import PluginProcess
+
+_PROGRAM: Final = Path(__file__).with_name("told_by_signal.py")
+
+
+class StagePlugin(Protocol):
+    """What a `Stage` wants of its plugin."""
+
+    @property
+    def process(self) -> PluginProcess:
+        """The program."""
+
+    @property
+    def changes_live(self) -> bool:
+        """Whether it goes on, with what it knows, under another configuration."""
+
+    def configure(self, kind: str, settings: Mapping[str, Any]) -> None:
+        """Put a document in force; the first one starts the plugin."""
+
+
+class Restarted:
+    """The daemon, which is killed and started again for each configuration.
+
+    Args:
+        socket: Where the runtime listens for plugins.
+        log: Where its output goes; its configuration is beside it.
+    """
+
+    changes_live = False
+
+    def __init__(self, socket: Path, log: Path) -> None:
+        self._config = log.with_suffix(".yaml")
+        self.process = PluginProcess.resource_policy(
+            socket, log, "--config-file", str(self._config)
+        )
+
+    def configure(self, kind: str, settings: Mapping[str, Any]) -> None:
+        """Kill what runs, and start with the new document."""
+        self.process.kill()
+        self._config.write_text(document_of(kind, settings))
+        self.process.start()
+
+
+class Reconfigured:
+    """The daemon's plugin, which reads a changed file while containers run.
+
+    Args:
+        socket: Where the runtime listens for plugins.
+        log: Where its output goes; its configuration is beside it.
+    """
+
+    changes_live = True
+
+    def __init__(self, socket: Path, log: Path) -> None:
+        self._config = log.with_suffix(".yaml")
+        arguments = (str(_PROGRAM), str(socket), str(self._config))
+        self.process = PluginProcess(arguments, log)
+
+    def configure(self, kind: str, settings: Mapping[str, Any]) -> None:
+        """Write the document, and have it read."""
+        self._config.write_text(document_of(kind, settings))
+        if not self.process.is_up():
+            self.process.start()
+            return
+        before = len(self.process.events("node.synchronized"))
+        self.process.send(signal.SIGHUP)
+        self.process.wait_for("node.synchronized", before + 1)
+
+
+def document_of(kind: str, settings: Mapping[str, Any]) -> str:
+    """Write a document; YAML reads JSON."""
+    return json.dumps(
+        {"apiVersion": "config.nri/v1alpha1", "kind": kind, "spec": settings}
+    )
