@@ -9,7 +9,7 @@ from nri_resmgr.host.hints import DeviceHints, NodeType
 from nri_resmgr.host.mounts import MountTable
 from nri_resmgr.host.tree import Tree
 from nri_resmgr.log import Logger
-from nri_resmgr.stub.model import Container, Device, DeviceCgroupRule, Mount
+from nri_resmgr.stub.model import Container, Device, DeviceCgroupRule
 from nri_resmgr.topology import Machine
 from nri_resmgr.topology.hint_options import ALL_HINTS, HintOptions, HintSource
 from nri_resmgr.topology.hints import Hint, complete_hints, is_telling_mount
@@ -74,9 +74,8 @@ class ContainerHints:
         self, container: Container, options: HintOptions
     ) -> Iterator[tuple[str, Callable[[], tuple[Hint, ...]]]]:
         if HintSource.MOUNTS in options.sources:
-            for mount in container.mounts:
-                path = mount.source
-                if path[:1] == "/" and _is_telling(mount) and options.admits(path):
+            for path in _telling_paths(container):
+                if options.admits(path):
                     yield path, partial(self._of_path, path)
         linux = container.linux
         if linux and linux.devices and HintSource.DEVICES in options.sources:
@@ -94,9 +93,15 @@ class ContainerHints:
         return self._devices.of(kind, device.major, device.minor)
 
 
-def _is_telling(mount: Mount) -> bool:
-    read_only = "ro" in mount.options
-    return is_telling_mount(mount.source, mount.destination, read_only=read_only)
+def _telling_paths(container: Container) -> list[str]:
+    return [
+        path
+        for mount in container.raw_mounts
+        # Most are file systems of the kernel, most others cannot be written to.
+        if (path := mount.source)[:1] == "/"
+        and "ro" not in mount.options
+        and is_telling_mount(path, mount.destination, read_only=False)
+    ]
 
 
 def _is_own(device: Device, rules: tuple[DeviceCgroupRule, ...]) -> bool:

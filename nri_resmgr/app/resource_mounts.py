@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Final
 
+from nri_resmgr.app.after_reply import after_reply
 from nri_resmgr.app.resource_texts import resource_texts
 from nri_resmgr.host.resource_files import ResourceFiles, ResourceFileUnwritable
 from nri_resmgr.log import Logger
@@ -37,21 +38,27 @@ class ResourceMounts:
         self._is_failing = False
 
     def mount_for(self, container: Container) -> Mount | None:
-        """Write the files of a new container, and say how they get into it.
+        """Make a new container's folder, and say how it gets into the container.
+
+        The files in it come after the reply: before the next request, so before the
+        runtime can start the container.
 
         Returns:
             None where it is not told, has something else there, or cannot be told.
         """
-        resources = self._resources_of(container.id)
-        if resources is None:
+        name = container.id
+        if self._resources_of(name) is None:
             return None
-        if any(mount.destination == DESTINATION for mount in container.mounts):
+        if any(mount.destination == DESTINATION for mount in container.raw_mounts):
             return None
-        if not self._write(container.id, resources):
-            self._remove([container.id])
+        try:
+            is_new = self._files.make(name)
+        except ResourceFileUnwritable as error:
+            self._report(error)
             return None
-        source = self._files.folder_of(container.id)
-        return Mount(DESTINATION, "bind", source, _OPTIONS)
+        self._written[name] = {}
+        after_reply(self._write_first if is_new else self._rewrite, name)
+        return Mount(DESTINATION, "bind", self._files.folder_of(name), _OPTIONS)
 
     def rewritten(self, containers: Iterable[str]) -> Iterator[str]:
         """Write what changed for containers that have the mount.
@@ -61,8 +68,7 @@ class ResourceMounts:
         """
         for container in containers:
             if container in self._written:
-                # Of a policy that tells nothing, the files are left empty.
-                self._write(container, self._resources_of(container) or Resources())
+                self._rewrite(container)
                 yield container
 
     def keep_only(self, containers: Collection[str]) -> None:
@@ -86,18 +92,27 @@ class ResourceMounts:
         self._written = {one: {} for one in there if one in containers}
         self._remove([one for one in there if one not in containers])
 
-    def _write(self, container: str, resources: Resources) -> bool:
-        texts = resource_texts(resources)
-        if self._written.get(container) == texts:
-            return True
+    def _write_first(self, container: str) -> None:
+        self._write(container, self._files.write_first)
+
+    def _rewrite(self, container: str) -> None:
+        self._write(container, self._files.write)
+
+    def _write(
+        self, container: str, write: Callable[[str, Mapping[str, str]], None]
+    ) -> None:
+        # Of a policy that tells nothing, the files are left empty.
+        texts = resource_texts(self._resources_of(container) or Resources())
+        # None: it came and went in one breath.
+        if self._written.get(container) in (None, texts):
+            return
         try:
-            self._files.write(container, texts)
+            write(container, texts)
         except ResourceFileUnwritable as error:
             self._report(error)
-            return False
-        self._written[container] = texts
-        self._is_failing = False
-        return True
+        else:
+            self._written[container] = texts
+            self._is_failing = False
 
     def _remove(self, containers: Collection[str]) -> None:
         for container in containers:

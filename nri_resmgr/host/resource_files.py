@@ -57,6 +57,43 @@ class ResourceFiles:
         """Return the path of a container's folder, whether it is there or not."""
         return f"{self._run_dir}/{_CONTAINERS}/{container}"
 
+    def make(self, container: str) -> bool:
+        """Make a container's folder, or see that the one that is there is ours alone.
+
+        Args:
+            container: Its id.
+
+        Returns:
+            Whether it is new, and empty.
+
+        Raises:
+            ResourceFileUnwritable: There is none that can be written.
+        """
+        with _telling(path := self.folder_of(container)):
+            if not _ID.fullmatch(container):
+                raise ResourceFileUnwritable(path, "the id makes no file name")
+            parent = self._fd if self._fd >= 0 else self._folders()
+            try:
+                return _make(container, parent)
+            except FileNotFoundError:  # somebody removed the folder of folders
+                return _make(container, self._folders())
+
+    def write_first(self, container: str, texts: Mapping[str, str]) -> None:
+        """Write files into a new folder, in which nobody can have looked for any.
+
+        Args:
+            container: Its id; `make` has just said that its folder is new.
+            texts: Contents by name.
+
+        Raises:
+            ResourceFileUnwritable: They are not all written.
+        """
+        with _telling(self.folder_of(container)), _modes_as_given():
+            parent = self._folders()
+            # The folders above let nobody else put anything there.
+            for name, text in texts.items():
+                _write_new(f"{container}/{name}", text, parent)
+
     def write(self, container: str, texts: Mapping[str, str]) -> None:
         """Write files of a container.
 
@@ -67,21 +104,16 @@ class ResourceFiles:
         Raises:
             ResourceFileUnwritable: They are not all written.
         """
-        path = self.folder_of(container)
-        if not _ID.fullmatch(container):
-            raise ResourceFileUnwritable(path, "the id makes no file name")
-        with _telling(path), _modes_as_given():
-            parent = self._folders()
-            try:
-                os.mkdir(container, _FOLDER, dir_fd=parent)
-            except FileExistsError:
-                with _folder(container, parent) as folder:
-                    for name, text in texts.items():
-                        _replace(name, text, folder)
-            else:
-                # Nobody looks into it yet, and nobody else may put anything there.
-                for name, text in texts.items():
-                    _write_new(f"{container}/{name}", text, parent)
+        if self.make(container):
+            self.write_first(container, texts)
+            return
+        with (
+            _telling(self.folder_of(container)),
+            _modes_as_given(),
+            _folder(container, self._folders()) as folder,
+        ):
+            for name, text in texts.items():
+                _replace(name, text, folder)
 
     def present(self) -> tuple[str, ...]:
         """Return the ids of the containers that have a folder.
@@ -126,6 +158,16 @@ class ResourceFiles:
                 with _folder(_CONTAINERS, own) as found:
                     self._fd = os.dup(found)
         return self._fd
+
+
+def _make(container: str, parent: int) -> bool:
+    try:
+        with _modes_as_given():
+            os.mkdir(container, _FOLDER, dir_fd=parent)
+    except FileExistsError:
+        with _folder(container, parent):
+            return False
+    return True
 
 
 @contextlib.contextmanager

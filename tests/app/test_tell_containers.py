@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 from structlog.testing import capture_logs
 
 from nri_resmgr.app.conduct import Conduct
+from nri_resmgr.app.resource_mounts import ResourceMounts
 from nri_resmgr.app.resource_texts import resource_texts
+from nri_resmgr.host.resource_files import ResourceFiles
 from nri_resmgr.policy.decision import Resources
-from nri_resmgr.stub import Mount
+from nri_resmgr.stub import Container, Mount
 from nri_resmgr.testing import RuntimeRefusal
 from nri_resmgr.topology import MemoryKind
 from nri_resmgr.values import CpuSet, NodeSet
@@ -125,6 +128,25 @@ async def test_a_folder_that_cannot_be_written_costs_the_mount_and_one_line(
     assert [one["event"] for one in lines if "files" in one["event"]] == [
         "resource-files.unwritable"
     ]
+
+
+def test_a_file_that_cannot_be_written_costs_one_line(tmp_path: Path) -> None:
+    files = ResourceFiles(str(tmp_path))
+
+    def resources_of(container: str) -> Resources:
+        # Somebody cleans up as soon as the folder is there.
+        shutil.rmtree(tmp_path / "containers" / container, ignore_errors=True)
+        return CXL
+
+    mounts = ResourceMounts(files, resources_of)
+    with capture_logs() as lines:
+        found = [mounts.mount_for(Container(id=name)) for name in ("web", "log")]
+
+    assert [one.source for one in found if one] == [
+        f"{tmp_path}/containers/web",
+        f"{tmp_path}/containers/log",
+    ]
+    assert [one["event"] for one in lines] == ["resource-files.unwritable"]
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import attrs
 import pytest
 
+from nri_proto import nri_pb2
+from nri_resmgr.stub.convert import from_message
 from nri_resmgr.stub.model import (
     Container,
     ContainerState,
@@ -92,3 +94,22 @@ def test_the_last_of_two_variables_of_one_name_counts() -> None:
     container = Container(env=("A=1", "B=x=y", "A=2", "C"))
 
     assert container.environment == {"A": "2", "B": "x=y", "C": ""}
+
+
+TOLD = nri_pb2.Mount(destination="/a", source="/b", options=["ro"])
+READ = Mount("/a", source="/b", options=("ro",))
+
+
+@pytest.mark.parametrize(
+    "container",
+    [
+        pytest.param(from_message(nri_pb2.Container(mounts=[TOLD])), id="of a message"),
+        pytest.param(Container(mounts=(READ,)), id="called into being"),
+    ],
+)
+def test_mounts_can_be_looked_at_before_they_are_values(container: Container) -> None:
+    (mount,) = container.raw_mounts
+
+    assert (mount.destination, mount.source) == ("/a", "/b")
+    assert "ro" in mount.options
+    assert container.mounts == (READ,)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Protocol
 
 import attrs
 
@@ -14,6 +15,7 @@ from nri_resmgr.stub.model.frozen import (
     as_text_map,
     as_texts,
     as_tuple,
+    unread,
 )
 from nri_resmgr.stub.model.oci import (
     CdiDevice,
@@ -68,6 +70,22 @@ class LinuxContainer(Value):
     rdt: Rdt | None = None
 
 
+class RawMount(Protocol):
+    """What can be read off a mount of which no value was made."""
+
+    @property
+    def destination(self) -> str:
+        """Where it is in the container."""
+
+    @property
+    def source(self) -> str:
+        """What is mounted; the path on the host if it begins with a slash."""
+
+    @property
+    def options(self) -> Sequence[str]:
+        """As in fstab(5)."""
+
+
 @frozen
 class Container(Value):
     """A container; times are UNIX nanoseconds, `env` entries read "NAME=value".
@@ -102,6 +120,12 @@ class Container(Value):
     cdi_devices: tuple[CdiDevice, ...] = attrs.field(default=(), converter=as_tuple)
     user: User | None = None
     image: Image | None = None
+
+    @property
+    def raw_mounts(self) -> Sequence[RawMount]:
+        """`mounts` for a glance: a dozen values take as long as a decision."""
+        mounts: Sequence[RawMount] = unread(self, "mounts")
+        return mounts
 
     @property
     def environment(self) -> Mapping[str, str]:

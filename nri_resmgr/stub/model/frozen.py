@@ -57,6 +57,20 @@ class OnDemand:
     __getattr__ = _look_up
 
 
+def unread(value: OnDemand, name: str) -> Any:
+    """Return a repeated part as it came, without making values of its items.
+
+    For those who look at little of many. Texts and numbers of an item are its
+    attributes, whether it is one of the message or, where *value* was called into
+    being with its class, a value.
+    """
+    try:
+        message, _ = _source_of(value)
+    except AttributeError:
+        return getattr(value, name)
+    return getattr(message, name)[:]
+
+
 # The slot itself: the classes' own ways refuse, or lead back to `_look_up`.
 _source_of: Final[Callable[[object], Any]] = vars(OnDemand)["_source"].__get__
 
