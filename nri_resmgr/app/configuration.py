@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from nri_resmgr.app.after_reply import after_reply
 from nri_resmgr.app.configuration_status import (
@@ -15,11 +15,8 @@ from nri_resmgr.app.configuration_status import (
     Rejection,
     Source,
 )
-from nri_resmgr.app.witness import Witness
 from nri_resmgr.config import PolicyConfig, parse_config
 from nri_resmgr.log import Logger
-from nri_resmgr.policy.decision import Decision
-from nri_resmgr.policy.events import Event, Synchronized
 from nri_resmgr.values import InputError, ResmgrError
 from nri_resmgr.values.by_content import ByContent
 from nri_resmgr.values.declared import frozen
@@ -42,8 +39,8 @@ class SwitchForbidden(InputError):
         )
 
 
-def _keep_nothing(_: Document | None) -> None:
-    return None
+def keep_nothing(_: Document | None) -> None:
+    """Leave the next start without what was accepted."""
 
 
 def _only_built_in() -> Iterable[Document]:
@@ -65,7 +62,7 @@ class Rules(ByContent):
 
     launched: bool = False
     may_switch: bool = True
-    keep: Callable[[Document | None], None] = _keep_nothing
+    keep: Callable[[Document | None], None] = keep_nothing
     lower: Callable[[], Iterable[Document]] = _only_built_in
 
 
@@ -83,7 +80,7 @@ class Configured(Protocol):
         """Go by another one, or raise and change nothing."""
 
 
-class Configuration(Witness):
+class Configuration:
     """Takes documents, all of one or nothing, and remembers how that went.
 
     A document replaces one of the same source, or of a source that does not go
@@ -183,11 +180,6 @@ class Configuration(Witness):
         """Tell the kind of policy that placed the containers that run."""
         self._placed_by = kind
 
-    def decided(self, event: Event, _decision: Decision[Any]) -> None:
-        """See that containers are placed by this kind from now on."""
-        if isinstance(event, Synchronized):
-            self.keep_to(self._policy.config.kind)
-
     def _take(self, document: Document, *, again: bool = False) -> None:
         before = self.document, self._policy.config
         try:
@@ -195,7 +187,9 @@ class Configuration(Witness):
         except ResmgrError as error:
             self.reject(document, error)
             raise
-        self.document, self._parsed, self._error = document, config, None
+        self.document, self._parsed = document, config
+        if self._error and not self._error.source.goes_before(document.source):
+            self._error = None
         if config != before[1]:
             self._generation += 1
         if (document, config) != before:

@@ -87,7 +87,8 @@ class ConfigurationStatus(ByContent):
         generation: How often what is in force has changed; 1 from the start.
         not_in_force: Paths of what it asks for to no effect.
         rejected: How many documents were not taken.
-        error: The last of them; None once a good one came from the same source.
+        error: The last of them; None once its source, or one that goes before that,
+            has come up with a good one.
     """
 
     source: Source

@@ -159,6 +159,7 @@ class ResourcePolicy:
     ) -> Updates:
         """Start from what runs; what was known before only helps to keep it."""
         self._courier.drop()
+        self.configuration.keep_to(self.config.kind)
         decision = self._handle(Synchronized(self._specs.of_all(pods, containers)))
         return self._answer(decision.updates)
 

@@ -42,6 +42,14 @@ def _add_session_flags(flags: Flags) -> None:
     flags.add("--nri-socket", metavar="PATH", help=f"default {DEFAULT_SOCKET}")
     flags.add("--nri-plugin-name", metavar="NAME", help=f"default {DEFAULT_NAME}")
     flags.add("--nri-plugin-index", metavar="NN", help=f"default {DEFAULT_INDEX}")
+    flags.add(
+        "--unsolicited-updates",
+        type=one_of("auto", "always", "never"),
+        default="auto",
+        metavar="WHEN",
+        help="tell the runtime of changes that no request asked for: always, never "
+        "(they ride on replies), or where it cannot dead-lock on them: auto",
+    )
 
 
 def _add_configuration_flags(flags: Flags) -> None:
@@ -50,6 +58,18 @@ def _add_configuration_flags(flags: Flags) -> None:
         "--force-config",
         metavar="FILE",
         help="the only configuration; the runtime's drop-in file is ignored",
+    )
+    flags.add(
+        "--fallback-config",
+        metavar="FILE",
+        help="the configuration until the runtime has handed one over",
+    )
+    flags.add_switch(
+        "--disable-policy-switch",
+        "take no document of another kind than placed the containers",
+    )
+    flags.add_switch(
+        "--reset-config", "forget the last document of the runtime, and exit"
     )
 
 

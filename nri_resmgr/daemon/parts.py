@@ -21,6 +21,7 @@ class Daemon:
         tree: The host.
         kinds: What its memory is made of, where the operator says so.
         policy: The `ResourcePolicy`; its class is imported late.
+        configuration: The `DaemonConfiguration`: where documents come from.
         stub: The sessions with the runtime.
     """
 
@@ -28,4 +29,5 @@ class Daemon:
     tree: HostTree
     kinds: MemoryKinds
     policy: Any
+    configuration: Any
     stub: Stub

@@ -51,4 +51,12 @@ async def hotplug(daemon: Daemon) -> None:
         await follow_hotplug(watch.poll, daemon.policy.change_machine)
 
 
-SERVICES: Final[tuple[Service, ...]] = (hotplug,)
+async def configuration(daemon: Daemon) -> None:
+    """Follow the configuration's file, and read it again on SIGHUP."""
+    await daemon.configuration.follow()
+
+
+SERVICES: Final[tuple[Service, ...]] = (
+    hotplug,
+    configuration,
+)

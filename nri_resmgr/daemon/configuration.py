@@ -1,0 +1,239 @@
+"""Where the daemon's documents come from: files, the cache, and the runtime."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Final, TypeAlias
+
+from nri_resmgr.app.configuration import Configuration, Rules, keep_nothing
+from nri_resmgr.app.configuration_status import (
+    BUILT_IN,
+    ConfigurationStatus,
+    Document,
+    Source,
+)
+from nri_resmgr.app.resource_policy import ResourcePolicy
+from nri_resmgr.config import PolicyConfig, parse_config
+from nri_resmgr.daemon.configuration_cache import ConfigurationCache
+from nri_resmgr.host.file_watch import WatchedFile
+from nri_resmgr.host.state_dir import StateDir
+from nri_resmgr.log import Logger
+from nri_resmgr.values import InputError, ResmgrError
+from nri_resmgr.values.error_fields import with_fields
+
+log = Logger(__name__)
+
+Make: TypeAlias = Callable[[PolicyConfig], ResourcePolicy]
+
+POLL_INTERVAL: Final = 1.0  # seconds
+
+# A file that is being written is left alone until nothing has changed for so long;
+# one that never rests is read all the same.
+_SETTLING: Final = 0.1  # seconds
+_PATIENCE: Final = 2.0  # seconds
+
+
+@with_fields
+class BadConfigFile(InputError):
+    """A file that the command line names has a mistake."""
+
+    path: str
+    mistake: InputError
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.mistake}"
+
+
+class TwoConfigFiles(InputError):
+    """One file shuts out all others, and another one is named."""
+
+    def __str__(self) -> str:
+        return (
+            "--config-file and --fallback-config: only one of them can be; the first "
+            "is the only configuration, the second counts until there is another"
+        )
+
+
+@with_fields
+class EmptyFile(InputError):
+    """A file that had a document has nothing in it."""
+
+    path: str
+
+    def __str__(self) -> str:
+        return f"{self.path} is empty: is it being written?"
+
+
+class NothingToReload(InputError):
+    """What is in force was not read from a file."""
+
+    def __str__(self) -> str:
+        return "the configuration in force is from no file that could be read again"
+
+
+class DaemonConfiguration:
+    """Brings documents before the policy's `Configuration`.
+
+    They count in this order: ``--config-file``, which shuts out all others; what the
+    runtime hands over; what was accepted from there last, out of the cache;
+    ``--fallback-config``; the built-in default.
+
+    Args:
+        options: The command line.
+        state: Where the cache is; None for none.
+        make: Makes the policy, and raises where the configuration does not fit.
+        launched: Whether the runtime started us; see `Rules`.
+
+    Attributes:
+        policy: Made by the first document that can be used.
+
+    Raises:
+        InputError: The operator named two files, or one that counts and is wrong.
+    """
+
+    def __init__(
+        self,
+        options: argparse.Namespace,
+        state: StateDir | None,
+        make: Make,
+        *,
+        launched: bool,
+    ) -> None:
+        if options.config_file and options.fallback_config:
+            raise TwoConfigFiles
+        self._source = Source.FILE if options.config_file else Source.FALLBACK
+        path = options.config_file or options.fallback_config
+        self._file = WatchedFile(path) if path else None
+        self._cache = ConfigurationCache(state) if state else None
+        self._rules = Rules(
+            launched=launched,
+            may_switch=not options.disable_policy_switch,
+            keep=self._cache.keep if self._cache else keep_nothing,
+            lower=self._lower,
+        )
+        self._reading = asyncio.Lock()
+        self._asked = asyncio.Event()
+        self.policy, self._configuration = self._begin(make)
+
+    @property
+    def status(self) -> ConfigurationStatus:
+        """What is in force, since when, and the last mistake."""
+        return self._configuration.status
+
+    def offer(self, text: str, source: Source) -> None:
+        """Bring a document from outside; see `Configuration.offer`."""
+        self._configuration.offer(Document(text, source))
+
+    async def reload(self) -> None:
+        """Read the file in force again, now, and go by it.
+
+        Raises:
+            NothingToReload: There is no such file.
+            InputError: It cannot be read, or has a mistake. What was in force is.
+        """
+        if (file := self._watched()) is None:
+            raise NothingToReload
+        await self._read_again(file, again=True)
+
+    async def follow(self, interval: float = POLL_INTERVAL) -> None:
+        """Go by the file as it changes, and read it on SIGHUP; never returns."""
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGHUP, self._asked.set)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._obey_signals())
+            group.create_task(self._watch(interval))
+
+    def _begin(self, make: Make) -> tuple[ResourcePolicy, Configuration]:
+        for document in self._candidates():
+            try:
+                policy = make(parse_config(document.text))
+            except ResmgrError as error:
+                self._give_up(document, error)
+            else:
+                configuration = Configuration(document, self._rules)
+                policy.go_by(configuration)
+                return policy, configuration
+        raise AssertionError("the built-in default fits every machine")
+
+    def _candidates(self) -> Iterator[Document]:
+        cache = None if self._source is Source.FILE else self._cache
+        if cache is not None and (cached := cache.read()) is not None:
+            yield cached
+        yield from self._of_file()
+        yield BUILT_IN
+
+    def _of_file(self) -> Iterator[Document]:
+        if self._file is not None:
+            yield Document(self._file.read(), self._source, self._file.path)
+
+    def _lower(self) -> Iterator[Document]:
+        try:
+            yield from self._of_file()
+        except InputError as error:
+            self._reject(error)
+        yield BUILT_IN
+
+    def _give_up(self, document: Document, error: ResmgrError) -> None:
+        if document.cached and self._cache is not None:
+            self._cache.set_aside(error)
+        elif document.name and isinstance(error, InputError):
+            raise BadConfigFile(document.name, error) from None
+        else:
+            raise error
+
+    async def _obey_signals(self) -> None:
+        while True:
+            await self._asked.wait()
+            self._asked.clear()  # of several that came at once, one reading will do
+            try:
+                await self.reload()
+            except NothingToReload as error:
+                log.warning("configuration.not-reloaded", why=str(error))
+            except ResmgrError:
+                continue  # remembered, and in the log
+
+    async def _watch(self, interval: float) -> None:
+        while True:
+            await asyncio.sleep(interval)
+            # In a thread: who knows what is mounted there.
+            file = self._watched()
+            if file is not None and await asyncio.to_thread(file.has_changed):
+                await _settled(file)
+                with suppress(ResmgrError):  # remembered, and in the log
+                    await self._read_again(file)
+
+    def _watched(self) -> WatchedFile | None:
+        present = self._configuration.document.source
+        return None if present.goes_before(self._source) else self._file
+
+    async def _read_again(self, file: WatchedFile, *, again: bool = False) -> None:
+        async with self._reading:
+            try:
+                text = await asyncio.to_thread(file.read)
+                if not text.strip():
+                    raise EmptyFile(file.path)
+            except InputError as error:
+                self._reject(error)
+                raise
+            document = Document(text, self._source, file.path)
+            self._configuration.offer(document, again=again)
+
+    def _reject(self, error: InputError) -> None:
+        path = self._file.path if self._file else ""
+        self._configuration.reject(Document("", self._source, path), error)
+
+
+async def _settled(file: WatchedFile) -> None:
+    """Wait until nobody writes the file, as far as one can tell."""
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + _PATIENCE
+    before = None
+    while before != (now := await asyncio.to_thread(file.look)):
+        if loop.time() > deadline:
+            return
+        before = now
+        await asyncio.sleep(_SETTLING)

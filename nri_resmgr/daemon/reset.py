@@ -1,0 +1,32 @@
+"""What the next start is not to know."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+
+from nri_resmgr.host.state_dir import StateDir
+from nri_resmgr.log import Logger
+
+log = Logger(__name__)
+
+
+def forget(path: str, names: Sequence[str]) -> None:
+    """Remove files of the state directory; those that are missing are gone already.
+
+    Args:
+        path: The directory; empty for none.
+        names: The files.
+
+    Raises:
+        UntrustedState: Others may have put something there.
+        StateInUse: A process works with it, and would write them again.
+        StateUnusable: They cannot be removed.
+    """
+    if path and Path(path).exists():
+        with closing(StateDir.open(path)) as state:
+            state.lock()
+            for name in names:
+                state.remove(name)
+    log.info("state.forgotten", folder=path, names=names)
