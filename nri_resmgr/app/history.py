@@ -97,6 +97,11 @@ class History(Witness):
         """The number of the oldest row that is still here."""
         return self._rows[0].number if self._rows else self._last + 1
 
+    @property
+    def followers(self) -> int:
+        """How many wait for the next row."""
+        return len(self._waiting)
+
     def since(self, number: int, limit: int) -> tuple[Row, ...]:
         """Return the first rows after *number* that are still here."""
         start = max(number + 1 - self.first, 0)
@@ -159,8 +164,7 @@ class History(Witness):
 
     def configured(self, config: PolicyConfig) -> None:
         """Keep which policy it was."""
-        name = type(config).__name__.removesuffix("Config").removesuffix("Policy")
-        self.note("configuration.accepted", word=f"{name}Policy")
+        self.note("configuration.accepted", word=config.kind)
 
     def note(self, kind: str, title: str = "", why: str = "", word: str = "") -> None:
         """Keep something else: a session, drift, a configuration that failed."""

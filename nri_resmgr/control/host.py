@@ -1,0 +1,38 @@
+"""``GET /v1/host``: how busy the kernel says the machine is."""
+
+from __future__ import annotations
+
+import attrs
+
+from nri_resmgr.control.containers import Data
+from nri_resmgr.control.subject import API_VERSION, Subject
+from nri_resmgr.host.pressure import Pressure, Stall, read_free_memory, read_pressure
+
+
+def host_of(subject: Subject) -> Data:
+    """Read pressure and unused memory now.
+
+    Raises:
+        HostError: A file is there and cannot be read.
+    """
+    nodes = subject.policy.machine.nodes
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "Host",
+        "pressure": {
+            name: _pressure(one) for name, one in read_pressure(subject.tree).items()
+        },
+        "nodes": [
+            {"id": node.id, "unused": read_free_memory(subject.tree, node.id)}
+            for node in nodes
+        ],
+    }
+
+
+def _pressure(one: Pressure) -> Data:
+    return {"some": _stall(one.some), "full": one.full and _stall(one.full)}
+
+
+def _stall(stall: Stall) -> Data:
+    ten, sixty, three_hundred = attrs.astuple(stall)
+    return {"avg10": ten, "avg60": sixty, "avg300": three_hundred}

@@ -1,0 +1,116 @@
+"""The control socket in the file system: for root and ourselves, and nobody else."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import stat
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from nri_resmgr.host.trust import judge
+from nri_resmgr.values import HostError
+from nri_resmgr.values.error_fields import with_fields
+
+_PRIVATE_FOLDER: Final = 0o700
+_PRIVATE: Final = 0o600
+_BACKLOG: Final = 16
+_CREDENTIALS: Final = struct.Struct("iII")  # struct ucred of unix(7): pid, uid, gid
+
+
+@with_fields
+class ControlSocketUnusable(HostError):
+    """There can be no control socket at this path."""
+
+    path: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.why}; --control-socket names another, '' none"
+
+
+@contextlib.contextmanager
+def control_socket(path: str) -> Iterator[socket.socket]:
+    """Listen at *path*; the socket is there, and ours, until the end.
+
+    One that a killed process left is replaced. Missing folders are made, the last
+    one for us alone.
+
+    Raises:
+        ControlSocketUnusable: Somebody listens there, it is no socket, or the system
+            refuses.
+        UntrustedState: Others may write to its folder.
+    """
+    with _telling(path):
+        _make_folder(Path(path).parent)
+        _remove_stale(path)
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    with listener, _telling(path):
+        # Before it has a name: there is no moment in which others may connect.
+        os.fchmod(listener.fileno(), _PRIVATE)
+        listener.bind(path)
+        listener.listen(_BACKLOG)
+        listener.setblocking(False)
+        ours = _identity(path)
+        try:
+            yield listener
+        finally:
+            if _identity(path) == ours:
+                Path(path).unlink()
+
+
+def refusal_of_peer(connected: socket.socket) -> str:
+    """Say why whoever is connected may not ask; nothing for root and ourselves."""
+    told = connected.getsockopt(
+        socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size
+    )
+    _, uid, _ = _CREDENTIALS.unpack(told)
+    if uid in (0, os.geteuid()):
+        return ""
+    return f"user {uid} may not ask; only root may"
+
+
+def _make_folder(folder: Path) -> None:
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with contextlib.suppress(FileExistsError):
+        folder.mkdir(_PRIVATE_FOLDER)
+    judge(str(folder), folder.stat())
+
+
+def _remove_stale(path: str) -> None:
+    try:
+        found = os.lstat(path)
+    except FileNotFoundError:
+        return
+    if not stat.S_ISSOCK(found.st_mode):
+        raise ControlSocketUnusable(path, "is there and is no socket")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.setblocking(False)  # its queue may be full: somebody listens, too
+        try:
+            probe.connect(path)
+        except ConnectionRefusedError:
+            Path(path).unlink()
+            return
+        except BlockingIOError:
+            pass
+    raise ControlSocketUnusable(path, "another process listens there")
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+@contextlib.contextmanager
+def _telling(path: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        raise ControlSocketUnusable(path, why) from None

@@ -1,0 +1,63 @@
+"""What the control socket answers about, and by what it acts."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final, Protocol
+
+import attrs
+
+from nri_resmgr.app.configuration_status import ConfigurationStatus
+from nri_resmgr.app.history import History
+from nri_resmgr.app.resource_policy import ResourcePolicy
+from nri_resmgr.app.sessions import Sessions
+from nri_resmgr.host.tree import Tree
+from nri_resmgr.stub.runtime_info import RuntimeInfo
+
+API_VERSION: Final = "control.nri/v1"
+"""In every answer; a field that changes its meaning makes it another version."""
+
+
+class Levels(Protocol):
+    """What can be asked and told about the log's levels."""
+
+    def as_data(self) -> Mapping[str, object]:
+        """Say what the levels are."""
+
+    def set(self, pattern: str, level: str) -> None:
+        """Change those of the components that a pattern fits."""
+
+
+@attrs.define(eq=False, repr=False, kw_only=True)
+class Subject:
+    """A daemon, as much as can be asked.
+
+    Attributes:
+        policy: What decides, and what it has decided.
+        history: What happened.
+        sessions: With the runtime.
+        tree: The host.
+        runtime: Says who the runtime is.
+        version: Tells ours; empty where nobody installed us.
+        plugin: As which we are registered: ``90-resource-policy``.
+        started: When the process began, UNIX nanoseconds.
+        dry_run: Whether nothing is adjusted.
+        levels: Those of the log.
+        configuration: Says what is in force, and what was refused.
+        reload: Reads the configuration again; returns when it is in force.
+        parts: More of the state, by name: each says what it is like now.
+    """
+
+    policy: ResourcePolicy
+    history: History
+    sessions: Sessions
+    tree: Tree
+    runtime: Callable[[], RuntimeInfo]
+    version: Callable[[], str]
+    plugin: str
+    started: int
+    dry_run: bool
+    levels: Levels
+    configuration: Callable[[], ConfigurationStatus]
+    reload: Callable[[], Awaitable[None]]
+    parts: Mapping[str, Callable[[], Mapping[str, Any]]] = attrs.field(factory=dict)

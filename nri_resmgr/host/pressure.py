@@ -1,0 +1,78 @@
+"""How short of CPU, memory and disk the machine is, and how much memory is unused."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from nri_resmgr.host.paths import NODE_ROOT
+from nri_resmgr.host.tree import Tree
+from nri_resmgr.values import Bytes
+from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
+
+RESOURCES: Final = ("cpu", "memory", "io")
+
+_LINE: Final = r"{} avg10=([\d.]+) avg60=([\d.]+) avg300=([\d.]+)"
+_FREE: Final = r"MemFree: +(\d+) kB"
+_KIB: Final = 1024
+
+
+@frozen
+class Stall(ByContent):
+    """Per cent of the time in which tasks waited for something.
+
+    Attributes:
+        ten: Of the last ten seconds.
+        sixty: Of the last minute.
+        three_hundred: Of the last five minutes.
+    """
+
+    ten: float
+    sixty: float
+    three_hundred: float
+
+
+@frozen
+class Pressure(ByContent):
+    """Stalls for one resource.
+
+    Attributes:
+        some: Some task waited.
+        full: All tasks waited; None where the kernel does not tell.
+    """
+
+    some: Stall
+    full: Stall | None
+
+
+def read_pressure(tree: Tree) -> dict[str, Pressure]:
+    """Read the pressure by resource; what the kernel does not tell is left out.
+
+    Raises:
+        UnreadableHostFile: A file is there and cannot be read.
+
+    Source:
+        Linux, ``Documentation/accounting/psi.rst``.
+    """
+    found = {}
+    for name in RESOURCES:
+        text = tree.read(f"/proc/pressure/{name}") or ""
+        if some := _stall(text, "some"):
+            found[name] = Pressure(some, _stall(text, "full"))
+    return found
+
+
+def read_free_memory(tree: Tree, node: int) -> Bytes | None:
+    """Return what nobody uses of a node's memory; None where it is not told.
+
+    Raises:
+        UnreadableHostFile: The file is there and cannot be read.
+    """
+    match = re.search(_FREE, tree.read(f"{NODE_ROOT}/node{node}/meminfo") or "")
+    return Bytes(int(match[1]) * _KIB) if match else None
+
+
+def _stall(text: str, word: str) -> Stall | None:
+    match = re.search(_LINE.format(word), text)
+    return Stall(*map(float, match.groups())) if match else None

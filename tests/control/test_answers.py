@@ -1,0 +1,253 @@
+"""What the control socket answers, over a real socket, and that the schema says so."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nri_resmgr.app.configuration_status import Rejection, Source
+from nri_resmgr.control.client import Refused
+from nri_resmgr.control.http import Request
+from nri_resmgr.control.routes import SCHEMA, routes_of
+from nri_resmgr.topology.document import from_document
+from nri_resmgr.topology.synthetic import parse_spec
+from nri_resmgr.values import CpuSet
+from tests.control.daemon_parts import STATUS, Parts, ask, asking, make_parts
+from tests.control.json_schema import DOCUMENT, mistakes
+
+BALLOONS = """\
+apiVersion: config.nri/v1alpha1
+kind: BalloonsPolicy
+spec:
+  reservedResources: {cpu: 1}
+  balloonTypes: [{name: fast, namespaces: [shop], minCPUs: 2}]
+"""
+STATIC = """\
+apiVersion: config.nri/v1alpha1
+kind: StaticPolicy
+spec: {reservedResources: {cpu: 1}}
+"""
+
+
+def at_work(document: str = "") -> Parts:
+    """Make a node with an exclusive, a mixed, a shared, a refused and a gone one."""
+    parts = make_parts(document=document)
+    parts.run("own", 2)
+    parts.run("mixed", 1.5)
+    parts.run("shared", 0.5)
+    parts.run("huge", 64)
+    parts.run("gone", 1)
+    parts.stop("gone")
+    return parts
+
+
+async def test_the_state_of_a_node(tmp_path: Path) -> None:
+    parts = make_parts()
+    parts.run("web", 2)
+    async with asking(parts, tmp_path) as client:
+        state = await ask(client, "/v1/state")
+
+    assert state["policy"] == "TopologyAwarePolicy"
+    assert state["cpus"] == {
+        "online": "0-7",
+        "offline": "",
+        "exclusive": "4-5",
+        "shared": "",
+        "reserved": "0",
+        "isolated": "",
+        "idle": "1-3,6-7",
+    }
+    memory = {"capacity": 16 << 30, "granted": 1 << 30, "free": 15 << 30}
+    assert state["nodes"][1] == {
+        "id": 1,
+        "kind": "dram",
+        "cpus": "4-7",
+        "memory": memory,
+    }
+    assert state["containers"] == [
+        {
+            "id": "id-web",
+            "namespace": "shop",
+            "pod": "web",
+            "podUid": "uid-web",
+            "name": "main",
+            "qos": "Guaranteed",
+            "pool": "NUMA node #1",
+            "cpus": "4-5",
+            "exclusive": "4-5",
+            "mems": "1",
+            "request": {
+                "cpu": 2000,
+                "cpuLimit": 2000,
+                "memory": 1 << 30,
+                "memoryLimit": 1 << 30,
+            },
+            "source": "oci",
+            "accuracy": "estimated",
+            "created": "",
+            "started": "",
+        }
+    ]
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        pytest.param("", id="of the topology-aware policy"),
+        pytest.param(BALLOONS, id="of the balloons policy"),
+        pytest.param(STATIC, id="of the static policy"),
+    ],
+)
+async def test_every_answer_is_what_the_schema_says(
+    document: str, tmp_path: Path
+) -> None:
+    parts = at_work(document)
+    async with asking(parts, tmp_path) as client:
+        answers = [
+            await ask(client, path)
+            for path in ("/v1/state", "/v1/topology", "/v1/host", "/v1/log")
+        ]
+        pods = ("own", "mixed", "shared", "gone", "huge")
+        answers += [await ask(client, "/v1/explain", pod=pod) for pod in pods]
+        answers.append(await asyncio.to_thread(client.post, "/v1/reload"))
+        lines = await asyncio.to_thread(lambda: list(client.lines("/v1/events")))
+
+    named = [(one["kind"], mistakes(one, one["kind"])) for one in answers]
+    assert [pair for pair in named if pair[1]] == []
+    assert [mistakes(lines[0], "EventList")] == [[]]
+    assert [found for one in lines[1:] if (found := mistakes(one, "event"))] == []
+
+
+async def test_every_online_cpu_is_of_one_class(tmp_path: Path) -> None:
+    for document in ("", BALLOONS, STATIC):
+        parts = at_work(document)
+        async with asking(parts, tmp_path) as client:
+            cpus = (await ask(client, "/v1/state"))["cpus"]
+        words = ("exclusive", "shared", "reserved", "isolated", "idle")
+        classes = [CpuSet.parse(cpus[word]) for word in words]
+
+        assert sum(map(len, classes)) == len(CpuSet.union(classes)) == 8
+
+
+async def test_nothing_of_what_pods_keep_secret_is_told(tmp_path: Path) -> None:
+    parts = at_work()
+    async with asking(parts, tmp_path) as client:
+        answers: list[Any] = [await ask(client, "/v1/state")]
+        answers.append(await ask(client, "/v1/explain", pod="own"))
+        answers += await asyncio.to_thread(lambda: list(client.lines("/v1/events")))
+
+    assert "hunter2" not in json.dumps(answers)
+
+
+async def test_the_topology_is_a_machine_document(tmp_path: Path) -> None:
+    async with asking(make_parts("2s2n4c2t"), tmp_path) as client:
+        answer = await ask(client, "/v1/topology")
+
+    assert from_document(answer["machine"]) == parse_spec("2s2n4c2t")
+
+
+async def test_a_refused_configuration_is_told(tmp_path: Path) -> None:
+    error = Rejection(Source.FILE, "/etc/x.yaml", "$.spec: no", 1_700_000_060.0)
+    status = type(STATUS)(
+        source=Source.FILE,
+        name="/etc/x.yaml",
+        cached=False,
+        kind="StaticPolicy",
+        sha256="",
+        accepted=1_700_000_000.5,
+        generation=3,
+        not_in_force=("$.spec.x",),
+        rejected=2,
+        error=error,
+    )
+    async with asking(make_parts(configuration=lambda: status), tmp_path) as client:
+        state = await ask(client, "/v1/state")
+
+    assert mistakes(state, "State") == []
+    assert state["configuration"] == {
+        "source": "file",
+        "name": "/etc/x.yaml",
+        "cached": False,
+        "kind": "StaticPolicy",
+        "sha256": "",
+        "accepted": "2023-11-14T22:13:20.500Z",
+        "generation": 3,
+        "notInForce": ["$.spec.x"],
+        "rejected": 2,
+        "error": {
+            "source": "file",
+            "name": "/etc/x.yaml",
+            "why": "$.spec: no",
+            "when": "2023-11-14T22:14:20.000Z",
+        },
+    }
+
+
+async def test_log_levels_are_set_one_by_one(tmp_path: Path) -> None:
+    async with asking(make_parts(), tmp_path) as client:
+        rule = {"pattern": "stub.*", "level": "error"}
+        answer = await asyncio.to_thread(client.put, "/v1/log", rule)
+
+    assert answer["levels"]["rules"] == {"*": "debug", "stub.*": "error"}
+    assert mistakes(answer, "LogLevels") == []
+
+
+async def test_a_reload_is_done_when_it_is_answered(tmp_path: Path) -> None:
+    parts = make_parts()
+    async with asking(parts, tmp_path) as client:
+        answer = await asyncio.to_thread(client.post, "/v1/reload")
+
+    assert answer == {"apiVersion": "control.nri/v1", "kind": "Reloaded"}
+    assert len(parts.reloads) == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "why"),
+    [
+        ("/v1/explain", "which pod? ?pod=NAME, and &container=NAME"),
+        ("/v1/explain?pod=x", "no container here, or gone of late, fits 'x'"),
+        ("/v1/explain?pid=x", "unknown parameter 'pid'; known: pod, container"),
+        ("/v1/events?since=-1", "since=-1: the number of an event is needed"),
+        ("/v1/events?follow=yes", "follow=yes: 0 or 1 is needed"),
+        ("/v2/state", "nothing is at /v2/state"),
+    ],
+)
+async def test_a_wrong_question_is_answered_with_a_sentence(
+    path: str, why: str, tmp_path: Path
+) -> None:
+    async with asking(make_parts(), tmp_path) as client:
+        with pytest.raises(Refused) as raised:
+            await ask(client, path)
+
+    assert raised.value.why == why
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        *(b"", b"{", b"[]", b"\xff", b"[" * 4000, b'{"pattern": "x"}'),
+        b'{"pattern": 1, "level": "debug"}',
+        b'{"pattern": "x", "level": "debug", "more": 1}',
+    ],
+)
+async def test_a_level_that_is_none_changes_nothing(body: bytes) -> None:
+    parts = make_parts()
+    before = parts.subject.levels.as_data()
+    put: Any = routes_of(parts.subject)["PUT", "/v1/log"]
+    with pytest.raises(Exception, match=r"JSON|want"):
+        put(Request("PUT", "/v1/log", body=body))
+
+    assert parts.subject.levels.as_data() == before
+
+
+def test_the_schema_is_served_and_is_whole() -> None:
+    text = json.dumps(DOCUMENT)
+    names = {one.partition('"')[0] for one in text.split("#/$defs/")[1:]}
+
+    assert names <= DOCUMENT["$defs"].keys()
+    reply: Any = routes_of(make_parts().subject)["GET", "/v1/schema"]
+    assert reply(Request("GET", "/v1/schema")).body == SCHEMA.read_bytes()

@@ -1,0 +1,61 @@
+"""Who is meant by a name, or by a part of one."""
+
+from __future__ import annotations
+
+import pytest
+
+from nri_resmgr.control.http_request import RequestRefused
+from nri_resmgr.control.names import Named, find
+
+WEB = Named("shop", "web-7d9f", "nginx", "c1", "s1", "u1")
+LOGS = Named("shop", "web-7d9f", "logs", "c2", "s1", "u1")
+DB = Named("shop", "db", "postgres", "c3", "s3", "u3")
+DB_COPY = Named("shop", "db-copy", "postgres", "c4", "s4", "u4")
+OTHER = Named("test", "db", "postgres", "c5", "s5", "u5")
+KNOWN = (WEB, LOGS, DB, DB_COPY, OTHER)
+
+
+@pytest.mark.parametrize(
+    ("pod", "container", "found"),
+    [
+        pytest.param("web-7d9f", "", (WEB, LOGS), id="a pod with all its containers"),
+        pytest.param("shop/web-7d9f", "nginx", (WEB,), id="a container by whole names"),
+        pytest.param("web", "", (WEB, LOGS), id="a part of the pod's name"),
+        pytest.param("web", "ng", (WEB,), id="a part of the container's name"),
+        pytest.param("shop/db", "", (DB,), id="the whole name goes before a part"),
+        pytest.param("es/db", "", (OTHER,), id="a part of the namespace"),
+        pytest.param("c5", "", (OTHER,), id="a container's id"),
+        pytest.param("s1", "", (WEB, LOGS), id="a pod sandbox's id"),
+        pytest.param("u3", "postgres", (DB,), id="a pod's uid"),
+        pytest.param("te/d", "", (OTHER,), id="parts of both names"),
+        pytest.param("cache", "", (), id="nobody's name"),
+        pytest.param("shop/db", "redis", (), id="no container of the pod"),
+    ],
+)
+def test_who_is_meant(pod: str, container: str, found: tuple[Named, ...]) -> None:
+    assert find(pod, container, KNOWN) == found
+
+
+@pytest.mark.parametrize(
+    ("pod", "container", "why"),
+    [
+        ("db", "", "'db' may be any of shop/db, test/db; say more of the name"),
+        ("web", "g", "'g' may be any of logs, nginx; say more of the name"),
+    ],
+)
+def test_who_may_be_meant_is_listed(pod: str, container: str, why: str) -> None:
+    with pytest.raises(RequestRefused) as raised:
+        find(pod, container, KNOWN)
+
+    assert (raised.value.status, raised.value.why) == (409, why)
+
+
+def test_no_more_than_five_are_listed() -> None:
+    known = [Named("shop", f"web-{n}", "main", f"c{n}") for n in range(7)]
+    with pytest.raises(RequestRefused, match="web-4 and 2 more; say more"):
+        find("web", "", known)
+
+
+def test_a_title_is_read_whole() -> None:
+    assert Named.of_title("a/b/c", "x") == Named("a", "b", "c", "x")
+    assert Named.of_title("a/b") == Named("a", "b", "")
