@@ -27,6 +27,7 @@ def _own_directories(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
     """Keep daemons that tests start away from those that run here."""
     os.environ["NRI_RESMGR_RUN_DIR"] = str(tmp_path_factory.mktemp("run"))
     # Several run at a time; tests of the state name a directory of their own.
-    os.environ["NRI_RESMGR_STATE_DIR"] = ""
+    os.environ["NRI_RESMGR_STATE_DIR"] = os.environ["NRI_RESMGR_CONTROL_SOCKET"] = ""
     yield
-    del os.environ["NRI_RESMGR_RUN_DIR"], os.environ["NRI_RESMGR_STATE_DIR"]
+    for name in ("RUN_DIR", "STATE_DIR", "CONTROL_SOCKET"):
+        del os.environ[f"NRI_RESMGR_{name}"]

@@ -167,6 +167,7 @@ class _Show:
             *("--host-root", str(self.root)),
             *("--run-dir", str(self.runtime.socket_path.parent / "run")),
             *("--state-dir", str(self.runtime.socket_path.parent / "state")),
+            *("--control-socket", ""),
         )
         await self.runtime.synchronized(_PLUGIN)
 

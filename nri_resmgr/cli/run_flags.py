@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from nri_resmgr.cli.flags import Flags, one_of
 from nri_resmgr.daemon.defaults import (
+    DEFAULT_CONTROL_SOCKET,
     DEFAULT_INDEX,
     DEFAULT_NAME,
     DEFAULT_RUN_DIR,
@@ -19,6 +20,7 @@ def add_run_flags(flags: Flags) -> None:
     add_host_flags(flags)
     _add_state_flags(flags)
     flags.add_switch("--dry-run", "decide and report, adjust nothing")
+    add_control_flag(flags)
     _add_log_flags(flags)
 
 
@@ -85,6 +87,17 @@ def _add_state_flags(flags: Flags) -> None:
         default=DEFAULT_RUN_DIR,
         metavar="PATH",
         help=f"for files that tell containers what they have ({DEFAULT_RUN_DIR})",
+    )
+
+
+def add_control_flag(flags: Flags) -> None:
+    """Add the flag of the daemon, and of commands that ask it."""
+    flags.add(
+        "--control-socket",
+        default=DEFAULT_CONTROL_SOCKET,
+        metavar="PATH",
+        help="where root may ask the daemon; empty for nowhere "
+        f"({DEFAULT_CONTROL_SOCKET})",
     )
 
 

@@ -11,6 +11,7 @@ from nri_resmgr.app.garbage import prefer_to_collect_between_requests
 from nri_resmgr.app.resource_policy import ResourcePolicy
 from nri_resmgr.config import PolicyConfig
 from nri_resmgr.daemon.configuration import DaemonConfiguration
+from nri_resmgr.daemon.watch import Watch
 from nri_resmgr.host.state_dir import StateDir
 from nri_resmgr.host.tree import HostTree
 from nri_resmgr.stub.transport import SOCKET_VARIABLE
@@ -22,6 +23,7 @@ def build(
     state: StateDir | None,
     machine: Machine,
     tree: HostTree,
+    watch: Watch,
 ) -> DaemonConfiguration:
     """Build the policy and what feeds it with documents.
 
@@ -32,8 +34,12 @@ def build(
     testing = bool(os.environ.get("ENABLE_TEST_APIS"))
     conduct = Conduct(options.dry_run, options.run_dir, testing)
 
+    witnesses = watch.build()
+
     def make(config: PolicyConfig) -> ResourcePolicy:
-        return ResourcePolicy(machine, config, tree=tree, conduct=conduct)
+        return ResourcePolicy(
+            machine, config, tree=tree, conduct=conduct, witnesses=witnesses
+        )
 
     launched = SOCKET_VARIABLE in os.environ
     configuration = DaemonConfiguration(options, state, make, launched=launched)

@@ -8,6 +8,7 @@ from typing import Any
 import attrs
 
 from nri_resmgr.daemon.memory_kinds import MemoryKinds
+from nri_resmgr.daemon.watch import Watch
 from nri_resmgr.host.tree import HostTree
 from nri_resmgr.stub import Stub
 
@@ -23,6 +24,7 @@ class Daemon:
         policy: The `ResourcePolicy`; its class is imported late.
         configuration: The `DaemonConfiguration`: where documents come from.
         stub: The sessions with the runtime.
+        watch: Who is told of sessions and decisions.
     """
 
     options: argparse.Namespace
@@ -31,3 +33,4 @@ class Daemon:
     policy: Any
     configuration: Any
     stub: Stub
+    watch: Watch

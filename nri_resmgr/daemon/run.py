@@ -17,6 +17,7 @@ from nri_resmgr.daemon.log_setup import follow_debug_signal, prepare_log
 from nri_resmgr.daemon.memory_kinds import read_memory_kinds
 from nri_resmgr.daemon.start import Start
 from nri_resmgr.daemon.state import open_state
+from nri_resmgr.daemon.watch import Watch
 from nri_resmgr.host.discovery import read_machine
 from nri_resmgr.host.tree import HostTree
 from nri_resmgr.log import Logger
@@ -55,6 +56,7 @@ def run(options: argparse.Namespace) -> int:
     tree = HostTree(options.host_root)
     kinds = read_memory_kinds(options.memory_kinds)
     machine = read_machine(tree, kinds)
+    watch = Watch()
 
     @cache
     def configuration() -> Any:
@@ -62,11 +64,11 @@ def run(options: argparse.Namespace) -> int:
         # and need not wait for the third of our start that is here.
         from nri_resmgr.daemon.build import build
 
-        return build(options, state, machine, tree)
+        return build(options, state, machine, tree, watch)
 
     if options.config_file or options.fallback_config:
         configuration()  # only now is it known whether the file fits the machine
-    asyncio.run(_serve(Start(options, tree, kinds, configuration)))
+    asyncio.run(_serve(Start(options, tree, kinds, configuration, watch)))
     return 0
 
 
@@ -89,7 +91,9 @@ async def _serve(start: Start) -> None:
         name=name,
         index=index,
         socket=options.nri_socket,
-        options=Options(status_of=status_of, unsolicited_updates=updates),
+        options=Options(
+            status_of=status_of, unsolicited_updates=updates, observer=start.watch
+        ),
     )
     follow_debug_signal()
     beside = asyncio.create_task(_serve_beside(start, stub))
@@ -117,5 +121,6 @@ async def _serve_beside(start: Start, stub: Stub) -> None:
             policy=configuration.policy,
             configuration=configuration,
             stub=stub,
+            watch=start.watch,
         )
     )

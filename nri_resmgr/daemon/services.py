@@ -56,7 +56,16 @@ async def configuration(daemon: Daemon) -> None:
     await daemon.configuration.follow()
 
 
+async def control(daemon: Daemon) -> None:
+    """Answer who asks at the control socket."""
+    if path := daemon.options.control_socket:
+        from nri_resmgr.daemon.control import serve_control
+
+        await serve_control(daemon, path)
+
+
 SERVICES: Final[tuple[Service, ...]] = (
     hotplug,
     configuration,
+    control,
 )

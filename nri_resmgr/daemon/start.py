@@ -9,6 +9,7 @@ from typing import Any
 import attrs
 
 from nri_resmgr.daemon.memory_kinds import MemoryKinds
+from nri_resmgr.daemon.watch import Watch
 from nri_resmgr.host.tree import HostTree
 
 
@@ -22,9 +23,11 @@ class Start:
         kinds: What its memory is made of, where the operator says so.
         configuration: Gives the `DaemonConfiguration`, and with it the policy; they
             are built with the first call.
+        watch: Who is told of sessions and decisions.
     """
 
     options: argparse.Namespace
     tree: HostTree
     kinds: MemoryKinds
     configuration: Callable[[], Any]
+    watch: Watch

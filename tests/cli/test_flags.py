@@ -19,6 +19,7 @@ FLAGS = [
     ("--memory-kinds", "2=hbm"),
     ("--run-dir", "/run/x"),
     ("--state-dir", "/var/x"),
+    ("--control-socket", "/run/x.sock"),
     ("--log-level", "debug"),
     ("--log-format", "json"),
     ("--log-debug", "stub.*"),

@@ -1,0 +1,54 @@
+"""The control socket as the daemon serves it."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from nri_resmgr.control.http import serve
+from nri_resmgr.control.listener import control_socket
+from nri_resmgr.control.routes import site_of
+from nri_resmgr.control.subject import Subject
+from nri_resmgr.daemon.parts import Daemon
+from nri_resmgr.log import Logger
+from nri_resmgr.log.levels import levels
+
+log = Logger(__name__)
+
+
+async def serve_control(daemon: Daemon, path: str) -> None:
+    """Answer there until cancelled.
+
+    Raises:
+        ControlSocketUnusable: There can be no socket at *path*.
+        UntrustedState: Others may write to its folder.
+    """
+    with control_socket(path) as listener:
+        log.info("control.listening", socket=path)
+        await serve(site_of(_subject_of(daemon)), listener)
+
+
+def _subject_of(daemon: Daemon) -> Subject:
+    return Subject(
+        policy=daemon.policy,
+        history=daemon.watch.history,
+        sessions=daemon.watch.sessions,
+        tree=daemon.tree,
+        runtime=lambda: daemon.stub.runtime,
+        version=_version,
+        plugin=str(daemon.stub.identity),
+        started=daemon.watch.started,
+        dry_run=daemon.options.dry_run,
+        levels=levels,
+        configuration=lambda: daemon.configuration.status,
+        reload=daemon.configuration.reload,
+    )
+
+
+@cache
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version  # it takes 10 ms
+
+    try:
+        return version("nri-resmgr")
+    except PackageNotFoundError:  # run from a checkout
+        return ""

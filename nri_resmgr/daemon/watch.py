@@ -1,0 +1,64 @@
+"""Who is told of sessions and decisions; built when the policy is."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from nri_resmgr.stub.observer import Observer
+from nri_resmgr.stub.runtime_info import RuntimeInfo
+
+
+class Watch(Observer):
+    """Passes on what the stub tells to observers that are built later.
+
+    The stub needs its observer before the runtime hears of us; those who want to
+    know need more imports than a start can afford.
+
+    Attributes:
+        started: When this was made, early in the process; UNIX nanoseconds.
+        history: What happened; None until `build`.
+        sessions: Which session it is; None until `build`.
+    """
+
+    def __init__(self) -> None:
+        self.started = time.time_ns()
+        self._observers: tuple[Observer, ...] = ()
+        self.history: Any = None
+        self.sessions: Any = None
+
+    def build(self) -> Sequence[Any]:
+        """Make them; return the witnesses among them, for the policy."""
+        from nri_resmgr.app.history import History
+        from nri_resmgr.app.sessions import Sessions
+
+        self.history = History()
+        self.sessions = Sessions(self.history)
+        self._observers = (self.sessions,)
+        return (self.history,)
+
+    def registered(self, runtime: RuntimeInfo) -> None:
+        """Pass it on."""
+        for one in self._observers:
+            one.registered(runtime)
+
+    def synchronized(self) -> None:
+        """Pass it on."""
+        for one in self._observers:
+            one.synchronized()
+
+    def lost(self, why: str) -> None:
+        """Pass it on."""
+        for one in self._observers:
+            one.lost(why)
+
+    def asked(self, method: str) -> None:
+        """Pass it on."""
+        for one in self._observers:
+            one.asked(method)
+
+    def answered(self, method: str, seconds: float, code: int) -> None:
+        """Pass it on."""
+        for one in self._observers:
+            one.answered(method, seconds, code)
