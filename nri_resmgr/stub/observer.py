@@ -20,6 +20,13 @@ class Observer:
     def lost(self, why: str) -> None:
         """The session has ended, or could not begin."""
 
+    def asked(self, method: str) -> None:
+        """The runtime has called; each call is answered, or its session is lost.
+
+        Args:
+            method: Its name, such as ``CreateContainer``.
+        """
+
     def answered(self, method: str, seconds: float, code: int) -> None:
         """A call of the runtime was answered.
 

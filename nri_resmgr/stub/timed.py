@@ -35,6 +35,7 @@ class TimedLink(Link):
 
     def _time_call(self, call: Call) -> None:
         self._began[call.stream_id] = call.method, perf_counter()
+        self._observer.asked(call.method)
         self._pass_timed_on(call)
 
     def _answered(self, stream_id: int, code: int) -> None:

@@ -1,0 +1,124 @@
+"""Metrics as Prometheus reads them: the text exposition format 0.0.4."""
+
+from __future__ import annotations
+
+import enum
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import accumulate
+from typing import Any, Final, TypeAlias
+
+import attrs
+
+from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
+
+CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+
+# Seconds. An answer takes a millisecond; the runtime waits for two seconds.
+BOUNDS: Final = (
+    *(0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05),
+    *(0.1, 0.25, 0.5, 1.0, 2.0),
+)
+_NAMES: Final = (*map(repr, BOUNDS), "+Inf")
+
+
+class Kind(enum.StrEnum):
+    """What can be done with a metric's values."""
+
+    COUNTER = "counter"
+    GAUGE = "gauge"
+    HISTOGRAM = "histogram"
+
+
+@frozen
+class Metric(ByContent):
+    """A metric before it has values.
+
+    Attributes:
+        name: As Prometheus knows it.
+        kind: A counter never falls while the daemon runs.
+        help: One sentence.
+        labels: The names of its labels.
+    """
+
+    name: str
+    kind: Kind
+    help: str
+    labels: tuple[str, ...] = ()
+
+
+class Histogram:
+    """How often something took how long; see `BOUNDS`."""
+
+    __slots__ = ("_counts", "_sum")
+
+    def __init__(self) -> None:
+        self._counts = [0] * len(_NAMES)
+        self._sum = 0.0
+
+    def add(self, seconds: float) -> None:
+        """Count one."""
+        self._counts[bisect_left(BOUNDS, seconds)] += 1
+        self._sum += seconds
+
+    def lines(self, name: str, labels: str) -> Iterator[str]:
+        """Write it; *labels* are written already, and there are some."""
+        sums = list(accumulate(self._counts))
+        for bound, count in zip(_NAMES, sums, strict=True):
+            yield f'{name}_bucket{{{labels},le="{bound}"}} {count}'
+        yield f"{name}_sum{{{labels}}} {self._sum!r}"
+        yield f"{name}_count{{{labels}}} {sums[-1]}"
+
+
+Value: TypeAlias = int | float | Histogram
+
+
+@attrs.frozen(eq=False, repr=False)
+class Series:
+    """A metric with its values.
+
+    Attributes:
+        metric: Which one.
+        values: By the values of its labels in their order: tuples of texts. None are
+            fine.
+    """
+
+    metric: Metric
+    values: Mapping[Any, Value]  # a mapping's keys are of just one length for mypy
+
+
+def single(metric: Metric, value: float) -> Series:
+    """Give a metric without labels its value."""
+    return Series(metric, {(): value})
+
+
+def render(found: Iterable[Series]) -> str:
+    """Write everything; a metric without values is left out.
+
+    Source:
+        Prometheus, docs/instrumenting/exposition_formats.md.
+    """
+    return "".join(f"{line}\n" for series in found for line in _lines(series))
+
+
+def _lines(series: Series) -> Iterator[str]:
+    metric = series.metric
+    if series.values:
+        yield f"# HELP {metric.name} {_escaped(metric.help)}"
+        yield f"# TYPE {metric.name} {metric.kind}"
+    for values, value in series.values.items():
+        pairs = zip(metric.labels, values, strict=True)
+        labels = ",".join(f'{name}="{_quoted(text)}"' for name, text in pairs)
+        if isinstance(value, Histogram):
+            yield from value.lines(metric.name, labels)
+        else:
+            yield f"{metric.name}{f'{{{labels}}}' if labels else ''} {value!r}"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", r"\\").replace("\n", r"\n")
+
+
+def _quoted(text: str) -> str:
+    return _escaped(text).replace('"', r"\"")
