@@ -1,0 +1,87 @@
+"""Documents that can be told apart by the CPU they reserve, and who goes by them."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from nri_resmgr.app.conduct import Conduct
+from nri_resmgr.app.resource_policy import ResourcePolicy
+from nri_resmgr.config import PolicyConfig
+from nri_resmgr.daemon.configuration import DaemonConfiguration
+from nri_resmgr.host.state_dir import StateDir
+from nri_resmgr.stub.runtime_info import Configuration, RuntimeInfo
+from nri_resmgr.topology.synthetic import parse_spec
+
+MACHINE = parse_spec("1s1n8c1t")
+
+
+def document(cpu: int, kind: str = "StaticPolicy") -> str:
+    return (
+        f"apiVersion: config.nri/v1alpha1\nkind: {kind}\n"
+        f"spec: {{reservedResources: {{cpu: 'cpuset:{cpu}'}}}}\n"
+    )
+
+
+BAD = document(0).replace("reserved", "preserved")
+UNFIT = document(99)
+
+
+def make(config: PolicyConfig) -> ResourcePolicy:
+    return ResourcePolicy(MACHINE, config, conduct=Conduct())
+
+
+def begun(
+    config_file: Path | None = None,
+    fallback_config: Path | None = None,
+    state: StateDir | None = None,
+    *,
+    launched: bool = False,
+    disable_policy_switch: bool = False,
+) -> DaemonConfiguration:
+    """Start from these files."""
+    options = argparse.Namespace(
+        config_file=str(config_file) if config_file else None,
+        fallback_config=str(fallback_config) if fallback_config else None,
+        disable_policy_switch=disable_policy_switch,
+    )
+    return DaemonConfiguration(options, state, make, launched=launched)
+
+
+def hand_over(to: DaemonConfiguration, text: str) -> None:
+    """Do as a runtime with a text for us; must not raise."""
+    to.policy.configure(Configuration(text, RuntimeInfo()))
+
+
+def reserved(of: DaemonConfiguration) -> str:
+    """Tell a document of ours by its CPU; the built-in default is ``default``."""
+    config = of.policy.config
+    found = getattr(config, "reserved", None)
+    return "default" if found is None else str(found.cpus)
+
+
+def write(path: Path, text: str) -> Path:
+    path.write_text(text)
+    return path
+
+
+async def until(holds: Callable[[], bool], within: float = 10.0) -> None:
+    """Wait until something is so, and fail if it does not happen."""
+    async with asyncio.timeout(within):
+        while not holds():  # noqa: ASYNC110 - a changed file sets no event
+            await asyncio.sleep(0.01)
+
+
+@asynccontextmanager
+async def followed(of: DaemonConfiguration) -> AsyncIterator[None]:
+    """Follow its file, faster than a daemon would."""
+    following = asyncio.create_task(of.follow(0.01))
+    try:
+        await asyncio.sleep(0)
+        yield
+    finally:
+        following.cancel()
+        await asyncio.wait({following})
