@@ -1,0 +1,229 @@
+"""A file that changes while the daemon runs, by whatever means."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from structlog.testing import capture_logs
+
+from nri_resmgr.app.configuration_status import Source
+from nri_resmgr.daemon.configuration import DaemonConfiguration, NothingToReload
+from nri_resmgr.host.text_file import UnreadableFile
+from nri_resmgr.values import InputError
+from tests.daemon.documents import (
+    BAD,
+    begun,
+    document,
+    followed,
+    hand_over,
+    reserved,
+    until,
+    write,
+)
+
+
+def why(of: DaemonConfiguration) -> str:
+    error = of.status.error
+    return "" if error is None else error.why
+
+
+def rewritten(path: Path, text: str) -> None:
+    path.write_text(text)
+
+
+def renamed_over(path: Path, text: str) -> None:
+    write(path.with_suffix(".new"), text).rename(path)
+
+
+def gone_for_a_while(path: Path, text: str) -> None:
+    path.unlink()
+    path.write_text(text)
+
+
+def as_old_as_before(path: Path, text: str) -> None:
+    """A copy that keeps times, of the same size."""
+    times = path.stat()
+    renamed_over(path, text)
+    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+
+
+@pytest.mark.parametrize(
+    "change", [rewritten, renamed_over, gone_for_a_while, as_old_as_before]
+)
+async def test_a_change_is_followed(
+    tmp_path: Path, change: Callable[[Path, str], None]
+) -> None:
+    path = write(tmp_path / "my.yaml", document(1))
+    configuration = begun(path)
+    async with followed(configuration):
+        for cpu in (2, 3):
+            change(path, document(cpu))
+            await until(lambda cpu=cpu: reserved(configuration) == str(cpu))  # type: ignore[misc] # a lambda's default has no type
+
+    status = configuration.status
+    assert (status.source, status.name, status.generation, status.rejected) == (
+        *(Source.FILE, str(path)),
+        *(3, 0),
+    )
+
+
+def mount(folder: Path, version: str, text: str) -> None:
+    """Write a ConfigMap as the kubelet does: a new folder, and a link that moves."""
+    new = folder / f"..{version}"
+    new.mkdir(parents=True)
+    (new / "my.yaml").write_text(text)
+    link = folder / "..data_tmp"
+    link.symlink_to(new.name)
+    link.rename(folder / "..data")
+    if not (folder / "my.yaml").is_symlink():
+        (folder / "my.yaml").symlink_to("..data/my.yaml")
+
+
+async def test_a_mounted_config_map_is_followed(tmp_path: Path) -> None:
+    mount(tmp_path, "1", document(1))
+    configuration = begun(tmp_path / "my.yaml")
+    async with followed(configuration):
+        for cpu in (2, 3):
+            mount(tmp_path, str(cpu), document(cpu))
+            await until(lambda cpu=cpu: reserved(configuration) == str(cpu))  # type: ignore[misc] # a lambda's default has no type
+
+    assert configuration.status.rejected == 0
+
+
+async def test_a_file_that_is_gone_leaves_what_it_said(tmp_path: Path) -> None:
+    path = write(tmp_path / "my.yaml", document(1))
+    configuration = begun(path)
+    async with followed(configuration):
+        with capture_logs() as lines:
+            path.unlink()
+            await until(lambda: bool(why(configuration)))
+            await asyncio.sleep(0.2)
+        gone = reserved(configuration), why(configuration)
+        write(path, document(1))
+        await until(lambda: not why(configuration))
+
+    assert gone == ("1", f"cannot read {path}: no such file or directory")
+    assert [line["event"] for line in lines] == ["configuration.refused"]
+    assert configuration.status.generation == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        pytest.param(BAD, "$.spec.preservedResources: unknown key", id="a mistake"),
+        pytest.param("", "is empty: is it being written?", id="nothing in it yet"),
+        pytest.param(document(99), "this machine has no CPU 99", id="does not fit"),
+        pytest.param(document(1)[:70], "line ", id="half of it"),
+    ],
+)
+async def test_what_is_wrong_now_is_read_again_when_it_changes(
+    tmp_path: Path, text: str, said: str
+) -> None:
+    path = write(tmp_path / "my.yaml", document(1))
+    configuration = begun(path)
+    before = configuration.policy.state
+    async with followed(configuration):
+        write(path, text)
+        await until(lambda: said in why(configuration))
+        untouched = configuration.policy.state is before
+        write(path, document(2))
+        await until(lambda: reserved(configuration) == "2")
+
+    assert (untouched, why(configuration)) == (True, "")
+
+
+async def test_a_file_is_not_read_while_it_is_written(tmp_path: Path) -> None:
+    path = write(tmp_path / "my.yaml", document(1))
+    configuration = begun(path)
+    async with followed(configuration):
+        with path.open("w") as file:
+            for letter in document(2):
+                file.write(letter)
+                file.flush()
+                await asyncio.sleep(0.003)
+        await until(lambda: reserved(configuration) == "2")
+
+    assert configuration.status.rejected == 0
+
+
+async def test_a_file_that_never_rests_is_read_all_the_same(tmp_path: Path) -> None:
+    path = write(tmp_path / "my.yaml", document(1))
+    configuration = begun(path)
+
+    async def restless() -> None:
+        while reserved(configuration) != "2":
+            renamed_over(path, document(2))
+            await asyncio.sleep(0.005)
+
+    async with followed(configuration), asyncio.timeout(10):
+        await restless()
+
+
+async def test_the_fallback_is_followed_until_there_is_another(tmp_path: Path) -> None:
+    path = write(tmp_path / "my.yaml", document(1))
+    configuration = begun(None, path)
+    async with followed(configuration):
+        write(path, document(2))
+        await until(lambda: reserved(configuration) == "2")
+        hand_over(configuration, document(3))
+        write(path, document(4))
+        await asyncio.sleep(0.5)
+
+    assert reserved(configuration) == "3"
+    with pytest.raises(NothingToReload):
+        await configuration.reload()
+
+
+async def test_a_signal_has_it_read_at_once(tmp_path: Path) -> None:
+    path = write(tmp_path / "my.yaml", document(1))
+    configuration = begun(path)
+    following = asyncio.create_task(configuration.follow(3600))
+    await asyncio.sleep(0)
+    for cpu in (2, 3, 4):
+        write(path, document(cpu))
+        os.kill(os.getpid(), signal.SIGHUP)
+    await until(lambda: reserved(configuration) == "4")
+    following.cancel()
+
+    assert configuration.status.generation == 2
+
+
+async def test_a_signal_where_there_is_no_file_is_answered_in_the_log() -> None:
+    configuration = begun()
+    async with followed(configuration):
+        with capture_logs() as lines:
+            os.kill(os.getpid(), signal.SIGHUP)
+            await until(lambda: bool(lines))
+
+    assert [line["event"] for line in lines] == ["configuration.not-reloaded"]
+
+
+async def test_reload_tells_who_asks_what_is_wrong(tmp_path: Path) -> None:
+    path = write(tmp_path / "my.yaml", document(1))
+    configuration = begun(path)
+    write(path, BAD)
+    with pytest.raises(InputError, match="unknown key"):
+        await configuration.reload()
+    path.unlink()
+    with pytest.raises(UnreadableFile):
+        await configuration.reload()
+    write(path, document(2))
+    await configuration.reload()
+
+    assert (reserved(configuration), configuration.status.rejected) == ("2", 2)
+
+
+async def test_a_hundred_reloads_at_once_end_with_what_is_there(
+    tmp_path: Path,
+) -> None:
+    path = write(tmp_path / "my.yaml", document(1))
+    configuration = begun(path)
+    write(path, document(2))
+    await asyncio.gather(*(configuration.reload() for _ in range(100)))
+
+    assert (reserved(configuration), configuration.status.generation) == ("2", 2)
