@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, TypeAlias
+from functools import partial
+from typing import Any, Final, TypeAlias, cast
 
 import attrs
 
@@ -23,6 +24,7 @@ from nri_resmgr.stub.reply_errors import (
 from nri_resmgr.stub.update import ContainerUpdate
 from nri_resmgr.values.by_content import ByContent
 from nri_resmgr.values.declared import frozen
+from nri_resmgr.values.recall import Recall
 
 # Fields with keys, by the attributes that lead to them.
 Tree: TypeAlias = "Mapping[str, Field | Tree]"
@@ -40,6 +42,8 @@ def _tree(fields: Iterable[Field]) -> Tree:
 
 
 _ADJUSTMENT_TREE: Final = _tree(KEYED)
+_OWN_TREE: Final = {key: n for key, n in _ADJUSTMENT_TREE.items() if key != "linux"}
+_LINUX_TREE: Final = cast("Tree", _ADJUSTMENT_TREE["linux"])
 _UPDATE_TREE: Final = _tree(
     field for field in KEYED if field.path.startswith("linux.resources.")
 )
@@ -215,8 +219,12 @@ def _wrong(result: object, expected: str) -> TypeError:
 
 def _check_keys(change: ContainerAdjustment | ContainerUpdate) -> None:
     """Find in one value what its methods refuse and its constructor lets by."""
-    tree = _UPDATE_TREE if isinstance(change, ContainerUpdate) else _ADJUSTMENT_TREE
-    _check_parts(change, tree)
+    if isinstance(change, ContainerUpdate):
+        _check_parts(change, _UPDATE_TREE)
+        return
+    _check_parts(change, _OWN_TREE)
+    if change.linux is not None:
+        _check_linux(change.linux)
 
 
 def _check_parts(part: Any, tree: Tree) -> None:
@@ -227,6 +235,10 @@ def _check_parts(part: Any, tree: Tree) -> None:
             _check_keys_of(node, content)
         else:
             _check_parts(content, node)
+
+
+# Of few contents, that are sent to many.
+_check_linux: Final = Recall(partial(_check_parts, tree=_LINUX_TREE), most=64)
 
 
 def _check_keys_of(field: Field, content: object) -> None:

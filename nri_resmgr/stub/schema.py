@@ -89,6 +89,9 @@ REPEATING: Final = frozenset(
 # resources with the containers of every pod of a deployment.
 RECURRING: Final = frozenset({"LinuxResources", "PodSandbox"})
 
+# Parts that plugins make once and send to all containers that are to have the same.
+SENT_AGAIN: Final = frozenset({"LinuxContainerAdjustment"})
+
 
 def attribute(field: FieldDescriptor) -> str:
     """Return the name of *field* in our classes: lower case, no Python keyword."""

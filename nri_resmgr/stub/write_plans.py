@@ -14,6 +14,7 @@ from google.protobuf.message_factory import GetMessageClass
 
 from nri_resmgr.stub.model.frozen import Value
 from nri_resmgr.stub.schema import (
+    SENT_AGAIN,
     VALUES,
     attribute,
     descriptor_of,
@@ -22,6 +23,10 @@ from nri_resmgr.stub.schema import (
 )
 from nri_resmgr.values.by_content import ByContent
 from nri_resmgr.values.declared import frozen
+from nri_resmgr.values.recall import Recall
+
+# Parts of one type whose bytes are kept.
+_KEPT: Final = 64
 
 # Puts an attribute's content into a message.
 Put = Callable[[Any, Any], None]
@@ -94,8 +99,21 @@ def _put(field: FieldDescriptor) -> Put:
         return _put_map(get, kind)
     if field.is_repeated:
         return lambda message, items: _add_all(get(message), items)
-    put = _put_wrapped(kind) if is_wrapper(kind) else fill
+    put = _putter(kind)
     return lambda message, content: _put_part(get(message), content, put)
+
+
+def _putter(kind: Descriptor) -> Put:
+    if is_wrapper(kind):
+        return _put_wrapped(kind)
+    if kind.name not in SENT_AGAIN:
+        return fill
+    known: Recall[Value, bytes] = Recall(_serialized, _KEPT)
+    return lambda part, content: part.MergeFromString(known(content))
+
+
+def _serialized(value: Value) -> bytes:
+    return write(value).SerializeToString()
 
 
 def _put_part(part: Message, content: Any, put: Put) -> None:
