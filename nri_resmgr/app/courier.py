@@ -41,10 +41,15 @@ class Courier:
     Args:
         told: Finds the pinning that should be in force by a container's id; None
             if the container is gone.
+
+    Attributes:
+        sent: How many updates the runtime took.
+        failed: How many it did not take.
     """
 
     def __init__(self, told: Callable[[str], Pin | None]) -> None:
         self._told = told
+        self.sent = self.failed = 0
         self._runtime: Runtime | None = None
         self._due: dict[str, None] = {}  # a set in order
         self._overdue: dict[str, None] = {}
@@ -99,10 +104,13 @@ class Courier:
             return False
         except SessionError as error:
             self._overdue |= dict.fromkeys(pins)
+            self.failed += len(pins)
             ids = list(pins)[:_IDS_IN_LOG]
             log.error("updates.failed", why=str(error), containers=ids)
             return False
         ids = [one.container_id for one in failed]
+        self.sent += len(pins) - len(ids)
+        self.failed += len(ids)
         if ids:
             self._overdue |= dict.fromkeys(ids)
             log.error("updates.failed", why="refused", containers=ids[:_IDS_IN_LOG])

@@ -48,8 +48,13 @@ SOURCES: Final = Metric(
 UPDATES: Final = Metric(
     "nri_resmgr_updates_total",
     _C,
-    "Updates of running containers: told in a reply, sent on their own, or failed.",
-    ("way",),
+    "Updates of running containers that decisions brought about.",
+)
+UNSOLICITED: Final = Metric(
+    "nri_resmgr_unsolicited_updates_total",
+    _C,
+    "Updates sent to the runtime on their own: taken, or failed.",
+    ("result",),
 )
 DRIFT: Final = Metric(
     "nri_resmgr_drift_total",
@@ -83,6 +88,11 @@ CONFIGURATION_OK: Final = Metric(
     "nri_resmgr_configuration_last_ok",
     _G,
     "Whether the last configuration that came was accepted.",
+)
+CONFIGURATIONS_REJECTED: Final = Metric(
+    "nri_resmgr_configurations_rejected_total",
+    _C,
+    "Configurations that were not accepted.",
 )
 CHECKPOINTS: Final = Metric(
     "nri_resmgr_checkpoint_writes_total", _C, "Checkpoints written."

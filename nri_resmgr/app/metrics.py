@@ -62,7 +62,7 @@ class Metrics(Witness, Observer):
         self._refusals: Counter[str] = Counter()
         self._sources: Counter[str] = Counter()
         self._drift: Counter[str] = Counter()
-        self._replied = 0
+        self._updates = 0
         self._sessions = 0
         self._lost = 0
         self._open = 0
@@ -79,7 +79,7 @@ class Metrics(Witness, Observer):
         if kind is Created:
             self._sources[event.spec.source] += 1  # type: ignore[union-attr] # by its kind
         if updates := decision.updates:
-            self._replied += len(updates)
+            self._updates += len(updates)
 
     def refused(self, title: str, error: ResmgrError) -> None:  # noqa: ARG002 - no pods in metrics
         """Count a refusal by its kind."""
@@ -147,7 +147,7 @@ class Metrics(Witness, Observer):
         yield _by_word(table.REFUSALS, self._refusals)
         yield _by_word(table.SOURCES, self._sources)
         yield _by_word(table.DRIFT, self._drift)
-        yield Series(table.UPDATES, {("decided",): self._replied})
+        yield single(table.UPDATES, self._updates)
         yield single(table.SESSIONS, self._sessions)
         yield single(table.SESSIONS_LOST, self._lost)
         yield single(table.CONNECTED, int(self.is_registered))

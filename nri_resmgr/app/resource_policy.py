@@ -64,6 +64,7 @@ class ResourcePolicy:
 
     Attributes:
         configuration: Takes documents.
+        courier: Takes updates to the runtime that no request asked for.
     """
 
     def __init__(
@@ -80,7 +81,7 @@ class ResourcePolicy:
         self._engine = Engine(machine, config or TopologyAwareConfig(), tree)
         self._tree = tree
         self._alarms: Any = None
-        self._courier = Courier(self._engine.told)
+        self.courier = Courier(self._engine.told)
         self._runtime = RuntimeInfo()
         self._scheduling: Any = None
         self._is_silent = False
@@ -126,7 +127,7 @@ class ResourcePolicy:
 
     def connect(self, runtime: Runtime) -> None:
         """Tell to whom updates go that no request asked for."""
-        self._courier.connect(runtime)
+        self.courier.connect(runtime)
 
     def configure(self, handed_over: HandedOver) -> None:
         """Take what the runtime tells of itself, and its text if that counts."""
@@ -158,7 +159,7 @@ class ResourcePolicy:
         self, pods: Sequence[Pod], containers: Sequence[Container]
     ) -> Updates:
         """Start from what runs; what was known before only helps to keep it."""
-        self._courier.drop()
+        self.courier.drop()
         self.configuration.keep_to(self.config.kind)
         decision = self._handle(Synchronized(self._specs.of_all(pods, containers)))
         return self._answer(decision.updates)
@@ -287,9 +288,9 @@ class ResourcePolicy:
 
     def _send(self, updates: Sequence[PinUpdate]) -> None:
         if not self._conduct.dry_run:
-            self._courier.send(update.container for update in updates)
+            self.courier.send(update.container for update in updates)
 
     def _answer(self, updates: Sequence[PinUpdate]) -> Updates:
         if self._conduct.dry_run:
             return ()
-        return updates_of(self._courier.with_overdue(updates))
+        return updates_of(self.courier.with_overdue(updates))

@@ -21,6 +21,7 @@ def add_run_flags(flags: Flags) -> None:
     _add_state_flags(flags)
     flags.add_switch("--dry-run", "decide and report, adjust nothing")
     add_control_flag(flags)
+    _add_insight_flags(flags)
     _add_log_flags(flags)
 
 
@@ -98,6 +99,18 @@ def add_control_flag(flags: Flags) -> None:
         metavar="PATH",
         help="where root may ask the daemon; empty for nowhere "
         f"({DEFAULT_CONTROL_SOCKET})",
+    )
+
+
+def _add_insight_flags(flags: Flags) -> None:
+    flags.add(
+        "--http-endpoint",
+        default="",
+        metavar="[ADDRESS]:PORT",
+        help="serve metrics and health there, to whoever asks; off by default",
+    )
+    flags.add_switch(
+        "--metrics-per-container", "name pods and containers in the metrics"
     )
 
 

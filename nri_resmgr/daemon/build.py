@@ -34,7 +34,7 @@ def build(
     testing = bool(os.environ.get("ENABLE_TEST_APIS"))
     conduct = Conduct(options.dry_run, options.run_dir, testing)
 
-    witnesses = watch.build()
+    witnesses = watch.build(options)
 
     def make(config: PolicyConfig) -> ResourcePolicy:
         return ResourcePolicy(

@@ -55,6 +55,10 @@ def run(options: argparse.Namespace) -> int:
     state = open_state(options.state_dir, dry_run=options.dry_run)
     tree = HostTree(options.host_root)
     kinds = read_memory_kinds(options.memory_kinds)
+    if options.http_endpoint:
+        from nri_resmgr.daemon.endpoint import read_endpoint  # few ask for it
+
+        read_endpoint(options.http_endpoint)
     machine = read_machine(tree, kinds)
     watch = Watch()
 

@@ -64,8 +64,17 @@ async def control(daemon: Daemon) -> None:
         await serve_control(daemon, path)
 
 
+async def insight(daemon: Daemon) -> None:
+    """Serve metrics and health."""
+    if daemon.options.http_endpoint:
+        from nri_resmgr.daemon.insight import serve_insight
+
+        await serve_insight(daemon)
+
+
 SERVICES: Final[tuple[Service, ...]] = (
     hotplug,
     configuration,
     control,
+    insight,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -20,6 +21,7 @@ class Watch(Observer):
         started: When this was made, early in the process; UNIX nanoseconds.
         history: What happened; None until `build`.
         sessions: Which session it is; None until `build`.
+        metrics: Counters; None until `build`, and where nobody can ask for them.
     """
 
     def __init__(self) -> None:
@@ -27,8 +29,9 @@ class Watch(Observer):
         self._observers: tuple[Observer, ...] = ()
         self.history: Any = None
         self.sessions: Any = None
+        self.metrics: Any = None
 
-    def build(self) -> Sequence[Any]:
+    def build(self, options: argparse.Namespace) -> Sequence[Any]:
         """Make them; return the witnesses among them, for the policy."""
         from nri_resmgr.app.history import History
         from nri_resmgr.app.sessions import Sessions
@@ -36,7 +39,13 @@ class Watch(Observer):
         self.history = History()
         self.sessions = Sessions(self.history)
         self._observers = (self.sessions,)
-        return (self.history,)
+        if not options.http_endpoint:
+            return (self.history,)
+        from nri_resmgr.app.metrics import Metrics
+
+        self.metrics = Metrics()
+        self._observers = (self.sessions, self.metrics)
+        return (self.history, self.metrics)
 
     def registered(self, runtime: RuntimeInfo) -> None:
         """Pass it on."""

@@ -20,6 +20,7 @@ FLAGS = [
     ("--run-dir", "/run/x"),
     ("--state-dir", "/var/x"),
     ("--control-socket", "/run/x.sock"),
+    ("--http-endpoint", ":8891"),
     ("--log-level", "debug"),
     ("--log-format", "json"),
     ("--log-debug", "stub.*"),

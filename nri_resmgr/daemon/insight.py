@@ -1,0 +1,114 @@
+"""Metrics and health over HTTP, for those who may only look."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Iterator
+from typing import Any, Final
+
+from nri_resmgr.app import metric_table as table
+from nri_resmgr.app.metric_text import CONTENT_TYPE, Series, render, single
+from nri_resmgr.app.metrics_of_process import series_of_process
+from nri_resmgr.app.metrics_of_state import series_of_state
+from nri_resmgr.control.http import Limits, Reply, Request, Site, serve, text_reply
+from nri_resmgr.daemon.endpoint import Endpoint, EndpointTaken, read_endpoint
+from nri_resmgr.daemon.health import Heartbeat, sickness, unreadiness
+from nri_resmgr.daemon.parts import Daemon
+from nri_resmgr.log import Logger
+from nri_resmgr.log.output import lost_lines
+from nri_resmgr.version import our_version
+
+log = Logger(__name__)
+
+# Prometheus asks a few times a minute, the kubelet likewise.
+LIMITS: Final = Limits(head=8 << 10, body=0, connections=16, seconds=5.0)
+
+_PAUSE: Final = 5.0  # seconds between attempts to listen
+
+
+async def serve_insight(daemon: Daemon) -> None:
+    """Answer at ``--http-endpoint`` until cancelled.
+
+    Where somebody else has it, wait: so it is for a moment while one instance follows
+    another.
+    """
+    endpoint = read_endpoint(daemon.options.http_endpoint)
+    insight = Insight(daemon)
+    site = Site(insight.routes, LIMITS)
+    listener = await _listening(endpoint)
+    log.info("http.listening", endpoint=str(endpoint))
+    async with asyncio.TaskGroup() as group:
+        group.create_task(insight.heartbeat.beat())
+        group.create_task(serve(site, listener))
+
+
+async def _listening(endpoint: Endpoint) -> socket.socket:
+    has_told = False
+    while True:
+        try:
+            return endpoint.listen()
+        except EndpointTaken as error:
+            if not has_told:
+                log.warning("http.not-listening", why=str(error), again_in=_PAUSE)
+            has_told = True
+        await asyncio.sleep(_PAUSE)
+
+
+class Insight:
+    """What is at each path.
+
+    Attributes:
+        heartbeat: Feels whether the loop turns; somebody has to let it beat.
+        routes: The handlers.
+    """
+
+    def __init__(self, daemon: Daemon) -> None:
+        self._daemon = daemon
+        self.heartbeat = Heartbeat()
+        self.routes = {
+            ("GET", "/metrics"): self._metrics,
+            ("GET", "/healthz"): self._healthz,
+            ("GET", "/readyz"): self._readyz,
+        }
+
+    def series(self) -> Iterator[Series]:
+        """Gather everything that `metric_table` has."""
+        daemon = self._daemon
+        yield from daemon.watch.metrics.series()
+        yield _updates(daemon.policy.courier)
+        yield from _of_configuration(daemon.configuration)
+        names = daemon.options.metrics_per_container
+        yield from series_of_state(daemon.policy, daemon.tree, per_container=names)
+        yield from series_of_process(our_version(), daemon.stub.runtime)
+        yield single(table.STARTED, daemon.watch.started / 1e9)
+        yield single(table.LINES_LOST, lost_lines())
+        yield single(table.LOOP_LAG, self.heartbeat.lag)
+        yield single(table.LOOP_LAG_MAX, self.heartbeat.worst_lag)
+
+    def _metrics(self, _: Request) -> Reply:
+        return Reply(render(self.series()).encode(), CONTENT_TYPE)
+
+    def _healthz(self, _: Request) -> Reply:
+        return _verdict(sickness(self.heartbeat, self._daemon.watch.metrics))
+
+    def _readyz(self, _: Request) -> Reply:
+        sessions = self._daemon.watch.sessions
+        return _verdict(unreadiness(sessions.state, sessions.lost_why))
+
+
+def _verdict(why_not: str) -> Reply:
+    return text_reply(f"{why_not}\n", 503) if why_not else text_reply("ok\n")
+
+
+def _updates(courier: Any) -> Series:
+    sent, failed = courier.sent, courier.failed
+    return Series(table.UNSOLICITED, {("taken",): sent, ("failed",): failed})
+
+
+def _of_configuration(configuration: Any) -> Iterator[Series]:
+    status = configuration.status
+    yield single(table.GENERATION, status.generation)
+    yield single(table.CONFIGURED, status.accepted)
+    yield single(table.CONFIGURATION_OK, int(status.error is None))
+    yield single(table.CONFIGURATIONS_REJECTED, status.rejected)
