@@ -1,0 +1,248 @@
+"""A document counts as a whole or not at all, while containers come and go."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+from typing import Final, TypeAlias
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nri_proto import Level
+from nri_resmgr.app.configuration import Configuration, Rules
+from nri_resmgr.app.configuration_status import (
+    ConfigurationStatus,
+    Document,
+    Source,
+)
+from nri_resmgr.config import parse_config
+from nri_resmgr.daemon.configuration import DaemonConfiguration
+from nri_resmgr.stub import Container, LinuxCpu, LinuxPod, LinuxResources, Pod
+from nri_resmgr.stub.model import LinuxContainer
+from nri_resmgr.testing import Runtime, RuntimeRefusal, running_plugin
+from nri_resmgr.values import ResmgrError
+from tests.app.node import SAFE, UNSAFE, Node
+from tests.daemon.documents import (
+    BAD,
+    UNFIT,
+    begun,
+    document,
+    followed,
+    hand_over,
+    make,
+    until,
+    write,
+)
+
+KINDS: Final = ("StaticPolicy", "TopologyAwarePolicy", "BalloonsPolicy")
+GOOD: Final = tuple(document(cpu, kind) for cpu in (0, 1, 5) for kind in KINDS)
+WRONG: Final = (BAD, UNFIT, "a: [", document(99, "BalloonsPolicy"))
+
+Step: TypeAlias = tuple[str, str | int]
+STEPS: Final = st.lists(
+    st.one_of(
+        st.tuples(st.just("text"), st.sampled_from(GOOD + WRONG)),
+        st.tuples(st.just("create"), st.integers(1, 3)),
+        st.tuples(st.just("stop"), st.integers(0, 9)),
+    ),
+    max_size=20,
+)
+
+
+def create(node: DaemonConfiguration, name: str, cpus: int) -> object:
+    linux = LinuxPod(cgroup_parent=f"/kubepods.slice/kubepods-pod{name}.slice")
+    pod = Pod(id=f"pod-{name}", name=name, namespace="default", linux=linux)
+    cpu = LinuxCpu(cpus * 1024, cpus * 100_000, 100_000)
+    asked = LinuxContainer(resources=LinuxResources(cpu=cpu))
+    container = Container(id=name, pod_sandbox_id=f"pod-{name}", name=name, linux=asked)
+    return node.policy.create_container(pod, container)
+
+
+def play(node: DaemonConfiguration, number: int, step: Step) -> object:
+    """Take a step; return what the runtime sees of it."""
+    what, which = step
+    with suppress(ResmgrError):
+        match what:
+            case "text":
+                node.offer(str(which), Source.RUNTIME)
+            case "create":
+                return create(node, str(number), int(which))
+            case _:
+                return node.policy.stop_container(Pod(), Container(id=str(which)))
+    return None
+
+
+def known(node: DaemonConfiguration) -> object:
+    """Return all that a policy knows, in values that can be compared."""
+    policy, state = node.policy.policy, node.policy.state
+    granted = dict(policy.pins(state)), policy.pools(state)
+    return node.policy.config, state.ledger.entries, granted
+
+
+@given(STEPS)
+def test_what_is_refused_leaves_no_trace(steps: list[Step]) -> None:
+    node, other = begun(), begun()
+    for number, step in enumerate(steps):
+        before = node.policy.state
+        answer = play(node, number, step)
+        if step[1] in WRONG:
+            error = node.status.error
+            assert error is not None
+            assert error.source is Source.RUNTIME
+            assert node.policy.state is before
+        else:
+            assert play(other, number, step) == answer
+
+        assert known(node) == known(other)
+
+    status, clean = node.status, other.status
+    assert (status.generation, status.sha256) == (clean.generation, clean.sha256)
+    assert status.rejected == sum(step[1] in WRONG for step in steps)
+
+
+def test_what_is_in_force_is_told() -> None:
+    node = begun()
+    began = node.status
+    hand_over(node, document(1))
+    hand_over(node, BAD)
+    now = node.status
+
+    assert now == ConfigurationStatus(
+        source=Source.RUNTIME,
+        name="",
+        cached=False,
+        kind="StaticPolicy",
+        sha256=sha256(document(1).encode()).hexdigest(),
+        accepted=now.accepted,
+        generation=2,
+        not_in_force=(),
+        rejected=1,
+        error=now.error,
+    )
+    assert (began.source, began.generation) == (Source.BUILT_IN, 1)
+    assert began.accepted <= now.accepted
+    assert now.error is not None
+    assert now.error.why.startswith("$.spec.preservedResources: unknown key")
+
+
+def test_the_same_text_again_changes_nothing_but_where_it_is_from() -> None:
+    node = begun()
+    hand_over(node, document(1))
+    before, state = node.status, node.policy.state
+    hand_over(node, document(1))
+    hand_over(node, document(1) + "# a remark\n")
+
+    assert node.policy.state is state
+    assert (before.generation, node.status.generation) == (2, 2)
+    assert before.sha256 != node.status.sha256
+
+
+def switching(*, may_switch: bool) -> Configuration:
+    """A node on which balloons have placed what runs."""
+    text = document(1, "BalloonsPolicy")
+    configuration = Configuration(
+        Document(text, Source.RUNTIME), Rules(may_switch=may_switch)
+    )
+    policy = make(parse_config(text))
+    policy.go_by(configuration)
+    policy.synchronize([], [])
+    return configuration
+
+
+def test_another_kind_may_follow_or_not() -> None:
+    may, may_not = switching(may_switch=True), switching(may_switch=False)
+    may.offer(Document(document(1), Source.RUNTIME))
+    with pytest.raises(ResmgrError) as refused:
+        may_not.offer(Document(document(1), Source.RUNTIME))
+    kind = may_not.status.kind
+    may_not.offer(Document(document(2, "BalloonsPolicy"), Source.RUNTIME))
+
+    assert (may.status.kind, kind, may_not.status.generation) == (
+        *("StaticPolicy", "BalloonsPolicy"),
+        2,
+    )
+    assert str(refused.value) == (
+        "$.kind: StaticPolicy cannot follow BalloonsPolicy here: "
+        "--disable-policy-switch; without it, start again to switch"
+    )
+
+
+def test_who_has_placed_nothing_yet_may_be_of_another_kind() -> None:
+    node = begun(disable_policy_switch=True)
+    hand_over(node, document(1, "BalloonsPolicy"))
+
+    assert node.status.kind == "BalloonsPolicy"
+
+
+def test_a_restored_node_keeps_its_kind() -> None:
+    node = begun(disable_policy_switch=True)
+    node.policy.configuration.keep_to("TopologyAwarePolicy")
+    hand_over(node, document(1, "BalloonsPolicy"))
+
+    assert (node.status.source, node.status.rejected) == (Source.BUILT_IN, 1)
+
+
+async def live(node: Node, over: asyncio.Event) -> int:
+    """Let containers come and go until told; every request is answered."""
+    number = 0
+    while not over.is_set():
+        number += 1
+        with suppress(RuntimeRefusal):  # some documents leave little room
+            await node.run(f"c{number}", (number % 5) / 2 + 0.25)
+        if number > 5 and f"c{number - 5}" in node.runtime.world.containers:
+            await node.runtime.stop_container(f"c{number - 5}")
+    return number
+
+
+def is_settled(node: Node) -> bool:
+    """Tell whether the runtime has everybody where the policy wants it."""
+    wanted = node.plugin.policy.pins(node.plugin.state)
+    running = node.plugin.state.ledger.entries
+    return all(node.pinned(key)[0] == str(wanted[key].cpus) for key in running)
+
+
+async def swap(of: DaemonConfiguration, path: Path, texts: list[str]) -> None:
+    """Replace the file by each, some by a signal's way, some by being noticed."""
+    for number, text in enumerate(texts):
+        write(path.with_suffix(".new"), text).rename(path)
+        if number % 2:
+            with suppress(ResmgrError):
+                await of.reload()
+        else:
+            await asyncio.sleep(0.02)
+
+
+@pytest.mark.slow  # plays many containers over a socket
+@pytest.mark.parametrize("level", [SAFE, UNSAFE], ids=str)
+async def test_a_hundred_swaps_under_load_a_third_of_them_wrong(
+    tmp_path: Path, level: Level
+) -> None:
+    path = write(tmp_path / "my.yaml", document(0))
+    texts = [WRONG[n % 4] if n % 3 == 1 else GOOD[n % 9] for n in range(100)]
+    configuration = begun(path)
+    policy, over = configuration.policy, asyncio.Event()
+    async with (
+        Runtime(tmp_path, level) as runtime,
+        running_plugin(runtime, policy, "90-resource-policy") as stub,
+        followed(configuration),
+    ):
+        policy.connect(stub)
+        node = Node(runtime, policy, stub, tmp_path)
+        living = asyncio.create_task(live(node, over))
+        await swap(configuration, path, [*texts, GOOD[4]])
+        await until(lambda: policy.config == parse_config(GOOD[4]))
+        over.set()
+        lived = await living
+        await node.run("last", 0.1)  # what could not be sent rides on the reply
+        await until(lambda: is_settled(node))
+        status = configuration.status
+
+    assert lived > 20
+    assert (status.kind, status.error) == ("TopologyAwarePolicy", None)
+    assert status.generation > 30
+    assert status.rejected > 15
+    assert all(node.pinned(name)[0] for name in runtime.world.containers)
