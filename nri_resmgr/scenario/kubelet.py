@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import json
+from collections.abc import Mapping
 from typing import Final
 
 from nri_resmgr.policy.requests import (
@@ -15,7 +17,7 @@ from nri_resmgr.scenario.rows import ContainerRow
 from nri_resmgr.scenario.specs import memory_limit_of
 from nri_resmgr.stub import Container, LinuxCpu, LinuxMemory, LinuxResources, Pod
 from nri_resmgr.stub.model import HugepageLimit, LinuxContainer, LinuxPod
-from nri_resmgr.values import Bytes, MilliCpus, QosClass
+from nri_resmgr.values import Bytes, MilliCpus, QosClass, format_cpus
 
 _SLICES: Final = {
     QosClass.GUARANTEED: "/kubepods.slice/kubepods-pod{}.slice",
@@ -25,6 +27,7 @@ _SLICES: Final = {
     "/kubepods-besteffort-pod{}.slice",
 }
 _OOM_SCORES: Final = {QosClass.GUARANTEED: -997, QosClass.BEST_EFFORT: 1000}
+ANNOUNCED: Final = "noderesource.dev/resources"
 _SLOT: Final = "io.kubernetes.container.name"
 
 
@@ -108,3 +111,26 @@ def _uid(text: str) -> str:
     return "-".join(
         (digest[:8], digest[8:12], digest[12:16], digest[16:20], digest[20:32])
     )
+
+
+def announcement(rows: Mapping[str, ContainerRow]) -> dict[str, str]:
+    """Write what a pod's containers will ask for into an annotation."""
+    containers = {name: _amounts(row) for name, row in rows.items()}
+    return {ANNOUNCED: json.dumps({"containers": containers})}
+
+
+def _amounts(row: ContainerRow) -> dict[str, dict[str, str]]:
+    limit, memory_limit = row.limit, memory_limit_of(row)
+    if limit is None and row.qos is QosClass.GUARANTEED:
+        limit = row.request
+    requests = {"cpu": row.request, "memory": row.memory}
+    limits = {"cpu": limit, "memory": memory_limit}
+    return {"requests": _quantities(requests), "limits": _quantities(limits)}
+
+
+def _quantities(amounts: Mapping[str, int | None]) -> dict[str, str]:
+    return {
+        key: format_cpus(MilliCpus(amount)) if key == "cpu" else str(amount)
+        for key, amount in amounts.items()
+        if amount
+    }

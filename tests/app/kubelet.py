@@ -9,7 +9,12 @@ from typing import Any, Final
 import attrs
 
 from nri_resmgr.policy.events import Pin
-from nri_resmgr.scenario.kubelet import container_of, pod_of, resources_of
+from nri_resmgr.scenario.kubelet import (
+    announcement,
+    container_of,
+    pod_of,
+    resources_of,
+)
 from nri_resmgr.scenario.rows import ContainerRow
 from nri_resmgr.scenario.steps import (
     AnnouncePod,
@@ -23,7 +28,7 @@ from nri_resmgr.scenario.steps import (
 from nri_resmgr.stub import LinuxCpu
 from nri_resmgr.stub.update import ContainerUpdate
 from nri_resmgr.testing import PluginRefused, Runtime
-from nri_resmgr.values import Bytes, CpuSet, NodeSet, format_cpus
+from nri_resmgr.values import Bytes, CpuSet, NodeSet
 from tests.policy.story_outcomes import news_of, quoted, text_of
 
 _HINTS: Final = "test.topologyhints.resource-policy.nri.io/container."
@@ -79,8 +84,8 @@ class Kubelet:
             case StopPod(pod):
                 await self.runtime.stop_pod(pod)
             case AnnouncePod(pod, rows):
-                said = {"noderesource.dev/resources": _announced(rows)}
-                await self._run_pod(pod, next(iter(rows.values())), said)
+                first = next(iter(rows.values()))
+                await self._run_pod(pod, first, announcement(rows))
             case _:
                 raise ValueError(f"no kubelet does {step}")
         return {"updates": {}}
@@ -150,16 +155,3 @@ def _given_hints(step: Create) -> dict[str, str]:
     }
     name = step.row.name or step.name
     return {f"{_HINTS}{name}": json.dumps(given)} if given else {}
-
-
-def _announced(rows: Mapping[str, ContainerRow]) -> str:
-    """Write what a pod's Guaranteed containers ask for, as the webhook does."""
-    amounts = {
-        name: {"cpu": format_cpus(row.request)}
-        for name, row in rows.items()
-        if row.request is not None
-    }
-    containers = {
-        name: {"requests": one, "limits": one} for name, one in amounts.items()
-    }
-    return json.dumps({"containers": containers})

@@ -24,7 +24,7 @@ _SEEN: Final = ("gets", "updates", "refused", "shares")
 _POLICIES: Final = ("topology-aware", "balloons")
 
 
-def _told_over_socket(kind: str) -> list[Any]:
+def told_over_socket(kind: str) -> list[Any]:
     """Find the stories that say ``socket: true``."""
     return [
         pytest.param(story, id=f"{kind}/{path.stem}")
@@ -34,7 +34,7 @@ def _told_over_socket(kind: str) -> list[Any]:
 
 
 @pytest.mark.parametrize(
-    "story", [row for kind in _POLICIES for row in _told_over_socket(kind)]
+    "story", [row for kind in _POLICIES for row in told_over_socket(kind)]
 )
 async def test_the_runtime_gets_what_the_story_says(
     story: Story, tmp_path: Path
@@ -60,4 +60,4 @@ async def test_the_runtime_gets_what_the_story_says(
 
 @pytest.mark.parametrize("kind", _POLICIES)
 def test_at_least_a_tenth_of_all_stories_is_told_over_a_socket(kind: str) -> None:
-    assert len(_told_over_socket(kind)) * 10 >= len(stories(kind))
+    assert len(told_over_socket(kind)) * 10 >= len(stories(kind))

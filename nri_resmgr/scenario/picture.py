@@ -1,0 +1,147 @@
+"""A picture of a machine with its containers: one SVG or HTML file, no others."""
+
+from __future__ import annotations
+
+import colorsys
+import html
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from nri_resmgr.scenario.findings import Findings, Placement
+from nri_resmgr.scenario.floorplan import TILE, Box, floor_plan
+from nri_resmgr.values import format_cpus
+
+_LINE: Final = 20  # of the legend
+_LEGEND_WIDTH: Final = 640
+_MARGIN: Final = 12
+_MOST_STRIPES: Final = 4  # what still can be told apart
+_GOLDEN: Final = 0.618034  # of the circle of hues: neighbours are far apart
+
+# Greys that are readable on white and on black; the rest follows what is preferred.
+_STYLE: Final = """
+svg { font: 12px sans-serif; background: #fff; color: #222 }
+rect { fill: none; stroke: #888 }
+text { fill: currentColor }
+.free { fill: #eee } .fill { stroke: none } .own { stroke: #000; stroke-width: 2 }
+.id { fill: #111; font-size: 10px; text-anchor: middle }
+.core, .group { stroke: none } .refused { fill: #c33 }
+@media (prefers-color-scheme: dark) {
+  svg { background: #161616; color: #ddd }
+  .free { fill: #666 } .own { stroke: #fff }
+  .refused { fill: #f77 }
+}
+"""
+
+
+def picture_svg(found: Findings) -> str:
+    """Draw the machine, its CPUs coloured by who runs there, and a legend."""
+    plan = floor_plan(found.machine)
+    legend = list(_legend(found))
+    width = max(plan.width, _LEGEND_WIDTH) + 2 * _MARGIN
+    height = plan.height + 3 * _MARGIN + _LINE * len(legend)
+    rows = (
+        f'<g transform="translate({_MARGIN} '
+        f'{plan.height + 2 * _MARGIN + _LINE * number:g})">{row}</g>'
+        for number, row in enumerate(legend)
+    )
+    size = f'width="{width:g}" height="{height:g}"'
+    parts = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size}',
+        f'viewBox="0 0 {width:g} {height:g}">',
+        f"<title>{_text(found.kind)}: {len(found.placements)} containers</title>",
+        f"<style>{_STYLE}</style>",
+        f'<g transform="translate({_MARGIN} {_MARGIN})">',
+        *_boxes(plan, _Owners(found.placements)),
+        "</g>",
+        *rows,
+        "</svg>",
+    )
+    return "\n".join(parts) + "\n"
+
+
+def picture_html(found: Findings) -> str:
+    """Put the picture into a page."""
+    return (
+        '<!DOCTYPE html>\n<html lang="en" xmlns="http://www.w3.org/1999/xhtml">\n'
+        '<head><meta charset="utf-8"/>'
+        '<meta name="color-scheme" content="light dark"/>'
+        f"<title>{_text(found.kind)}</title></head>\n<body>\n"
+        f"{picture_svg(found)}</body>\n</html>\n"
+    )
+
+
+class _Owners:
+    """Who runs on each CPU, and in which colour."""
+
+    def __init__(self, placements: Sequence[Placement]) -> None:
+        self._by_cpu: dict[int, list[tuple[Placement, str]]] = {}
+        for number, one in enumerate(placements):
+            for cpu in one.cpus:
+                here = self._by_cpu.setdefault(cpu, [])
+                here.append((one, colour_of(number)))
+
+    def on(self, cpu: int) -> list[tuple[Placement, str]]:
+        return self._by_cpu.get(cpu, [])
+
+
+def colour_of(number: int) -> str:
+    """Give the colour of the container with this number."""
+    hue, light = number * _GOLDEN % 1, 0.62 + 0.1 * (number % 2)
+    red, green, blue = colorsys.hls_to_rgb(hue, light, 0.6)
+    return f"#{round(red * 255):02x}{round(green * 255):02x}{round(blue * 255):02x}"
+
+
+def _boxes(box: Box, owners: _Owners) -> Iterator[str]:
+    yield f'<g transform="translate({box.x:g} {box.y:g})">'
+    if box.kind == "cpu":
+        yield from _cpu(int(box.label), owners.on(int(box.label)))
+    else:
+        yield (
+            f'<rect class="{box.kind}" width="{box.width:g}" '
+            f'height="{box.height:g}" rx="3"/>'
+        )
+        if box.label:
+            yield f'<text x="6" y="15">{_text(box.label)}</text>'
+        for one in box.inside:
+            yield from _boxes(one, owners)
+    yield "</g>"
+
+
+def _cpu(number: int, here: list[tuple[Placement, str]]) -> Iterator[str]:
+    names = ", ".join(one.title for one, _ in here) or "nobody"
+    own = any(number in one.own for one, _ in here)
+    yield f'<g id="cpu{number}"><title>CPU {number}: {_text(names)}</title>'
+    stripes = here[:_MOST_STRIPES]
+    for place, (_, colour) in enumerate(stripes):
+        width = TILE / len(stripes)
+        yield (
+            f'<rect class="fill" x="{place * width:g}" width="{width:g}" '
+            f'height="{TILE}" style="fill: {colour}"/>'
+        )
+    kind = "own" if own else "shared" if here else "free"
+    yield f'<rect class="{kind}" width="{TILE}" height="{TILE}"/>'
+    yield f'<text class="id" x="{TILE / 2:g}" y="{TILE / 2 + 4:g}">{number}</text></g>'
+
+
+def _legend(found: Findings) -> Iterator[str]:
+    for number, one in enumerate(found.placements):
+        colour, words = colour_of(number), _words(one)
+        yield (
+            f'<rect class="fill" y="-11" width="14" height="14" '
+            f'style="fill: {colour}"/><text x="22">{_text(words)}</text>'
+        )
+    for refusal in found.refusals:
+        words = f"refused: {refusal.title}"
+        why = f"<title>{_text(refusal.why)}</title>"
+        yield f'<text class="refused" x="22">{why}{_text(words)}</text>'
+
+
+def _words(one: Placement) -> str:
+    asks = format_cpus(one.request) if one.request else "nothing"
+    where = f"CPUs {one.cpus or 'any'}, memory {one.mems or 'any'}"
+    return f"{one.title}  ({one.qos.value}, asks for {asks}): {where}"
+
+
+def _text(words: str) -> str:
+    # What XML has no way to write is left out.
+    return html.escape("".join(one for one in words if one.isprintable()))

@@ -1,0 +1,155 @@
+"""What a simulation finds is what the node would do."""
+
+from __future__ import annotations
+
+import pytest
+
+from nri_resmgr.scenario.compare import Change, changes_between
+from nri_resmgr.scenario.findings import Findings, Largest, Spread, findings_of
+from nri_resmgr.scenario.manifests import read_workload
+from nri_resmgr.scenario.node import InProcessNode
+from nri_resmgr.scenario.play import BadStep, Player
+from nri_resmgr.topology.synthetic import parse_spec
+from nri_resmgr.values import CpuSet
+from tests.app.test_stories_over_socket import told_over_socket
+from tests.policy.stories import Story
+from tests.policy.story_outcomes import text_of
+
+MACHINE = "2s1n2c2t numbering=adjacent"  # node 0: cores {0,1} {2,3}; node 1: the rest
+
+WEB = """
+  - run: web
+    containers: [{name: app, requests: {cpu: 500m}}]
+"""
+DB = """
+  - run: db
+    containers: [{name: db, limits: {cpu: %s, memory: 1Gi}}]
+"""
+
+
+def found(story: str, spec: str = "{}", machine: str = MACHINE) -> Findings:
+    scenario = read_workload(f"spec: {spec}\nstory:{story}")
+    node = InProcessNode(parse_spec(machine), scenario.document)
+    Player(node).play(scenario)
+    return findings_of(node)
+
+
+def where(one: Findings) -> dict[str, str]:
+    return {place.title: str(place.cpus) for place in one.placements}
+
+
+def test_pods_are_placed_and_the_rest_is_counted() -> None:
+    now = found(WEB + DB % 2, "{reservedResources: {cpu: 'cpuset:0'}}")
+
+    assert where(now) == {"default/web/app": "6-7", "default/db/db": "4-5"}
+    # 1-3 are free, and of 6-7 what half a CPU of web leaves.
+    assert now.largest == Largest(anywhere=4, in_socket=3, in_node=3, in_l3=3)
+    assert now.stranded == CpuSet.parse("")
+    assert (now.spread, now.shared_spread) == (Spread(), Spread())
+    assert now.refusals == ()
+
+
+def test_what_lies_across_nodes_and_beside_others_is_named() -> None:
+    now = found(DB % 5, "{reservedResources: {cpu: 'cpuset:0'}}")
+
+    (db,) = now.placements
+    assert now.spread.nodes == now.spread.sockets == ("default/db/db",)
+    free = CpuSet.parse("1-7") - db.own
+    mates = CpuSet.union(core.cpus for core in now.machine.cores if core.cpus & db.own)
+    assert now.stranded == free & mates
+
+
+def test_who_is_refused_is_told_and_the_others_go_on() -> None:
+    now = found(DB % 40 + WEB)
+
+    assert [(one.step, one.title) for one in now.refusals] == [(0, "default/db/db")]
+    assert "asks for 40 CPUs of its own" in now.refusals[0].why
+    assert list(where(now)) == ["default/web/app"]
+
+
+def test_replicas_come_and_go_together() -> None:
+    many = WEB.replace("run: web", "run: web\n    replicas: 3")
+
+    assert list(where(found(many))) == [f"default/web-{n}/app" for n in range(3)]
+    assert where(found(many + "\n  - {delete: web}\n")) == {}
+
+
+def test_init_containers_have_ended_when_the_others_run() -> None:
+    story = (
+        DB % 2 + "    initContainers: [{name: first, limits: {cpu: 2, memory: 1Gi}}]"
+    )
+
+    assert list(where(found(story))) == ["default/db/db"]
+
+
+def test_a_configuration_that_is_wrong_is_a_refusal_and_changes_nothing() -> None:
+    before = found(WEB)
+    after = found(WEB + "  - {reconfigure: {reservedResources: {cpu: 900}}}\n")
+
+    assert where(after) == where(before)
+    assert [one.title for one in after.refusals] == ["configuration"]
+
+
+def test_a_restart_leaves_everybody_where_they_are() -> None:
+    for how in ("remembering", "forgetting"):
+        after = found(WEB + DB % 2 + f"\n  - {{restart: {how}}}\n")
+
+        assert where(after) == where(found(WEB + DB % 2))
+
+
+def test_time_that_passes_ends_a_cold_start() -> None:
+    story = """
+  - run: web
+    annotations: {cold-start.resource-policy.nri.io/container.app: "duration: 60s",
+                  memory-type.resource-policy.nri.io/container.app: "dram,pmem"}
+    containers: [{name: app, limits: {cpu: 1, memory: 1Gi}}]
+  - {wait: %s}
+"""
+    machine = "1s2c pmem=1x64Gi"
+
+    early, late = (found(story % time, machine=machine) for time in (30, 61))
+
+    assert str(early.placements[0].mems) == "1"
+    assert str(late.placements[0].mems) == "0-1"
+
+
+@pytest.mark.parametrize(
+    ("story", "sentence"),
+    [
+        pytest.param(
+            "\n  - {stop: x}", "$.story[0]: there is no container 'x'", id="x"
+        ),
+        pytest.param("\n  - {delete: x}", "$.story[0]: nothing named 'x'", id="no run"),
+        pytest.param(WEB + WEB, "$.story[1]: 'web' was run already", id="twice"),
+    ],
+)
+def test_a_step_that_cannot_happen_is_a_mistake(story: str, sentence: str) -> None:
+    with pytest.raises(BadStep) as told:
+        found(story)
+
+    assert sentence in str(told.value)
+
+
+def test_two_configurations_are_compared() -> None:
+    one = found(DB % 2, "{reservedResources: {cpu: 'cpuset:0'}}")
+    two = found(DB % 2, "{reservedResources: {cpu: 'cpuset:4'}}")
+
+    changes = changes_between(one, two)
+
+    assert changes_between(one, one) == ()
+    assert Change("default/db/db", "cpus", "4-5", "0-1") in changes
+
+
+@pytest.mark.parametrize("story", told_over_socket("topology-aware"))
+def test_it_decides_as_the_plugin_behind_a_socket(story: Story) -> None:
+    """The same stories are played through a runtime in tests/app."""
+    node = InProcessNode(parse_spec(story.scenario.machine), story.document)
+
+    for number in Player(node).steps(story.scenario):
+        row = story.rows[number]
+        refused = [one for one in node.book.refusals if one.step == number]
+        if "gets" in row:
+            name = row.get("create") or row["update"]
+            pin = node.plugin.policy.pins(node.plugin.state)[name]
+            assert (row, text_of(pin)) == (row, row["gets"])
+        assert (row, len(refused)) == (row, int("refused" in row))
