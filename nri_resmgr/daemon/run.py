@@ -6,8 +6,6 @@ import argparse
 import asyncio
 import os
 import signal
-from functools import cache
-from typing import Any
 
 from google.protobuf.internal import api_implementation
 
@@ -17,7 +15,6 @@ from nri_resmgr.daemon.log_setup import follow_debug_signal, prepare_log
 from nri_resmgr.daemon.memory_kinds import read_memory_kinds
 from nri_resmgr.daemon.start import Start
 from nri_resmgr.daemon.state import open_state
-from nri_resmgr.daemon.watch import Watch
 from nri_resmgr.host.discovery import read_machine
 from nri_resmgr.host.tree import HostTree
 from nri_resmgr.log import Logger
@@ -59,20 +56,10 @@ def run(options: argparse.Namespace) -> int:
         from nri_resmgr.daemon.endpoint import read_endpoint  # few ask for it
 
         read_endpoint(options.http_endpoint)
-    machine = read_machine(tree, kinds)
-    watch = Watch()
-
-    @cache
-    def configuration() -> Any:
-        # Late: a runtime that launches us tells its document after we registered,
-        # and need not wait for the third of our start that is here.
-        from nri_resmgr.daemon.build import build
-
-        return build(options, state, machine, tree, watch)
-
+    start = Start(options, tree, kinds, read_machine(tree, kinds), state)
     if options.config_file or options.fallback_config:
-        configuration()  # only now is it known whether the file fits the machine
-    asyncio.run(_serve(Start(options, tree, kinds, configuration, watch)))
+        start.configuration()  # only now is it known whether the file fits the machine
+    asyncio.run(_serve(start))
     return 0
 
 

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+import os
 from typing import Any
 
 import attrs
 
 from nri_resmgr.daemon.memory_kinds import MemoryKinds
 from nri_resmgr.daemon.watch import Watch
+from nri_resmgr.host.state_dir import StateDir
 from nri_resmgr.host.tree import HostTree
+from nri_resmgr.stub.transport import SOCKET_VARIABLE
+from nri_resmgr.topology import Machine
+
+
+def _was_launched() -> bool:
+    return SOCKET_VARIABLE in os.environ  # until the stub takes it out
 
 
 @attrs.define(eq=False, repr=False)
@@ -21,13 +28,31 @@ class Start:
         options: The command line.
         tree: The host.
         kinds: What its memory is made of, where the operator says so.
-        configuration: Gives the `DaemonConfiguration`, and with it the policy; they
-            are built with the first call.
+        machine: The host's, as it was at the start.
+        state: The state directory; None where nothing is kept.
         watch: Who is told of sessions and decisions.
+        launched: Whether the runtime started us.
     """
 
     options: argparse.Namespace
     tree: HostTree
     kinds: MemoryKinds
-    configuration: Callable[[], Any]
-    watch: Watch
+    machine: Machine
+    state: StateDir | None
+    watch: Watch = attrs.field(factory=Watch)
+    launched: bool = attrs.field(factory=_was_launched)
+    _configuration: Any = attrs.field(default=None, init=False)
+
+    def configuration(self) -> Any:
+        """Return the `DaemonConfiguration`, and build it, and the policy, if need be.
+
+        Raises:
+            InputError: A file that the operator named, and that counts, is wrong.
+        """
+        if self._configuration is None:
+            # Late: a runtime that launches us tells its document after we
+            # registered, and need not wait for the third of our start that is here.
+            from nri_resmgr.daemon.build import build
+
+            self._configuration = build(self)
+        return self._configuration
