@@ -39,7 +39,7 @@ def series_of_nri_plugins(
 
 
 def _of_nodes(view: Any, tree: Tree) -> Iterator[Series]:
-    rows = {(str(node.id), node.kind.value): node for node in view.machine.nodes}
+    rows = {(str(one.id), one.kind.value.upper()): one for one in view.machine.nodes}
     counts = Counter(node for pin in view.pins.values() for node in pin.mems)
     yield Series(
         table.NP_NODE_CAPACITY, {k: int(one.memory) for k, one in rows.items()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import socket
 from typing import Final
@@ -71,7 +72,8 @@ class Endpoint(ByContent):
                 where, family=family, backlog=_BACKLOG, dualstack_ipv6=every
             )
         except OSError as error:
-            why = (error.strerror or str(error)).lower()
+            # Its own text says the address, too.
+            why = os.strerror(error.errno or 0).lower()
             raise EndpointTaken(str(self), why) from None
 
 

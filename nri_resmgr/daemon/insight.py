@@ -7,6 +7,8 @@ import socket
 from collections.abc import Iterator
 from typing import Any, Final
 
+import attrs
+
 from nri_resmgr.app import metric_table as table
 from nri_resmgr.app.metric_text import CONTENT_TYPE, Series, render, single
 from nri_resmgr.app.metrics_of_process import series_of_process
@@ -37,7 +39,9 @@ async def serve_insight(daemon: Daemon) -> None:
     insight = Insight(daemon)
     site = Site(insight.routes, LIMITS)
     listener = await _listening(endpoint)
-    log.info("http.listening", endpoint=str(endpoint))
+    # Port 0 has become another one.
+    found = attrs.evolve(endpoint, port=listener.getsockname()[1])
+    log.info("http.listening", endpoint=str(found))
     async with asyncio.TaskGroup() as group:
         group.create_task(insight.heartbeat.beat())
         group.create_task(serve(site, listener))

@@ -1,0 +1,75 @@
+"""The real daemon on the test runtime, as a process, with its log in a file."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from nri_resmgr.cli.workload import Workload
+from nri_resmgr.host.sysfs_writer import sysfs_files, write_tree
+from nri_resmgr.testing import Runtime, plugin_process
+from nri_resmgr.topology import Machine
+
+IDENTITY = "90-resource-policy"
+
+
+@attrs.frozen(eq=False)
+class RunningDaemon:
+    """A daemon that the runtime has synchronized."""
+
+    runtime: Runtime
+    process: asyncio.subprocess.Process
+    log: Path
+
+    def lines(self) -> list[dict[str, Any]]:
+        """What it has logged so far."""
+        return [json.loads(line) for line in self.log.read_text().splitlines()]
+
+    async def line(self, event: str) -> dict[str, Any]:
+        """Wait for a line of the log."""
+        async with asyncio.timeout(10):
+            while True:
+                for line in self.lines():
+                    if line["event"] == event:
+                        return line
+                await asyncio.sleep(0.02)
+
+    async def place(self, workload: Workload) -> None:
+        """Run a pod with its container, as a kubelet would."""
+        pod = await self.runtime.run_pod(workload.pod)
+        await self.runtime.create_container(pod.id, workload.container)
+
+
+@asynccontextmanager
+async def daemon(
+    folder: Path,
+    machine: Machine,
+    *flags: str,
+    before: Callable[[Path], object] = lambda _: None,
+) -> AsyncIterator[RunningDaemon]:
+    """Run it on *machine*, with its log as JSON lines.
+
+    Args:
+        folder: For the host's files, the socket, and the log.
+        machine: Written out as the host's sysfs.
+        flags: After ``run``.
+        before: Given the host's root before the start.
+    """
+    root, log = folder / "host", folder / "log"
+    write_tree(sysfs_files(machine), root)
+    before(root)
+    async with Runtime(folder) as runtime:
+        command = (
+            *(sys.executable, "-m", "nri_resmgr", "run", "--log-format", "json"),
+            *("--nri-socket", str(runtime.socket_path), "--host-root", str(root)),
+            *("--log-to", str(log), *flags),
+        )
+        async with plugin_process(runtime, *command, identity=IDENTITY) as process:
+            yield RunningDaemon(runtime, process, log)

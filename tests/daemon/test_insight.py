@@ -1,0 +1,154 @@
+"""Metrics and health of the real daemon, as Prometheus and the kubelet ask for them."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import socket
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from nri_resmgr.cli.workload import Workload
+from nri_resmgr.testing import PluginRefused
+from nri_resmgr.topology.synthetic import parse_spec
+from nri_resmgr.values import QosClass
+from tests.cli.command import nri_resmgr
+from tests.daemon.daemon_process import RunningDaemon, daemon
+
+pytestmark = pytest.mark.process
+
+MACHINE: Final = parse_spec("2s2n4c2t")
+ENDPOINT: Final = ("--http-endpoint", "127.0.0.1:0")
+
+
+@pytest.fixture
+async def running(tmp_path: Path) -> AsyncIterator[RunningDaemon]:
+    async with daemon(tmp_path, MACHINE, *ENDPOINT) as found:
+        yield found
+
+
+async def asked(
+    running: RunningDaemon, path: str, method: str = "GET"
+) -> tuple[int, str]:
+    line = await running.line("http.listening")
+    host, _, port = line["endpoint"].rpartition(":")
+
+    def ask() -> tuple[int, str]:
+        client = http.client.HTTPConnection(host, int(port), timeout=10)
+        client.request(method, path)
+        answer = client.getresponse()
+        text = answer.read().decode()
+        client.close()
+        return answer.status, text
+
+    return await asyncio.to_thread(ask)
+
+
+async def metrics(running: RunningDaemon) -> dict[str, float]:
+    _, text = await asked(running, "/metrics")
+    lines = (line for line in text.splitlines() if not line.startswith("#"))
+    pairs = (line.rpartition(" ") for line in lines)
+    return {name: float(value) for name, _, value in pairs}
+
+
+async def test_what_happens_shows_in_the_metrics(running: RunningDaemon) -> None:
+    await running.place(Workload("own", QosClass.GUARANTEED, 2000))
+    await running.place(Workload("many", QosClass.BURSTABLE, 500))
+    with pytest.raises(PluginRefused):
+        await running.place(Workload("huge", QosClass.GUARANTEED, 64000))
+
+    found = await metrics(running)
+
+    expected = {
+        'nri_resmgr_requests_total{method="CreateContainer",status="ok"}': 2,
+        'nri_resmgr_request_seconds_count{method="CreateContainer"}': 3,
+        'nri_resmgr_decisions_total{event="created"}': 2,
+        'nri_resmgr_rules_total{rule="whole-cpus"}': 1,
+        'nri_resmgr_request_sources_total{source="oci"}': 2,
+        "nri_resmgr_sessions_total": 1,
+        "nri_resmgr_connected": 1,
+        "nri_resmgr_synchronized": 1,
+        "nri_resmgr_open_requests": 0,
+        "nri_resmgr_configuration_generation": 1,
+        'nri_resmgr_policy_info{policy="TopologyAwarePolicy"}': 1,
+        'nri_resmgr_containers{cpus="exclusive",qos="Guaranteed"}': 1,
+        'nri_resmgr_containers{cpus="shared",qos="Burstable"}': 1,
+        'nri_resmgr_pool_capacity_cores{pool="root",kind="system"}': 30,
+        'nri_policy_topologyaware_zone_cpu_shared_assigned_cores{zone="root"}': 0.5,
+        'nri_policy_mem_node_capacity_bytes{node_id="0",node_type="DRAM"}': 16 << 30,
+        'nri_policy_cpu_allocation{cpu_id="0"}': 0,
+    }
+    assert {name: found.get(name) for name in expected} == expected
+    refusals = {name for name in found if name.startswith("nri_resmgr_refusals_total")}
+    assert len(refusals) == 1
+    assert found["process_resident_memory_bytes"] > 1 << 20
+    assert not [name for name in found if "many" in name]
+
+
+async def test_pods_are_named_only_if_asked_for(tmp_path: Path) -> None:
+    flags = (*ENDPOINT, "--metrics-per-container")
+    async with daemon(tmp_path, MACHINE, *flags) as running:
+        await running.place(Workload("many", QosClass.BURSTABLE, 500))
+        found = await metrics(running)
+
+    name = "nri_resmgr_container_request_cores"
+    assert {n: v for n, v in found.items() if n.startswith(name)} == {
+        f'{name}{{namespace="default",pod="many",container="many"}}': 0.5
+    }
+
+
+async def test_health_is_told_to_who_asks(running: RunningDaemon) -> None:
+    found = {path: await asked(running, path) for path in ("/healthz", "/readyz", "/")}
+
+    assert found == {
+        "/healthz": (200, "ok\n"),
+        "/readyz": (200, "ok\n"),
+        "/": (404, "nothing is at /\n"),
+    }
+
+
+async def test_nobody_can_change_anything(running: RunningDaemon) -> None:
+    for method in ("POST", "PUT", "DELETE", "PATCH"):
+        assert await asked(running, "/metrics", method) == (405, "only GET, HEAD\n")
+
+
+async def test_without_a_runtime_it_is_alive_and_not_ready(tmp_path: Path) -> None:
+    async with daemon(tmp_path, MACHINE, *ENDPOINT) as running:
+        await running.line("http.listening")
+        await running.runtime.stop()
+        await running.line("session.ended")
+        ready = await asked(running, "/readyz")
+        alive = await asked(running, "/healthz")
+        found = await metrics(running)
+        await running.runtime.start()
+        await running.runtime.synchronized("90-resource-policy")
+        again = await asked(running, "/readyz")
+
+    assert ready[0] == 503
+    assert ready[1].startswith("no session with a runtime: ")
+    assert (alive, again) == ((200, "ok\n"), (200, "ok\n"))
+    assert (found["nri_resmgr_connected"], found["nri_resmgr_sessions_total"]) == (0, 1)
+
+
+async def test_a_port_that_is_taken_is_waited_for(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        endpoint = f"127.0.0.1:{other.getsockname()[1]}"
+        async with daemon(tmp_path, MACHINE, "--http-endpoint", endpoint) as running:
+            line = await running.line("http.not-listening")
+            await running.place(Workload("many", QosClass.BURSTABLE, 500))
+
+    assert line["why"] == f"cannot listen on {endpoint}: address already in use"
+
+
+@pytest.mark.parametrize("endpoint", ["8891", "localhost:8891", ":99999", "::1:80"])
+def test_a_bad_endpoint_is_refused_before_the_start(endpoint: str) -> None:
+    done = nri_resmgr("run", "--http-endpoint", endpoint)
+
+    assert done.returncode == 2
+    assert done.stderr == (
+        f"nri-resmgr: --http-endpoint: {endpoint!r}: expected [ADDRESS]:PORT, such as "
+        ":8891, 127.0.0.1:8891 or [::1]:8891\n"
+    )
