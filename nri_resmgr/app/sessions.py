@@ -44,9 +44,10 @@ class Sessions(Observer):
         self.lost_why = ""
 
     def registered(self, runtime: RuntimeInfo) -> None:
-        """A session has begun."""
+        """A session has begun; a fast runtime has synchronized us by now."""
         self.number += 1
-        self._is(SessionState.REGISTERED)
+        if self.state is SessionState.DISCONNECTED:
+            self._is(SessionState.REGISTERED)
         self._history.note("session.registered", title=str(runtime))
 
     def synchronized(self) -> None:

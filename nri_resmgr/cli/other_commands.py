@@ -6,8 +6,10 @@ import argparse
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from nri_resmgr.cli.asking import add_asking_commands
 from nri_resmgr.cli.flags import Commands, Flags
 from nri_resmgr.cli.run_flags import add_host_flags
+from nri_resmgr.cli.simulate import add_simulate
 from nri_resmgr.daemon.defaults import DEFAULT_INDEX, DEFAULT_NAME
 from nri_resmgr.stub.transport import DEFAULT_SOCKET
 
@@ -15,7 +17,9 @@ from nri_resmgr.stub.transport import DEFAULT_SOCKET
 def add_other_commands(commands: Commands, environment: Mapping[str, str]) -> None:
     """Describe them; *environment* gives defaults."""
     _add_demo(commands)
+    add_asking_commands(commands, environment)
     _add_topology(commands, environment)
+    add_simulate(commands, environment)
     _add_install(commands)
     _add_uninstall(commands)
 

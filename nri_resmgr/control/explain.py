@@ -18,6 +18,7 @@ from nri_resmgr.policy.sentences import (
     DECIDED_SENTENCES,
     LEVEL_SENTENCES,
     RULE_SENTENCES,
+    TYPE_SENTENCES,
 )
 
 # They say nothing of why a container is where it is.
@@ -107,11 +108,12 @@ def _sentences(reason: Reason) -> Iterator[str]:
     yield RULE_SENTENCES[reason.rule]
     for pool, why in reason.tried:
         yield f"tried before: {pool}, but {why.removeprefix(f'{pool}: ')}"
-    decided = DECIDED_SENTENCES.get(reason.decided, reason.decided)
-    if reason.pool and decided:
+    if decided := DECIDED_SENTENCES.get(reason.decided):
         yield f"of all pools it went to {reason.pool}: {decided}"
     elif reason.pool:
         yield f"it went to {reason.pool}"
+    if chosen := TYPE_SENTENCES.get(reason.decided):
+        yield f"it goes into balloons of this type: {chosen}"
     if reason.detail:
         levels: dict[Any, str] = {**LEVEL_SENTENCES}
         near = levels.get(reason.detail)

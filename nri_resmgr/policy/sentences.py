@@ -60,12 +60,16 @@ DECIDED_SENTENCES: Final[Mapping[str, str]] = {
     "fewer-touched": "fewer other containers had to be told",
     "id": "all were as good, and this is the first of them",
     "crowd": "all CPU is promised, and it asks for none",
+}
+"""What told the pool from the others."""
+
+TYPE_SENTENCES: Final[Mapping[str, str]] = {
     "annotation": "its annotation names the type of balloon",
     "expression": "an expression of the type fits it",
     "namespace": "a namespace of the type fits it",
     "no other type": "no other type fits it",
 }
-"""What led to the pool, or to the type of balloon."""
+"""What led to the type of balloon."""
 
 LEVEL_SENTENCES: Final[Mapping[Level, str]] = {
     Level.MACHINE: "all over the machine",

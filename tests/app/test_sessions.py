@@ -1,0 +1,72 @@
+"""How far a session got is known, whichever order its steps are told in."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Any
+
+import pytest
+
+from nri_resmgr.app.history import History
+from nri_resmgr.app.sessions import Sessions, SessionState
+from nri_resmgr.stub import RuntimeInfo
+
+RUNTIME = RuntimeInfo("containerd", "2.1.0")
+REGISTERED = ("registered", RUNTIME)
+SYNCHRONIZED = ("synchronized",)
+LOST = ("lost", "end of file")
+
+
+def played(*steps: tuple[Any, ...]) -> tuple[Sessions, list[str]]:
+    history = History(now=lambda: 0)
+    sessions = Sessions(history, count().__next__)
+    for name, *values in steps:
+        getattr(sessions, name)(*values)
+    return sessions, [row.kind for row in history.since(0, 99)]
+
+
+@pytest.mark.parametrize(
+    ("steps", "number", "state"),
+    [
+        pytest.param((), 0, "disconnected", id="before the first"),
+        pytest.param((REGISTERED,), 1, "registered", id="before it is in step"),
+        pytest.param((REGISTERED, SYNCHRONIZED), 1, "synchronized", id="in step"),
+        pytest.param(
+            (SYNCHRONIZED, REGISTERED),
+            1,
+            "synchronized",
+            id="a runtime that synchronizes before we know that we are registered",
+        ),
+        pytest.param((REGISTERED, LOST), 1, "disconnected", id="after the end"),
+        pytest.param(
+            (REGISTERED, SYNCHRONIZED, LOST, REGISTERED),
+            2,
+            "registered",
+            id="the next one begins anew",
+        ),
+    ],
+)
+def test_how_far_it_got(
+    steps: tuple[tuple[Any, ...], ...], number: int, state: str
+) -> None:
+    sessions, _ = played(*steps)
+
+    assert (sessions.number, sessions.state) == (number, SessionState(state))
+
+
+def test_why_the_last_one_ended_is_kept() -> None:
+    sessions, _ = played(REGISTERED, LOST, REGISTERED)
+
+    assert (sessions.lost_at, sessions.lost_why) == (2, "end of file")
+
+
+def test_attempts_that_fail_alike_are_noted_once() -> None:
+    refused = ("lost", "nobody listens")
+    _, rows = played(REGISTERED, LOST, refused, refused, refused, REGISTERED)
+
+    assert rows == [
+        "session.registered",
+        "session.lost",
+        "session.lost",
+        "session.registered",
+    ]

@@ -1,0 +1,247 @@
+"""What people see of a daemon's answers: the same data, the same text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from nri_resmgr.cli.render_events import event_line
+from nri_resmgr.cli.render_explain import render_explanation
+from nri_resmgr.cli.render_status import render_status
+from nri_resmgr.cli.render_top import colored, render_frame
+from nri_resmgr.control.explain import explanation_of
+from nri_resmgr.control.state import state_of
+from tests.control.daemon_parts import Parts, make_parts
+
+STATUS = """\
+nri-resmgr 0.1.0 as 90-resource-policy, up 1 h 2 min
+runtime        containerd 2.1.0, disconnected since 2023-11-14T22:13:20.000Z
+policy         TopologyAwarePolicy
+configuration  built-in, generation 1, since 2023-11-14T22:13:20.000Z
+CPUs           8 online: 3 exclusive, 2 shared, 1 reserved, 0 isolated, 2 idle
+node 0         CPUs 0-3; memory 16Gi dram, 1Gi granted, 15Gi free
+node 1         CPUs 4-7; memory 16Gi dram, 1Gi granted, 15Gi free
+
+pool            kind      CPUs  shared   exclusive  capacity  granted  free   memory  promised  containers
+reserved CPUs   reserved  0     -        -          1         0        1      0       -         0
+socket #0       package   0-7   2-3,6-7  1,4-5      7         3500m    3500m  0-1     2Gi       0
+  NUMA node #1  numa      4-7   6-7      4-5        4         2        2      1       1Gi       1
+  NUMA node #0  numa      0-3   2-3      1          3         1500m    1500m  0       1Gi       1
+
+container        QoS         asks   limit  memory  pool          CPUs  own  nodes  request from
+shop/mixed/main  Guaranteed  1500m  1500m  1Gi     NUMA node #0  1-3   1    0      oci (estimated)
+shop/own/main    Guaranteed  2      2      1Gi     NUMA node #1  4-5   4-5  1      oci (estimated)"""  # noqa: E501 - as wide as a table is
+
+EXPLANATION = """\
+shop/own/main
+  has    CPUs 4-5, its own: 4-5; memory of nodes 1
+  asks   2 CPU, 1Gi memory; limits: 2 CPU, 1Gi memory
+  known  from oci, estimated; QoS Guaranteed
+  pool   NUMA node #1
+why, decided at 2023-11-14T22:13:21.000Z by rule whole-cpus:
+  - it is Guaranteed and asks for whole CPUs, so they are its own
+  - of all pools it went to NUMA node #1: most CPU was left there
+  - its own CPUs are on one NUMA node
+what happened:
+  event  time                      what              CPUs  nodes  why
+  #2     2023-11-14T22:13:21.000Z  container.placed  4-5   1      it is Guaranteed \
+and asks for whole CPUs, so they are its own"""
+
+FRAME = """\
+nri-resmgr 0.1.0  TopologyAwarePolicy  up 1 h 2 min
+runtime   containerd 2.1.0, disconnected
+CPUs      exclusive 3  shared 2  reserved 1  isolated 0  idle 2  of 8
+
+node 0    rAss
+node 1    BB··
+
+s shared  r reserved  i isolated  · idle
+A shop/mixed/main  1
+B shop/own/main  4-5
+
+node 0    [##............................] 1Gi of 16Gi dram, 8Gi unused
+node 1    [##............................] 1Gi of 16Gi dram
+
+waiting   10 s    1 min   5 min   (per cent of the time)
+cpu       25.0    1.0     0.1"""
+
+HOST: dict[str, Any] = {
+    "pressure": {"cpu": {"some": {"avg10": 25.0, "avg60": 1.0, "avg300": 0.1}}},
+    "nodes": [{"id": 0, "unused": 8 << 30}, {"id": 1, "unused": None}],
+}
+
+
+def node() -> Parts:
+    parts = make_parts()
+    parts.run("own", 2)
+    parts.run("mixed", 1.5)
+    return parts
+
+
+def state() -> dict[str, Any]:
+    found = state_of(node().subject)
+    found["daemon"]["uptimeSeconds"] = 3725
+    return found
+
+
+def test_the_status_is_a_summary_and_two_tables() -> None:
+    assert render_status(state()) == STATUS
+
+
+def test_without_containers_there_is_no_table_of_them() -> None:
+    assert "QoS" not in render_status(state_of(make_parts().subject))
+
+
+@pytest.mark.parametrize(
+    ("changes", "line"),
+    [
+        pytest.param(
+            {"daemon": {"dryRun": True}},
+            "nri-resmgr 0.1.0 as 90-resource-policy, up 1 h 2 min; dry run: nothing "
+            "is adjusted",
+            id="a dry run says so",
+        ),
+        pytest.param(
+            {
+                "runtime": {"name": ""},
+                "session": {"lostWhy": "end of file"},
+            },
+            "runtime        none: end of file since 2023-11-14T22:13:20.000Z",
+            id="a lost runtime says why",
+        ),
+        pytest.param(
+            {"session": {"number": 3}, "runtime": {"nri": "0.9"}},
+            "runtime        containerd 2.1.0 (NRI 0.9), disconnected since "
+            "2023-11-14T22:13:20.000Z, session 3",
+            id="sessions are counted from the second on",
+        ),
+        pytest.param(
+            {
+                "configuration": {
+                    "error": {
+                        "source": "file",
+                        "name": "/etc/x.yaml",
+                        "why": "$.spec: no",
+                        "when": "NOW",
+                    }
+                }
+            },
+            "               refused at NOW from file /etc/x.yaml: $.spec: no",
+            id="a refused configuration says why",
+        ),
+        pytest.param(
+            {"configuration": {"notInForce": ["$.spec.x", "$.spec.y"]}},
+            "               without effect: $.spec.x, $.spec.y",
+            id="what has no effect is named",
+        ),
+    ],
+)
+def test_the_summary(changes: dict[str, Any], line: str) -> None:
+    found = state()
+    for part, values in changes.items():
+        found[part] |= values
+
+    assert line in render_status(found).splitlines()
+
+
+def test_an_explanation_says_what_why_and_how() -> None:
+    answer = explanation_of(node().subject, "own", "")
+
+    assert render_explanation(answer) == EXPLANATION
+
+
+def test_who_is_gone_is_explained_by_what_is_known() -> None:
+    parts = node()
+    parts.stop("own")
+    lines = render_explanation(explanation_of(parts.subject, "own", "")).splitlines()
+
+    assert lines[:2] == [
+        "shop/own/main, which is gone",
+        "why, decided at 2023-11-14T22:13:21.000Z by rule whole-cpus:",
+    ]
+    assert lines[-1].endswith("it is gone, and others may have what it had")
+
+
+def test_what_was_refused_is_told_in_the_runtimes_words() -> None:
+    parts = node()
+    parts.run("huge", 64)
+    text = render_explanation(explanation_of(parts.subject, "huge", ""))
+
+    assert text.startswith("refused of late\n  2023-11-14T22:13:23.000Z  #4  ")
+    assert "NoPoolFits  shop/huge/main asks for 64 CPUs of its own" in text
+
+
+@pytest.mark.parametrize(
+    ("event", "line"),
+    [
+        ({"kind": "gap", "missed": 3, "next": 9}, "... 3 events are no longer kept"),
+        ({"kind": "gap", "missed": 0, "next": 1}, "... the daemon has started anew"),
+        (
+            {"number": 1, "time": "T", "kind": "session.lost", "why": "end of file"},
+            "T  #1  session.lost  end of file",
+        ),
+        (
+            {"number": 2, "time": "T", "kind": "drift", "title": "a/b", "why": "c d"},
+            "T  #2  drift  a/b  c d",
+        ),
+        (
+            {
+                "number": 3,
+                "time": "T",
+                "kind": "container.placed",
+                "containers": [
+                    {"id": "x", "title": "a/b/c", "rule": "r", "cpus": "0-1"}
+                    | {"pool": "x"}
+                ],
+                "updates": 2,
+            },
+            "T  #3  container.placed  a/b/c r cpus=0-1 pool=x  and told 2 others",
+        ),
+        (
+            {
+                "number": 4,
+                "time": "T",
+                "kind": "node.synchronized",
+                "containers": [{"id": f"{n}", "rule": "kept"} for n in range(3)]
+                + [{"id": "9", "rule": "moved"}],
+                "updates": 1,
+            },
+            "T  #4  node.synchronized  4 containers: 3 kept, 1 moved  and told 1 other",
+        ),
+    ],
+)
+def test_an_event_is_a_line(event: dict[str, Any], line: str) -> None:
+    assert event_line(event) == line
+
+
+def test_a_picture_of_the_node() -> None:
+    assert render_frame(state(), HOST, 80) == FRAME
+
+
+def test_colours_are_all_that_a_terminal_adds() -> None:
+    painted = render_frame(state(), HOST, 80, colored)
+    bare = "".join(part.partition("m")[2] for part in f"m{painted}".split("\x1b["))
+
+    assert painted != FRAME
+    assert bare == FRAME
+
+
+def test_maps_of_large_nodes_are_folded() -> None:
+    parts = make_parts("1s1n40c1t")
+    frame = render_frame(state_of(parts.subject), HOST | {"pressure": {}}, 30)
+
+    assert frame.splitlines()[4:8] == [
+        "node 0    r······· ········",
+        "          ········ ········",
+        "          ········",
+        "",
+    ]
+
+
+def test_names_are_cut_to_the_width() -> None:
+    parts = make_parts()
+    parts.run("a-very-long-name-of-a-pod", 2)
+    frame = render_frame(state_of(parts.subject), HOST, 30)
+
+    assert "A shop/a-very-long-name-of-a-…" in frame.splitlines()
