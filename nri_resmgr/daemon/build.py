@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import linecache
 import os
+import signal
 
 from nri_resmgr.app.conduct import Conduct
 from nri_resmgr.app.garbage import prefer_to_collect_between_requests
@@ -33,6 +34,7 @@ def build(start: Start) -> DaemonConfiguration:
     configuration = DaemonConfiguration(
         options, start.state, make, launched=start.launched
     )
+    signal.signal(signal.SIGHUP, lambda *_: configuration.ask_to_reload())
     # attrs keeps the text of every method it wrote, for debuggers.
     linecache.clearcache()
     prefer_to_collect_between_requests()

@@ -139,10 +139,14 @@ class DaemonConfiguration:
             raise NothingToReload
         await self._read_again(file, again=True)
 
+    def ask_to_reload(self) -> None:
+        """Have the file read again, once it is followed; for handlers of signals."""
+        self._asked.set()
+
     async def follow(self, interval: float = POLL_INTERVAL) -> None:
         """Go by the file as it changes, and read it on SIGHUP; never returns."""
         loop = asyncio.get_running_loop()
-        loop.add_signal_handler(signal.SIGHUP, self._asked.set)
+        loop.add_signal_handler(signal.SIGHUP, self.ask_to_reload)
         async with asyncio.TaskGroup() as group:
             group.create_task(self._obey_signals())
             group.create_task(self._watch(interval))

@@ -46,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
 
         forget(options.state_dir, [CACHE_NAME])
         return 0
-    # It would end the process; once there is a configuration it is obeyed.
+    # It would end the process, and there is nothing yet that could be read again.
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     # All input is judged before the runtime hears of us.
     state = open_state(options.state_dir, dry_run=options.dry_run)
