@@ -14,6 +14,7 @@ from nri_resmgr.stub.model import Container, LinuxResources
 from nri_resmgr.stub.model.resources import HugepageLimit, LinuxCpu, LinuxMemory
 from nri_resmgr.topology import HugePages
 from nri_resmgr.values import Bytes
+from nri_resmgr.values.recall import Recall
 
 # The kubelet's memory QoS writes the request into one of these.
 _FLOORS: Final = ("memory.min", "memory.low")
@@ -25,6 +26,10 @@ _POWERS: Final = {"K": 10, "M": 20, "G": 30, "T": 40}
 # From here on a limit is a way to write "unlimited".
 _UNLIMITED: Final = 1 << 62
 
+_REMEMBERED: Final = 256
+
+_NOTHING: Final = LinuxResources()
+_NO_VALUES: Final = CgroupValues()
 _NO_CPU: Final = LinuxCpu()
 _NO_MEMORY: Final = LinuxMemory()
 
@@ -43,27 +48,38 @@ def cgroup_values(
         known: What was known of it before: its shares may be ours by now.
     """
     linux = container.linux
-    resources = (linux and linux.resources) or LinuxResources()
+    score = linux.oom_score_adj if linux else None
+    told = _told((linux and linux.resources) or _NOTHING)
+    shares = shares_of(known.request) if known else told.shares
+    asked = _NO_VALUES if wanted is None else _told(wanted)
+    return _values(
+        asked.shares or shares,
+        asked.quota or told.quota,
+        asked.period or told.period,
+        asked.memory_limit or told.memory_limit,
+        asked.memory_floor or told.memory_floor,
+        score,
+        told.hugepages if asked.hugepages is None else asked.hugepages,
+    )
+
+
+def _read(resources: LinuxResources) -> CgroupValues:
     cpu, memory = resources.cpu or _NO_CPU, resources.memory or _NO_MEMORY
     pages, unified = resources.hugepage_limits, resources.unified
-    shares = shares_of(known.request) if known else cpu.shares
-    quota, period, limit = cpu.quota, cpu.period, memory.limit
-    floor = _floor(unified) if unified else 0
-    if wanted is not None:
-        cpu, memory = wanted.cpu or _NO_CPU, wanted.memory or _NO_MEMORY
-        shares, quota = cpu.shares or shares, cpu.quota or quota
-        period, limit = cpu.period or period, memory.limit or limit
-        pages = wanted.hugepage_limits or pages
-        floor = _floor(wanted.unified) or floor
     return CgroupValues(
-        shares=shares or 0,
-        quota=quota or 0,
-        period=period or 0,
-        memory_limit=limit or 0,
-        memory_floor=floor,
-        oom_score_adj=linux.oom_score_adj if linux else None,
+        shares=cpu.shares or 0,
+        quota=cpu.quota or 0,
+        period=cpu.period or 0,
+        memory_limit=memory.limit or 0,
+        memory_floor=_floor(unified) if unified else 0,
         hugepages=_hugepages(pages) if pages else None,
     )
+
+
+# The replicas of a deployment have the same resources, and the stub the same value
+# for them. So have their values, with the same OOM score, for whoever comes next.
+_told: Final = Recall(_read, most=_REMEMBERED)
+_values: Final = lru_cache(maxsize=_REMEMBERED)(CgroupValues)
 
 
 def _floor(unified: Mapping[str, str]) -> int:

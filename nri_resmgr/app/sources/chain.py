@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from functools import lru_cache
 from typing import Final, Protocol
 
 import attrs
@@ -22,6 +23,9 @@ from nri_resmgr.values import Bytes, QosClass
 log = Logger(__name__)
 
 _UNKNOWN_SIZE: Final = Bytes(0)
+
+# Asked at each creation, and most containers are replicas.
+_reconstructed: Final = lru_cache(maxsize=256)(reconstruct)
 
 
 class RequestSource(Protocol):
@@ -89,12 +93,12 @@ class RequestSources:
                 if not wrong:
                     return requests
                 self._note(pod, name, wrong)
-                found = reconstruct(values, qos, self._capacity)
+                found = _reconstructed(values, qos, self._capacity)
                 # Cgroup values do not know of these, so they are not contradicted.
                 return attrs.evolve(
                     found, extended=requests.extended, source=Source.STALE
                 )
-        return reconstruct(values, qos, self._capacity)
+        return _reconstructed(values, qos, self._capacity)
 
     def expected(self, pod: Pod) -> Mapping[str, Requests]:
         """Say what the containers of a new pod will ask for, by their names.
