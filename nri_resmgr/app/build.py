@@ -28,7 +28,7 @@ def build_policy(
     Raises:
         BadSetting: The configuration does not fit the machine.
     """
-    policy = _build(config, machine, tree)
+    policy = policy_for(config, machine, tree)
     if config.not_in_force:
         log.warning("configuration.not-in-force", paths=config.not_in_force)
     for path, why in config.doubts:
@@ -36,7 +36,14 @@ def build_policy(
     return policy
 
 
-def _build(config: PolicyConfig, machine: Machine, tree: Tree | None) -> Policy[Any]:
+def policy_for(
+    config: PolicyConfig, machine: Machine, tree: Tree | None
+) -> Policy[Any]:
+    """Build it, and leave what there is to say of *config* to the caller.
+
+    Raises:
+        BadSetting: The configuration does not fit the machine.
+    """
     # A process has one policy for long; the others are not even imported.
     if isinstance(config, TopologyAwareConfig):
         from nri_resmgr.app.build_topology_aware import build_topology_aware

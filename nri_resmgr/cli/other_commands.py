@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from nri_resmgr.cli.asking import add_asking_commands
+from nri_resmgr.cli.check import add_check
 from nri_resmgr.cli.flags import Commands, Flags
 from nri_resmgr.cli.run_flags import add_host_flags
 from nri_resmgr.cli.simulate import add_simulate
@@ -19,6 +20,7 @@ def add_other_commands(commands: Commands, environment: Mapping[str, str]) -> No
     _add_demo(commands)
     add_asking_commands(commands, environment)
     _add_topology(commands, environment)
+    add_check(commands, environment)
     add_simulate(commands, environment)
     _add_install(commands)
     _add_uninstall(commands)

@@ -39,7 +39,15 @@ def parse_config(text: str) -> PolicyConfig:
         return TopologyAwareConfig()  # and spare the start path the YAML library
     from nri_resmgr.config.syntax import parse_yaml
 
-    document = parse_yaml(text)
+    return read_config(parse_yaml(text))
+
+
+def read_config(document: object) -> PolicyConfig:
+    """Read a configuration that is YAML no more; None is the built-in default.
+
+    Raises:
+        BadSetting: The first problem met in it.
+    """
     if document is None:
         return TopologyAwareConfig()
     # Metadata and status are the cluster's; documents are taken as it stores them.
