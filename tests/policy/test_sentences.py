@@ -1,0 +1,41 @@
+"""Every word of a reason has a sentence, here and on the page for users."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from nri_resmgr.policy.balloons.choose_type import choose_type
+from nri_resmgr.policy.cpus import Level
+from nri_resmgr.policy.decision import Rule
+from nri_resmgr.policy.sentences import (
+    DECIDED_SENTENCES,
+    LEVEL_SENTENCES,
+    RULE_SENTENCES,
+    TYPE_SENTENCES,
+)
+from nri_resmgr.policy.topology_aware.stages import Stage
+
+PAGE = Path(__file__).parents[2] / "docs" / "control.md"
+
+
+def test_every_rule_and_level_has_one() -> None:
+    assert RULE_SENTENCES.keys() == set(Rule)
+    assert LEVEL_SENTENCES.keys() == set(Level)
+
+
+def test_whatever_tells_pools_apart_has_one() -> None:
+    assert DECIDED_SENTENCES.keys() == {*map(str, Stage), "crowd"}
+
+
+def test_whatever_leads_to_a_type_of_balloon_has_one() -> None:
+    consts = {one for one in choose_type.__code__.co_consts if isinstance(one, str)}
+
+    assert TYPE_SENTENCES.keys() <= consts
+    assert TYPE_SENTENCES.keys().isdisjoint(DECIDED_SENTENCES)
+
+
+@pytest.mark.parametrize("rule", Rule)
+def test_the_page_has_the_sentence_of(rule: Rule) -> None:
+    assert f"| `{rule.value}` | {RULE_SENTENCES[rule]} |" in PAGE.read_text()
