@@ -1,0 +1,132 @@
+"""What metrics say of pools, memory and containers, under each policy."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import pytest
+
+from nri_resmgr.app.metric_table import METRICS
+from nri_resmgr.app.metric_text import Kind, render
+from nri_resmgr.app.metrics_of_process import series_of_process
+from nri_resmgr.app.metrics_of_state import series_of_state
+from nri_resmgr.app.resource_policy import ResourcePolicy
+from nri_resmgr.cli.workload import Workload
+from nri_resmgr.config import parse_config
+from nri_resmgr.host.sysfs_writer import sysfs_files
+from nri_resmgr.stub.runtime_info import RuntimeInfo
+from nri_resmgr.topology.synthetic import parse_spec
+from nri_resmgr.values import QosClass
+
+MACHINE: Final = parse_spec("1s2n2c2t")
+TREE: Final = sysfs_files(MACHINE)
+PODS: Final = (
+    Workload("own", QosClass.GUARANTEED, 2000),
+    Workload("many", QosClass.BURSTABLE, 500),
+    Workload("least", QosClass.BEST_EFFORT),
+)
+BALLOONS: Final = """
+apiVersion: config.nri/v1alpha1
+kind: BalloonsPolicy
+spec:
+  reservedResources: {cpu: cpuset:0}
+  balloonTypes: [{name: web, namespaces: ["*"], minCPUs: 2, maxCPUs: 4}]
+"""
+STATIC: Final = """
+apiVersion: config.nri/v1alpha1
+kind: StaticPolicy
+spec: {reservedResources: {cpu: cpuset:0}}
+"""
+DOCUMENTS: Final = (
+    pytest.param("", id="topology-aware"),
+    pytest.param(BALLOONS, id="balloons"),
+    pytest.param(STATIC, id="static"),
+)
+
+
+def policy(document: str) -> ResourcePolicy:
+    made = ResourcePolicy(MACHINE, parse_config(document))
+    for one in PODS:
+        made.create_container(one.pod, one.container)
+    return made
+
+
+def told(document: str, *, per_container: bool = False) -> dict[str, float]:
+    series = series_of_state(policy(document), TREE, per_container=per_container)
+    lines = render(series).splitlines()
+    pairs = (line.rpartition(" ") for line in lines if not line.startswith("#"))
+    return {name: float(value) for name, _, value in pairs}
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_whatever_the_policy_metrics_are_as_the_table_has_them(document: str) -> None:
+    parser = pytest.importorskip("prometheus_client.parser", reason="an extra of tests")
+    text = render(
+        [
+            *series_of_state(policy(document), TREE, per_container=True),
+            *series_of_process("1.2", RuntimeInfo("containerd", "2.1")),
+        ]
+    )
+    table = {metric.name: metric for metric in METRICS}
+
+    for family in parser.text_string_to_metric_families(text):
+        suffix = "_total" if family.type == "counter" else ""
+        metric = table[family.name + suffix]
+        assert (metric.kind, metric.help) == (Kind(family.type), family.documentation)
+        for sample in family.samples:
+            assert set(sample.labels) == set(metric.labels)
+
+
+def test_a_tree_of_pools() -> None:
+    found = told("")
+    zone = "nri_policy_topologyaware_zone_cpu_shared"
+
+    expected = {
+        'nri_resmgr_policy_info{policy="TopologyAwarePolicy"}': 1,
+        'nri_resmgr_containers{cpus="exclusive",qos="Guaranteed"}': 1,
+        'nri_resmgr_containers{cpus="shared",qos="Burstable"}': 1,
+        'nri_resmgr_containers{cpus="shared",qos="BestEffort"}': 1,
+        'nri_resmgr_pool_capacity_cores{pool="socket #0",kind="package"}': 6,
+        'nri_resmgr_pool_granted_cores{pool="socket #0",kind="package"}': 2.5,
+        'nri_resmgr_pool_exclusive_cpus{pool="socket #0",kind="package"}': 2,
+        'nri_resmgr_memory_capacity_bytes{node="0",kind="dram"}': 16 << 30,
+        'nri_policy_mem_node_capacity_bytes{node_id="0",node_type="DRAM"}': 16 << 30,
+        f'{zone}_capacity_cores{{zone="socket #0"}}': 4,
+        f'{zone}_assigned_cores{{zone="socket #0"}}': 0.5,
+    }
+    assert {name: found.get(name) for name in expected} == expected
+    cpus = [found[f'nri_policy_cpu_allocation{{cpu_id="{n}"}}'] for n in range(8)]
+    assert sum(cpus) == pytest.approx(2500, abs=8)  # thousandths are rounded down
+
+
+def test_balloons() -> None:
+    found = told(BALLOONS)
+    rows = {k: v for k, v in found.items() if k.startswith("nri_policy_balloons_cores")}
+    names = {re.search('balloon="([^"]*)"', row)[1]: n for row, n in rows.items()}  # type: ignore[index] # each has one
+
+    # 2.5 CPUs are asked for, and one is reserved.
+    assert names == {"reserved[0]": 1, "web[0]": 3, "default[0]": 0}
+    assert all('containers=""' in row for row in rows)
+    assert found['nri_resmgr_pool_capacity_cores{pool="web[0]",kind="balloon"}'] == 3
+
+
+def test_shared_and_exclusive_cpus() -> None:
+    found = told(STATIC)
+
+    assert {k: v for k, v in found.items() if "pool_granted" in k} == {
+        'nri_resmgr_pool_granted_cores{pool="exclusive CPUs",kind="exclusive"}': 2,
+        'nri_resmgr_pool_granted_cores{pool="shared CPUs",kind="shared"}': 0.5,
+        'nri_resmgr_pool_granted_cores{pool="reserved CPUs",kind="reserved"}': 0,
+    }
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_pods_are_named_only_if_asked_for(document: str) -> None:
+    shown = [
+        any(word in name for name in told(document, per_container=choice))
+        for choice in (False, True)
+        for word in ("own", "many", "least")
+    ]
+
+    assert shown == [False, False, False, True, True, True]
