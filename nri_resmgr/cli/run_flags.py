@@ -20,6 +20,7 @@ def add_run_flags(flags: Flags) -> None:
     add_host_flags(flags)
     _add_state_flags(flags)
     flags.add_switch("--dry-run", "decide and report, adjust nothing")
+    _add_record_flags(flags)
     add_control_flag(flags)
     _add_insight_flags(flags)
     _add_log_flags(flags)
@@ -111,6 +112,25 @@ def _add_insight_flags(flags: Flags) -> None:
     )
     flags.add_switch(
         "--metrics-per-container", "name pods and containers in the metrics"
+    )
+
+
+def _add_record_flags(flags: Flags) -> None:
+    flags.add(
+        "--record",
+        default="",
+        metavar="FILE",
+        help="write all that is said and decided to a file, for `nri-resmgr replay`",
+    )
+    flags.add(
+        "--record-limit",
+        default="256Mi",
+        metavar="SIZE",
+        help="where a recording ends; the default has room for some 20,000 pods",
+    )
+    flags.add_switch(
+        "--record-env",
+        "record environments and arguments of containers, too; they may be secret",
     )
 
 

@@ -24,7 +24,7 @@ def build(start: Start) -> DaemonConfiguration:
     # Under the name by which tests of nri-plugins ask for it.
     testing = bool(os.environ.get("ENABLE_TEST_APIS"))
     conduct = Conduct(options.dry_run, options.run_dir, testing)
-    witnesses = start.watch.build(options)
+    witnesses = (*start.watch.build(options), *start.recorders)
 
     def make(config: PolicyConfig) -> ResourcePolicy:
         return ResourcePolicy(
@@ -35,6 +35,8 @@ def build(start: Start) -> DaemonConfiguration:
         options, start.state, make, launched=start.launched
     )
     signal.signal(signal.SIGHUP, lambda *_: configuration.ask_to_reload())
+    for recorder in start.recorders:
+        recorder.begin(configuration.policy)
     # attrs keeps the text of every method it wrote, for debuggers.
     linecache.clearcache()
     prefer_to_collect_between_requests()

@@ -57,6 +57,10 @@ def run(options: argparse.Namespace) -> int:
 
         read_endpoint(options.http_endpoint)
     start = Start(options, tree, kinds, read_machine(tree, kinds), state)
+    if options.record:
+        from nri_resmgr.daemon.recording import open_recording  # few ask for it
+
+        start.recorder = open_recording(options, start.machine)
     if options.config_file or options.fallback_config:
         start.configuration()  # only now is it known whether the file fits the machine
     asyncio.run(_serve(start))
@@ -83,7 +87,10 @@ async def _serve(start: Start) -> None:
         index=index,
         socket=options.nri_socket,
         options=Options(
-            status_of=status_of, unsolicited_updates=updates, observer=start.watch
+            status_of=status_of,
+            unsolicited_updates=updates,
+            observer=start.watch,
+            on_message=start.recorder and start.recorder.tap,
         ),
     )
     follow_debug_signal()
@@ -92,6 +99,8 @@ async def _serve(start: Start) -> None:
         await run_until_signal(stub)
     finally:
         beside.cancel()
+        if start.recorder:
+            start.recorder.close()
 
 
 async def _serve_beside(start: Start, stub: Stub) -> None:

@@ -32,6 +32,7 @@ class Start:
         state: The state directory; None where nothing is kept.
         watch: Who is told of sessions and decisions.
         launched: Whether the runtime started us.
+        recorder: The `Recorder` of ``--record``; None without.
     """
 
     options: argparse.Namespace
@@ -41,7 +42,13 @@ class Start:
     state: StateDir | None
     watch: Watch = attrs.field(factory=Watch)
     launched: bool = attrs.field(factory=_was_launched)
+    recorder: Any = attrs.field(default=None, init=False)
     _configuration: Any = attrs.field(default=None, init=False)
+
+    @property
+    def recorders(self) -> tuple[Any, ...]:
+        """The recorder, if there is one."""
+        return () if self.recorder is None else (self.recorder,)
 
     def configuration(self) -> Any:
         """Return the `DaemonConfiguration`, and build it, and the policy, if need be.

@@ -1,0 +1,43 @@
+"""Takes out of messages what pods may want to keep to themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from google.protobuf.message import Message
+
+# The manifest as somebody applied it, with all values of its environment.
+_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+
+# Hooks are programs with arguments and environments of their own.
+_SECRET: Final = ("env", "args", "hooks")
+
+
+def without_secrets(message: Message) -> Message:
+    """Return a message without environments, arguments and hooks of containers.
+
+    Returns:
+        A copy, or the same message where there is nothing to take out.
+    """
+    fields = {field.name for field, _ in message.ListFields()}
+    if not fields & {"container", "containers", "pod", "pods", "adjust"}:
+        return message
+    copy: Any = type(message)()
+    copy.CopyFrom(message)
+    for part in _parts(copy, fields):
+        for name in _SECRET:
+            if name in part.DESCRIPTOR.fields_by_name:
+                part.ClearField(name)
+        if _APPLIED in part.annotations:
+            del part.annotations[_APPLIED]
+    return copy  # type: ignore[no-any-return] # it is of the class of message
+
+
+def _parts(message: Any, fields: set[str]) -> Iterator[Any]:
+    for name in ("container", "pod", "adjust"):
+        if name in fields:
+            yield getattr(message, name)
+    for name in ("containers", "pods"):
+        if name in fields:
+            yield from getattr(message, name)
