@@ -69,14 +69,13 @@ class ResourceFiles:
         Raises:
             ResourceFileUnwritable: There is none that can be written.
         """
-        with _telling(path := self.folder_of(container)):
-            if not _ID.fullmatch(container):
-                raise ResourceFileUnwritable(path, "the id makes no file name")
-            parent = self._fd if self._fd >= 0 else self._folders()
-            try:
-                return _make(container, parent)
-            except FileNotFoundError:  # somebody removed the folder of folders
-                return _make(container, self._folders())
+        path = self.folder_of(container)
+        if not _ID.fullmatch(container):
+            raise ResourceFileUnwritable(path, "the id makes no file name")
+        try:
+            return self._made(container)
+        except OSError as error:  # by hand: a runtime waits for this
+            raise _unwritable(path, error) from error
 
     def write_first(self, container: str, texts: Mapping[str, str]) -> None:
         """Write files into a new folder, in which nobody can have looked for any.
@@ -147,6 +146,14 @@ class ResourceFiles:
             os.close(self._fd)
         self._fd = -1
 
+    def _made(self, container: str) -> bool:
+        if self._fd >= 0:
+            try:
+                return _make(container, self._fd)
+            except FileNotFoundError:
+                pass  # somebody removed the folder of folders
+        return _make(container, self._folders())
+
     def _folders(self) -> int:
         if self._fd >= 0 and not os.fstat(self._fd).st_nlink:
             self.close()  # somebody removed it
@@ -161,12 +168,14 @@ class ResourceFiles:
 
 
 def _make(container: str, parent: int) -> bool:
+    umask = os.umask(_SHARED)
     try:
-        with _modes_as_given():
-            os.mkdir(container, _FOLDER, dir_fd=parent)
+        os.mkdir(container, _FOLDER, dir_fd=parent)
     except FileExistsError:
         with _folder(container, parent):
             return False
+    finally:
+        os.umask(umask)
     return True
 
 
@@ -175,8 +184,12 @@ def _telling(path: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        why = os.strerror(error.errno) if error.errno else str(error)
-        raise ResourceFileUnwritable(path, why) from error
+        raise _unwritable(path, error) from error
+
+
+def _unwritable(path: str, error: OSError) -> ResourceFileUnwritable:
+    why = os.strerror(error.errno) if error.errno else str(error)
+    return ResourceFileUnwritable(path, why)
 
 
 @contextlib.contextmanager
