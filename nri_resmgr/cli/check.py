@@ -86,7 +86,9 @@ def _read(path: Path) -> tuple[str, Any]:
     from nri_resmgr.host.text_file import UnreadableFile, read_text_file
 
     if path == _STANDARD_INPUT:
-        return "standard input", sys.stdin.read()
+        return "standard input", sys.stdin.buffer.read().decode(
+            "utf-8", "surrogateescape"
+        )
     try:
         return str(path), read_text_file(path)
     except UnreadableFile as error:

@@ -71,7 +71,7 @@ class Checker:
     def check(self, file: str, text: str | UnreadableFile) -> Checked:
         """Judge the text of a file, or tell why there is none."""
         if isinstance(text, InputError):
-            return Checked(file, None, (str(text),), is_all=False)
+            return Checked(file, None, (str(text),))
         found = judge(text, self._policy)
         if found.config is None:
             mistakes = tuple(str(mistake) for mistake in found.mistakes)

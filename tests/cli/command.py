@@ -18,7 +18,10 @@ _WITHOUT_MIGHT: Final = "--bounding-set=-dac_override,-dac_read_search"
 
 
 def nri_resmgr(
-    *words: str | Path, env: dict[str, str] | None = None, weak: bool = False
+    *words: str | Path,
+    env: dict[str, str] | None = None,
+    weak: bool = False,
+    given: str | None = None,
 ) -> subprocess.CompletedProcess[str]:
     """Run ``nri-resmgr`` to its end.
 
@@ -26,6 +29,7 @@ def nri_resmgr(
         words: Its arguments.
         env: Its environment, beside what finds the package.
         weak: Whether file permissions shall count, also for root.
+        given: Its standard input.
     """
     prefix: list[str] = []
     if weak and os.geteuid() == 0:
@@ -36,8 +40,10 @@ def nri_resmgr(
     return subprocess.run(
         [*prefix, sys.executable, "-m", "nri_resmgr", *map(str, words)],
         env={"PYTHONPATH": str(ROOT), **(env or {})},
+        input=given,
         capture_output=True,
-        text=True,
+        encoding="utf-8",
+        errors="surrogateescape",
         timeout=60,
         check=False,
     )
