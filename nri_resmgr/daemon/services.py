@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable
+from importlib import import_module
 from typing import Final, TypeAlias
 
 from nri_resmgr.daemon.parts import Daemon
@@ -59,9 +61,9 @@ async def configuration(daemon: Daemon) -> None:
 async def control(daemon: Daemon) -> None:
     """Answer who asks at the control socket."""
     if path := daemon.options.control_socket:
-        from nri_resmgr.daemon.control import serve_control
-
-        await serve_control(daemon, path)
+        # In a thread: requests go first, and this takes as long as fifty of them.
+        served = await asyncio.to_thread(import_module, "nri_resmgr.daemon.control")
+        await served.serve_control(daemon, path)
 
 
 async def insight(daemon: Daemon) -> None:
@@ -72,9 +74,18 @@ async def insight(daemon: Daemon) -> None:
         await serve_insight(daemon)
 
 
+async def systemd(daemon: Daemon) -> None:
+    """Tell systemd how we are, where it started us and wants to know."""
+    if "NOTIFY_SOCKET" in os.environ:
+        from nri_resmgr.daemon.systemd import keep_informed
+
+        await keep_informed(daemon.stub, os.environ)
+
+
 SERVICES: Final[tuple[Service, ...]] = (
     hotplug,
     configuration,
     control,
     insight,
+    systemd,
 )

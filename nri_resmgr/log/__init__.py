@@ -21,7 +21,7 @@ class Logger:
     structlog imports its tracebacks, its console and its copy of logging: 54 million
     instructions, a tenth of the start of a plugin that has nothing to say before the
     runtime answers. What it is told goes to structlog at once, in order. A line that
-    `levels` turns off costs 0.1 microseconds and does not touch structlog.
+    `levels` turns off costs 0.2 microseconds and does not touch structlog.
     """
 
     def __init__(self, name: str) -> None:

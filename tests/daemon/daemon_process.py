@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -53,6 +53,7 @@ async def daemon(
     machine: Machine,
     *flags: str,
     before: Callable[[Path], object] = lambda _: None,
+    environment: Mapping[str, str] | None = None,
 ) -> AsyncIterator[RunningDaemon]:
     """Run it on *machine*, with its log as JSON lines.
 
@@ -61,12 +62,15 @@ async def daemon(
         machine: Written out as the host's sysfs.
         flags: After ``run``.
         before: Given the host's root before the start.
+        environment: Beside that of this process.
     """
     root, log = folder / "host", folder / "log"
     write_tree(sysfs_files(machine), root)
     before(root)
     async with Runtime(folder) as runtime:
+        told = (f"{name}={text}" for name, text in (environment or {}).items())
         command = (
+            *("env", *told),
             *(sys.executable, "-m", "nri_resmgr", "run", "--log-format", "json"),
             *("--nri-socket", str(runtime.socket_path), "--host-root", str(root)),
             *("--log-to", str(log), *flags),
