@@ -31,6 +31,28 @@ apiVersion: config.nri/v1alpha1
 kind: StaticPolicy
 spec: {reservedResources: {cpu: 1}}
 """
+OWN = {
+    "id": "id-web",
+    "namespace": "shop",
+    "pod": "web",
+    "podUid": "uid-web",
+    "name": "main",
+    "qos": "Guaranteed",
+    "pool": "NUMA node #1",
+    "cpus": "4-5",
+    "exclusive": "4-5",
+    "mems": "1",
+    "request": {
+        "cpu": 2000,
+        "cpuLimit": 2000,
+        "memory": 1 << 30,
+        "memoryLimit": 1 << 30,
+    },
+    "source": "oci",
+    "accuracy": "estimated",
+    "created": "",
+    "started": "",
+}
 
 
 def at_work(document: str = "") -> Parts:
@@ -68,30 +90,7 @@ async def test_the_state_of_a_node(tmp_path: Path) -> None:
         "cpus": "4-7",
         "memory": memory,
     }
-    assert state["containers"] == [
-        {
-            "id": "id-web",
-            "namespace": "shop",
-            "pod": "web",
-            "podUid": "uid-web",
-            "name": "main",
-            "qos": "Guaranteed",
-            "pool": "NUMA node #1",
-            "cpus": "4-5",
-            "exclusive": "4-5",
-            "mems": "1",
-            "request": {
-                "cpu": 2000,
-                "cpuLimit": 2000,
-                "memory": 1 << 30,
-                "memoryLimit": 1 << 30,
-            },
-            "source": "oci",
-            "accuracy": "estimated",
-            "created": "",
-            "started": "",
-        }
-    ]
+    assert state["containers"] == [OWN]
 
 
 @pytest.mark.parametrize(
