@@ -77,10 +77,28 @@ class MemoryLedger(ByContent):
         zone = nodes.bits & self.layout.nodes
         return Bytes(self.accounts.room(zone, page_size))
 
+    def count(self, grant: Grant) -> MemoryLedger:
+        """Put a grant in, in place of an older one, whether there is room or not.
+
+        Only `settle` may do so: its answer to nodes that are promised more than
+        they hold, is another ledger.
+        """
+        request, accounts = grant.request, self.accounts
+        old = self.grants.get(request.id)
+        if request.demand or old:  # who wants nothing changes no sum
+            accounts = accounts.copy()
+            if old:
+                accounts.remove(old)
+            accounts.add(grant)
+        grants = MappingProxyType(self.grants | {request.id: grant})
+        return MemoryLedger(self.layout, grants, accounts)
+
     def release(self, *requests: str) -> MemoryLedger:
         """Forget requests; ids that are not here are fine. Nobody is narrowed."""
-        grants, accounts = self.grants.copy(), self.accounts.copy()
-        for request in requests:
-            if grant := grants.pop(request, None):
+        grants, accounts = self.grants.copy(), self.accounts
+        gone = [grants.pop(request) for request in requests if request in grants]
+        if any(grant.request.demand for grant in gone):
+            accounts = accounts.copy()
+            for grant in gone:
                 accounts.remove(grant)
         return MemoryLedger(self.layout, grants, accounts)

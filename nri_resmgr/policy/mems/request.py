@@ -73,18 +73,23 @@ class MemoryRequest(ByContent):
 
     @demand.default
     def _not_nothing(self) -> tuple[tuple[Bytes, int], ...]:
-        pools = ((pool.size, pool.size * pool.count) for pool in self.hugepages)
-        wants = ((BASE_PAGES, self.size), *sorted(pools))
-        return tuple((page, amount) for page, amount in wants if amount)
+        ordinary = ((BASE_PAGES, self.size),) if self.size else ()
+        if not self.hugepages:  # as most, and requests are made at every creation
+            return ordinary
+        pools = sorted((pool.size, pool.size * pool.count) for pool in self.hugepages)
+        return ordinary + tuple((page, amount) for page, amount in pools if amount)
 
     def __attrs_post_init__(self) -> None:
-        sizes = [pool.size for pool in self.hugepages]
-        amounts = [self.size, *(pool.count for pool in self.hugepages)]
-        if min(amounts) < 0 or min(sizes, default=1) <= 0:
+        negative = self.size < 0
+        if self.hugepages:
+            sizes = [pool.size for pool in self.hugepages]
+            if len(set(sizes)) < len(sizes):
+                msg = f"{self.title} names a size of huge pages twice"
+                raise ValueError(msg)
+            negative |= min(pool.count for pool in self.hugepages) < 0
+            negative |= min(sizes) <= 0
+        if negative:
             msg = f"{self.title}: nobody can want a negative amount of memory"
-            raise ValueError(msg)
-        if len(set(sizes)) < len(sizes):
-            msg = f"{self.title} names a size of huge pages twice"
             raise ValueError(msg)
 
     def wants(self, page_size: Bytes) -> int:

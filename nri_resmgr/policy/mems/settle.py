@@ -33,7 +33,12 @@ def settle(grant: Grant, ledger: MemoryLedger) -> Settled:
     Raises:
         MemoryShort: No widening makes room.
     """
-    trial = _Trial(grant, ledger)
+    for page, _ in grant.request.demand:
+        ledger.accounts.overfull(page)  # worked out once, then copied on
+    counted = ledger.count(grant)
+    if not any(counted.accounts.overfull(page) for page, _ in grant.request.demand):
+        return Settled(counted, ())
+    trial = _Trial(grant, counted)
     while spill := trial.spill():
         movable = trial.movable(spill)
         if not movable:
@@ -53,21 +58,19 @@ class _Trial:
 
     Only the page sizes that the newcomer wants can become short: widening the
     others takes nothing from anybody.
+
+    Args:
+        newcomer: Whose grant is new.
+        ledger: All grants, this one too.
     """
 
-    def __init__(self, grant: Grant, ledger: MemoryLedger) -> None:
+    def __init__(self, newcomer: Grant, ledger: MemoryLedger) -> None:
         self._layout = ledger.layout
-        self._pages = [page for page, _ in grant.request.demand]
+        self._pages = [page for page, _ in newcomer.request.demand]
         self._grants = ledger.grants.copy()
         self._steps: dict[str, list[_Step]] = {}
         self._zones: dict[str, int] = {}  # of who was widened
-        for page in self._pages:
-            ledger.accounts.overfull(page)  # worked out once, then copied on
         self._accounts = ledger.accounts.copy()
-        if old := self._grants.get(grant.request.id):
-            self._accounts.remove(old)
-        self._grants[grant.request.id] = grant
-        self._accounts.add(grant)
 
     def spill(self) -> Spill | None:
         """Return the first shortage, in order of page size."""
