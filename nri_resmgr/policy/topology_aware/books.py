@@ -94,11 +94,11 @@ class Books(ByContent):
         Containers without a request count for one thousandth together where nobody
         has one: a pool with containers is never emptied.
         """
-        return self._spare[pool.id]
+        return self.spares[pool.id]
 
     def slack(self, pool: Pool) -> int:
         """Return what *pool* itself has beyond what is granted in its subtree."""
-        return self._slack[pool.id]
+        return self._slacks()[pool.id]
 
     @property
     def spare_reserved(self) -> int:
@@ -106,26 +106,24 @@ class Books(ByContent):
         return 1000 * len(self.tree.root.reserved) - self.reserved
 
     @cached_property
-    def _slack(self) -> tuple[int, ...]:
-        granted, idle = list(self.shared), list(map(bool, self.idlers))
-        slack, free = [], ~self.taken.bits
-        for pool in self.tree.pools:  # children first: their sums are complete
-            here = pool.id
-            if len(pool.path) > 1:
-                above = pool.path[1]
-                granted[above] += granted[here]
-                idle[above] |= idle[here]
-            cpus = (pool.sharable.bits & free).bit_count()
-            slack.append(1000 * cpus - max(granted[here], idle[here]))
-        return tuple(slack)
+    def spares(self) -> tuple[int, ...]:
+        """What `spare` returns for each pool, by its id."""
+        spares = self._slacks()
+        for here, above in reversed(self.tree.above):  # parents first
+            spares[here] = min(spares[here], spares[above])
+        return tuple(spares)
 
-    @cached_property
-    def _spare(self) -> tuple[int, ...]:
-        spare = list(self._slack)
-        for pool in reversed(self.tree.pools):  # parents first
-            if len(pool.path) > 1 and spare[pool.path[1]] < spare[pool.id]:
-                spare[pool.id] = spare[pool.path[1]]
-        return tuple(spare)
+    def _slacks(self) -> list[int]:
+        granted, idle = list(self.shared), list(self.idlers)
+        for here, above in self.tree.above:  # children first: their sums are complete
+            granted[above] += granted[here]
+            idle[above] += idle[here]
+        free = ~self.taken.bits
+        rows = zip(self.tree.sharable, granted, idle, strict=True)
+        return [
+            1000 * (cpus & free).bit_count() - (some or (1 if idlers else 0))
+            for cpus, some, idlers in rows
+        ]
 
     def _changed(self, grant: Grant, sign: int) -> Books:
         key = (grant.pool, grant.kind)

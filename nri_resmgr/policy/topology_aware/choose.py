@@ -32,7 +32,7 @@ class Candidate:
 
         More is better. What the choice did not need is found out now.
         """
-        return tuple((stage, int(merit(self.pool))) for stage, merit in self.steps)
+        return tuple((stage, int(merit(self.pool.id))) for stage, merit in self.steps)
 
 
 def candidates(demand: Demand, room: Room) -> Iterator[Candidate]:
@@ -48,49 +48,48 @@ def candidates(demand: Demand, room: Room) -> Iterator[Candidate]:
     if demand.kind in (CpuKind.RESERVED, CpuKind.PRESERVED):
         yield Candidate(room.tree.root, Stage.ONLY_ONE)
         return
-    enough = _with_capacity(demand, room)
+    enough, pools = _with_capacity(demand, room), room.tree.pools
     if demand.spec.preferences.strict_hints:
-        enough = [pool for pool in enough if _is_inside(demand, pool, room)]
-    if not enough:
-        return
-    less = len(enough) < len(room.tree.pools)
+        enough = [key for key in enough if _is_inside(demand, pools[key], room)]
+    less = len(enough) < len(pools)
     steps = tuple(steps_of(demand, room))
     last = Stage.CAPACITY if less else Stage.ONLY_ONE
-    for pool, decided in _best_first(enough, steps, last):
-        yield Candidate(pool, decided, steps)
+    while enough:
+        best, decided = _best_of(enough, steps, last)
+        yield Candidate(pools[best], decided, steps)
+        enough.remove(best)
 
 
-def _best_first(
-    pools: Sequence[Pool], steps: Sequence[Step], last: Stage
-) -> Iterator[tuple[Pool, Stage]]:
-    """Sort pools, no further than is asked for.
+def _best_of(pools: list[int], steps: Sequence[Step], last: Stage) -> tuple[int, Stage]:
+    """Find the best pool, and what told it from the last rival.
 
     Args:
-        pools: At least one.
+        pools: Ids, at least one.
         steps: Comparisons, the weightiest first; no two pools are alike in all.
         last: What tells the last one from those that come after.
     """
-    for at, (stage, merit) in enumerate(steps, 1):
-        merits = [merit(pool) for pool in pools]
-        while (best := max(merits)) > min(merits):
-            ahead = [pools[n] for n, one in enumerate(merits) if one == best]
-            yield from _best_first(ahead, steps[at:], stage)
-            pools = [pools[n] for n, one in enumerate(merits) if one != best]
-            merits = [one for one in merits if one != best]
+    decided = last
+    for stage, merit in steps:
         if len(pools) == 1:
             break
-    yield pools[0], last
+        merits = list(map(merit, pools))
+        most = max(merits)
+        if merits.count(most) < len(pools):
+            rows = zip(pools, merits, strict=True)
+            pools = [key for key, one in rows if one == most]
+            decided = stage
+    return pools[0], decided
 
 
-def _with_capacity(demand: Demand, room: Room) -> list[Pool]:
-    pools, books, needed = room.tree.pools, room.books, demand.capacity
-    if demand.require_isolated:
-        return [pool for pool in pools if has_isolated(demand, pool, books)]
+def _with_capacity(demand: Demand, room: Room) -> list[int]:
+    spares, needed = room.books.spares, demand.capacity
+    if not demand.isolated:
+        return [key for key, spare in enumerate(spares) if spare >= needed]
     return [
-        pool
-        for pool in pools
-        if books.spare(pool) >= needed
-        or (demand.isolated and has_isolated(demand, pool, books))
+        pool.id
+        for pool in room.tree.pools
+        if has_isolated(demand, pool, room.books)
+        or (not demand.require_isolated and spares[pool.id] >= needed)
     ]
 
 

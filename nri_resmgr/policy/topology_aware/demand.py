@@ -61,9 +61,9 @@ class Demand(ByContent):
     priority: CpuPriority = CpuPriority.ANY
 
     @property
-    def capacity(self) -> MilliCpus:
-        """What a pool's shared CPUs lose by it, at least one thousandth."""
-        return MilliCpus(max(_CPU * self.count + self.fraction, 1))
+    def capacity(self) -> int:
+        """The thousandths that a pool's shared CPUs lose by it, at least one."""
+        return _CPU * self.count + self.fraction or 1
 
 
 def demand_of(spec: ContainerSpec, settings: TopologyAwareSettings) -> Demand:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 
 from nri_resmgr.policy.events import ContainerSpec
@@ -12,7 +13,7 @@ from nri_resmgr.policy.mems import (
     fit_memory,
 )
 from nri_resmgr.policy.preferences import Preferences
-from nri_resmgr.policy.topology_aware.pools import Pool, PoolTree
+from nri_resmgr.policy.topology_aware.pools import PoolTree
 from nri_resmgr.policy.topology_aware.promise import (
     kinds_of,
     promise,
@@ -26,22 +27,24 @@ from nri_resmgr.values.declared import frozen
 
 
 @frozen
-class _Start:
-    """What a container would get of a pool if there were no others.
+class _Starts:
+    """What a container would get of each pool, by id, if there were no others.
 
     Attributes:
-        zone: The nodes, as a mask.
-        width: How many of them are of one kind, at most.
-        capacity: What they hold, in bytes.
+        zones: The nodes, as masks.
+        narrowness: How many of them are of one kind, at most; negative.
+        capacities: What they hold, in bytes.
+        all_zones: The same masks, each once.
     """
 
-    zone: int
-    width: int
-    capacity: int
+    zones: tuple[int, ...]
+    narrowness: tuple[int, ...]
+    capacities: tuple[int, ...]
+    all_zones: tuple[int, ...]
 
 
 class MemoryOffers:
-    """Answers for one container, pool by pool; more is better.
+    """Answers for one container about the pools of some ids; more is better.
 
     Where a pool's memory suffices, nothing but that is found out. An offer, which
     tells who would have to give way, is made only of pools that lack memory, and
@@ -57,59 +60,71 @@ class MemoryOffers:
         self._spec = spec
         self._room = room
         wish = spec.preferences
-        self._starts = _starts(
-            room.tree, wish.memory_kinds, bool(wish.cold_start), room.memory.layout
-        )
+        self._starts = _starts(room.tree, wish.memory_kinds, bool(wish.cold_start))
         self._demand = _amounts(spec, room.tree)
         self._fits: dict[int, bool] = {}
-        self.fits_everywhere = self._fit_everywhere()
+        self.fits_everywhere = not self._demand or all(
+            map(self._has_room, self._starts.all_zones)
+        )
+        self._narrowness: dict[int, int] = {}
         self._is_short = False
 
-    def fits(self, pool: Pool) -> int:
+    def fits(self, key: int) -> int:
         """Tell whether there is room with nobody widened."""
-        return self._has_room(self._starts[pool.id].zone)
+        return self._has_room(self._starts.zones[key])
 
-    def has_kinds(self, pool: Pool) -> int:
+    def has_kinds(self, key: int) -> int:
         """Tell whether all kinds that are wanted are in the pool itself."""
         tree = self._room.tree
+        pool = tree.pools[key]
         return kinds_of(self._spec, pool, tree) <= tree.kinds_in(pool)
 
-    def holds_limit(self, pool: Pool) -> int:
+    def holds_limit(self, key: int) -> int:
         """Tell whether the nodes hold as much as the limit, promised or not."""
-        return self._starts[pool.id].capacity >= (self._spec.memory_limit or 0)
+        return self._starts.capacities[key] >= (self._spec.memory_limit or 0)
 
-    def capacity(self, pool: Pool) -> int:
-        """Return what the nodes hold, promised or not."""
-        return self._starts[pool.id].capacity
+    @property
+    def capacity(self) -> Callable[[int], int]:
+        """What the nodes hold, promised or not."""
+        return self._starts.capacities.__getitem__
 
-    def narrowness(self, pool: Pool) -> int:
-        """Return how few nodes of one kind are offered.
+    @property
+    def narrowness(self) -> Callable[[int], int]:
+        """How few nodes of one kind are offered.
 
         Nodes of different kinds lie beside each other, as memory of CXL does
         beside the node of its package. So it is no worse to have both.
         """
-        start, room = self._starts[pool.id], self._room
-        if self.fits_everywhere or self._is_short or self._has_room(start.zone):
-            return -start.width
+        if self.fits_everywhere:
+            return self._starts.narrowness.__getitem__
+        return self._narrowness_of_offer
+
+    def _narrowness_of_offer(self, key: int) -> int:
+        found = self._narrowness.get(key)
+        if found is None:
+            found = self._narrowness[key] = self._find_narrowness(key)
+        return found
+
+    def _find_narrowness(self, key: int) -> int:
+        expected, room = self._starts.narrowness[key], self._room
+        if self._is_short or self.fits(key):
+            return expected
+        pool = room.tree.pools[key]
         try:
             offer = promise(self._spec, pool, room.tree, room.memory)
         except PolicyError:  # and so it is with all pools
             self._is_short = True
-            return -start.width
+            return expected
         return -_width(offer.zone.bits, room.memory.layout)
-
-    def _fit_everywhere(self) -> bool:
-        if not self._demand:
-            return True
-        return all(self._has_room(zone) for zone in {one.zone for one in self._starts})
 
     def _has_room(self, zone: int) -> bool:
         found = self._fits.get(zone)
         if found is None:
             accounts = self._room.memory.accounts
-            found = self._fits[zone] = all(
-                accounts.has_room(zone, page, amount) for page, amount in self._demand
-            )
+            found = True
+            for page, amount in self._demand:
+                found = found and accounts.has_room(zone, page, amount)
+            self._fits[zone] = found
         return found
 
 
@@ -137,17 +152,19 @@ def _starts(
     tree: PoolTree,
     kinds: frozenset[MemoryKind],
     cold: bool,  # noqa: FBT001 - positional keys make the cache faster
-    layout: MemoryLayout,
-) -> tuple[_Start, ...]:
+) -> _Starts:
     wish = Preferences(memory_kinds=kinds, cold_start=int(cold))
-    spec, nobody = ContainerSpec("", preferences=wish), MemoryLedger(layout)
-    zones = (
+    spec, nobody = ContainerSpec("", preferences=wish), MemoryLedger.of(tree.machine)
+    layout = nobody.layout
+    zones = tuple(
         fit_memory(request_of(spec, pool, tree), nobody).zone.bits
         for pool in tree.pools
     )
-    return tuple(
-        _Start(zone, _width(zone, layout), layout.room(zone, BASE_PAGES))
-        for zone in zones
+    return _Starts(
+        zones,
+        tuple(-_width(zone, layout) for zone in zones),
+        tuple(layout.room(zone, BASE_PAGES) for zone in zones),
+        tuple(dict.fromkeys(zones)),
     )
 
 

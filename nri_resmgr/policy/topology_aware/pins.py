@@ -31,8 +31,8 @@ def pin_of(
     if settings.pin_cpus and grant.kind is not CpuKind.PRESERVED:
         cpus, shares = _cpus_of(grant, books), _shares_of(grant)
     pins_memory = settings.pin_memory and not spec.preferences.preserve_memory
-    if pins_memory and spec.id in memory:
-        mems = memory.zone_of(spec.id).bits
+    if pins_memory and (promised := memory.grants.get(spec.id)):
+        mems = promised.zone.bits
     return _interned(cpus, mems, shares)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Final
 
 import attrs
 
@@ -13,8 +12,6 @@ from nri_resmgr.policy.topology_aware.parts import Part, memory_at, parts_of
 from nri_resmgr.topology import Machine, MemoryKind
 from nri_resmgr.values import CpuSet, NodeSet
 from nri_resmgr.values.declared import frozen
-
-_COARSE_TO_FINE: Final = tuple(TreeLevel)
 
 
 @frozen
@@ -86,6 +83,21 @@ class PoolTree:
         """The pool with everything in it."""
         return self.pools[-1]
 
+    @cached_property
+    def above(self) -> tuple[tuple[int, int], ...]:
+        """Pairs of a pool's id and that of its parent; children come first."""
+        return tuple((pool.id, pool.path[1]) for pool in self.pools[:-1])
+
+    @cached_property
+    def depths(self) -> tuple[int, ...]:
+        """How far each pool is from the root, by id."""
+        return tuple(pool.depth for pool in self.pools)
+
+    @cached_property
+    def sharable(self) -> tuple[int, ...]:
+        """The CPUs of each pool that may be shared, as a mask, by id."""
+        return tuple(pool.sharable.bits for pool in self.pools)
+
     def named(self, name: str) -> Pool | None:
         """Return the pool of this name, if there is one."""
         return self._by_name.get(name)
@@ -95,9 +107,7 @@ class PoolTree:
 
         Above the root there is nothing: what is coarser than it, is its level.
         """
-        wanted = _COARSE_TO_FINE.index(level)
-        found = (one for one in _COARSE_TO_FINE[wanted::-1] if one in self._levels)
-        return next(found, self.root.level)
+        return self._coarser[level]
 
     def nodes_of(self, pool: Pool, kinds: frozenset[MemoryKind]) -> NodeSet:
         """Return the memory nodes of *pool* that are of *kinds*."""
@@ -123,8 +133,12 @@ class PoolTree:
         return {pool.name: pool for pool in self.pools}
 
     @cached_property
-    def _levels(self) -> frozenset[TreeLevel]:
-        return frozenset(pool.level for pool in self.pools)
+    def _coarser(self) -> Mapping[TreeLevel, TreeLevel]:
+        there, found = {pool.level for pool in self.pools}, self.root.level
+        coarser = {}
+        for level in TreeLevel:
+            coarser[level] = found = level if level in there else found
+        return coarser
 
 
 class _Growth:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final
 
 from nri_resmgr.policy.events import ContainerSpec
@@ -87,8 +88,14 @@ def size_of(spec: ContainerSpec) -> Bytes:
 
 def kinds_of(spec: ContainerSpec, pool: Pool, tree: PoolTree) -> frozenset[MemoryKind]:
     """Return the kinds of memory wanted; none where all of the pool's will do."""
-    kinds = spec.preferences.memory_kinds or USUAL_KINDS & tree.kinds_in(pool)
-    return kinds & tree.kinds_in(tree.root)
+    if wanted := spec.preferences.memory_kinds:
+        return wanted & tree.kinds_in(tree.root)
+    return _usual_kinds(tree.kinds_in(pool))
+
+
+@lru_cache(maxsize=64)
+def _usual_kinds(kinds: frozenset[MemoryKind]) -> frozenset[MemoryKind]:
+    return USUAL_KINDS & kinds  # asked of every container, of very few sets
 
 
 def is_cold(spec: ContainerSpec, pool: Pool, tree: PoolTree) -> bool:

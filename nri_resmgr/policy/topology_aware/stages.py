@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Iterator
 from functools import lru_cache
+from operator import neg
 from typing import Final, TypeAlias
 
 from nri_resmgr.policy.cpus import CpuPriority, machine_priorities
@@ -23,6 +24,7 @@ from nri_resmgr.policy.topology_aware.room import Room
 from nri_resmgr.values import CpuSet, QosClass
 
 _CPU: Final = 1000  # thousandths
+_THERE: Final = 2
 _SHARERS: Final = (CpuKind.SHARED, CpuKind.MIXED)
 
 
@@ -48,8 +50,8 @@ class Stage(enum.StrEnum):
     ID = "id"
 
 
-Merit: TypeAlias = Callable[[Pool], int]
-"""How good a pool is in one respect; more is better."""
+Merit: TypeAlias = Callable[[int], int]
+"""How good the pool of some id is in one respect; more is better."""
 
 Step: TypeAlias = tuple[Stage, Merit]
 
@@ -64,24 +66,26 @@ def steps_of(demand: Demand, room: Room) -> Iterator[Step]:
         nri-plugins, topology-aware, ``pools.go``, ``compareScores``, with the
         branches put right that answered differently when asked the other way round.
     """
+    tree, books = room.tree, room.books
     if demand.isolated:
-        yield Stage.ISOLATED, lambda pool: has_isolated(demand, pool, room.books)
+        pools = tree.pools
+        yield Stage.ISOLATED, lambda key: has_isolated(demand, pools[key], books)
     weights = attraction(demand.spec, room.ledger, room.settings)
     if weights:
-        scores = pool_scores(weights, room.grants, room.tree)
-        yield Stage.AFFINITY, lambda pool: scores[pool.id]
+        scores = pool_scores(weights, room.grants, tree)
+        yield Stage.AFFINITY, scores.__getitem__
     if demand.spec.hints:
-        yield from _by_hints(demand, room.tree)
+        yield from _by_hints(demand, tree)
     level = _wanted_level(demand, room)
     memory = None
-    if depends_on_pool(demand.spec, room.tree):
+    if depends_on_pool(demand.spec, tree):
         memory = MemoryOffers(demand.spec, room)
         yield from _by_memory(demand, memory, level)
     if level is not None:
-        yield from _by_level(level, room.books)
+        yield from _by_level(level, books)
         return
     if demand.spec.qos is QosClass.BURSTABLE and (limit := demand.spec.limit):
-        yield Stage.BURSTABLE_LIMIT, lambda pool: room.books.spare(pool) >= limit
+        yield Stage.BURSTABLE_LIMIT, lambda key: books.spares[key] >= limit
     if memory is not None:
         yield Stage.FEWER_NODES, memory.narrowness
         if demand.spec.preferences.memory_kinds:
@@ -100,12 +104,12 @@ def has_isolated(demand: Demand, pool: Pool, books: Books) -> bool:
 
 def _by_hints(demand: Demand, tree: PoolTree) -> Iterator[Step]:
     hints = demand.spec.hints
-    scores = {pool.id: hint_score(hints, pool, tree) for pool in tree.pools}
-    yield Stage.HINTS, lambda pool: scores[pool.id].all_hints
-    yield Stage.HINTS, lambda pool: scores[pool.id].matched
+    scores, depths = [hint_score(hints, one, tree) for one in tree.pools], tree.depths
+    yield Stage.HINTS, lambda key: scores[key].all_hints
+    yield Stage.HINTS, lambda key: scores[key].matched
     # Among pools that are as near to something, nothing else is looked at.
-    yield Stage.DEPTH, lambda pool: pool.depth if scores[pool.id].matched else 0
-    yield Stage.ID, lambda pool: -pool.id if scores[pool.id].matched else 0
+    yield Stage.DEPTH, lambda key: depths[key] if scores[key].matched else 0
+    yield Stage.ID, lambda key: -key if scores[key].matched else 0
 
 
 def _by_memory(
@@ -132,40 +136,47 @@ def _wanted_level(demand: Demand, room: Room) -> TreeLevel | None:
 
 def _by_level(wanted: TreeLevel, books: Books) -> Iterator[Step]:
     """Compare Burstable pools without a CPU limit; nothing is looked at after this."""
+    at_level, spares = _nearness(books.tree, wanted), books.spares
+    yield Stage.BURSTABLE_LEVEL, at_level.__getitem__
+    yield Stage.SPREAD, lambda key: spares[key] if at_level[key] == _THERE else 0
+    yield Stage.ID, neg
+
+
+@lru_cache(maxsize=16)
+def _nearness(tree: PoolTree, wanted: TreeLevel) -> tuple[int, ...]:
+    """Say for each pool, by id, whether it is of a level, or else of a finer one."""
     levels = tuple(TreeLevel)
     finer = levels[levels.index(wanted) + 1 :]
-    yield (
-        Stage.BURSTABLE_LEVEL,
-        lambda pool: 2 if pool.level is wanted else pool.level in finer,
+    return tuple(
+        _THERE if pool.level is wanted else pool.level in finer for pool in tree.pools
     )
-    yield (
-        Stage.SPREAD,
-        lambda pool: books.spare(pool) if pool.level is wanted else 0,
-    )
-    yield Stage.ID, lambda pool: -pool.id
 
 
 def _by_cpus(demand: Demand, room: Room) -> Iterator[Step]:
-    books = room.books
+    books, pools = room.books, room.tree.pools
     if demand.count and demand.priority in (CpuPriority.HIGH, CpuPriority.LOW):
         yield Stage.CPU_PRIORITY, _of_priority(demand, room)
-    yield Stage.DEPTH, lambda pool: pool.depth
+    yield Stage.DEPTH, room.tree.depths.__getitem__
     if demand.count and demand.priority is CpuPriority.NORMAL:
         yield Stage.CPU_PRIORITY, _of_priority(demand, room)
     if not demand.count:
-        kind = demand.kind
-        yield Stage.COLOCATION, lambda pool: -books.guests.get((pool.id, kind), 0)
-    yield Stage.SPREAD, lambda pool: _left(demand, pool, books)
+        kind, guests = demand.kind, books.guests
+        yield Stage.COLOCATION, lambda key: -guests.get((key, kind), 0)
+    if demand.isolated:
+        yield Stage.SPREAD, lambda key: _left(demand, pools[key], books)
+    else:
+        yield Stage.SPREAD, books.spares.__getitem__
     if demand.count:
-        yield Stage.DISTURBANCE, lambda pool: -_touched(demand, pool, books)
-    yield Stage.ID, lambda pool: -pool.id
+        yield Stage.DISTURBANCE, lambda key: -_touched(demand, pools[key], books)
+    yield Stage.ID, neg
 
 
 def _of_priority(demand: Demand, room: Room) -> Merit:
     """Tell whether there are enough CPUs of the class; isolated ones have none."""
     books, wanted = room.books, _of_class(room.tree, demand.priority).bits
 
-    def merit(pool: Pool) -> int:
+    def merit(key: int) -> int:
+        pool = room.tree.pools[key]
         if has_isolated(demand, pool, books):
             return True
         free = pool.sharable.bits & wanted & ~books.taken.bits

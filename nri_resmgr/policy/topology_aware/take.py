@@ -194,8 +194,9 @@ def _check_shared(demand: Demand, cpus: CpuSet, pool: Pool, room: Room) -> None:
 
     Who asks for nothing may crowd in wherever somebody else runs.
     """
-    shared = room.books.free_sharable(pool) - cpus
-    spare = room.books.spare(pool) - _CPU * len(cpus & pool.sharable)
+    books, sharable, own = room.books, pool.sharable.bits, cpus.bits
+    shared = sharable & ~(books.taken.bits | own)
+    spare = books.spare(pool) - _CPU * (own & sharable).bit_count()
     if not shared or (demand.fraction and spare < demand.fraction):
         raise PoolShort(pool.name, f"{max(spare, 0)}m of shared CPUs are free")
 
