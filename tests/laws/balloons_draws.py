@@ -86,10 +86,16 @@ _RESERVED: Final[tuple[dict[str, Any], ...]] = (
     {"reservedResources": {"cpu": "cpuset:0-1"}, "reservedExact": True},
     {"reservedResources": {"cpu": "2"}, "reservedPerSocket": True},
 )
-_LOADS: Final = [
-    {"name": "hot", "level": "core"},
-    {"name": "vector", "level": "l2cache", "overloadsLevelInBalloon": True},
-]
+_CLASSES: Final[dict[str, Any]] = {
+    "loadClasses": [
+        {"name": "hot", "level": "core"},
+        {"name": "vector", "level": "l2cache", "overloadsLevelInBalloon": True},
+    ],
+    "schedulingClasses": [
+        {"name": "calm", "policy": "batch", "nice": 5},
+        {"name": "eager", "nice": -5},
+    ],
+}
 
 
 def _joined(traits: list[dict[str, Any]]) -> dict[str, Any]:
@@ -105,7 +111,8 @@ def leaf_types(draw: st.DrawFn, name: str) -> dict[str, Any]:
     """Draw a type whose balloons have CPUs of their own."""
     traits = draw(st.lists(st.sampled_from(_TRAITS + _OF_LEAVES), max_size=3))
     matches: dict[str, Any] = {} if name == "reserved" else draw(_MATCHING)
-    return _joined([{"name": name}, matches, *traits])
+    calm: dict[str, Any] = draw(st.sampled_from([{}, {"schedulingClass": "calm"}]))
+    return _joined([{"name": name}, matches, calm, *traits])
 
 
 _NAMES: Final[st.SearchStrategy[tuple[str, ...]]] = st.sampled_from(
@@ -130,7 +137,7 @@ def documents(draw: st.DrawFn) -> dict[str, Any]:
         types.append({"name": "given", "cpus": cpus} | draw(_MATCHING))
     options = draw(st.lists(st.sampled_from(_OPTIONS), max_size=2))
     spec = _joined([draw(st.sampled_from(_RESERVED)), *options])
-    return spec | {"loadClasses": _LOADS, "balloonTypes": types}
+    return spec | _CLASSES | {"balloonTypes": types}
 
 
 @st.composite
@@ -172,6 +179,8 @@ _ASKED: Final[st.SearchStrategy[dict[str, Any]]] = st.sampled_from(
         {"balloon": "nowhere"},
         {"hide_hyperthreads": True},
         {"hide_hyperthreads": False},
+        {"scheduling_class": "eager"},
+        {"scheduling_class": "unheard-of"},
         {"preserve_cpus": True},
         {"preserve_memory": True},
         {"memory_kinds": frozenset({MemoryKind.DRAM})},
@@ -202,3 +211,25 @@ def containers(draw: st.DrawFn) -> ContainerSpec:
 OTHERS: Final[st.SearchStrategy[list[tuple[ContainerSpec, Pin]]]] = st.lists(
     st.tuples(containers(), PRESENT), max_size=4
 )
+
+CLASSES: Final[st.SearchStrategy[dict[str, str]]] = st.fixed_dictionaries(
+    {},
+    optional={
+        "schedulingClass": st.sampled_from(["calm", "eager"]),
+        "cpuClass": st.sampled_from(["fast", "slow"]),
+    },
+)
+
+
+def with_classes(spec: Mapping[str, Any], classes: Mapping[str, str]) -> dict[str, Any]:
+    """Write the same document with other classes, or none, for all its types."""
+    bare: list[dict[str, Any]] = [
+        {k: v for k, v in row.items() if k not in ("schedulingClass", "cpuClass")}
+        for row in spec["balloonTypes"]
+    ]
+    # CPUs of a composite balloon have the classes of its components.
+    scheduling = {k: v for k, v in classes.items() if k != "cpuClass"}
+    types = [
+        {**row, **(scheduling if "components" in row else classes)} for row in bare
+    ]
+    return {**spec, "balloonTypes": types}

@@ -14,6 +14,7 @@ from nri_resmgr.policy.balloons.state import BalloonsState
 from nri_resmgr.policy.decision import Decision
 from nri_resmgr.policy.events import Pin
 from nri_resmgr.topology.synthetic import parse_spec
+from nri_resmgr.values import CpuSet
 from tests.laws import policy_node
 from tests.laws.balloons_draws import documents, policy_for
 from tests.laws.balloons_recount import pins_by_recount, snapshot
@@ -72,3 +73,11 @@ class Node(policy_node.Node):
         for reason in decision.reasons:
             if reason.container in seats:
                 assert reason.pool == seats[reason.container].balloon
+
+
+def reserved_exactly(conditions: Conditions) -> CpuSet:
+    """Return the CPUs that reserved containers must not leave, if there are any."""
+    cpus = conditions.spec["reservedResources"]["cpu"]
+    if not conditions.spec.get("reservedExact") or "cpuset:" not in cpus:
+        return CpuSet()
+    return CpuSet.parse(cpus.removeprefix("cpuset:"))

@@ -8,10 +8,13 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any, TypeAlias
 
+import attrs
+
 from nri_resmgr.policy.balloons.policy import BalloonsPolicy
 from nri_resmgr.policy.balloons.settings import BalloonType, ShareLevel
 from nri_resmgr.policy.balloons.state import Balloon, BalloonsState
 from nri_resmgr.policy.events import NO_PIN, ContainerSpec, Pin
+from nri_resmgr.policy.scheduling import SchedulingClass
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import CpuSet, NodeSet
 
@@ -208,6 +211,15 @@ def is_left_alone(spec: ContainerSpec, policy: Policy) -> bool:
     return spec.preferences.preserve_cpus or bool(named)
 
 
+def scheduling_of(spec: ContainerSpec, policy: Policy) -> SchedulingClass | None:
+    """Say what a container is started with: what it, or its type, names."""
+    name = spec.preferences.scheduling_class
+    if not name and not is_left_alone(spec, policy):
+        kind = policy.settings.by_name[type_of(spec, policy) or "default"]
+        name = kind.scheduling_class
+    return policy.settings.scheduling_classes.get(name)
+
+
 def could_take(spec: ContainerSpec, policy: Policy, state: State) -> bool:
     """Tell whether a balloon of a container's type, not composite, has room for it."""
     kind = policy.settings.by_name.get(type_of(spec, policy) or "")
@@ -264,9 +276,11 @@ def is_as_before(spec: ContainerSpec, old: Policy, new: Policy) -> bool:
 
 
 def _family(name: str, policy: Policy) -> list[BalloonType]:
+    """Return a type and those of its components, without their classes."""
     kind = policy.settings.by_name[name]
     below = (_family(one, policy) for one in kind.components)
-    return [kind, *(one for family in below for one in family)]
+    bare = attrs.evolve(kind, scheduling_class="", cpu_class="")
+    return [bare, *(one for family in below for one in family)]
 
 
 def snapshot(state: State) -> Mapping[str, Any]:

@@ -24,8 +24,14 @@ from nri_resmgr.policy.events import (
 )
 from nri_resmgr.policy.preferences import NO_PREFERENCES
 from nri_resmgr.values import CpuSet, QosClass
-from tests.laws.balloons_draws import OTHERS, containers, documents
-from tests.laws.balloons_node import Conditions, Node, State
+from tests.laws.balloons_draws import (
+    CLASSES,
+    OTHERS,
+    containers,
+    documents,
+    with_classes,
+)
+from tests.laws.balloons_node import Node, State, reserved_exactly
 from tests.laws.balloons_recount import (
     check_balloons,
     check_disjoint,
@@ -38,6 +44,7 @@ from tests.laws.balloons_recount import (
     leaves,
     mates_with_room,
     overloaded,
+    scheduling_of,
     short_leaves,
     type_of,
 )
@@ -91,6 +98,7 @@ class BalloonsPolicyNeverErrs(Node):
         self.why[spec.id] = decision.reasons[0].rule
         self.runtime[spec.id] = self.believed[spec.id] = decision.pin
         assert decision.pin == self.wanted()[spec.id]
+        assert decision.scheduling == scheduling_of(spec, self.policy)
         self.take(decision, own=spec.id)
         others = (Rule.PRESERVED, Rule.OLD_PLACE)
         assert (
@@ -137,11 +145,25 @@ class BalloonsPolicyNeverErrs(Node):
     @rule(found=st.none() | OTHERS)
     def start_over(self, found: list[tuple[ContainerSpec, Pin]] | None) -> None:
         """We forget all, and find what we left, or who knows what."""
+        there, settled = self.present(), self.settled
         self.forget_all()
-        if found is None:
-            self.synchronize(self.present().values())
-        else:
+        if found is not None:
             self.synchronize(on(self.policy.machine, one, pin) for one, pin in found)
+            return
+        self.synchronize(there.values())
+        if settled and not (self.short or self.crowded):
+            self.check_found_again(there)
+
+    def check_found_again(self, there: Mapping[str, ContainerSpec]) -> None:
+        """Everybody stays; only idle CPUs that are shared may be others now."""
+        settings = self.policy.settings
+        shares = any(kind.share_idle for kind in settings.types)
+        for key, spec in there.items() if settings.pin_cpus else ():
+            if name := self.state.seats[key].balloon:
+                assert shares or self.runtime[key].cpus == spec.present.cpus
+                cores = map(self.policy.machine.core_of, spec.present.cpus)
+                near = CpuSet.union(core.cpus for core in cores)
+                assert cpus_of(self.state.balloons[name], self.state) <= near
 
     @rule(left=st.sets(IDS, max_size=2), new=OTHERS)
     def reconnect(self, left: set[str], new: list[tuple[ContainerSpec, Pin]]) -> None:
@@ -170,6 +192,15 @@ class BalloonsPolicyNeverErrs(Node):
         machine, found = self.policy.machine, self.present().values()
         self.synchronize(on(machine, one, one.present) for one in found)
         self.check_stays(before, old)
+
+    @rule(classes=CLASSES)
+    def change_classes(self, classes: Mapping[str, str]) -> None:
+        """The document changes in nothing but classes: that moves nobody."""
+        before, silent = self.state.balloons, self.settled and not self.short
+        spec = with_classes(self.conditions.spec, classes)
+        self.rebuild(attrs.evolve(self.conditions, spec=spec))
+        self.synchronize(self.present().values())
+        assert not silent or (self.updates_of_last, self.state.balloons) == (0, before)
 
     def check_stays(self, before: State, old: BalloonsPolicy) -> None:
         """Those for whom nothing changes stay, on the same CPUs if no one joins."""
@@ -257,14 +288,6 @@ class BalloonsPolicyNeverErrs(Node):
         assert decision.pin == self.wanted()[key]
         self.tell(key, decision.pin)
         self.take(decision, own=key)
-
-
-def reserved_exactly(conditions: Conditions) -> CpuSet:
-    """Return the CPUs that reserved containers must not leave, if there are any."""
-    cpus = conditions.spec["reservedResources"]["cpu"]
-    if not conditions.spec.get("reservedExact") or "cpuset:" not in cpus:
-        return CpuSet()
-    return CpuSet.parse(cpus.removeprefix("cpuset:"))
 
 
 def _place(spec: ContainerSpec) -> tuple[str, str]:

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 
 import attrs
 
-from nri_resmgr.policy.balloons.choose_type import is_left_alone
-from nri_resmgr.policy.balloons.errors import BalloonShort
 from nri_resmgr.policy.balloons.ground import Ground
 from nri_resmgr.policy.balloons.memory import (
     follow_cpus,
@@ -20,12 +18,10 @@ from nri_resmgr.policy.balloons.place import (
     Placement,
     crowd_into,
     leave_alone,
-    new_balloon,
     place,
     search_anyway,
-    search_for,
 )
-from nri_resmgr.policy.balloons.resize import inflate
+from nri_resmgr.policy.balloons.recognise import Presence, doubt, recognise
 from nri_resmgr.policy.balloons.restore import restore
 from nri_resmgr.policy.balloons.settings import DEFAULT
 from nri_resmgr.policy.balloons.standing import with_given, with_minimum
@@ -33,7 +29,7 @@ from nri_resmgr.policy.balloons.state import BalloonsState
 from nri_resmgr.policy.decision import Rule
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.policy.mems import MemoryRequest
-from nri_resmgr.values import CpuSet, NodeSet, PolicyError
+from nri_resmgr.values import NodeSet, PolicyError
 
 State = BalloonsState
 
@@ -64,9 +60,9 @@ def adopt(
         key: Placement(state=state, rule=_rule_of(seat.balloon, old, state))
         for key, seat in state.seats.items()
     }
-    occupied = CpuSet.union(one.present.cpus for one in specs)
-    for spec in sorted(_unplaced(specs, placed), key=lambda one: _doubt(one, ground)):
-        if found := _where_it_is(spec, state, ground, occupied):
+    presence = Presence.of(((one, one.present.cpus) for one in specs), ground)
+    for spec in sorted(_unplaced(specs, placed), key=lambda one: doubt(one, ground)):
+        if found := recognise(spec, state, ground, presence):
             placed[spec.id], state = found, found.state
     state = with_minimum(state, ground, as_far=True)
     for spec in _unplaced(specs, placed):
@@ -83,8 +79,9 @@ def adopt_one(spec: ContainerSpec, state: State, ground: Ground) -> Placement:
         state: All balloons without it.
         ground: The machine and the settings.
     """
-    occupied = spec.present.cpus | (ground.settings.available - state.free)
-    found = _where_it_is(spec, state, ground, occupied)
+    entries = state.ledger.entries.values()
+    presence = Presence.of(((one.spec, one.told.cpus) for one in entries), ground)
+    found = recognise(spec, state, ground, presence)
     found = found or _anywhere(spec, state, ground)
     return attrs.evolve(found, state=_with_memory((spec,), state, found.state, ground))
 
@@ -98,62 +95,6 @@ def _unplaced(
     specs: Sequence[ContainerSpec], placed: Mapping[str, Placement]
 ) -> list[ContainerSpec]:
     return [one for one in specs if one.id not in placed]
-
-
-def _doubt(spec: ContainerSpec, ground: Ground) -> tuple[bool, int]:
-    """Tell whose present CPUs say least: those that share idle ones."""
-    if is_left_alone(spec, ground.settings):
-        return False, 0
-    try:
-        search, _ = search_for(spec, State.empty(ground.machine, CpuSet()), ground)
-    except PolicyError:
-        return True, len(spec.present.cpus)
-    return search.kind.share_idle is not None, len(spec.present.cpus)
-
-
-def _where_it_is(
-    spec: ContainerSpec, state: State, ground: Ground, occupied: CpuSet
-) -> Placement | None:
-    """Put a container into a balloon inside of the CPUs that it runs on."""
-    if is_left_alone(spec, ground.settings):
-        return leave_alone(spec, state)
-    try:
-        search, decided = search_for(spec, state, ground)
-    except PolicyError:
-        return None
-    inside = spec.present.cpus & ground.settings.available
-    if search.seat.hidden:
-        inside |= _unseen(inside, ground) - occupied
-    if not inside or inside == ground.settings.available:
-        return None
-    candidates: list[tuple[State, str]] = [
-        (state, one.name)
-        for one in state.of_type(search.kind.name)
-        if one.cpus <= inside
-    ]
-    if new := new_balloon(search):
-        candidates.append(new)
-    for made, name in candidates:
-        seated = made.sit(spec.id, attrs.evolve(search.seat, balloon=name))
-        try:
-            grown = inflate(name, seated, ground, inside=inside)
-        except BalloonShort:
-            continue
-        if _suffices(name, grown):
-            return Placement(state=grown, rule=Rule.KEPT, decided=decided)
-    return None
-
-
-def _unseen(cpus: CpuSet, ground: Ground) -> CpuSet:
-    """Return the CPUs that a container does not see because of those it does."""
-    cores = CpuSet.union(ground.machine.core_of(cpu).cpus for cpu in cpus)
-    return cores & ground.settings.available
-
-
-def _suffices(name: str, state: State) -> bool:
-    leaves = state.leaves(state.balloons[name])
-    load = state.balloons[name].load
-    return all(leaf.cpus and 1000 * len(leaf.cpus) * n >= load for leaf, n in leaves)
 
 
 def _anywhere(spec: ContainerSpec, state: State, ground: Ground) -> Placement:

@@ -1,0 +1,164 @@
+"""Balloons found again by the CPUs on which their containers run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import attrs
+
+from nri_resmgr.policy.balloons.choose_balloon import Search
+from nri_resmgr.policy.balloons.choose_type import is_left_alone
+from nri_resmgr.policy.balloons.ground import Ground
+from nri_resmgr.policy.balloons.pins import visible
+from nri_resmgr.policy.balloons.place import (
+    Placement,
+    leave_alone,
+    new_balloon,
+    search_for,
+)
+from nri_resmgr.policy.balloons.resize import inflate
+from nri_resmgr.policy.balloons.sizes import need
+from nri_resmgr.policy.balloons.state import Balloon, BalloonsState
+from nri_resmgr.policy.decision import Rule
+from nri_resmgr.policy.events import ContainerSpec
+from nri_resmgr.values import NO_CPUS, CpuSet, PolicyError
+from nri_resmgr.values.declared import frozen
+
+State = BalloonsState
+
+
+@frozen
+class Presence:
+    """Where those run who are pinned; containers of one balloon count once."""
+
+    places: frozenset[CpuSet]
+
+    @classmethod
+    def of(
+        cls, runs: Iterable[tuple[ContainerSpec, CpuSet]], ground: Ground
+    ) -> Presence:
+        """Look at where containers run that are not left alone."""
+        settings = ground.settings
+        return cls(
+            frozenset(
+                place
+                for spec, place in runs
+                if not settings.available <= place
+                if not is_left_alone(spec, settings)
+            )
+        )
+
+    def beside(self, place: CpuSet, ground: Ground) -> CpuSet:
+        """Return where others run than those in the balloon of who runs at *place*."""
+        seen = ground.one_per_core(place)
+        return CpuSet.union(
+            one
+            for one in self.places
+            if one not in (place, seen) and ground.one_per_core(one) != place
+        )
+
+
+def doubt(spec: ContainerSpec, ground: Ground) -> tuple[bool, bool, int]:
+    """Tell whose present CPUs say least: who shares idle ones, then who hides some."""
+    if is_left_alone(spec, ground.settings):
+        return False, False, 0
+    try:
+        search, _ = search_for(spec, State.empty(ground.machine, CpuSet()), ground)
+    except PolicyError:
+        return True, True, len(spec.present.cpus)
+    shares = search.kind.share_idle is not None
+    return shares, search.seat.hidden, len(spec.present.cpus)
+
+
+def recognise(
+    spec: ContainerSpec, state: State, ground: Ground, presence: Presence
+) -> Placement | None:
+    """Put a container into a balloon inside of the CPUs that it runs on.
+
+    Containers of one balloon run on the same CPUs, but for threads that some do not
+    see: so it joins one whose containers do, or else makes one there. CPUs that
+    containers of others run on, too, are likely idle ones: they are taken last.
+
+    Args:
+        spec: The container, which runs.
+        state: All balloons without it.
+        ground: The machine and the settings.
+        presence: Where all run.
+
+    Returns:
+        None where its CPUs tell nothing, or cannot be those of a balloon of its type.
+    """
+    if is_left_alone(spec, ground.settings):
+        return leave_alone(spec, state)
+    try:
+        search, decided = search_for(spec, state, ground)
+    except PolicyError:
+        return None
+    present = spec.present.cpus & ground.settings.available
+    if not present or present == ground.settings.available:
+        return None
+    unseen, others = NO_CPUS, presence.beside(spec.present.cpus, ground)
+    if search.seat.hidden:
+        unseen = _unseen(present, ground) - CpuSet.union(presence.places)
+    for made, name in _candidates(search, present | unseen):
+        known = present | _known(made.balloons[name], made)
+        state = made.sit(spec.id, attrs.evolve(search.seat, balloon=name))
+        for inside in (known - others, known, known | unseen):
+            state = inflate(name, state, ground, inside=inside, as_far=True)
+        if _suffices(name, state, ground):
+            return Placement(state=state, rule=Rule.KEPT, decided=decided)
+    return None
+
+
+def _candidates(search: Search, inside: CpuSet) -> Iterator[tuple[State, str]]:
+    """Go through balloons that it may be in: as its containers say, as its CPUs do."""
+    state, mine = search.state, list(search.state.of_type(search.kind.name))
+    for one in mine:
+        if _agrees(one, search):
+            yield state, one.name
+    for one in mine:
+        if one.cpus <= inside and not _agrees(one, search):
+            yield state, one.name
+    if new := new_balloon(search):
+        yield new
+
+
+def _agrees(balloon: Balloon, search: Search) -> bool:
+    """Tell whether all in a balloon run where a container does, seen or not."""
+    state, ground = search.state, search.ground
+    told, hidden = search.state.ledger.told_to, search.seat.hidden
+    here = search.spec.present.cpus
+    for key in balloon.members:
+        there, seat = told(key).cpus, state.seats[key]
+        if seat.hidden == hidden:
+            same = there == here
+        elif hidden:
+            same = visible(there, search.seat, ground) == here
+        else:
+            same = visible(here, seat, ground) == there
+        if not same:
+            return False
+    return bool(balloon.members)
+
+
+def _known(balloon: Balloon, state: State) -> CpuSet:
+    """Return the CPUs that those run on who see all of the balloon."""
+    told, seats = state.ledger.told_to, state.seats
+    seeing = (told(key).cpus for key in balloon.members if not seats[key].hidden)
+    return CpuSet.union(seeing)
+
+
+def _unseen(cpus: CpuSet, ground: Ground) -> CpuSet:
+    """Return the CPUs that a container does not see because of those it does."""
+    cores = CpuSet.union(ground.machine.core_of(cpu).cpus for cpu in cpus)
+    return cores & ground.settings.available
+
+
+def _suffices(name: str, state: State, ground: Ground) -> bool:
+    balloon = state.balloons[name]
+    needs = need(balloon, state, ground)
+    return all(
+        len(leaf.cpus) >= max(needs[leaf.name], 1)
+        and 1000 * len(leaf.cpus) * shares >= balloon.load
+        for leaf, shares in state.leaves(balloon)
+    )
