@@ -82,6 +82,8 @@ class Insight:
         yield from daemon.watch.metrics.series()
         yield _updates(daemon.policy.courier)
         yield from _of_configuration(daemon.configuration)
+        managers = {(one.kind, one.policy): 1 for one in daemon.kubelet}
+        yield Series(table.KUBELET, managers)
         names = daemon.options.metrics_per_container
         yield from series_of_state(daemon.policy, daemon.tree, per_container=names)
         yield from series_of_process(our_version(), daemon.stub.runtime)

@@ -25,6 +25,7 @@ class Daemon:
         configuration: The `DaemonConfiguration`: where documents come from.
         stub: The sessions with the runtime.
         watch: Who is told of sessions and decisions.
+        kubelet: Each `KubeletManager` that is in the way; looked for now and then.
     """
 
     options: argparse.Namespace
@@ -34,3 +35,4 @@ class Daemon:
     configuration: Any
     stub: Stub
     watch: Watch
+    kubelet: tuple[Any, ...] = ()

@@ -82,10 +82,18 @@ async def systemd(daemon: Daemon) -> None:
         await keep_informed(daemon.stub, os.environ)
 
 
+async def kubelet(daemon: Daemon) -> None:
+    """Say so if the kubelet writes what we write."""
+    from nri_resmgr.daemon.kubelet import look_at_kubelet
+
+    await look_at_kubelet(daemon)
+
+
 SERVICES: Final[tuple[Service, ...]] = (
     hotplug,
     configuration,
     control,
     insight,
     systemd,
+    kubelet,
 )

@@ -152,3 +152,19 @@ def test_a_bad_endpoint_is_refused_before_the_start(endpoint: str) -> None:
         f"nri-resmgr: --http-endpoint: {endpoint!r}: expected [ADDRESS]:PORT, such as "
         ":8891, 127.0.0.1:8891 or [::1]:8891\n"
     )
+
+
+def let_the_kubelet_pin(root: Path) -> None:
+    folder = root / "var/lib/kubelet"
+    folder.mkdir(parents=True)
+    (folder / "cpu_manager_state").write_text('{"policyName": "static"}')
+
+
+async def test_a_kubelet_that_pins_is_loudly_told(tmp_path: Path) -> None:
+    before = let_the_kubelet_pin
+    async with daemon(tmp_path, MACHINE, *ENDPOINT, before=before) as running:
+        line = await running.line("kubelet.in-the-way")
+        found = await metrics(running)
+
+    assert (line["level"], line["manager"]) == ("warning", "cpu")
+    assert found['nri_resmgr_kubelet_manager{manager="cpu",policy="static"}'] == 1

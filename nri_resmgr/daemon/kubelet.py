@@ -1,0 +1,32 @@
+"""Looks now and then whether the kubelet is in the way, and says so."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from nri_resmgr.daemon.parts import Daemon
+from nri_resmgr.host.kubelet import managers_in_the_way
+from nri_resmgr.log import Logger
+
+log = Logger(__name__)
+
+_INTERVAL: Final = 60.0  # seconds
+
+
+async def look_at_kubelet(daemon: Daemon) -> None:
+    """Keep ``daemon.kubelet`` up to date, and warn of each change."""
+    while True:
+        found = managers_in_the_way(daemon.tree)
+        if found != daemon.kubelet:
+            for manager in found:
+                log.warning(
+                    "kubelet.in-the-way",
+                    manager=manager.kind,
+                    policy=manager.policy,
+                    why=str(manager),
+                )
+            if not found:
+                log.info("kubelet.out-of-the-way")
+            daemon.kubelet = found
+        await asyncio.sleep(_INTERVAL)
