@@ -31,12 +31,28 @@ def _container(one: Data) -> Iterator[str]:
         yield from (f"  - {sentence}" for sentence in placement["sentences"])
     else:
         yield "why: nothing is known of how it came there"
+    if one.get("candidates"):
+        yield "if it came now, best first:"
+        yield from (f"  {line}" for line in _candidates(one).splitlines())
     if one["history"]:
         yield "what happened:"
         rows = [_chapter(chapter) for chapter in one["history"]]
         header = ("event", "time", "what", "CPUs", "nodes", "why")
         table = format_table(header, rows)
         yield from (f"  {line}" for line in table.splitlines())
+
+
+def _candidates(one: Data) -> str:
+    rows = (
+        (
+            ("* " if found["pool"] == one["container"]["pool"] else "  ")
+            + found["pool"],
+            found["sentence"],
+            " ".join(f"{merit['by']}={merit['value']}" for merit in found["merits"]),
+        )
+        for found in one["candidates"]
+    )
+    return format_table(("  pool", "before those below, as", "merits"), rows)
 
 
 def _holdings(one: Data) -> Iterator[str]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from nri_resmgr.app.history import REFUSED, Change, History, Row
+from nri_resmgr.control.candidates import candidates_of
 from nri_resmgr.control.containers import Data, View, container_of, view_of
 from nri_resmgr.control.events import event_of, reason_of
 from nri_resmgr.control.http_request import RequestRefused
@@ -45,7 +46,7 @@ def explanation_of(subject: Subject, pod: str, container: str) -> Data:
     return {
         "apiVersion": API_VERSION,
         "kind": "Explanation",
-        "containers": [_explained(one, view, history) for one in found if one.id],
+        "containers": [_explained(one, view, subject) for one in found if one.id],
         "refusals": [
             event_of(row)
             for row in history.rows_of_kind(REFUSED)
@@ -72,7 +73,8 @@ def _named_of(change: Change) -> Named:
     return Named.of_title(change.reason.title, change.reason.container)
 
 
-def _explained(named: Named, view: View, history: History) -> Data:
+def _explained(named: Named, view: View, subject: Subject) -> Data:
+    history, policy = subject.history, subject.policy
     story = history.story_of(named.id)
     spec = view.specs.get(named.id)
     placed = [one for one in story if one.reason.rule not in _NO_PLACEMENT]
@@ -84,6 +86,7 @@ def _explained(named: Named, view: View, history: History) -> Data:
     }
     if spec is not None:
         data["container"] = container_of(spec, view)
+        data["candidates"] = list(candidates_of(spec.id, policy.policy, policy.state))
     return data
 
 

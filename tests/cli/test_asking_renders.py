@@ -43,6 +43,12 @@ why, decided at 2023-11-14T22:13:21.000Z by rule whole-cpus:
   - it is Guaranteed and asks for whole CPUs, so they are its own
   - of all pools it went to NUMA node #1: most CPU was left there
   - its own CPUs are on one NUMA node
+if it came now, best first:
+    pool          before those below, as              merits
+  * NUMA node #1  fewer memory nodes are needed       fewer-nodes=-1 depth=1 \
+spread=4000 fewer-touched=0 id=-1
+    socket #0     the others had not enough CPU left  fewer-nodes=-2 depth=0 \
+spread=5500 fewer-touched=-1 id=-2
 what happened:
   event  time                      what              CPUs  nodes  why
   #2     2023-11-14T22:13:21.000Z  container.placed  4-5   1      it is Guaranteed \

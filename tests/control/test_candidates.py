@@ -1,0 +1,58 @@
+"""The candidates of `explain` are those of the decision, as long as nothing changes."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nri_resmgr.control.candidates import candidates_of
+from nri_resmgr.policy.decision import Rule
+from tests.control.daemon_parts import make_parts
+
+STATIC = """\
+apiVersion: config.nri/v1alpha1
+kind: StaticPolicy
+spec: {reservedResources: {cpu: 1}}
+"""
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.sampled_from([0.1, 0.5, 1.5, 1, 2, 3, 5]), min_size=1, max_size=8))
+def test_the_best_one_for_the_last_that_came_is_the_one_that_it_got(
+    requests: list[float],
+) -> None:
+    parts = make_parts("2s2n3c2t")
+    for number, cpus in enumerate(requests):
+        parts.run(f"{number}", cpus)
+        story = parts.history.story_of(f"id-{number}")
+        if not story or story[-1].reason.tried:
+            continue  # refused, or the best one did not take it
+        reason, policy = story[-1].reason, parts.policy
+        best, *_ = candidates_of(f"id-{number}", policy.policy, policy.state)
+
+        assert reason.rule is not Rule.FELL_BACK
+        assert (best["pool"], best["decided"]) == (reason.pool, reason.decided)
+
+
+def test_each_has_its_merits_in_the_order_in_which_they_count() -> None:
+    parts = make_parts("1s2n4c1t")
+    parts.run("a", 2)
+    parts.run("b", 1)
+    found = list(candidates_of("id-b", parts.policy.policy, parts.policy.state))
+
+    assert [one["pool"] for one in found] == [
+        "NUMA node #0",
+        "NUMA node #1",
+        "socket #0",
+    ]
+    first, second = ([tuple(m.values()) for m in one["merits"]] for one in found[:2])
+    differing = [pair for pair in zip(first, second, strict=True) if len({*pair}) > 1]
+    assert differing[0] == (("spread", 3000), ("spread", 2000))
+    assert found[0]["decided"] == "spread"
+
+
+def test_policies_that_do_not_rank_have_none() -> None:
+    parts = make_parts(document=STATIC)
+    parts.run("a", 2)
+
+    assert list(candidates_of("id-a", parts.policy.policy, parts.policy.state)) == []
