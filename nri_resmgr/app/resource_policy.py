@@ -161,7 +161,9 @@ class ResourcePolicy:
         """Start from what runs; what was known before only helps to keep it."""
         self.courier.drop()
         self.configuration.keep_to(self.config.kind)
-        decision = self._handle(Synchronized(self._specs.of_all(pods, containers)))
+        there = frozenset(pod.id for pod in pods)
+        specs = self._specs.of_all(pods, containers)
+        decision = self._handle(Synchronized(specs, there))
         return self._answer(decision.updates)
 
     def run_pod_sandbox(self, pod: Pod) -> None:

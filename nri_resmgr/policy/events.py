@@ -51,13 +51,15 @@ class Pin(ByContent):
     def since(self, told: Pin) -> Pin:
         """Return what has to be told to one who knows *told*; maybe nothing."""
         return Pin(
-            cpus=NO_CPUS if self.cpus == told.cpus else self.cpus,
-            mems=NO_NODES if self.mems == told.mems else self.mems,
-            shares=0 if self.shares == told.shares else self.shares,
+            NO_CPUS if self.cpus.bits == told.cpus.bits else self.cpus,
+            NO_NODES if self.mems.bits == told.mems.bits else self.mems,
+            0 if self.shares == told.shares else self.shares,
         )
 
     def over(self, told: Pin) -> Pin:
         """Return what is in force at one who knew *told* and was told this."""
+        if self.cpus and self.mems and self.shares:
+            return self
         both = Pin(
             cpus=self.cpus or told.cpus,
             mems=self.mems or told.mems,
@@ -224,9 +226,16 @@ class PodStopped(ByContent):
 
 @frozen
 class Synchronized(ByContent):
-    """All containers that there are; whatever was known before is history."""
+    """All containers that there are; whatever was known before is history.
+
+    Attributes:
+        specs: The containers.
+        pods: The ids of all pods, also of those without containers; None where
+            nobody told which are gone.
+    """
 
     specs: tuple[ContainerSpec, ...]
+    pods: frozenset[str] | None = None
 
 
 Event: TypeAlias = (

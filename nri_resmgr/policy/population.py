@@ -2,19 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TypeVar
+
+import attrs
 
 from nri_resmgr.policy.decision import Reason, Rule
-from nri_resmgr.policy.events import ContainerSpec, PodStopped, Removed
+from nri_resmgr.policy.events import ContainerSpec, PodStopped, Removed, Synchronized
 from nri_resmgr.policy.ledger import Ledger
+
+Value = TypeVar("Value")
 
 
 def oldest_first(specs: Iterable[ContainerSpec]) -> list[ContainerSpec]:
     """Sort containers by age, then id, so that placing them has one result.
 
-    Of several with the same id the last one counts.
+    Of several with the same id the last one counts. Of several with the same slot,
+    which a runtime can have after a crash, the youngest has it; the others come last
+    and have none: they go on where there is room, and nobody succeeds them.
     """
-    return sorted({spec.id: spec for spec in specs}.values(), key=_age)
+    ordered = sorted({spec.id: spec for spec in specs}.values(), key=_age)
+    slots = {(spec.pod, spec.slot): spec.id for spec in ordered if spec.slot}
+    if len(slots) == sum(bool(spec.slot) for spec in ordered):
+        return ordered
+    left = [one for one in ordered if one.slot and slots[one.pod, one.slot] != one.id]
+    ids = {one.id for one in left}
+    rest = [spec for spec in ordered if spec.id not in ids]
+    return rest + [attrs.evolve(one, slot="") for one in left]
+
+
+def of_pods_there(
+    slots: Mapping[tuple[str, str], Value], event: Synchronized
+) -> dict[tuple[str, str], Value]:
+    """Keep what belongs to the slots of pods that are there, as far as anybody told."""
+    if event.pods is None:
+        return dict(slots)
+    pods = event.pods | {spec.pod for spec in event.specs}
+    return {slot: value for slot, value in slots.items() if slot[0] in pods}
+
+
+def gone_since(ledger: Ledger, event: Synchronized) -> Iterator[ContainerSpec]:
+    """Go through the containers with a slot that have gone without our hearing."""
+    there = {spec.id for spec in event.specs}
+    for key, entry in ledger.entries.items():
+        if entry.spec.slot and key not in there:
+            yield entry.spec
 
 
 def gone_with(event: Removed | PodStopped, ledger: Ledger) -> tuple[str, ...]:

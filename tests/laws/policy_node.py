@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from itertools import permutations
 from typing import Any, Protocol
 
 import attrs
@@ -136,12 +138,16 @@ class Node(RuleBasedStateMachine):
         assert (decision.updates, decision.pin) == ((), NO_PIN)
         self.updates_of_last = 0
 
-    def synchronize(self, found: Iterable[ContainerSpec]) -> None:
+    def synchronize(
+        self, found: Iterable[ContainerSpec], pods: AbstractSet[str] | None = None
+    ) -> None:
         """Say what runs; whatever was known before is history."""
-        self.specs = {one.id: one for one in found}
+        there = {one.id: one for one in found}
+        self.specs = slots_won(there)
         self.runtime = {key: one.present for key, one in self.specs.items()}
         self.believed = dict(self.runtime)
-        decision = self.decided(Synchronized(tuple(self.specs.values())))
+        living = None if pods is None else frozenset(pods)
+        decision = self.decided(Synchronized(tuple(there.values()), living))
         self.why = {one.container: one.rule for one in decision.reasons}
         assert self.why.keys() == self.specs.keys()
         self.take(decision)
@@ -187,6 +193,16 @@ class Node(RuleBasedStateMachine):
         for key, grant in self.state.memory.grants.items():
             if key != fresh and key in before.memory and key in before.ledger:
                 assert before.memory.zone_of(key) <= grant.zone, key
+
+
+def slots_won(found: Mapping[str, ContainerSpec]) -> dict[str, ContainerSpec]:
+    """Take their slots from those beside whom there is a younger one in it."""
+    won = dict(found)
+    for (a, one), (b, other) in permutations(found.items(), 2):
+        same = one.slot and (one.pod, one.slot) == (other.pod, other.slot)
+        if same and (one.created, a) < (other.created, b):
+            won[a] = attrs.evolve(one, slot="")
+    return won
 
 
 def _asked(

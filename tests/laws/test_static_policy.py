@@ -32,6 +32,7 @@ from nri_resmgr.policy.static import (
 from nri_resmgr.topology import Machine
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import CpuSet, MilliCpus, NodeSet, PolicyError, QosClass
+from tests.laws.policy_node import slots_won
 
 MACHINES = st.sampled_from(
     [
@@ -234,7 +235,7 @@ class StaticPolicyNeverErrs(RuleBasedStateMachine):
             )
 
     def _synchronize(self, found: Mapping[str, ContainerSpec]) -> None:
-        self.specs = dict(found)
+        self.specs = slots_won(found)
         self.runtime = {key: one.present for key, one in found.items()}
         self._take(self.policy.decide(self.state, Synchronized(tuple(found.values()))))
 

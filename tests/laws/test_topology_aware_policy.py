@@ -44,7 +44,10 @@ from tests.laws.topology_aware_recount import (
     check_hints,
     check_kind,
     check_promises,
+    check_vacated,
+    held_grants,
     is_met,
+    places_waiting,
 )
 
 
@@ -179,21 +182,39 @@ class TopologyAwarePolicyNeverErrs(Node):
 
         assert not certain or self.wanted() == before
 
-    @rule(left=st.sets(IDS, max_size=2), new=STRANGERS)
-    def reconnect(self, left: set[str], new: list[tuple[ContainerSpec, Pin]]) -> None:
+    @rule(left=st.sets(IDS, max_size=2), new=STRANGERS, pods=st.none() | st.sets(PODS))
+    def reconnect(
+        self,
+        left: set[str],
+        new: list[tuple[ContainerSpec, Pin]],
+        pods: set[str] | None,
+    ) -> None:
         """We meet again those that are still there; some left, and others came."""
         before, kept = self.state, self._met() - left
-        silent = self.settled and not before.held and kept == self.specs.keys()
         came = {one.id: on(self.policy.machine, one, pin) for one, pin in new}
         there = {k: one for k, one in self.present().items() if k not in left}
-        self.synchronize((came | there).values())
+        waiting = places_waiting(before, came | there, pods)
+        certain = not new and kept == self.specs.keys()
+        silent = certain and self.settled and waiting.keys() == before.held.keys()
+        self.synchronize((came | there).values(), pods)
 
         for key in kept:
             assert self.state.grants[key] == before.grants[key]
             zone, now = before.memory.zone_of(key), self.state.memory.zone_of(key)
             assert zone <= now if new else zone == now
             assert self.why[key] is Rule.KEPT
-        assert not (silent and not new) or self.updates_of_last == 0
+        assert not silent or self.updates_of_last == 0
+        assert self.state.held.items() <= waiting.items()
+        assert not certain or held_grants(self.state) == held_grants(before, waiting)
+        check_vacated(before, self.state, came | there, pods)
+
+    @rule(pod=PODS, expected=st.lists(specs(), min_size=1, max_size=3))
+    def reconnect_while_a_pod_waits(
+        self, pod: str, expected: list[ContainerSpec]
+    ) -> None:
+        """The connection is lost between a pod and its containers."""
+        self.create_pod(pod, expected)
+        self.reconnect(set(), [], None)
 
     @rule(which=st.none() | st.integers(0, 2), other=SETTINGS)
     def change(self, which: int | None, other: Mapping[str, Any]) -> None:
@@ -228,7 +249,7 @@ class TopologyAwarePolicyNeverErrs(Node):
         assert ledger.entries.keys() == self.specs.keys() == self.runtime.keys()
         check_books(self.policy, self.state)
         check_memory(self.policy.machine, self.state.memory)
-        held = {one.container for one in self.state.held.values()}
+        held = {one.id for one in self.state.held.values()}
         assert self.state.memory.grants.keys() == self.specs.keys() | held
 
     @invariant()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from nri_resmgr.policy.decision import Rule
@@ -139,11 +140,11 @@ def check_hints(
 def check_books(policy: TopologyAwarePolicy, state: TopologyAwareState) -> None:
     """The sums that are carried on are those of the grants."""
     books, grants = state.books, state.grants.values()
-    held = {one.container: one for one in state.held.values()}
+    held = {one.id: one for one in state.held.values()}
     assert {key: one.container for key, one in state.grants.items()} == {
         key: key for key in (*state.ledger.entries, *held)
     }
-    assert held.items() <= state.grants.items()
+    assert all(slot == (one.pod, one.name) for slot, one in state.held.items())
     pools = [pool.id for pool in policy.tree.pools]
     sharing = [one for one in grants if one.kind in SHARING]
     assert books.tree is policy.tree
@@ -161,6 +162,49 @@ def check_promises(spec: ContainerSpec, grant: MemoryGrant, rule: Rule) -> None:
     asked = size_by_recount(spec), spec.hugepages
     promised = grant.request.size, grant.request.hugepages
     assert promised == asked or (rule is Rule.FELL_BACK and promised == (0, ()))
+
+
+def places_waiting(
+    state: TopologyAwareState,
+    there: Mapping[str, ContainerSpec],
+    pods: AbstractSet[str] | None,
+) -> dict[tuple[str, str], ContainerSpec]:
+    """Return the places whose pods are there, and whose containers are not yet."""
+    running = {(one.pod, one.name) for one in there.values()}
+    living = None if pods is None else pods | {pod for pod, _ in running}
+    return {
+        slot: spec
+        for slot, spec in state.held.items()
+        if slot not in running and (living is None or slot[0] in living)
+    }
+
+
+def held_grants(
+    state: TopologyAwareState,
+    waiting: Mapping[tuple[str, str], ContainerSpec] | None = None,
+) -> dict[str, tuple[Grant, NodeSet]]:
+    """Return what is granted to those that places are held for, or to some of them."""
+    ids = [one.id for one in (state.held if waiting is None else waiting).values()]
+    return {key: (state.grants[key], state.memory.grants[key].zone) for key in ids}
+
+
+def check_vacated(
+    before: TopologyAwareState,
+    after: TopologyAwareState,
+    there: Mapping[str, ContainerSpec],
+    pods: AbstractSet[str] | None,
+) -> None:
+    """Pods that are there can come back to where they were; others cannot."""
+    expected = dict(before.vacated)
+    for key, entry in before.ledger.entries.items():
+        if key not in there and entry.spec.slot:
+            expected[entry.spec.pod, entry.spec.slot] = before.grants[key]
+    living = {one.pod for one in there.values()}
+    assert after.vacated == {
+        slot: grant
+        for slot, grant in expected.items()
+        if pods is None or slot[0] in pods | living
+    }
 
 
 def is_met(spec: ContainerSpec, state: TopologyAwareState, rule: Rule) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import attrs
 
+from nri_resmgr.policy.balloons.choose_balloon import Search
 from nri_resmgr.policy.balloons.ground import Ground
 from nri_resmgr.policy.balloons.memory import (
     follow_cpus,
@@ -17,13 +18,13 @@ from nri_resmgr.policy.balloons.pins import allowed_cpus
 from nri_resmgr.policy.balloons.place import (
     Placement,
     crowd_into,
-    leave_alone,
+    new_balloon,
     place,
     search_anyway,
 )
 from nri_resmgr.policy.balloons.recognise import Presence, doubt, recognise
 from nri_resmgr.policy.balloons.restore import restore
-from nri_resmgr.policy.balloons.settings import DEFAULT
+from nri_resmgr.policy.balloons.settings import DEFAULT, RESERVED
 from nri_resmgr.policy.balloons.standing import with_given, with_minimum
 from nri_resmgr.policy.balloons.state import BalloonsState
 from nri_resmgr.policy.decision import Rule
@@ -51,7 +52,6 @@ def adopt(
         The state with all of them in it, and a placement for each, by id.
     """
     state = State.empty(ground.machine, ground.settings.available)
-    state = attrs.evolve(state, vacated=old.vacated)
     state = with_given(state, ground, as_far=True)
     for spec in specs:
         state = state.put(spec, spec.present)
@@ -103,12 +103,21 @@ def _anywhere(spec: ContainerSpec, state: State, ground: Ground) -> Placement:
         return place(spec, state, ground)
     except PolicyError as error:
         why = str(error)
-    search = search_anyway(spec, state, ground)
-    kinds = dict.fromkeys((DEFAULT, *(one.name for one in ground.settings.types)))
-    found = next(filter(None, (crowd_into(kind, search) for kind in kinds)), None)
-    if found is None:
-        found = leave_alone(spec, state).state
+    search, settings = search_anyway(spec, state, ground), ground.settings
+    others = (one.name for one in settings.types if one.name != RESERVED)
+    kinds = dict.fromkeys((DEFAULT, search.kind.name, *others, RESERVED))
+    # Somewhere there are CPUs: settings whose types may have none do not exist.
+    found = next(filter(None, (_crowd(kind, search) for kind in kinds)))
     return Placement(state=found, rule=Rule.FELL_BACK, detail=why)
+
+
+def _crowd(kind: str, search: Search) -> State | None:
+    """Put a container into any balloon of a type, a new one if need be."""
+    if found := crowd_into(kind, search):
+        return found
+    wanted = attrs.evolve(search, kind=search.ground.settings.by_name[kind])
+    made = new_balloon(wanted)
+    return crowd_into(kind, attrs.evolve(wanted, state=made[0])) if made else None
 
 
 def _with_memory(

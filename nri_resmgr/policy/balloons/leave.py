@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 import attrs
 
 from nri_resmgr.policy.balloons.ground import Ground
 from nri_resmgr.policy.balloons.resize import vacate
-from nri_resmgr.policy.balloons.state import BalloonsState, Vacated
+from nri_resmgr.policy.balloons.state import BalloonsState, Slot, Vacated
+from nri_resmgr.policy.events import Synchronized
+from nri_resmgr.policy.population import gone_since, of_pods_there
 
 
 def release(state: BalloonsState, container: str, ground: Ground) -> BalloonsState:
@@ -17,8 +19,8 @@ def release(state: BalloonsState, container: str, ground: Ground) -> BalloonsSta
     spec, name = state.ledger.spec_of(container), state.seats[container].balloon
     vacated = state.vacated
     if spec.slot and name:
-        place = Vacated(name, state.balloons[name].cpus)
-        vacated = MappingProxyType({**vacated, (spec.pod, spec.slot): place})
+        place = {(spec.pod, spec.slot): _place_of(container, state)}
+        vacated = MappingProxyType({**vacated, **place})
     left = state.get_up(container)
     if name:
         left = vacate(name, left, ground)
@@ -29,6 +31,16 @@ def release(state: BalloonsState, container: str, ground: Ground) -> BalloonsSta
         memory=memory.release(container) if container in memory else memory,
         vacated=vacated,
     )
+
+
+def vacated_since(old: BalloonsState, event: Synchronized) -> Mapping[Slot, Vacated]:
+    """Return the places that pods may come back to, when it is told anew who runs."""
+    gone = {
+        (spec.pod, spec.slot): _place_of(spec.id, old)
+        for spec in gone_since(old.ledger, event)
+        if old.seats[spec.id].balloon
+    }
+    return MappingProxyType(of_pods_there({**old.vacated, **gone}, event))
 
 
 def lose(
@@ -45,3 +57,8 @@ def lose(
     if left is state:
         return state
     return attrs.evolve(left, ledger=left.ledger.forget_told(), unsettled=True)
+
+
+def _place_of(container: str, state: BalloonsState) -> Vacated:
+    name = state.seats[container].balloon
+    return Vacated(name, state.balloons[name].cpus)

@@ -8,7 +8,7 @@ import attrs
 
 from nri_resmgr.policy.balloons.adopt import adopt, adopt_one
 from nri_resmgr.policy.balloons.ground import Ground
-from nri_resmgr.policy.balloons.leave import lose, release
+from nri_resmgr.policy.balloons.leave import lose, release, vacated_since
 from nri_resmgr.policy.balloons.pins import allowed_cpus, pin_of, visible
 from nri_resmgr.policy.balloons.place import Placement, move, place
 from nri_resmgr.policy.balloons.seat import scheduling_of, with_memory
@@ -84,8 +84,8 @@ class BalloonsPolicy:
                 return self._update(state, spec)
             case Stopped(container):
                 return self._stop(state, container)
-            case Synchronized(specs):
-                return self._synchronize(state, specs)
+            case Synchronized():
+                return self._synchronize(state, event)
             case Removed() | PodStopped():
                 return self._forget(state, event)
             case PodCreated() | Started() | ColdStartEnded():
@@ -188,11 +188,11 @@ class BalloonsPolicy:
         # No updates: the difference rides on the next reply that can carry it.
         return Decision(left, reasons_of_loss(event, state.ledger))
 
-    def _synchronize(
-        self, old: State, specs: tuple[ContainerSpec, ...]
-    ) -> Decision[State]:
-        ordered = oldest_first(specs)
+    def _synchronize(self, old: State, event: Synchronized) -> Decision[State]:
+        ordered = oldest_first(event.specs)
+        vacated = vacated_since(old, event)
         state, placed = adopt(ordered, old, self.ground)
+        state = attrs.evolve(state, vacated=vacated)
         pins = pins_of(placed, state, self.ground)
         reasons = tuple(
             self._reason(

@@ -87,8 +87,8 @@ class StaticPolicy(ByContent):
                 return self._forget(state, event)
             case PodCreated() | Started() | ColdStartEnded():
                 return Decision(state, ())  # neither CPUs nor memory depend on these
-            case Synchronized(specs):
-                return self._synchronize(state, specs)
+            case Synchronized():
+                return self._synchronize(state, event)
 
     def resources_of(self, _state: StaticState, _container: str) -> Resources | None:
         """Say nothing: containers of this policy are not told what they have."""
@@ -137,9 +137,9 @@ class StaticPolicy(ByContent):
         return Decision(left.lose(*gone), reasons_of_loss(event, state.ledger))
 
     def _synchronize(
-        self, old: StaticState, specs: tuple[ContainerSpec, ...]
+        self, old: StaticState, event: Synchronized
     ) -> Decision[StaticState]:
-        ordered = oldest_first(specs)
+        ordered = oldest_first(event.specs)
         placements = adopt(ordered, old.grants, self._room(StaticState()))
         state = StaticState(
             ledger=Ledger({s.id: Entry(s, s.present) for s in ordered}),
@@ -148,6 +148,7 @@ class StaticPolicy(ByContent):
                 for key, one in placements.items()
                 if one.cpus
             },
+            vacated=old.vacated_since(event),
         )
         pins = self.pins(state)
         return self._settle(

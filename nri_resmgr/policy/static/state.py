@@ -8,8 +8,9 @@ from typing import TypeAlias
 
 import attrs
 
-from nri_resmgr.policy.events import ContainerSpec, Pin
+from nri_resmgr.policy.events import ContainerSpec, Pin, Synchronized
 from nri_resmgr.policy.ledger import Ledger
+from nri_resmgr.policy.population import gone_since, of_pods_there
 from nri_resmgr.values import NO_CPUS, CpuSet
 from nri_resmgr.values.by_content import ByContent
 from nri_resmgr.values.declared import frozen
@@ -81,6 +82,15 @@ class StaticState(ByContent):
             return self
         left = self.release(*containers)
         return attrs.evolve(left, ledger=left.ledger.forget_told())
+
+    def vacated_since(self, event: Synchronized) -> Places:
+        """Return the places to come back to, when it is told anew who runs."""
+        gone = {
+            (spec.pod, spec.slot): self.held_by(spec.id)
+            for spec in gone_since(self.ledger, event)
+            if spec.id in self.grants
+        }
+        return of_pods_there({**self.vacated, **gone}, event)
 
     def close(self, pod: str) -> StaticState:
         """Forget what a pod's containers left behind."""

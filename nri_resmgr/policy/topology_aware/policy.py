@@ -22,7 +22,6 @@ from nri_resmgr.policy.events import (
     Synchronized,
     Updated,
 )
-from nri_resmgr.policy.mems import MemoryLedger
 from nri_resmgr.policy.population import gone_with, oldest_first, reasons_of_loss
 from nri_resmgr.policy.scheduling import scheduling_of
 from nri_resmgr.policy.topology_aware.adopt import adopt
@@ -33,6 +32,7 @@ from nri_resmgr.policy.topology_aware.pins import resources_of
 from nri_resmgr.policy.topology_aware.place import Earlier, Placement, move, place
 from nri_resmgr.policy.topology_aware.pools import PoolTree
 from nri_resmgr.policy.topology_aware.promise import size_of
+from nri_resmgr.policy.topology_aware.remember import known_from, with_places
 from nri_resmgr.policy.topology_aware.settings import (
     PodPlacement,
     TopologyAwareSettings,
@@ -86,8 +86,8 @@ class TopologyAwarePolicy:
                 return self._update(state, spec)
             case Stopped(container):
                 return self._stop(state, container)
-            case Synchronized(specs):
-                return self._synchronize(state, specs)
+            case Synchronized():
+                return self._synchronize(state, event)
             case Removed() | PodStopped():
                 return self._forget(state, event)
             case PodCreated() | Started() | ColdStartEnded():
@@ -130,7 +130,8 @@ class TopologyAwarePolicy:
         demand = demand_of(spec, self.settings)
         offers = []
         if held := left.held.get(slot):
-            offers.append(Earlier(held, left.memory.zone_of(held.container)))
+            zone = left.memory.zone_of(held.id)
+            offers.append(Earlier(left.grants[held.id], zone))
             left = left.let_go(slot)
         if vacated := left.vacated.get((spec.pod, spec.slot)):
             # It may have been resized since, and the next one begins as the first.
@@ -220,12 +221,11 @@ class TopologyAwarePolicy:
         moved = (container, *(one.id for one in offer.moved))
         return self._settle(state.books, after, (reason,), moved)
 
-    def _synchronize(
-        self, old: State, specs: tuple[ContainerSpec, ...]
-    ) -> Decision[State]:
-        ordered = oldest_first(specs)
-        known = self._known(old)
+    def _synchronize(self, old: State, event: Synchronized) -> Decision[State]:
+        ordered = oldest_first(event.specs)
+        known = known_from(old, self.tree)
         state, placed = adopt(ordered, known, self.start(), self.settings)
+        state = with_places(old, state, event, self.settings)
         pins = self.pins(state)
         reasons = tuple(self._reason(s, placed[s.id], pins[s.id]) for s in ordered)
         started = (spec.id for spec in ordered if spec.started)
@@ -233,20 +233,6 @@ class TopologyAwarePolicy:
         unsettled = attrs.evolve(state, unsettled=True)
         settled = self._settle(state.books, unsettled, reasons)
         return attrs.evolve(settled, timers=timers)
-
-    def _known(self, old: State) -> dict[str, Earlier]:
-        """Find the grants of an earlier state, made in other pools maybe.
-
-        Who fell back for want of memory has nothing to insist on.
-        """
-        known = {}
-        for key, entry in old.ledger.entries.items():
-            grant = old.grants[key]
-            pool = self.tree.named(old.books.tree.pools[grant.pool].name)
-            if pool is not None and _counts(entry.spec, old.memory):
-                here = attrs.evolve(grant, pool=pool.id)
-                known[key] = Earlier(here, old.memory.zone_of(key))
-        return known
 
     def _settle(
         self,
@@ -277,9 +263,3 @@ def _same(new: Demand, old: Demand) -> bool:
     asked = (new.kind, new.count, new.fraction, size_of(new.spec), new.spec.hugepages)
     before = (old.kind, old.count, old.fraction, size_of(old.spec), old.spec.hugepages)
     return asked == before
-
-
-def _counts(spec: ContainerSpec, memory: MemoryLedger) -> bool:
-    """Tell whether a container was promised the memory that it asks for."""
-    promised = memory.grants[spec.id].request
-    return (promised.size, promised.hugepages) == (size_of(spec), spec.hugepages)

@@ -20,6 +20,7 @@ Slot: TypeAlias = tuple[str, str]
 """A pod's id and a name in it."""
 
 _NONE: Final[Mapping[Slot, Grant]] = MappingProxyType({})
+_NOBODY: Final[Mapping[Slot, ContainerSpec]] = MappingProxyType({})
 
 
 @attrs.frozen
@@ -33,7 +34,8 @@ class TopologyAwareState:
         books: The sums of the grants.
         memory: What each has of the memory, by the same ids.
         vacated: Where the last container of a pod's slot was.
-        held: The grants that wait for a container, by pod and its name.
+        held: The containers that places are held for, by pod and name; their ids
+            are those of the grants.
         unsettled: Whether a decision changed pins in a reply that has no room
             for updates, so that all of them have to be looked at.
     """
@@ -43,7 +45,7 @@ class TopologyAwareState:
     books: Books
     memory: MemoryLedger
     vacated: Mapping[Slot, Grant] = attrs.field(default=_NONE, hash=False)
-    held: Mapping[Slot, Grant] = attrs.field(default=_NONE, hash=False)
+    held: Mapping[Slot, ContainerSpec] = attrs.field(default=_NOBODY, hash=False)
     unsettled: bool = False
 
     @classmethod
@@ -133,21 +135,22 @@ class TopologyAwareState:
         return attrs.evolve(left, ledger=left.ledger.forget_told(), unsettled=True)
 
     def hold(
-        self, slot: Slot, grant: Grant, memory: MemoryLedger
+        self, spec: ContainerSpec, grant: Grant, memory: MemoryLedger
     ) -> TopologyAwareState:
-        """Keep a place for a container that is to come."""
+        """Keep a place for a container that is to come, under the id of the place."""
+        slot = (spec.pod, spec.name)
         return attrs.evolve(
             self,
             grants=MappingProxyType(self.grants | {grant.container: grant}),
             books=self.books.add(grant),
             memory=memory,
-            held=MappingProxyType({**self.held, slot: grant}),
+            held=MappingProxyType({**self.held, slot: spec}),
             unsettled=True,
         )
 
     def let_go(self, *slots: Slot) -> TopologyAwareState:
         """Keep places no longer; slots without one are fine."""
-        gone = [self.held[slot].container for slot in slots if slot in self.held]
+        gone = [self.held[slot].id for slot in slots if slot in self.held]
         if not gone:
             return self
         held = {slot: one for slot, one in self.held.items() if slot not in slots}

@@ -12,7 +12,7 @@ from nri_resmgr.policy.topology_aware.pools import Pool
 from nri_resmgr.policy.topology_aware.promise import size_of
 from nri_resmgr.policy.topology_aware.refusal import Failures, refusal
 from nri_resmgr.policy.topology_aware.settings import TopologyAwareSettings
-from nri_resmgr.policy.topology_aware.state import Slot, TopologyAwareState, held_id
+from nri_resmgr.policy.topology_aware.state import TopologyAwareState, held_id
 from nri_resmgr.values import Bytes, MilliCpus, PolicyError
 
 
@@ -43,11 +43,6 @@ def hold_places(
 def wants_places(event: PodCreated, settings: TopologyAwareSettings) -> bool:
     """Tell whether a pod has containers for which a place is worth holding."""
     return bool(_demands(event, settings))
-
-
-def slot_of(demand: Demand) -> Slot:
-    """Return the pod and the name that a place is held for."""
-    return demand.spec.pod, demand.spec.name
 
 
 def _demands(event: PodCreated, settings: TopologyAwareSettings) -> list[Demand]:
@@ -96,5 +91,5 @@ def _all_within(
 ) -> TopologyAwareState:
     for demand in sorted(demands, key=lambda one: -one.count):
         found: Placement = within(demand, pool, state.room(settings))
-        state = state.hold(slot_of(demand), found.grant, found.memory)
+        state = state.hold(demand.spec, found.grant, found.memory)
     return state
