@@ -30,15 +30,16 @@ class RunningDaemon:
 
     def lines(self) -> list[dict[str, Any]]:
         """What it has logged so far."""
-        return [json.loads(line) for line in self.log.read_text().splitlines()]
+        text = self.log.read_text() if self.log.exists() else ""
+        return [json.loads(line) for line in text.splitlines()]
 
-    async def line(self, event: str) -> dict[str, Any]:
-        """Wait for a line of the log."""
+    async def line(self, event: str, number: int = 0) -> dict[str, Any]:
+        """Wait for a line of the log, after *number* others like it."""
         async with asyncio.timeout(10):
             while True:
-                for line in self.lines():
-                    if line["event"] == event:
-                        return line
+                found = [line for line in self.lines() if line["event"] == event]
+                if len(found) > number:
+                    return found[number]
                 await asyncio.sleep(0.02)
 
     async def place(self, workload: Workload) -> None:
