@@ -115,6 +115,7 @@ class DaemonConfiguration:
             keep=self._cache.keep if self._cache else keep_nothing,
             lower=self._lower,
         )
+        self._text: str | None = None  # what was read last
         self._reading = asyncio.Lock()
         self._asked = asyncio.Event()
         self.policy, self._configuration = self._begin(make)
@@ -216,6 +217,7 @@ class DaemonConfiguration:
 
     async def _read_again(self, file: WatchedFile, *, again: bool = False) -> None:
         async with self._reading:
+            before, self._text = self._text, None
             try:
                 text = await asyncio.to_thread(file.read)
                 if not text.strip():
@@ -223,8 +225,10 @@ class DaemonConfiguration:
             except InputError as error:
                 self._reject(error)
                 raise
-            document = Document(text, self._source, file.path)
-            self._configuration.offer(document, again=again)
+            self._text = text
+            if again or text != before:
+                document = Document(text, self._source, file.path)
+                self._configuration.offer(document, again=again)
 
     def _reject(self, error: InputError) -> None:
         path = self._file.path if self._file else ""

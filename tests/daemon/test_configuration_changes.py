@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -21,7 +22,14 @@ from nri_resmgr.app.configuration_status import (
 )
 from nri_resmgr.config import parse_config
 from nri_resmgr.daemon.configuration import DaemonConfiguration
-from nri_resmgr.stub import Container, LinuxCpu, LinuxPod, LinuxResources, Pod
+from nri_resmgr.stub import (
+    Container,
+    ContainerUpdate,
+    LinuxCpu,
+    LinuxPod,
+    LinuxResources,
+    Pod,
+)
 from nri_resmgr.stub.model import LinuxContainer
 from nri_resmgr.testing import Runtime, RuntimeRefusal, running_plugin
 from nri_resmgr.values import ResmgrError
@@ -139,6 +147,40 @@ def test_the_same_text_again_changes_nothing_but_where_it_is_from() -> None:
     assert node.policy.state is state
     assert (before.generation, node.status.generation) == (2, 2)
     assert before.sha256 != node.status.sha256
+
+
+class Calls:
+    """Counts updates that come without a request."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    async def update_containers(
+        self, updates: Iterable[ContainerUpdate]
+    ) -> tuple[ContainerUpdate, ...]:
+        """See `nri_resmgr.app.courier.Runtime`."""
+        self.count += bool(tuple(updates))
+        return ()
+
+
+@pytest.mark.parametrize(("by", "calls"), [("the runtime", 0), ("the operator", 1)])
+async def test_a_runtime_that_hands_a_text_over_is_told_when_it_says_what_runs(
+    by: str, calls: int
+) -> None:
+    node, told = begun(), Calls()
+    node.policy.connect(told)
+    node.policy.synchronize([], [])
+    create(node, "web", 1)
+    before = node.policy.policy.pins(node.policy.state)["web"]
+    text = document(before.cpus.first, "TopologyAwarePolicy")
+    if by == "the runtime":
+        hand_over(node, text)
+    else:
+        node.policy.reconfigure(parse_config(text))
+    await asyncio.sleep(0.05)
+
+    assert node.policy.policy.pins(node.policy.state)["web"] != before
+    assert told.count == calls
 
 
 def switching(*, may_switch: bool) -> Configuration:

@@ -218,6 +218,18 @@ async def test_reload_tells_who_asks_what_is_wrong(tmp_path: Path) -> None:
     assert (reserved(configuration), configuration.status.rejected) == ("2", 2)
 
 
+async def test_a_mistake_is_counted_once(tmp_path: Path) -> None:
+    path = write(tmp_path / "my.yaml", document(1))
+    configuration = begun(path)
+    async with followed(configuration):
+        write(path, BAD)
+        with pytest.raises(InputError):
+            await configuration.reload()
+        await asyncio.sleep(0.5)  # it was read too soon to be sure of it
+
+    assert configuration.status.rejected == 1
+
+
 async def test_a_hundred_reloads_at_once_end_with_what_is_there(
     tmp_path: Path,
 ) -> None:

@@ -215,6 +215,8 @@ async def test_a_blank_text(
     await asyncio.sleep(0.1)
 
     assert (reserved(configuration), cached(state)) == after
+    error = configuration.status.error
+    assert (error is not None) == (said == {"fallback": BAD})
 
 
 @pytest.mark.parametrize(
