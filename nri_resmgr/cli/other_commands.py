@@ -9,6 +9,7 @@ from pathlib import Path
 from nri_resmgr.cli.asking import add_asking_commands
 from nri_resmgr.cli.check import add_check
 from nri_resmgr.cli.flags import Commands, Flags
+from nri_resmgr.cli.replay import add_replay
 from nri_resmgr.cli.run_flags import add_host_flags
 from nri_resmgr.cli.simulate import add_simulate
 from nri_resmgr.daemon.defaults import DEFAULT_INDEX, DEFAULT_NAME
@@ -22,6 +23,7 @@ def add_other_commands(commands: Commands, environment: Mapping[str, str]) -> No
     _add_topology(commands, environment)
     add_check(commands, environment)
     add_simulate(commands, environment)
+    add_replay(commands)
     _add_install(commands)
     _add_uninstall(commands)
 

@@ -84,6 +84,7 @@ class Recorder(Witness):
         self._has_env = header.has_env
         self._machine = header.machine
         self._policy: Any = None
+        self._config: PolicyConfig | None = None
         self._calls = 0
         self._open: dict[int, tuple[int, Message]] = {}  # by the identity of requests
         self._ended = False
@@ -99,7 +100,7 @@ class Recorder(Witness):
             policy: A `ResourcePolicy`.
         """
         self._policy = policy
-        self.configured(policy.config)
+        self._note_what_is_in_force()
 
     def tap(self, message: Tapped) -> None:
         """Take a message; see `nri_resmgr.stub.Options.on_message`."""
@@ -122,6 +123,8 @@ class Recorder(Witness):
 
     def decided(self, event: Event, decision: Decision[Any]) -> None:
         """Take what was decided, and where the things of new containers sit."""
+        # What a change led to is told before the change itself.
+        self._note_what_is_in_force()
         now, name = time.time_ns(), type(event).__name__
         hints = tuple((one.id, one.hints) for one in _specs(event) if one.hints)
         if decision.reasons or hints:
@@ -129,17 +132,22 @@ class Recorder(Witness):
 
     def configured(self, _config: PolicyConfig) -> None:
         """Take the configuration, and the machine where that is another."""
-        now, machine = time.time_ns(), self._policy.machine
-        if machine is not self._machine:
-            self._machine = machine
-            self._put(lambda: MachineChanged(now, machine))
-        text = self._policy.configuration.document.text
-        self._put(lambda: Configured(now, text))
+        self._note_what_is_in_force()
 
     def close(self) -> None:
         """Write what waits, and end."""
         self._waiting.put(None)
         self._thread.join(_FAREWELL)
+
+    def _note_what_is_in_force(self) -> None:
+        now, machine, config = time.time_ns(), self._policy.machine, self._policy.config
+        if machine is not self._machine:
+            self._machine = machine
+            self._put(lambda: MachineChanged(now, machine))
+        if config is not self._config:
+            self._config = config
+            text = self._policy.configuration.document.text
+            self._put(lambda: Configured(now, text))
 
     def _put(self, write: Write) -> None:
         if self._ended:

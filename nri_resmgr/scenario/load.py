@@ -1,0 +1,46 @@
+"""Recordings out of their text, as far as they are whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from nri_resmgr.scenario.recording import (
+    BadRecording,
+    Entry,
+    Header,
+    read_entries,
+    read_header,
+)
+from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
+
+
+@frozen
+class Recording(ByContent):
+    """A recording.
+
+    Attributes:
+        header: How it began.
+        entries: Those that are whole, up to the first that is not.
+        cut: What is wrong with the first that is not; empty where all are.
+    """
+
+    header: Header
+    entries: tuple[Entry, ...]
+    cut: str = ""
+
+
+def load_recording(lines: Iterator[str], path: str) -> Recording:
+    """Read a recording; one that was cut off is good for what is there.
+
+    Raises:
+        BadRecording: It does not even begin as one.
+    """
+    header = read_header(next(lines, ""), path)
+    entries: list[Entry] = []
+    try:
+        for entry in read_entries(lines, path):
+            entries.append(entry)  # noqa: PERF402 - those before a bad one count
+    except BadRecording as bad:
+        return Recording(header, tuple(entries), str(bad))
+    return Recording(header, tuple(entries))

@@ -1,0 +1,300 @@
+"""Recordings against the plugin as it is now: what would be decided otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import attrs
+from google.protobuf.message import Message
+
+from nri_resmgr.policy.decision import Reason
+from nri_resmgr.scenario.recording import (
+    Answered,
+    Called,
+    Configured,
+    Decided,
+    Entry,
+    Header,
+    MachineChanged,
+)
+from nri_resmgr.scenario.replayed import ReplayedPlugin, Reply
+from nri_resmgr.scenario.told import NOTHING, Told, containers_in, put, told_by
+from nri_resmgr.topology import Machine
+from nri_resmgr.topology.hints import Hint
+from nri_resmgr.values import ResmgrError
+from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
+
+_CREATE: Final = "CreateContainer"
+
+
+@frozen
+class Difference(ByContent):
+    """One thing that is not as it was recorded.
+
+    Attributes:
+        time: When it came up, UNIX nanoseconds.
+        title: ``namespace/pod/container``, or ``node``.
+        what: Which of its properties: ``cpus``, ``mems``, ``pool``, ``refused``,
+            ``told`` for what the runtime was told of it.
+        recorded: As it was; empty for nothing.
+        now: As it is.
+    """
+
+    time: int
+    title: str
+    what: str
+    recorded: str
+    now: str
+
+
+@frozen
+class Outcome(ByContent):
+    """What came of a replay.
+
+    Attributes:
+        requests: How many of the runtime's were answered.
+        decisions: How many containers' were compared, each time one was decided.
+        differences: In order; one that goes on is told once.
+    """
+
+    requests: int
+    decisions: int
+    differences: tuple[Difference, ...]
+
+
+@frozen
+class Instead(ByContent):
+    """What is to be other than in the recording.
+
+    Attributes:
+        document: The text of a configuration; None for those of the recording.
+        machine: None for the recording's.
+    """
+
+    document: str | None = None
+    machine: Machine | None = None
+
+
+AS_RECORDED: Final = Instead()
+
+
+@attrs.define(eq=False, repr=False)
+class _Differences:
+    """Collects them, each until it changes."""
+
+    found: list[Difference] = attrs.field(factory=list)
+    _last: dict[tuple[str, str], tuple[str, str]] = attrs.field(factory=dict)
+
+    def compare(
+        self, time: int, title: str, what: str, pair: tuple[object, object]
+    ) -> bool:
+        recorded, now = map(str, pair)
+        key = title, what
+        if recorded == now:
+            self._last.pop(key, None)
+            return False
+        if self._last.get(key) != (recorded, now):
+            self._last[key] = recorded, now
+            self.found.append(Difference(time, title, what, recorded, now))
+        return True
+
+
+class Replay:
+    """Goes through a recording once.
+
+    Args:
+        header: Of the recording.
+        entries: All of them: what comes later in it is needed from the beginning.
+        instead: What is to be other than in it.
+    """
+
+    def __init__(
+        self, header: Header, entries: Sequence[Entry], instead: Instead = AS_RECORDED
+    ) -> None:
+        self._entries = entries
+        self._instead = instead
+        self._differences = _Differences()
+        self._requests = self._decisions = 0
+        self._titles: dict[str, str] = {}
+        self._replies: dict[int, tuple[Any, Reply]] = {}
+        self._recorded: dict[str, Told] = {}
+        self._now: dict[str, Told] = {}
+        self._unplaced: set[str] = set()  # refused now, and not then
+        self._suspects: list[Difference] = []
+        machine = instead.machine or header.machine
+        answers = () if instead != AS_RECORDED else tuple(_answers(entries))
+        self._plugin = ReplayedPlugin(header, machine, _hints(entries), answers)
+
+    async def run(self) -> Outcome:
+        """Replay it.
+
+        Raises:
+            ResmgrError: The configuration does not fit the machine.
+        """
+        if self._instead.document is not None:
+            self._plugin.configure(self._instead.document)
+        for entry in self._entries:
+            self._plugin.clock.pass_until(entry.time)
+            await self._plugin.settle()
+            self._take(entry)
+            await self._plugin.settle()
+            self._take_unsolicited()
+        self._end(self._entries[-1].time if self._entries else 0)
+        found = tuple(self._differences.found)
+        return Outcome(self._requests, self._decisions, found)
+
+    def _take(self, entry: Entry) -> None:
+        if not isinstance(entry, Decided):
+            self._report_suspects(())
+        match entry:
+            case Called(is_ours=False, body=request) if request is not None:
+                self._call(entry, request)
+            case Called(is_ours=True, method="UpdateContainers", body=request):
+                _learn(self._recorded, told_by(request))
+            case Answered(is_ours=True):
+                self._compare_answer(entry)
+            case Decided():
+                self._compare_decision(entry)
+            case Configured(text=text) if self._instead.document is None:
+                self._try(entry.time, "configuration", self._plugin.configure, text)
+            case MachineChanged(machine=machine) if self._instead.machine is None:
+                self._try(entry.time, "machine", self._plugin.change_machine, machine)
+
+    def _try(
+        self, time: int, what: str, change: Callable[[Any], None], value: object
+    ) -> None:
+        try:
+            change(value)
+        except ResmgrError as error:
+            self._differences.compare(time, "node", what, ("accepted", error))
+
+    def _call(self, entry: Called, request: Message) -> None:
+        self._requests += 1
+        for container in containers_in(request):
+            self._titles.setdefault(container.id, _title(request, container))
+        request = self._as_it_would_be(request)
+        about = [one.id for one in containers_in(request)]
+        if entry.method != "Synchronize" and self._unplaced.intersection(about):
+            return  # it never was there
+        reply = self._plugin.answer(entry.method, request)
+        self._replies[entry.number] = request, reply
+
+    def _as_it_would_be(self, request: Message) -> Message:
+        """Put containers where they would be now, had this been in force."""
+        changed: Any = type(request)()
+        changed.CopyFrom(request)
+        if "containers" in changed.DESCRIPTOR.fields_by_name and self._unplaced:
+            kept = [one for one in changed.containers if one.id not in self._unplaced]
+            del changed.containers[:]
+            changed.containers.extend(kept)
+        for one in containers_in(changed):
+            now = self._now.get(one.id, NOTHING)
+            if now != self._recorded.get(one.id, NOTHING):
+                put(now, one)
+        return changed  # type: ignore[no-any-return] # it is of the class of request
+
+    def _compare_answer(self, entry: Answered) -> None:
+        request, reply = self._replies.pop(entry.number, (None, None))
+        if request is None or reply is None:
+            return
+        created = ""
+        if entry.method == _CREATE:
+            created = request.container.id
+            if reply.code and not entry.code:
+                self._unplaced.add(created)
+        title = _subject(request)
+        pair = entry.why, reply.why
+        if entry.method != "Configure":
+            self._differences.compare(entry.time, title, "refused", pair)
+        then, now = told_by(entry.body, created), told_by(reply.body, created)
+        if not (entry.code or reply.code):
+            self._suspect(entry.time, then, now)
+        _learn(self._recorded, then)
+        _learn(self._now, now)
+
+    def _suspect(
+        self, time: int, then: Mapping[str, Told], now: Mapping[str, Told]
+    ) -> None:
+        for key in {**then, **now}:
+            pair = str(then.get(key, NOTHING)), str(now.get(key, NOTHING))
+            if pair[0] != pair[1]:
+                self._suspects.append(Difference(time, key, "told", *pair))
+
+    def _report_suspects(self, explained: Sequence[str]) -> None:
+        """Report what was told otherwise, unless the decision says why."""
+        for one in self._suspects:
+            if one.title not in explained:
+                title = self._titles.get(one.title, one.title)
+                pair = one.recorded, one.now
+                self._differences.compare(one.time, title, one.what, pair)
+        self._suspects.clear()
+
+    def _compare_decision(self, entry: Decided) -> None:
+        explained = []
+        for reason in entry.reasons:
+            if reason.container in self._unplaced:
+                continue
+            self._decisions += 1
+            now = self._plugin.reasons.get(reason.container)
+            if self._compare_reasons(entry.time, reason, now):
+                explained.append(reason.container)
+        self._report_suspects(explained)
+
+    def _compare_reasons(self, time: int, then: Reason, now: Reason | None) -> bool:
+        title = then.title or self._titles.get(then.container, then.container)
+        differs = False
+        for what in ("cpus", "mems", "pool"):
+            pair = getattr(then, what), "" if now is None else getattr(now, what)
+            differs |= self._differences.compare(time, title, what, pair)
+        return differs
+
+    def _take_unsolicited(self) -> None:
+        for told in self._plugin.unsolicited:
+            _learn(self._now, told)
+        self._plugin.unsolicited.clear()
+
+    def _end(self, time: int) -> None:
+        """Compare what the runtime was told last of those who are there."""
+        self._report_suspects(())
+        for key in self._plugin.policy.state.ledger.entries:
+            pair = self._recorded.get(key, NOTHING), self._now.get(key, NOTHING)
+            title = self._titles.get(key, key)
+            self._differences.compare(time, title, "told at the end", pair)
+
+
+def _learn(known: dict[str, Told], news: Mapping[str, Told]) -> None:
+    for key, told in news.items():
+        known[key] = told.over(known.get(key, NOTHING))
+
+
+def _hints(entries: Sequence[Entry]) -> dict[str, tuple[Hint, ...]]:
+    found: dict[str, tuple[Hint, ...]] = {}
+    for entry in entries:
+        if isinstance(entry, Decided):
+            found |= dict(entry.hints)
+    return found
+
+
+def _answers(entries: Sequence[Entry]) -> Iterator[Answered]:
+    for entry in entries:
+        if isinstance(entry, Answered) and entry.method == "UpdateContainers":
+            yield entry
+
+
+def _title(request: Any, container: Any) -> str:
+    pods = request.pods if hasattr(request, "pods") else [request.pod]
+    for pod in pods:
+        if pod.id in ("", container.pod_sandbox_id) or len(pods) == 1:
+            return f"{pod.namespace}/{pod.name}/{container.name or container.id}"
+    return str(container.name or container.id)
+
+
+def _subject(request: Any) -> str:
+    for container in containers_in(request):
+        if not hasattr(request, "containers"):
+            return _title(request, container)
+    if hasattr(request, "pod"):
+        return f"{request.pod.namespace}/{request.pod.name}"
+    return "node"

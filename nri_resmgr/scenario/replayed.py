@@ -1,0 +1,204 @@
+"""The plugin as a recording goes through it: in its time, without a socket."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from google.protobuf.message import Message
+
+from nri_proto import PLUGIN_METHODS, Level
+from nri_proto.levels import SAFE_UPDATES
+from nri_resmgr.app.conduct import Conduct
+from nri_resmgr.app.resource_policy import ResourcePolicy
+from nri_resmgr.app.status import status_of
+from nri_resmgr.app.witness import Witness
+from nri_resmgr.config import parse_config
+from nri_resmgr.policy.decision import Decision, Reason
+from nri_resmgr.policy.events import Event
+from nri_resmgr.scenario.clock import Clock
+from nri_resmgr.scenario.recording import Answered, Header
+from nri_resmgr.scenario.told import told_by
+from nri_resmgr.stub.endpoints import ENDPOINTS, endpoint_of_state_change
+from nri_resmgr.stub.errors import CallFailed, UnsolicitedUpdatesUnsafe
+from nri_resmgr.stub.handlers import Handlers
+from nri_resmgr.stub.model import Container
+from nri_resmgr.stub.replies import synchronize_response
+from nri_resmgr.stub.runtime_info import Configuration, RuntimeInfo
+from nri_resmgr.stub.snapshot import Snapshot, split_updates
+from nri_resmgr.stub.update import ContainerUpdate
+from nri_resmgr.topology import Machine
+from nri_resmgr.topology.hints import Hint, complete_hints
+from nri_resmgr.values import ResmgrError
+from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
+
+Hints = Mapping[str, tuple[Hint, ...]]
+
+_NO_ANSWERS: Final[tuple[Answered, ...]] = ()
+
+
+@frozen
+class Reply(ByContent):
+    """What a request was answered with.
+
+    Attributes:
+        body: The message; None for an error.
+        code: The ttRPC status of an error; 0 where there is none.
+        why: Its sentence.
+    """
+
+    body: Message | None = None
+    code: int = 0
+    why: str = ""
+
+
+class ReplayedPlugin(Witness):
+    """Hands requests to the real plugin, and its answers back.
+
+    Args:
+        header: Of the recording.
+        machine: The node.
+        hints: What the host told of the things that containers use.
+        answers: What the runtime said to the calls of ours, in order.
+
+    Attributes:
+        clock: To be set to the time of each request.
+        reasons: Why containers are where they are, by id.
+        told: Called with what was told without a request.
+    """
+
+    def __init__(
+        self,
+        header: Header,
+        machine: Machine,
+        hints: Hints,
+        answers: Iterable[Answered] = _NO_ANSWERS,
+    ) -> None:
+        self.clock = Clock(header.time)
+        self.reasons: dict[str, Reason] = {}
+        self.unsolicited: list[Mapping[str, Any]] = []
+        self._header, self._hints = header, hints
+        self._machine = machine
+        self._answers = deque(answers)
+        self._snapshot = Snapshot()
+        self._level: Level | None = None
+        self._policy: ResourcePolicy | None = None
+        self._handlers: Handlers | None = None
+
+    @property
+    def policy(self) -> ResourcePolicy:
+        """The plugin; there is none before it is configured."""
+        if self._policy is None:
+            self.configure("")
+        assert self._policy is not None  # noqa: S101 - just made
+        return self._policy
+
+    def configure(self, text: str) -> None:
+        """Go by a configuration.
+
+        Raises:
+            ResmgrError: It has a mistake, or does not fit the machine.
+        """
+        config = parse_config(text)
+        if self._policy is not None:
+            if config != self._policy.config:
+                self._policy.reconfigure(config)
+            return
+        conduct = Conduct(
+            dry_run=self._header.dry_run, alarms=self.clock.alarms, hints=self
+        )
+        self._policy = ResourcePolicy(
+            self._machine, config, conduct=conduct, witnesses=(self,)
+        )
+        self._policy.connect(self)
+        self._handlers = Handlers.of(self._policy)
+
+    def change_machine(self, machine: Machine) -> None:
+        """Go on with another machine.
+
+        Raises:
+            ResmgrError: The configuration does not fit it.
+        """
+        self.policy.change_machine(machine)
+
+    def answer(self, method: str, request: Any) -> Reply:
+        """Answer a request as the stub would."""
+        try:
+            return Reply(self._answer(method, request))
+        except ResmgrError as error:
+            return Reply(None, *status_of(error))
+
+    async def settle(self) -> None:
+        """Wait until nothing is to be done any more but to wait for requests."""
+        while True:
+            await asyncio.sleep(0)
+            others = asyncio.all_tasks() - {asyncio.current_task()}
+            if not others:
+                return
+            await asyncio.wait(others)
+
+    async def update_containers(
+        self, updates: Iterable[ContainerUpdate]
+    ) -> tuple[ContainerUpdate, ...]:
+        """Take what no request asked for; see `nri_resmgr.app.courier.Runtime`."""
+        if not self._may_call():
+            raise UnsolicitedUpdatesUnsafe(self._level)
+        if self._answers:
+            answered = self._answers.popleft()
+            if answered.body is None:
+                raise CallFailed(answered.method, answered.code, answered.why)
+        self.unsolicited.append(told_by(synchronize_response(updates)))
+        return ()
+
+    def of(
+        self, container: Container, machine: Machine, *_: object, **__: object
+    ) -> tuple[Hint, ...]:
+        """Find the hints of a container; see `Conduct.hints`."""
+        return complete_hints(self._hints.get(container.id, ()), machine)
+
+    def decided(self, _event: Event, decision: Decision[Any]) -> None:
+        """Remember why."""
+        self.reasons |= {one.container: one for one in decision.reasons}
+
+    def _may_call(self) -> bool:
+        match self._header.unsolicited_updates:
+            case "always":
+                return True
+            case "never":
+                return False
+        return self._level is not None and self._level >= SAFE_UPDATES
+
+    def _answer(self, method: str, request: Any) -> Message:
+        match method:
+            case "Configure":
+                runtime = RuntimeInfo.of(request)
+                self._level = runtime.level
+                # The text that counted is in the recording on its own.
+                self.policy.configure(Configuration("", runtime))
+            case "Synchronize":
+                return self._synchronize(request)
+            case "StateChange":
+                if (endpoint := endpoint_of_state_change(request.event)) is not None:
+                    return self._event(endpoint, request)
+            case _ if method in ENDPOINTS:
+                return self._event(ENDPOINTS[method], request)
+        return PLUGIN_METHODS[method].response()
+
+    def _synchronize(self, request: Any) -> Message:
+        self._snapshot.add(request)
+        if request.more:
+            response: Message = PLUGIN_METHODS["Synchronize"].response(more=True)
+            return response
+        answer = synchronize_response(self.policy.synchronize(*self._snapshot.take()))
+        split_updates(answer)
+        return answer
+
+    def _event(self, endpoint: Any, request: Any) -> Message:
+        policy, name = self.policy, endpoint.handler
+        handler = self._handlers.get(name) if policy and self._handlers else None
+        result = handler(*endpoint.arguments(request)) if handler else None
+        response: Message | None = endpoint.encode(result, request)
+        return response or PLUGIN_METHODS[endpoint.event.method].response()

@@ -1,0 +1,133 @@
+"""What was recorded is decided again, and only what is other now differs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from nri_proto import Level
+from nri_resmgr.scenario.kubelet import container_of, pod_of
+from nri_resmgr.scenario.replay import Instead
+from nri_resmgr.scenario.rows import ContainerRow
+from nri_resmgr.topology.synthetic import parse_spec
+from nri_resmgr.values import Bytes, MilliCpus, QosClass
+from tests.scenario.recorded import (
+    churn,
+    document,
+    load,
+    recorded_node,
+    replayed,
+)
+
+STRICT = document("{reservedResources: {cpu: 'cpuset:0'}}")
+BALLOONS = document("{balloonTypes: [{name: all, maxCPUs: 4}]}", "BalloonsPolicy")
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(
+    ("text", "level"),
+    [
+        pytest.param(STRICT, Level(0, 12, 1), id="unsolicited updates"),
+        pytest.param(STRICT, Level(0, 6), id="updates ride on replies"),
+        pytest.param(BALLOONS, Level(0, 12, 1), id="balloons"),
+    ],
+)
+async def test_nothing_differs_where_nothing_is_other(
+    seed: int, text: str, level: Level, tmp_path: Path
+) -> None:
+    async with recorded_node(tmp_path, text, level=level) as node:
+        await churn(node.runtime, seed, 25)
+        node.configure(document())
+        await churn(node.runtime, seed + 100, 15)
+        node.plugin.change_machine(parse_spec("2s2n2c2t offline=3"))
+        await churn(node.runtime, seed + 200, 15)
+
+    outcome = await replayed(node.file)
+
+    assert outcome.differences == ()
+    assert outcome.requests > 50
+    assert outcome.decisions > 20
+    assert load(node.file).cut == ""
+
+
+async def test_a_dry_run_is_compared_by_its_decisions(tmp_path: Path) -> None:
+    async with recorded_node(tmp_path, STRICT, dry_run=True) as node:
+        await churn(node.runtime, 1, 30)
+
+    same = await replayed(node.file)
+    other = await replayed(node.file, Instead(document("{pinCPU: false}")))
+
+    assert same.differences == ()
+    assert {one.what for one in other.differences} >= {"cpus"}
+
+
+async def one_container(folder: Path, cpus: int) -> Path:
+    asks = ContainerRow(
+        qos=QosClass.GUARANTEED, request=MilliCpus(1000 * cpus), memory=Bytes(1 << 30)
+    )
+    async with recorded_node(folder, STRICT) as node:
+        await node.runtime.run_pod(pod_of("p", asks))
+        made = container_of("c", asks, Bytes(1 << 36))
+        await node.runtime.create_container("p", made)
+        await node.runtime.stop_pod("p")
+    return node.file
+
+
+async def test_another_configuration_shows_where_containers_would_be(
+    tmp_path: Path,
+) -> None:
+    file = await one_container(tmp_path, 2)
+
+    outcome = await replayed(
+        file, Instead(document("{availableResources: {cpu: 'cpuset:4-7'}}"))
+    )
+
+    cpus = [one for one in outcome.differences if one.what == "cpus"]
+    assert [one.title for one in cpus] == ["default/p/c"]
+    assert set(cpus[0].now) <= set("4567-,")
+    assert cpus[0].recorded != cpus[0].now
+
+
+async def test_what_would_be_refused_is_told_once_with_its_sentence(
+    tmp_path: Path,
+) -> None:
+    file = await one_container(tmp_path, 6)
+
+    outcome = await replayed(file, Instead(machine=parse_spec("1s1n4c1t")))
+
+    (refused,) = outcome.differences
+    assert (refused.title, refused.what) == ("default/p/c", "refused")
+    assert refused.recorded == ""
+    assert "asks for 6 CPUs of its own" in refused.now
+
+
+async def test_a_configuration_that_does_not_fit_the_machine_is_a_difference(
+    tmp_path: Path,
+) -> None:
+    async with recorded_node(tmp_path, STRICT) as node:
+        node.configure(document("{reservedResources: {cpu: 'cpuset:15'}}"))
+
+    outcome = await replayed(node.file, Instead(machine=parse_spec("1s1n4c1t")))
+
+    (one,) = outcome.differences
+    assert (one.title, one.what, one.recorded) == ("node", "configuration", "accepted")
+    assert "15" in one.now
+
+
+async def test_cold_starts_end_in_the_time_of_the_recording(tmp_path: Path) -> None:
+    asks = ContainerRow(
+        qos=QosClass.GUARANTEED,
+        request=MilliCpus(1000),
+        memory=Bytes(1 << 30),
+        annotations={
+            "cold-start.resource-policy.nri.io/container.c": "duration: 1s",
+        },
+    )
+    async with recorded_node(tmp_path, STRICT) as node:
+        await node.runtime.run_pod(pod_of("p", asks))
+        made = container_of("c", asks, Bytes(1 << 36))
+        await node.runtime.create_container("p", made)
+        await node.runtime.start_container("c")
+
+    assert (await replayed(node.file)).differences == ()
