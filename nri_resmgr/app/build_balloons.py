@@ -75,7 +75,12 @@ def _reserved_cpus(types: tuple[BalloonType, ...], cpus: CpuSet) -> CpuSet:
 def _check_cpus(
     types: tuple[BalloonType, ...], config: BalloonsConfig, available: CpuSet
 ) -> None:
-    """Check CPUs that are given by number; no two balloons may have the same."""
+    """Check CPUs that are given by number; no two balloons may have the same.
+
+    And that there can be any: for who runs when we come, there has to be a balloon.
+    """
+    if all(one.components or one.max_cpus == 0 for one in types):
+        raise BadSetting(_TYPES, "by its maxCPUs no type may have a CPU")
     paths = {one.name: f"{one.path}.cpus" for one in config.types}
     given = [
         (paths.get(one.name, "$.spec.reservedResources.cpu"), cpus)

@@ -198,6 +198,12 @@ def test_a_mistake_is_told_with_its_path(spec: str, complaint: str) -> None:
             id="a reserved CPU that there is not",
         ),
         pytest.param(
+            "{reservedResources: {cpu: 'cpuset:0'}, balloonTypes:"
+            " [{name: default, maxCPUs: -1}, {name: reserved, maxCPUs: -1}]}",
+            "$.spec.balloonTypes: by its maxCPUs no type may have a CPU",
+            id="no CPUs for anybody",
+        ),
+        pytest.param(
             "{reservedResources: {cpu: 'cpuset:0'}, reservedExact: true,"
             " balloonTypes: [{name: reserved, shareIdleCPUsInSame: numa}]}",
             "$.spec.balloonTypes[0].shareIdleCPUsInSame: "

@@ -12,12 +12,12 @@ from hypothesis.stateful import initialize
 from nri_resmgr.policy.balloons.policy import BalloonsPolicy
 from nri_resmgr.policy.balloons.state import BalloonsState
 from nri_resmgr.policy.decision import Decision
-from nri_resmgr.policy.events import Pin
+from nri_resmgr.policy.events import ContainerSpec, Pin
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import CpuSet
 from tests.laws import policy_node
 from tests.laws.balloons_draws import documents, policy_for
-from tests.laws.balloons_recount import pins_by_recount, snapshot
+from tests.laws.balloons_recount import cpus_of, pins_by_recount, snapshot
 from tests.laws.topology_aware_draws import MACHINES, machine_of
 
 State = BalloonsState
@@ -73,6 +73,17 @@ class Node(policy_node.Node):
         for reason in decision.reasons:
             if reason.container in seats:
                 assert reason.pool == seats[reason.container].balloon
+
+    def check_found_again(self, there: Mapping[str, ContainerSpec]) -> None:
+        """Everybody stays; only idle CPUs that are shared may be others now."""
+        settings = self.policy.settings
+        shares = any(kind.share_idle for kind in settings.types)
+        for key, spec in there.items() if settings.pin_cpus else ():
+            if name := self.state.seats[key].balloon:
+                assert shares or self.runtime[key].cpus == spec.present.cpus
+                cores = map(self.policy.machine.core_of, spec.present.cpus)
+                near = CpuSet.union(core.cpus for core in cores)
+                assert cpus_of(self.state.balloons[name], self.state) <= near
 
 
 def reserved_exactly(conditions: Conditions) -> CpuSet:

@@ -154,17 +154,6 @@ class BalloonsPolicyNeverErrs(Node):
         if settled and not (self.short or self.crowded):
             self.check_found_again(there)
 
-    def check_found_again(self, there: Mapping[str, ContainerSpec]) -> None:
-        """Everybody stays; only idle CPUs that are shared may be others now."""
-        settings = self.policy.settings
-        shares = any(kind.share_idle for kind in settings.types)
-        for key, spec in there.items() if settings.pin_cpus else ():
-            if name := self.state.seats[key].balloon:
-                assert shares or self.runtime[key].cpus == spec.present.cpus
-                cores = map(self.policy.machine.core_of, spec.present.cpus)
-                near = CpuSet.union(core.cpus for core in cores)
-                assert cpus_of(self.state.balloons[name], self.state) <= near
-
     @rule(left=st.sets(IDS, max_size=2), new=OTHERS)
     def reconnect(self, left: set[str], new: list[tuple[ContainerSpec, Pin]]) -> None:
         """We meet again those that are still there; some left, and others came."""
@@ -237,13 +226,18 @@ class BalloonsPolicyNeverErrs(Node):
 
     @invariant()
     def everybody_is_where_it_belongs(self) -> None:
-        """In a balloon of its type, or in none, if it did not fall back."""
-        for key in self.specs.keys() - self.crowded:
-            spec, name = self.specs[key], self.state.seats[key].balloon
-            alone = is_left_alone(spec, self.policy)
+        """In a balloon, of its type if it did not fall back, or left alone."""
+        for key, spec in self.specs.items():
+            name, alone = (
+                self.state.seats[key].balloon,
+                is_left_alone(spec, self.policy),
+            )
             kind = type_of(spec, self.policy) or "default"
             assert (not name) == alone
-            assert alone or self.state.balloons[name].type == kind
+            assert alone or self.state.balloons[name].cpus
+            assert (
+                alone or key in self.crowded or self.state.balloons[name].type == kind
+            )
 
     @invariant()
     def nobody_runs_on_cpus_of_others(self) -> None:

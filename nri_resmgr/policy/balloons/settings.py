@@ -133,7 +133,7 @@ class BalloonsSettings(ByContent):
     Attributes:
         available: Online CPUs that the policy may use.
         types: In the order in which containers are matched; `RESERVED` and
-            `DEFAULT` are among them.
+            `DEFAULT` are among them. One at least may have CPUs.
         reserved: CPUs that are reserved by number, which balloons of the type
             `RESERVED` have before anybody else is placed.
         pin_cpus: Whether CPU sets and shares are told to the runtime.
@@ -145,7 +145,7 @@ class BalloonsSettings(ByContent):
     """
 
     available: CpuSet
-    types: tuple[BalloonType, ...]
+    types: tuple[BalloonType, ...] = attrs.field()
     reserved: CpuSet = NO_CPUS
     pin_cpus: bool = True
     memory_by: MemoryBy = MemoryBy.LIMIT
@@ -154,6 +154,11 @@ class BalloonsSettings(ByContent):
     on_failure: OnFailure = OnFailure.REFUSE
     tell_containers: bool = True
     by_name: Mapping[str, BalloonType] = attrs.field(init=False, eq=False, repr=False)
+
+    @types.validator
+    def _may_have_cpus(self, _: object, types: tuple[BalloonType, ...]) -> None:
+        if all(one.components or one.max_cpus == 0 for one in types):
+            raise ValueError("no type may have a CPU")
 
     @by_name.default
     def _by_name(self) -> Mapping[str, BalloonType]:
