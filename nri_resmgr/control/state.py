@@ -103,7 +103,7 @@ def _cpus(view: View, machine: Machine) -> Data:
     """
     used = CpuSet.union(pin.cpus for pin in view.pins.values())
     exclusive = view.exclusive & machine.online
-    reserved = CpuSet.union(pool.reserved for pool in view.pools) - exclusive
+    reserved = CpuSet.union(pool.reserved for pool in view.pools)
     isolated = (machine.isolated - used) - reserved
     others = machine.online - exclusive - reserved - isolated
     return {

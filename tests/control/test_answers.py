@@ -31,6 +31,11 @@ apiVersion: config.nri/v1alpha1
 kind: StaticPolicy
 spec: {reservedResources: {cpu: 1}}
 """
+RESERVED = """\
+apiVersion: config.nri/v1alpha1
+kind: TopologyAwarePolicy
+spec: {reservedResources: {cpu: "cpuset:0"}}
+"""
 OWN = {
     "id": "id-web",
     "namespace": "shop",
@@ -130,6 +135,18 @@ async def test_every_online_cpu_is_of_one_class(tmp_path: Path) -> None:
         classes = [CpuSet.parse(cpus[word]) for word in words]
 
         assert sum(map(len, classes)) == len(CpuSet.union(classes)) == 8
+
+
+async def test_isolated_cpus_are_so_until_somebody_has_them(tmp_path: Path) -> None:
+    parts = make_parts("1s2n4c1t isolated=0,6-7", RESERVED)
+    async with asking(parts, tmp_path) as client:
+        before = (await ask(client, "/v1/state"))["cpus"]
+        parts.run("web", 1)
+        after = (await ask(client, "/v1/state"))["cpus"]
+
+    words = ("exclusive", "reserved", "isolated")
+    assert [before[word] for word in words] == ["", "0", "6-7"]
+    assert [after[word] for word in words] == ["6", "0", "7"]
 
 
 async def test_nothing_of_what_pods_keep_secret_is_told(tmp_path: Path) -> None:

@@ -57,13 +57,14 @@ def test_it_is_answered_or_refused(
 ) -> None:
     routes = sorted(routes_of(parts.subject).items(), key=lambda item: item[0])
     (method, path), handler = routes[place]
+    reply: Reply | None
     try:
         found = handler(Request(method, path, query, body))
-        reply = found if isinstance(found, Reply) else asyncio.run(awaited(found))
+        done = found if isinstance(found, Reply) else asyncio.run(awaited(found))
     except InputError as refusal:
         reply, why = None, str(refusal)
     else:
-        why = "\n".join(faults(path, reply))
+        reply, why = done, "\n".join(faults(path, done))
 
     assert bool(why) == (reply is None), why
 

@@ -37,6 +37,12 @@ async def test_those_after_a_number_are_told() -> None:
     ]
 
 
+async def test_who_has_them_all_is_told_no_more() -> None:
+    _, *events = await collect(event_lines(noted(3), 3, follow=False))
+
+    assert events == []
+
+
 async def test_events_that_are_no_longer_kept_are_a_gap() -> None:
     heading, gap, *events = await collect(event_lines(noted(9, 3), 2, follow=False))
 
