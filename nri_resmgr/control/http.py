@@ -139,13 +139,16 @@ class _Connection:
         try:
             await self._serve()
             self._writer.close()
+            async with asyncio.timeout(self._site.limits.seconds):
+                await self._writer.wait_closed()  # who takes nothing more counts, too
         except (OSError, TimeoutError, asyncio.IncompleteReadError):
             pass
         except Exception as error:  # of an iterator: too late for another answer
             log.error("http.failed", exc_info=error)
         finally:
-            if not self._writer.is_closing():
-                self._writer.transport.abort()
+            self._writer.transport.abort()
+            with contextlib.suppress(OSError):
+                await self._writer.wait_closed()  # asyncio complains of unread errors
 
     async def _serve(self) -> None:
         try:
