@@ -113,6 +113,18 @@ def _add_insight_flags(flags: Flags) -> None:
     flags.add_switch(
         "--metrics-per-container", "name pods and containers in the metrics"
     )
+    flags.add(
+        "--otel-endpoint",
+        default="",
+        metavar="URL",
+        help="send traces to this collector by OTLP over HTTP; needs nri-resmgr[otel]",
+    )
+    flags.add(
+        "--otel-sampling",
+        default="",
+        metavar="SHARE",
+        help="the share of requests that are traced, 0 to 1; by default all",
+    )
 
 
 def _add_record_flags(flags: Flags) -> None:
@@ -126,7 +138,7 @@ def _add_record_flags(flags: Flags) -> None:
         "--record-limit",
         default="256Mi",
         metavar="SIZE",
-        help="where a recording ends; the default has room for some 20,000 pods",
+        help="where a recording ends; the default has room for some 10,000 pods",
     )
     flags.add_switch(
         "--record-env",

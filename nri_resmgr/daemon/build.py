@@ -24,7 +24,7 @@ def build(start: Start) -> DaemonConfiguration:
     # Under the name by which tests of nri-plugins ask for it.
     testing = bool(os.environ.get("ENABLE_TEST_APIS"))
     conduct = Conduct(options.dry_run, options.run_dir, testing)
-    witnesses = (*start.watch.build(options), *start.recorders)
+    witnesses = (*start.watch.build(), *start.recorders)
 
     def make(config: PolicyConfig) -> ResourcePolicy:
         return ResourcePolicy(

@@ -11,10 +11,12 @@ from google.protobuf.internal import api_implementation
 
 from nri_resmgr.app.status import status_of
 from nri_resmgr.daemon.defaults import DEFAULT_INDEX, DEFAULT_NAME
+from nri_resmgr.daemon.insight_flags import judge_insight
 from nri_resmgr.daemon.log_setup import follow_debug_signal, prepare_log
 from nri_resmgr.daemon.memory_kinds import read_memory_kinds
 from nri_resmgr.daemon.start import Start
 from nri_resmgr.daemon.state import open_state
+from nri_resmgr.daemon.watch import Watch
 from nri_resmgr.host.discovery import read_machine
 from nri_resmgr.host.tree import HostTree
 from nri_resmgr.log import Logger
@@ -52,11 +54,8 @@ def run(options: argparse.Namespace) -> int:
     state = open_state(options.state_dir, dry_run=options.dry_run)
     tree = HostTree(options.host_root)
     kinds = read_memory_kinds(options.memory_kinds)
-    if options.http_endpoint:
-        from nri_resmgr.daemon.endpoint import read_endpoint  # few ask for it
-
-        read_endpoint(options.http_endpoint)
-    start = Start(options, tree, kinds, read_machine(tree, kinds), state)
+    watch = Watch(counts=bool(options.http_endpoint), traces=judge_insight(options))
+    start = Start(options, tree, kinds, read_machine(tree, kinds), state, watch)
     if options.record:
         from nri_resmgr.daemon.recording import open_recording  # few ask for it
 

@@ -89,6 +89,15 @@ async def kubelet(daemon: Daemon) -> None:
     await look_at_kubelet(daemon)
 
 
+async def traces(daemon: Daemon) -> None:
+    """Send traces to a collector."""
+    if (tracing := daemon.watch.tracing) is not None:
+        from nri_resmgr.daemon.tracing import send_traces
+
+        options = daemon.options
+        await send_traces(tracing, options.otel_endpoint, options.otel_sampling)
+
+
 SERVICES: Final[tuple[Service, ...]] = (
     hotplug,
     configuration,
@@ -96,4 +105,5 @@ SERVICES: Final[tuple[Service, ...]] = (
     insight,
     systemd,
     kubelet,
+    traces,
 )

@@ -40,7 +40,7 @@ class Start:
     kinds: MemoryKinds
     machine: Machine
     state: StateDir | None
-    watch: Watch = attrs.field(factory=Watch)
+    watch: Watch
     launched: bool = attrs.field(factory=_was_launched)
     recorder: Any = attrs.field(default=None, init=False)
     _configuration: Any = attrs.field(default=None, init=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -22,16 +21,24 @@ class Watch(Observer):
         history: What happened; None until `build`.
         sessions: Which session it is; None until `build`.
         metrics: Counters; None until `build`, and where nobody can ask for them.
+        tracing: Spans; None until `build`, and where nobody wants traces.
+
+    Args:
+        counts: Whether there are to be metrics.
+        traces: Whether there are to be traces.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, counts: bool, traces: bool) -> None:
+        self._counts = counts
+        self._traces = traces
         self.started = time.time_ns()
         self._observers: tuple[Observer, ...] = ()
         self.history: Any = None
         self.sessions: Any = None
         self.metrics: Any = None
+        self.tracing: Any = None
 
-    def build(self, options: argparse.Namespace) -> Sequence[Any]:
+    def build(self) -> Sequence[Any]:
         """Make them; return the witnesses among them, for the policy."""
         from nri_resmgr.app.history import History
         from nri_resmgr.app.sessions import Sessions
@@ -39,13 +46,19 @@ class Watch(Observer):
         self.history = History()
         self.sessions = Sessions(self.history)
         self._observers = (self.sessions,)
-        if not options.http_endpoint:
-            return (self.history,)
-        from nri_resmgr.app.metrics import Metrics
+        witnesses = [self.history]
+        if self._counts:
+            from nri_resmgr.app.metrics import Metrics
 
-        self.metrics = Metrics()
-        self._observers = (self.sessions, self.metrics)
-        return (self.history, self.metrics)
+            self.metrics = Metrics()
+            self._observers = (self.sessions, self.metrics)
+            witnesses.append(self.metrics)
+        if self._traces:
+            from nri_resmgr.app.tracing import Tracing
+
+            self.tracing = Tracing()
+            witnesses.append(self.tracing)
+        return witnesses
 
     def registered(self, runtime: RuntimeInfo) -> None:
         """Pass it on."""

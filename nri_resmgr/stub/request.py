@@ -54,6 +54,11 @@ def current_request() -> Request | None:
     return None if request is None or request.is_over else request
 
 
+def causing_request() -> Request | None:
+    """Return the request whose handler led to the calling code, answered or not."""
+    return _current.get(None)
+
+
 # Marks a request as the one being answered in this context; returns a token.
 enter: Final = _current.set
 

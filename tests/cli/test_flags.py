@@ -21,6 +21,8 @@ FLAGS = [
     ("--state-dir", "/var/x"),
     ("--control-socket", "/run/x.sock"),
     ("--http-endpoint", ":8891"),
+    ("--otel-endpoint", "http://127.0.0.1:4318"),
+    ("--otel-sampling", "0.1"),
     ("--log-level", "debug"),
     ("--log-format", "json"),
     ("--log-debug", "stub.*"),
