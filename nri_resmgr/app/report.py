@@ -21,6 +21,7 @@ from nri_resmgr.policy.events import (
     Synchronized,
     Updated,
 )
+from nri_resmgr.values import ResmgrError
 
 log = Logger(__name__)
 
@@ -57,6 +58,11 @@ class Report(Witness):
             _report_each(decision.reasons)
         elif decision.reasons:
             _report(name, decision, fields)
+
+    def refused(self, title: str, error: ResmgrError) -> None:
+        """Log what would be refused; a real refusal is logged as it is answered."""
+        if self._fields:
+            log.warning("request.refused", title=title, why=str(error), **self._fields)
 
 
 def _report(name: str, decision: Decision[Any], fields: Mapping[str, object]) -> None:

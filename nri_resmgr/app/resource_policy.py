@@ -172,7 +172,6 @@ class ResourcePolicy:
             self._handle(PodCreated(pod.id, self._specs.of_expected(pod)))
         except ResmgrError as error:
             self._refuse(error, pod)
-            raise
 
     def create_container(self, pod: Pod, container: Container) -> CreateReply | None:
         """Place a new container; the reply carries its pinning, and the others'."""
@@ -181,7 +180,7 @@ class ResourcePolicy:
             decision = self._handle(Created(spec))
         except ResmgrError as error:
             self._refuse(error, pod, container)
-            raise
+            return None
         if self._conduct.dry_run:
             return None
         mount = self._files.mount_for(container) if self._files else None
@@ -202,7 +201,7 @@ class ResourcePolicy:
             decision = self._handle(Updated(spec))
         except ResmgrError as error:
             self._refuse(error, pod, container)
-            raise
+            return ()
         own = (PinUpdate(container.id, decision.pin),) if decision.pin else ()
         return self._answer(own + decision.updates)
 
@@ -260,6 +259,8 @@ class ResourcePolicy:
         names = (pod.namespace, pod.name, container.name if container else "")
         title = "/".join(name for name in names if name)
         after_reply(self._tell_of_refusal, title, error)
+        if not self._conduct.dry_run:  # which must not fail anybody's creation
+            raise error
 
     def _tell_of_refusal(self, title: str, error: ResmgrError) -> None:
         for witness in self._witnesses:
