@@ -6,6 +6,7 @@ import argparse
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 from nri_resmgr.app.conduct import Conduct
@@ -13,6 +14,7 @@ from nri_resmgr.app.resource_policy import ResourcePolicy
 from nri_resmgr.config import PolicyConfig
 from nri_resmgr.daemon.configuration import DaemonConfiguration
 from nri_resmgr.host.state_dir import StateDir
+from nri_resmgr.host.tree import HostTree
 from nri_resmgr.stub.runtime_info import Configuration, RuntimeInfo
 from nri_resmgr.topology.synthetic import parse_spec
 
@@ -30,8 +32,9 @@ BAD = document(0).replace("reserved", "preserved")
 UNFIT = document(99)
 
 
-def make(config: PolicyConfig) -> ResourcePolicy:
-    return ResourcePolicy(MACHINE, config, conduct=Conduct())
+def make(config: PolicyConfig, host: Path | None = None) -> ResourcePolicy:
+    tree = HostTree(host) if host else None
+    return ResourcePolicy(MACHINE, config, tree=tree, conduct=Conduct())
 
 
 def begun(
@@ -39,16 +42,26 @@ def begun(
     fallback_config: Path | None = None,
     state: StateDir | None = None,
     *,
-    launched: bool = False,
-    disable_policy_switch: bool = False,
+    host: Path | None = None,
+    **conduct: bool,
 ) -> DaemonConfiguration:
-    """Start from these files."""
+    """Start from these files.
+
+    Args:
+        config_file: As on the command line.
+        fallback_config: The same.
+        state: Where the cache is.
+        host: The root of the cgroups' files.
+        conduct: Whether it was ``launched``, and ``disable_policy_switch``.
+    """
     options = argparse.Namespace(
         config_file=str(config_file) if config_file else None,
         fallback_config=str(fallback_config) if fallback_config else None,
-        disable_policy_switch=disable_policy_switch,
+        disable_policy_switch=conduct.get("disable_policy_switch", False),
     )
-    return DaemonConfiguration(options, state, make, launched=launched)
+    made = partial(make, host=host)
+    launched = conduct.get("launched", False)
+    return DaemonConfiguration(options, state, made, launched=launched)
 
 
 def hand_over(to: DaemonConfiguration, text: str) -> None:

@@ -218,6 +218,34 @@ async def test_reload_tells_who_asks_what_is_wrong(tmp_path: Path) -> None:
     assert (reserved(configuration), configuration.status.rejected) == ("2", 2)
 
 
+async def test_the_same_reason_is_told_once(tmp_path: Path) -> None:
+    path = write(tmp_path / "my.yaml", document(1))
+    configuration = begun(path)
+    path.unlink()
+    with capture_logs() as lines:
+        for _ in range(3):
+            with pytest.raises(UnreadableFile):
+                await configuration.reload()
+        await asyncio.sleep(0)
+
+    assert [line["event"] for line in lines] == ["configuration.refused"]
+    assert configuration.status.rejected == 3
+
+
+async def test_cpus_that_a_cgroup_names_are_read_again(tmp_path: Path) -> None:
+    cgroup = tmp_path / "sys/fs/cgroup/system"
+    cgroup.mkdir(parents=True)
+    write(cgroup / "cpuset.cpus.effective", "1\n")
+    text = document(1).replace("cpuset:1", "cgroup:system")
+    path = write(tmp_path / "my.yaml", text)
+    configuration = begun(path, host=tmp_path)
+    write(cgroup / "cpuset.cpus.effective", "2\n")
+    await configuration.reload()
+
+    pools = configuration.policy.policy.pools(configuration.policy.state)
+    assert {str(pool.reserved) for pool in pools} == {"", "2"}
+
+
 async def test_a_mistake_is_counted_once(tmp_path: Path) -> None:
     path = write(tmp_path / "my.yaml", document(1))
     configuration = begun(path)

@@ -10,6 +10,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from nri_resmgr.app.configuration_status import Document, Source
+from nri_resmgr.config import parse_config
 from nri_resmgr.daemon.configuration import BadConfigFile, TwoConfigFiles
 from nri_resmgr.daemon.configuration_cache import CACHE_NAME, encode
 from nri_resmgr.host.state_dir import StateDir
@@ -266,3 +267,12 @@ def test_what_cannot_be_cached_counts_all_the_same(tmp_path: Path) -> None:
         assert asyncio.run(play()) == "3"
     events = [line["event"] for line in lines]
     assert events.count("configuration.not-cached") == 1
+
+
+def test_a_text_replaces_what_was_put_in_force_past_all_documents() -> None:
+    configuration = begun()
+    hand_over(configuration, document(1))
+    configuration.policy.reconfigure(parse_config(document(2)))
+    hand_over(configuration, document(1))
+
+    assert reserved(configuration) == "1"
