@@ -26,6 +26,8 @@ from tests.daemon.documents import (
     write,
 )
 
+pytestmark = pytest.mark.slow  # waits for real timers
+
 
 def why(of: DaemonConfiguration) -> str:
     error = of.status.error
