@@ -41,6 +41,8 @@ def _summary(state: Data) -> Iterator[str]:
     yield _row("runtime", f"{session_text(state)} since {session['since']}{number}")
     yield _row("policy", state["policy"])
     yield from _configuration(state["configuration"])
+    for manager in state["kubelet"]:
+        yield _row("kubelet", manager["why"])
     cpus = state["cpus"]
     counts = ", ".join(f"{how_many(cpus[word])} {word}" for word in CLASSES)
     yield _row("CPUs", f"{how_many(cpus['online'])} online: {counts}")

@@ -154,18 +154,20 @@ def _legend(owners: Sequence[Owner], width: int, paint: Paint) -> Iterator[str]:
 
 
 def _memory(state: Data, host: Data, paint: Paint) -> Iterator[str]:
-    unused = {node["id"]: node["unused"] for node in host["nodes"]}
+    used = {node["id"]: node["used"] for node in host["nodes"]}
     for node in state["nodes"]:
-        memory, free = node["memory"], unused.get(node["id"])
+        memory, now = node["memory"], used.get(node["id"])
         granted, capacity = memory["granted"] or 0, memory["capacity"]
         if not capacity:
             continue
         full = min(round(_BAR * granted / capacity), _BAR)
         bar = paint("bar", "#" * full) + "." * (_BAR - full)
-        promised = "" if memory["granted"] is None else f"{size_text(granted)} of "
-        idle = "" if free is None else f", {size_text(free)} unused"
+        promised = ""
+        if memory["granted"] is not None:
+            promised = f"{size_text(granted)} granted of "
+        busy = "" if now is None else f", {size_text(now)} in use"
         label = f"node {node['id']}"
-        size = f"{promised}{size_text(capacity)} {node['kind']}{idle}"
+        size = f"{promised}{size_text(capacity)} {node['kind']}{busy}"
         yield f"{label:<{_LABEL}}[{bar}] {size}"
 
 

@@ -6,11 +6,12 @@ import attrs
 
 from nri_resmgr.control.containers import Data
 from nri_resmgr.control.subject import API_VERSION, Subject
-from nri_resmgr.host.pressure import Pressure, Stall, read_free_memory, read_pressure
+from nri_resmgr.host.pressure import Pressure, Stall, read_pressure
+from nri_resmgr.host.used_memory import used_memory
 
 
 def host_of(subject: Subject) -> Data:
-    """Read pressure and unused memory now.
+    """Read pressure and used memory now.
 
     Raises:
         HostError: A file is there and cannot be read.
@@ -23,7 +24,7 @@ def host_of(subject: Subject) -> Data:
             name: _pressure(one) for name, one in read_pressure(subject.tree).items()
         },
         "nodes": [
-            {"id": node.id, "unused": read_free_memory(subject.tree, node.id)}
+            {"id": node.id, "used": used_memory(subject.tree, node.id)}
             for node in nodes
         ],
     }

@@ -14,6 +14,7 @@ from nri_resmgr.policy.capacity import PoolUse
 from nri_resmgr.policy.mems import MemoryLedger
 from nri_resmgr.topology import Machine, Node
 from nri_resmgr.values import CpuSet, NodeSet
+from nri_resmgr.version import our_version
 
 _SECOND: Final = 10**9  # nanoseconds
 
@@ -29,7 +30,10 @@ def state_of(subject: Subject) -> Data:
         "session": _session(subject),
         "policy": subject.policy.policy.kind,
         "configuration": _configuration(subject.configuration()),
-        **{name: part() for name, part in subject.parts.items()},
+        "kubelet": [
+            {"manager": one.kind, "policy": one.policy, "why": str(one)}
+            for one in subject.kubelet()
+        ],
         "cpus": _cpus(view, machine),
         "nodes": [_node(node, subject.policy.state) for node in machine.nodes],
         "pools": [_pool(pool) for pool in view.pools],
@@ -39,7 +43,7 @@ def state_of(subject: Subject) -> Data:
 
 def _daemon(subject: Subject) -> Data:
     return {
-        "version": subject.version(),
+        "version": our_version(),
         "pid": os.getpid(),
         "plugin": subject.plugin,
         "started": time_text(subject.started),

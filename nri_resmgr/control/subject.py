@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Final, Protocol
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Final, Protocol
 
 import attrs
 
@@ -11,6 +11,7 @@ from nri_resmgr.app.configuration_status import ConfigurationStatus
 from nri_resmgr.app.history import History
 from nri_resmgr.app.resource_policy import ResourcePolicy
 from nri_resmgr.app.sessions import Sessions
+from nri_resmgr.host.kubelet import KubeletManager
 from nri_resmgr.host.tree import Tree
 from nri_resmgr.stub.runtime_info import RuntimeInfo
 
@@ -38,14 +39,13 @@ class Subject:
         sessions: With the runtime.
         tree: The host.
         runtime: Says who the runtime is.
-        version: Tells ours; empty where nobody installed us.
         plugin: As which we are registered: ``90-resource-policy``.
         started: When the process began, UNIX nanoseconds.
         dry_run: Whether nothing is adjusted.
         levels: Those of the log.
         configuration: Says what is in force, and what was refused.
         reload: Reads the configuration again; returns when it is in force.
-        parts: More of the state, by name: each says what it is like now.
+        kubelet: Says which of the kubelet's managers write what we write.
     """
 
     policy: ResourcePolicy
@@ -53,11 +53,10 @@ class Subject:
     sessions: Sessions
     tree: Tree
     runtime: Callable[[], RuntimeInfo]
-    version: Callable[[], str]
     plugin: str
     started: int
     dry_run: bool
     levels: Levels
     configuration: Callable[[], ConfigurationStatus]
     reload: Callable[[], Awaitable[None]]
-    parts: Mapping[str, Callable[[], Mapping[str, Any]]] = attrs.field(factory=dict)
+    kubelet: Callable[[], Sequence[KubeletManager]]

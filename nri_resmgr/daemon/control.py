@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 from nri_resmgr.control.http import serve
 from nri_resmgr.control.listener import control_socket
 from nri_resmgr.control.routes import site_of
@@ -34,21 +32,11 @@ def _subject_of(daemon: Daemon) -> Subject:
         sessions=daemon.watch.sessions,
         tree=daemon.tree,
         runtime=lambda: daemon.stub.runtime,
-        version=_version,
         plugin=str(daemon.stub.identity),
         started=daemon.watch.started,
         dry_run=daemon.options.dry_run,
         levels=levels,
         configuration=lambda: daemon.configuration.status,
         reload=daemon.configuration.reload,
+        kubelet=lambda: daemon.kubelet,
     )
-
-
-@cache
-def _version() -> str:
-    from importlib.metadata import PackageNotFoundError, version  # it takes 10 ms
-
-    try:
-        return version("nri-resmgr")
-    except PackageNotFoundError:  # run from a checkout
-        return ""

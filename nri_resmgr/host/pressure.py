@@ -1,21 +1,17 @@
-"""How short of CPU, memory and disk the machine is, and how much memory is unused."""
+"""How short of CPU, memory and disk the machine is."""
 
 from __future__ import annotations
 
 import re
 from typing import Final
 
-from nri_resmgr.host.paths import NODE_ROOT
 from nri_resmgr.host.tree import Tree
-from nri_resmgr.values import Bytes
 from nri_resmgr.values.by_content import ByContent
 from nri_resmgr.values.declared import frozen
 
 RESOURCES: Final = ("cpu", "memory", "io")
 
 _LINE: Final = r"{} avg10=([\d.]+) avg60=([\d.]+) avg300=([\d.]+)"
-_FREE: Final = r"MemFree: +(\d+) kB"
-_KIB: Final = 1024
 
 
 @frozen
@@ -61,16 +57,6 @@ def read_pressure(tree: Tree) -> dict[str, Pressure]:
         if some := _stall(text, "some"):
             found[name] = Pressure(some, _stall(text, "full"))
     return found
-
-
-def read_free_memory(tree: Tree, node: int) -> Bytes | None:
-    """Return what nobody uses of a node's memory; None where it is not told.
-
-    Raises:
-        UnreadableHostFile: The file is there and cannot be read.
-    """
-    match = re.search(_FREE, tree.read(f"{NODE_ROOT}/node{node}/meminfo") or "")
-    return Bytes(int(match[1]) * _KIB) if match else None
 
 
 def _stall(text: str, word: str) -> Stall | None:

@@ -66,15 +66,15 @@ s shared  r reserved  i isolated  · idle
 A shop/mixed/main  1
 B shop/own/main  4-5
 
-node 0    [##............................] 1Gi of 16Gi dram, 8Gi unused
-node 1    [##............................] 1Gi of 16Gi dram
+node 0    [##............................] 1Gi granted of 16Gi dram, 8Gi in use
+node 1    [##............................] 1Gi granted of 16Gi dram
 
 waiting   10 s    1 min   5 min   (per cent of the time)
 cpu       25.0    1.0     0.1"""
 
 HOST: dict[str, Any] = {
     "pressure": {"cpu": {"some": {"avg10": 25.0, "avg60": 1.0, "avg300": 0.1}}},
-    "nodes": [{"id": 0, "unused": 8 << 30}, {"id": 1, "unused": None}],
+    "nodes": [{"id": 0, "used": 8 << 30}, {"id": 1, "used": None}],
 }
 
 
@@ -87,7 +87,7 @@ def node() -> Parts:
 
 def state() -> dict[str, Any]:
     found = state_of(node().subject)
-    found["daemon"]["uptimeSeconds"] = 3725
+    found["daemon"] |= {"version": "0.1.0", "uptimeSeconds": 3725}
     return found
 
 
@@ -137,6 +137,11 @@ def test_without_containers_there_is_no_table_of_them() -> None:
             id="a refused configuration says why",
         ),
         pytest.param(
+            {"kubelet": [{"manager": "cpu", "policy": "static", "why": "it is"}]},
+            "kubelet        it is",
+            id="a kubelet that is in the way is named",
+        ),
+        pytest.param(
             {"configuration": {"notInForce": ["$.spec.x", "$.spec.y"]}},
             "               without effect: $.spec.x, $.spec.y",
             id="what has no effect is named",
@@ -146,7 +151,7 @@ def test_without_containers_there_is_no_table_of_them() -> None:
 def test_the_summary(changes: dict[str, Any], line: str) -> None:
     found = state()
     for part, values in changes.items():
-        found[part] |= values
+        found[part] = values if isinstance(values, list) else found[part] | values
 
     assert line in render_status(found).splitlines()
 

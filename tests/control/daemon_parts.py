@@ -118,7 +118,7 @@ def make_parts(machine: str = "1s2n4c1t", document: str = "", **more: Any) -> Pa
     facts: dict[str, Any] = {
         "tree": HostTree("/"),
         "runtime": lambda: RuntimeInfo("containerd", "2.1.0"),
-        "version": lambda: "0.1.0",
+        "kubelet": tuple,
         "plugin": "90-resource-policy",
         "started": BEGIN,
         "dry_run": False,

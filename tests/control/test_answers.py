@@ -13,6 +13,7 @@ from nri_resmgr.app.configuration_status import Rejection, Source
 from nri_resmgr.control.client import Refused
 from nri_resmgr.control.http import Request
 from nri_resmgr.control.routes import SCHEMA, routes_of
+from nri_resmgr.host.kubelet import KubeletManager
 from nri_resmgr.topology.document import from_document
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import CpuSet
@@ -201,6 +202,15 @@ async def test_a_refused_configuration_is_told(tmp_path: Path) -> None:
             "when": "2023-11-14T22:14:20.000Z",
         },
     }
+
+
+async def test_a_kubelet_that_is_in_the_way_is_told(tmp_path: Path) -> None:
+    manager = KubeletManager("cpu", "static", "/state")
+    async with asking(make_parts(kubelet=lambda: (manager,)), tmp_path) as client:
+        state = await ask(client, "/v1/state")
+
+    told = {"manager": "cpu", "policy": "static", "why": str(manager)}
+    assert (state["kubelet"], mistakes(state, "State")) == ([told], [])
 
 
 async def test_log_levels_are_set_one_by_one(tmp_path: Path) -> None:

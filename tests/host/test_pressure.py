@@ -1,15 +1,10 @@
-"""Pressure and unused memory as the kernel writes them."""
+"""Pressure as the kernel writes it."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from nri_resmgr.host.pressure import (
-    Pressure,
-    Stall,
-    read_free_memory,
-    read_pressure,
-)
+from nri_resmgr.host.pressure import Pressure, Stall, read_pressure
 from nri_resmgr.host.tree import HostTree
 
 CPU = """\
@@ -39,11 +34,3 @@ def test_kernels_without_pressure_tell_none(tmp_path: Path) -> None:
     write(tmp_path, "/proc/pressure/cpu", "")
 
     assert read_pressure(HostTree(tmp_path)) == {}
-
-
-def test_unused_memory_is_in_bytes(tmp_path: Path) -> None:
-    text = "Node 3 MemTotal:  16384 kB\nNode 3 MemFree:   12 kB\n"
-    write(tmp_path, "/sys/devices/system/node/node3/meminfo", text)
-
-    tree = HostTree(tmp_path)
-    assert (read_free_memory(tree, 3), read_free_memory(tree, 4)) == (12 << 10, None)
