@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import threading
 from collections.abc import Callable
+from contextlib import suppress
 from importlib.util import find_spec
 from typing import Any, Final
 
@@ -96,7 +98,7 @@ async def send_traces(tracing: Tracing, endpoint: str, sampling: str) -> None:
         await asyncio.get_running_loop().create_future()
     finally:
         tracing.send_to(lambda _: None)
-        await asyncio.to_thread(_end, provider)
+        await _end(provider)
 
 
 def new_provider(endpoint: str, sampling: str) -> Any:
@@ -155,9 +157,19 @@ class _ToOurLog(logging.Handler):
         log.warning("tracing.trouble", why=record.getMessage())
 
 
-def _end(provider: Any) -> None:
-    provider.force_flush(int(_LAST_WORDS * 1000))
-    provider.shutdown()
+async def _end(provider: Any) -> None:
+    """Send what is left; a collector that is away would be tried for half a minute."""
+    loop, ended = asyncio.get_running_loop(), asyncio.Event()
+
+    def end() -> None:
+        provider.shutdown()
+        with suppress(RuntimeError):  # the loop is no more: we took too long
+            loop.call_soon_threadsafe(ended.set)
+
+    # Not one of the loop's own threads: the end of the process waits for those.
+    threading.Thread(target=end, daemon=True).start()
+    with suppress(TimeoutError):
+        await asyncio.wait_for(ended.wait(), _LAST_WORDS)
 
 
 def _traces_url(endpoint: str) -> str:

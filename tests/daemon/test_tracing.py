@@ -1,0 +1,188 @@
+"""Traces of the real daemon, as a collector receives them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from nri_resmgr.cli.workload import Workload
+from nri_resmgr.testing import PluginRefused
+from nri_resmgr.topology.synthetic import parse_spec
+from nri_resmgr.values import QosClass
+from tests.cli.command import ROOT, nri_resmgr
+from tests.daemon.daemon_process import daemon
+
+pytestmark = pytest.mark.process
+
+MACHINE: Final = parse_spec("1s2n2c1t")
+
+
+class Collector(HTTPServer):
+    """Keeps what it is sent."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Taker)
+        self.taken: list[tuple[str, bytes]] = []
+
+    @property
+    def url(self) -> str:
+        """Where it listens."""
+        return f"http://127.0.0.1:{self.server_port}"
+
+    def spans(self) -> list[Any]:
+        """Read all spans as OpenTelemetry's own messages."""
+        service = pytest.importorskip(
+            "opentelemetry.proto.collector.trace.v1.trace_service_pb2"
+        )
+        messages = [
+            service.ExportTraceServiceRequest.FromString(body) for _, body in self.taken
+        ]
+        return [
+            span
+            for message in messages
+            for resource in message.resource_spans
+            for scope in resource.scope_spans
+            for span in scope.spans
+        ]
+
+
+class Taker(BaseHTTPRequestHandler):
+    """Takes one request for its collector."""
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        assert isinstance(self.server, Collector)
+        self.server.taken.append((self.path, body))
+        self.send_response(200)
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def collector() -> Iterator[Collector]:
+    pytest.importorskip("opentelemetry.sdk", reason="the extra otel is not installed")
+    with Collector() as collector:
+        thread = threading.Thread(target=collector.serve_forever)
+        thread.start()
+        yield collector
+        collector.shutdown()
+        thread.join()
+
+
+def texts(span: Any) -> dict[str, str]:
+    return {one.key: one.value.string_value for one in span.attributes}
+
+
+async def test_requests_are_told_to_the_collector(
+    tmp_path: Path, collector: Collector
+) -> None:
+    flags = ("--otel-endpoint", collector.url)
+    async with daemon(tmp_path, MACHINE, *flags) as running:
+        await running.place(Workload("own", QosClass.GUARANTEED, 1000))
+        with pytest.raises(PluginRefused):
+            await running.place(Workload("huge", QosClass.GUARANTEED, 64000))
+        await running.line("tracing.started")
+    spans = [span for span in collector.spans() if span.name == "CreateContainer"]
+    placed, refused = spans
+
+    assert {path for path, _ in collector.taken} == {"/v1/traces"}
+    assert texts(placed)["nri.rule"] == "whole-cpus"
+    assert texts(placed)["k8s.pod.name"] == "own"
+    assert texts(refused)["nri.result"] == "refused"
+    assert (placed.status.code, refused.status.code) == (0, 2)
+    assert "64" in refused.status.message
+    assert placed.start_time_unix_nano < placed.end_time_unix_nano
+
+
+async def test_only_a_share_is_told_if_so_wanted(
+    tmp_path: Path, collector: Collector
+) -> None:
+    flags = ("--otel-endpoint", collector.url, "--otel-sampling", "0")
+    async with daemon(tmp_path, MACHINE, *flags) as running:
+        await running.place(Workload("own", QosClass.GUARANTEED, 1000))
+        await running.line("tracing.started")
+
+    assert collector.spans() == []
+
+
+async def test_a_variable_of_opentelemetry_is_enough(
+    tmp_path: Path, collector: Collector
+) -> None:
+    told = {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.url}
+    async with daemon(tmp_path, MACHINE, environment=told) as running:
+        await running.place(Workload("own", QosClass.GUARANTEED, 1000))
+        await running.line("tracing.started")
+
+    assert "CreateContainer" in {span.name for span in collector.spans()}
+
+
+async def test_a_collector_that_is_away_holds_nothing_up(tmp_path: Path) -> None:
+    pytest.importorskip("opentelemetry.sdk", reason="the extra otel is not installed")
+    flags = ("--otel-endpoint", "http://127.0.0.1:9")
+    async with daemon(tmp_path, MACHINE, *flags) as running:
+        await running.line("tracing.started")
+        await running.place(Workload("own", QosClass.GUARANTEED, 1000))
+        began = time.monotonic()
+        running.process.terminate()
+        await running.process.wait()
+        took = time.monotonic() - began
+
+    assert took < 4
+    assert running.process.returncode == 0
+    assert {"tracing.trouble"} <= {line["event"] for line in running.lines()}
+
+
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        (
+            ("--otel-endpoint", "collector:4318"),
+            "--otel-endpoint: 'collector:4318': expected http://HOST:PORT or https://",
+        ),
+        (
+            ("--otel-sampling", "10%"),
+            "--otel-sampling: '10%': expected a number from 0 to 1",
+        ),
+    ],
+)
+def test_bad_flags_are_refused_before_the_start(
+    flags: tuple[str, ...], sentence: str
+) -> None:
+    done = nri_resmgr("run", *flags)
+
+    assert (done.returncode, done.stderr) == (2, f"nri-resmgr: {sentence}\n")
+
+
+WITHOUT: Final = """
+import sys
+sys.modules["opentelemetry"] = None
+sys.argv = ["nri-resmgr", "run", *sys.argv[1:]]
+from nri_resmgr.__main__ import main
+raise SystemExit(main())
+"""
+
+
+def test_without_the_extra_the_flag_is_refused() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT, "--otel-endpoint", "http://127.0.0.1:4318"],
+        env={"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (done.returncode, done.stderr) == (
+        2,
+        "nri-resmgr: --otel-endpoint needs OpenTelemetry, which is not installed; "
+        "pip install 'nri-resmgr[otel]' adds it\n",
+    )
