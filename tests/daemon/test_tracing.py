@@ -181,8 +181,8 @@ def test_without_the_extra_the_flag_is_refused() -> None:
         check=False,
     )
 
-    assert (done.returncode, done.stderr) == (
-        2,
+    assert done.returncode == 2
+    assert done.stderr == (
         "nri-resmgr: --otel-endpoint needs OpenTelemetry, which is not installed; "
-        "pip install 'nri-resmgr[otel]' adds it\n",
+        "pip install 'nri-resmgr[otel]' adds it\n"
     )
