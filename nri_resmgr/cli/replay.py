@@ -100,7 +100,7 @@ def _instead(options: argparse.Namespace) -> Any:
     from nri_resmgr.cli.simulate import BadFile
     from nri_resmgr.config import parse_config
     from nri_resmgr.host.text_file import read_text_file
-    from nri_resmgr.scenario.replay import Instead
+    from nri_resmgr.scenario.differences import Instead
     from nri_resmgr.values import InputError
 
     document = None

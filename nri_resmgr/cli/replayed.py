@@ -11,6 +11,7 @@ import yaml
 from google.protobuf.json_format import MessageToDict
 
 from nri_resmgr.cli.tables import format_table
+from nri_resmgr.scenario.differences import Outcome
 from nri_resmgr.scenario.load import Recording
 from nri_resmgr.scenario.recording import (
     Answered,
@@ -19,8 +20,8 @@ from nri_resmgr.scenario.recording import (
     Decided,
     Entry,
     MachineChanged,
+    Refused,
 )
-from nri_resmgr.scenario.replay import Outcome
 from nri_resmgr.topology.text import format_tree
 
 # Raised when a key changes its meaning or goes.
@@ -97,6 +98,8 @@ def _headline(entry: Entry) -> str:
             return f"{who}  {entry.method} #{entry.number}{failed}"
         case Decided():
             return f"decided  {entry.event}"
+        case Refused():
+            return f"refused  {entry.title}"
         case Configured():
             return "configuration in force"
         case MachineChanged():
@@ -115,6 +118,8 @@ def _body(entry: Entry) -> Iterator[str]:
                 where = f"CPUs {one.cpus or 'any'}, nodes {one.mems or 'any'}"
                 pool = f", pool {one.pool}" if one.pool else ""
                 yield f"{one.title or one.container}: {where}{pool}, {one.rule.value}"
+        case Refused():
+            yield entry.why
         case Configured():
             yield from entry.text.splitlines() or ["(the built-in default)"]
         case MachineChanged():
@@ -143,6 +148,8 @@ def _plain(entry: Entry) -> dict[str, Any]:
                 "event": entry.event,
                 "containers": list(_body(entry)),
             }
+        case Refused():
+            return {"kind": kind, "title": entry.title, "why": entry.why}
         case Configured():
             return {"kind": kind, "text": entry.text}
     return {"kind": kind, "machine": list(_body(entry))}

@@ -25,14 +25,14 @@ from nri_resmgr.scenario.recording import (
     Entry,
     Header,
     MachineChanged,
-    entry_line,
-    header_line,
+    Refused,
 )
+from nri_resmgr.scenario.recording_text import entry_line, header_line
 from nri_resmgr.scenario.secrets import without_secrets
 from nri_resmgr.stub.errors import CallFailed, SessionError
 from nri_resmgr.stub.tap import Sender, Tapped
 from nri_resmgr.topology import Machine
-from nri_resmgr.values import InputError, parse_bytes
+from nri_resmgr.values import InputError, ResmgrError, parse_bytes
 from nri_resmgr.version import our_version
 
 log = Logger(__name__)
@@ -129,6 +129,11 @@ class Recorder(Witness):
         hints = tuple((one.id, one.hints) for one in _specs(event) if one.hints)
         if decision.reasons or hints:
             self._put(lambda: Decided(now, name, decision.reasons, hints))
+
+    def refused(self, title: str, error: ResmgrError) -> None:
+        """Take a refusal: in a dry run no reply tells of it."""
+        now, why = time.time_ns(), str(error)
+        self._put(lambda: Refused(now, title, why))
 
     def configured(self, _config: PolicyConfig) -> None:
         """Take the configuration, and the machine where that is another."""

@@ -8,9 +8,8 @@ from nri_resmgr.scenario.recording import (
     BadRecording,
     Entry,
     Header,
-    read_entries,
-    read_header,
 )
+from nri_resmgr.scenario.recording_text import read_entries, read_header
 from nri_resmgr.values.by_content import ByContent
 from nri_resmgr.values.declared import frozen
 

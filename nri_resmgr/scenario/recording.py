@@ -1,34 +1,18 @@
-"""What a recording is made of: values, and the lines of text that they become.
-
-A recording is lines of JSON: a header, then entries. Messages are protobuf in base64:
-to the byte what was said, and a fifth of the time of their JSON form.
-"""
+"""What a recording is made of."""
 
 from __future__ import annotations
 
-import base64
-import json
-from collections.abc import Iterator
-from typing import Any, Final, TypeAlias
+from typing import TypeAlias
 
-from google.protobuf.message import DecodeError, Message
+from google.protobuf.message import Message
 
-from nri_proto import PLUGIN_METHODS, RUNTIME_METHODS
 from nri_resmgr.policy.decision import Reason
 from nri_resmgr.topology import Machine
-from nri_resmgr.topology.document import from_document, to_document
 from nri_resmgr.topology.hints import Hint
 from nri_resmgr.values import InputError
 from nri_resmgr.values.by_content import ByContent
 from nri_resmgr.values.declared import frozen
 from nri_resmgr.values.error_fields import with_fields
-from nri_resmgr.values.plain import from_plain, to_plain
-
-# Raised when older readers would misread what is written.
-FORMAT: Final = 1
-
-_HEADER: Final = "nri-resmgr recording"
-_METHODS: Final = {**PLUGIN_METHODS, **RUNTIME_METHODS}
 
 
 @with_fields
@@ -125,6 +109,20 @@ class Decided(ByContent):
 
 
 @frozen
+class Refused(ByContent):
+    """A request was refused, or would have been, had it not been a dry run.
+
+    Attributes:
+        title: ``namespace/pod/container``, or ``namespace/pod``.
+        why: The sentence.
+    """
+
+    time: int
+    title: str
+    why: str
+
+
+@frozen
 class Configured(ByContent):
     """A configuration came into force."""
 
@@ -140,152 +138,4 @@ class MachineChanged(ByContent):
     machine: Machine
 
 
-Entry: TypeAlias = Called | Answered | Decided | Configured | MachineChanged
-
-
-def header_line(header: Header) -> str:
-    """Write the first line."""
-    return _line(
-        {
-            _HEADER: FORMAT,
-            "version": header.version,
-            "time": header.time,
-            "dry_run": header.dry_run,
-            "unsolicited_updates": header.unsolicited_updates,
-            "has_env": header.has_env,
-            "machine": to_document(header.machine),
-        }
-    )
-
-
-def entry_line(entry: Entry) -> str:
-    """Write an entry."""
-    row: dict[str, Any] = {"time": entry.time}
-    match entry:
-        case Called():
-            who = "we_call" if entry.is_ours else "call"
-            row |= {who: entry.method, "number": entry.number, **_body(entry.body)}
-        case Answered():
-            who = "we_answer" if entry.is_ours else "answer"
-            row |= {who: entry.method, "number": entry.number, **_body(entry.body)}
-            if entry.body is None:
-                row |= {"code": entry.code, "why": entry.why}
-        case Decided():
-            row |= {"decided": entry.event}
-            row["reasons"] = to_plain(tuple[Reason, ...], entry.reasons)
-            if entry.hints:
-                row["hints"] = {
-                    key: to_plain(tuple[Hint, ...], hints) for key, hints in entry.hints
-                }
-        case Configured():
-            row["configured"] = entry.text
-        case MachineChanged():
-            row["machine"] = to_document(entry.machine)
-    return _line(row)
-
-
-def read_header(text: str, path: str) -> Header:
-    """Read the first line.
-
-    Raises:
-        BadRecording: It is no header, or that of a later format.
-    """
-    try:
-        row = json.loads(text)
-        if not isinstance(row, dict) or _HEADER not in row:
-            raise BadRecording(path, 1, "not a recording of nri-resmgr run --record")
-        if row[_HEADER] != FORMAT:
-            why = f"format {row[_HEADER]!r}, this version reads {FORMAT}"
-            raise BadRecording(path, 1, why)
-        return Header(
-            version=str(row["version"]),
-            time=int(row["time"]),
-            machine=from_document(row["machine"]),
-            dry_run=bool(row["dry_run"]),
-            unsolicited_updates=str(row["unsolicited_updates"]),
-            has_env=bool(row["has_env"]),
-        )
-    except (*_WRONG, InputError) as error:
-        if isinstance(error, BadRecording):
-            raise
-        raise BadRecording(path, 1, f"not a recording: {_why(error)}") from None
-
-
-def read_entries(lines: Iterator[str], path: str) -> Iterator[Entry]:
-    """Read what follows the header.
-
-    Raises:
-        BadRecording: A line is none of ours; those before it are good.
-    """
-    for number, line in enumerate(lines, 2):
-        try:
-            entry = _entry(json.loads(line))
-        except (*_WRONG, InputError) as error:
-            raise BadRecording(path, number, _why(error)) from None
-        yield entry
-
-
-# What comes of reading something else than what was written.
-_WRONG: Final = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
-
-
-def _why(error: Exception) -> str:
-    if isinstance(error, json.JSONDecodeError):
-        return "cut off, or not JSON"
-    if isinstance(error, KeyError):
-        return f"no {error.args[0]!r}"
-    return " ".join(str(error).split()) or type(error).__name__
-
-
-def _entry(row: dict[str, Any]) -> Entry:
-    time = int(row["time"])
-    for key in ("call", "we_call"):
-        if key in row:
-            method, body = row[key], _message(row, is_request=True, method=row[key])
-            return Called(time, int(row["number"]), method, body, key == "we_call")
-    for key in ("answer", "we_answer"):
-        if key in row:
-            return _answer(row, key, time)
-    if "decided" in row:
-        reasons = from_plain(tuple[Reason, ...], row["reasons"])
-        hints = tuple(
-            (key, from_plain(tuple[Hint, ...], one))
-            for key, one in row.get("hints", {}).items()
-        )
-        return Decided(time, str(row["decided"]), reasons, hints)
-    if "configured" in row:
-        return Configured(time, str(row["configured"]))
-    return MachineChanged(time, from_document(row["machine"]))
-
-
-def _answer(row: dict[str, Any], key: str, time: int) -> Answered:
-    return Answered(
-        time=time,
-        number=int(row["number"]),
-        method=row[key],
-        body=_message(row, is_request=False, method=row[key]),
-        code=int(row.get("code", 0)),
-        why=str(row.get("why", "")),
-        is_ours=key == "we_answer",
-    )
-
-
-def _message(row: dict[str, Any], method: str, *, is_request: bool) -> Message | None:
-    found = _METHODS[method]
-    if "body" not in row:
-        return None
-    kind = found.request if is_request else found.response
-    try:
-        return kind.FromString(base64.b64decode(row["body"], validate=True))
-    except (DecodeError, ValueError) as error:
-        raise ValueError(f"not a message of {method}") from error
-
-
-def _body(message: Message | None) -> dict[str, str]:
-    if message is None:
-        return {}
-    return {"body": base64.b64encode(message.SerializeToString()).decode()}
-
-
-def _line(row: dict[str, Any]) -> str:
-    return json.dumps(row, separators=(",", ":"), ensure_ascii=True) + "\n"
+Entry: TypeAlias = Called | Answered | Decided | Refused | Configured | MachineChanged

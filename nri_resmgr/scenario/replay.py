@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-import attrs
 from google.protobuf.message import Message
 
 from nri_resmgr.policy.decision import Reason
+from nri_resmgr.scenario.differences import (
+    AS_RECORDED,
+    Difference,
+    Differences,
+    Instead,
+    Outcome,
+)
 from nri_resmgr.scenario.recording import (
     Answered,
     Called,
@@ -17,88 +23,14 @@ from nri_resmgr.scenario.recording import (
     Entry,
     Header,
     MachineChanged,
+    Refused,
 )
 from nri_resmgr.scenario.replayed import ReplayedPlugin, Reply
 from nri_resmgr.scenario.told import NOTHING, Told, containers_in, put, told_by
-from nri_resmgr.topology import Machine
 from nri_resmgr.topology.hints import Hint
 from nri_resmgr.values import ResmgrError
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 _CREATE: Final = "CreateContainer"
-
-
-@frozen
-class Difference(ByContent):
-    """One thing that is not as it was recorded.
-
-    Attributes:
-        time: When it came up, UNIX nanoseconds.
-        title: ``namespace/pod/container``, or ``node``.
-        what: Which of its properties: ``cpus``, ``mems``, ``pool``, ``refused``,
-            ``told`` for what the runtime was told of it.
-        recorded: As it was; empty for nothing.
-        now: As it is.
-    """
-
-    time: int
-    title: str
-    what: str
-    recorded: str
-    now: str
-
-
-@frozen
-class Outcome(ByContent):
-    """What came of a replay.
-
-    Attributes:
-        requests: How many of the runtime's were answered.
-        decisions: How many containers' were compared, each time one was decided.
-        differences: In order; one that goes on is told once.
-    """
-
-    requests: int
-    decisions: int
-    differences: tuple[Difference, ...]
-
-
-@frozen
-class Instead(ByContent):
-    """What is to be other than in the recording.
-
-    Attributes:
-        document: The text of a configuration; None for those of the recording.
-        machine: None for the recording's.
-    """
-
-    document: str | None = None
-    machine: Machine | None = None
-
-
-AS_RECORDED: Final = Instead()
-
-
-@attrs.define(eq=False, repr=False)
-class _Differences:
-    """Collects them, each until it changes."""
-
-    found: list[Difference] = attrs.field(factory=list)
-    _last: dict[tuple[str, str], tuple[str, str]] = attrs.field(factory=dict)
-
-    def compare(
-        self, time: int, title: str, what: str, pair: tuple[object, object]
-    ) -> bool:
-        recorded, now = map(str, pair)
-        key = title, what
-        if recorded == now:
-            self._last.pop(key, None)
-            return False
-        if self._last.get(key) != (recorded, now):
-            self._last[key] = recorded, now
-            self.found.append(Difference(time, title, what, recorded, now))
-        return True
 
 
 class Replay:
@@ -115,7 +47,7 @@ class Replay:
     ) -> None:
         self._entries = entries
         self._instead = instead
-        self._differences = _Differences()
+        self._differences = Differences()
         self._requests = self._decisions = 0
         self._titles: dict[str, str] = {}
         self._replies: dict[int, tuple[Any, Reply]] = {}
@@ -123,6 +55,7 @@ class Replay:
         self._now: dict[str, Told] = {}
         self._unplaced: set[str] = set()  # refused now, and not then
         self._suspects: list[Difference] = []
+        self._refusals = dict(_refusals(entries))
         machine = instead.machine or header.machine
         answers = () if instead != AS_RECORDED else tuple(_answers(entries))
         self._plugin = ReplayedPlugin(header, machine, _hints(entries), answers)
@@ -202,10 +135,12 @@ class Replay:
         created = ""
         if entry.method == _CREATE:
             created = request.container.id
-            if reply.code and not entry.code:
-                self._unplaced.add(created)
         title = _subject(request)
-        pair = entry.why, reply.why
+        # In a dry run no reply tells.
+        then_why = entry.why or self._refusals.get(entry.number, "")
+        pair = then_why, reply.why or self._plugin.refusal
+        if created and pair[1] and not pair[0]:
+            self._unplaced.add(created)
         if entry.method != "Configure":
             self._differences.compare(entry.time, title, "refused", pair)
         then, now = told_by(entry.body, created), told_by(reply.body, created)
@@ -275,6 +210,16 @@ def _hints(entries: Sequence[Entry]) -> dict[str, tuple[Hint, ...]]:
         if isinstance(entry, Decided):
             found |= dict(entry.hints)
     return found
+
+
+def _refusals(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
+    """Find the request that each refusal is about: it is told after the reply."""
+    last = 0
+    for entry in entries:
+        if isinstance(entry, Answered) and entry.is_ours:
+            last = entry.number
+        elif isinstance(entry, Refused):
+            yield last, entry.why
 
 
 def _answers(entries: Sequence[Entry]) -> Iterator[Answered]:

@@ -67,7 +67,8 @@ class ReplayedPlugin(Witness):
     Attributes:
         clock: To be set to the time of each request.
         reasons: Why containers are where they are, by id.
-        told: Called with what was told without a request.
+        refusal: Why the last request was refused; empty where it was not.
+        unsolicited: What was told without a request, by container.
     """
 
     def __init__(
@@ -79,6 +80,7 @@ class ReplayedPlugin(Witness):
     ) -> None:
         self.clock = Clock(header.time)
         self.reasons: dict[str, Reason] = {}
+        self.refusal = ""
         self.unsolicited: list[Mapping[str, Any]] = []
         self._header, self._hints = header, hints
         self._machine = machine
@@ -126,9 +128,10 @@ class ReplayedPlugin(Witness):
 
     def answer(self, method: str, request: Any) -> Reply:
         """Answer a request as the stub would."""
+        self.refusal = ""
         try:
             return Reply(self._answer(method, request))
-        except ResmgrError as error:
+        except Exception as error:  # noqa: BLE001 - the stub answers these, too
             return Reply(None, *status_of(error))
 
     async def settle(self) -> None:
@@ -162,6 +165,10 @@ class ReplayedPlugin(Witness):
     def decided(self, _event: Event, decision: Decision[Any]) -> None:
         """Remember why."""
         self.reasons |= {one.container: one for one in decision.reasons}
+
+    def refused(self, _title: str, error: ResmgrError) -> None:
+        """Remember why, also where no reply tells."""
+        self.refusal = str(error)
 
     def _may_call(self) -> bool:
         match self._header.unsolicited_updates:

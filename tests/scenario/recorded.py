@@ -21,10 +21,11 @@ from nri_resmgr.app.status import status_of
 from nri_resmgr.config import parse_config
 from nri_resmgr.daemon.recording import Recorder
 from nri_resmgr.daemon.recording_file import RecordingFile
+from nri_resmgr.scenario.differences import AS_RECORDED, Instead, Outcome
 from nri_resmgr.scenario.kubelet import container_of, pod_of, resources_of
 from nri_resmgr.scenario.load import Recording, load_recording
 from nri_resmgr.scenario.recording import Header
-from nri_resmgr.scenario.replay import AS_RECORDED, Instead, Outcome, Replay
+from nri_resmgr.scenario.replay import Replay
 from nri_resmgr.scenario.rows import ContainerRow
 from nri_resmgr.stub import Options, Stub
 from nri_resmgr.stub.identity import Identity

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from nri_proto import Level
+from nri_resmgr.scenario.differences import Instead
 from nri_resmgr.scenario.kubelet import container_of, pod_of
-from nri_resmgr.scenario.replay import Instead
 from nri_resmgr.scenario.rows import ContainerRow
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import Bytes, MilliCpus, QosClass
@@ -51,15 +51,20 @@ async def test_nothing_differs_where_nothing_is_other(
     assert load(node.file).cut == ""
 
 
-async def test_a_dry_run_is_compared_by_its_decisions(tmp_path: Path) -> None:
+async def test_a_dry_run_is_compared_by_its_decisions_and_refusals(
+    tmp_path: Path,
+) -> None:
     async with recorded_node(tmp_path, STRICT, dry_run=True) as node:
         await churn(node.runtime, 1, 30)
 
     same = await replayed(node.file)
     other = await replayed(node.file, Instead(document("{pinCPU: false}")))
 
+    none = await replayed(node.file, Instead(machine=parse_spec("1s1n1c1t")))
+
     assert same.differences == ()
     assert {one.what for one in other.differences} >= {"cpus"}
+    assert [one.what for one in none.differences].count("refused") > 1
 
 
 async def one_container(folder: Path, cpus: int) -> Path:

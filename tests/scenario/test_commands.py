@@ -1,0 +1,126 @@
+"""``simulate``, ``run --record`` and ``replay``, as people call them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from nri_resmgr.scenario.recording import Answered, Called, Decided
+from nri_resmgr.topology.synthetic import parse_spec
+from tests.cli.command import nri_resmgr
+from tests.daemon.daemon_process import daemon
+from tests.scenario.recorded import MACHINE, churn, document, load
+
+pytestmark = pytest.mark.process
+
+DEPLOYMENT = """
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 2
+  template:
+    spec:
+      containers: [{name: app, resources: {limits: {cpu: 2, memory: 1Gi}}}]
+"""
+
+
+def write(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_a_deployment_is_simulated(tmp_path: Path) -> None:
+    workload = write(tmp_path / "web.yaml", DEPLOYMENT)
+    words = ("simulate", "--topology", "2s2n2c2t", str(workload))
+    picture = tmp_path / "node.html"
+
+    table = nri_resmgr(*words, "--picture", picture)
+    found = nri_resmgr(*words, "-o", "json")
+
+    assert (table.returncode, table.stderr) == (0, "")
+    assert "default/web-0/app  Guaranteed  2     1Gi" in table.stdout
+    rows = json.loads(found.stdout)["containers"]
+    assert [(row["title"], row["request"]) for row in rows] == [
+        ("default/web-0/app", 2000),
+        ("default/web-1/app", 2000),
+    ]
+    assert "default/web-1/app" in picture.read_text()
+
+
+def test_two_configurations_are_compared(tmp_path: Path) -> None:
+    workload = write(tmp_path / "web.yaml", DEPLOYMENT)
+    one = write(tmp_path / "one.yaml", document())
+    two = write(tmp_path / "two.yaml", document(kind="BalloonsPolicy"))
+    words = ("simulate", "--topology", "2s2n2c2t", str(workload), "--config-file", one)
+
+    same = nri_resmgr(*words, "--against", one)
+    other = nri_resmgr(*words, "--against", two)
+
+    assert (same.returncode, same.stdout) == (0, "no difference\n")
+    assert other.returncode == 1
+    assert "default/web-0/app  pool" in other.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        pytest.param(
+            ("simulate", "nowhere.yaml"), "cannot read nowhere.yaml", id="no workload"
+        ),
+        pytest.param(
+            ("simulate", "--picture", "x.png", "w.yaml"), "ends in none of", id="a PNG"
+        ),
+        pytest.param(("replay", "nowhere"), "cannot read nowhere", id="no recording"),
+        pytest.param(
+            ("replay", "/proc/version"), "line 1: not a recording", id="another file"
+        ),
+        pytest.param(
+            ("run", "--record", "/nowhere/rec", "--nri-socket", "/nowhere"),
+            "--record /nowhere/rec: no such file or directory",
+            id="nowhere to record to",
+        ),
+        pytest.param(
+            ("run", "--record", "rec", "--record-limit", "much"),
+            "--record-limit: bad quantity 'much'",
+            id="a limit that is none",
+        ),
+    ],
+)
+def test_a_mistake_is_told_in_one_sentence(
+    words: tuple[str, ...], sentence: str
+) -> None:
+    ended = nri_resmgr(*words)
+
+    assert ended.returncode == 2
+    assert sentence in ended.stderr.splitlines()[-1]
+    assert "Traceback" not in ended.stderr
+
+
+async def test_a_real_daemon_is_recorded_and_replayed(tmp_path: Path) -> None:
+    file, config = tmp_path / "rec", write(tmp_path / "config", document())
+    flags = (
+        *("--record", str(file), "--config-file", str(config)),
+        *("--run-dir", str(tmp_path / "run"), "--state-dir", ""),
+        *("--control-socket", ""),
+    )
+    async with daemon(tmp_path, parse_spec(MACHINE), *flags) as running:
+        await churn(running.runtime, 5, 20)
+        running.process.kill()
+        await running.process.wait()
+
+    same = nri_resmgr("replay", file)
+    other_config = write(tmp_path / "other", document("{availableResources: {cpu: 4}}"))
+    other = nri_resmgr("replay", file, "--config-file", other_config, "-o", "json")
+    shown = nri_resmgr("replay", file, "--show")
+
+    assert (same.returncode, same.stderr) == (0, "")
+    assert same.stdout.endswith("decisions: no difference\n")
+    assert other.returncode == 1
+    assert json.loads(other.stdout)["differences"] != []
+    assert "runtime -> plugin  CreateContainer #" in shown.stdout
+    assert "hidden" not in shown.stdout
+    kinds = {type(entry) for entry in load(file).entries}
+    assert {Called, Answered, Decided} <= kinds
