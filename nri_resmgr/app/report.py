@@ -78,7 +78,7 @@ def _report_each(reasons: tuple[Reason, ...]) -> None:
     for reason in reasons:
         if reason.rule is Rule.FELL_BACK:
             log.warning("container.fell-back", **_fields_of(reason))
-        else:
+        elif log.is_debugged:
             log.debug("container.adopted", **_fields_of(reason))
 
 
