@@ -47,6 +47,10 @@ def _only_built_in() -> Iterable[Document]:
     return (BUILT_IN,)
 
 
+def _tell_nobody(_: Rejection) -> None:
+    return None
+
+
 @frozen
 class Rules(ByContent):
     """How a plugin deals with documents.
@@ -103,6 +107,7 @@ class Configuration:
         self._generation = 1
         self._rejected = 0
         self._error: Rejection | None = None
+        self._told: Callable[[Rejection], None] = _tell_nobody
 
     def connect(self, policy: Configured) -> None:
         """Tell what goes by the configuration, already by the document's."""
@@ -175,6 +180,11 @@ class Configuration:
             fields = {key: value for key, value in where.items() if value}
             in_force = str(self.document)
             after_reply(_log_rejection, {**fields, "why": why, "in_force": in_force})
+            after_reply(self._told, self._error)
+
+    def tell_rejections(self, told: Callable[[Rejection], None]) -> None:
+        """Have *told* called, after the reply, with what the log says of rejections."""
+        self._told = told
 
     def keep_to(self, kind: str) -> None:
         """Tell the kind of policy that placed the containers that run."""

@@ -35,6 +35,7 @@ def build(start: Start) -> DaemonConfiguration:
         options, start.state, make, launched=start.launched
     )
     signal.signal(signal.SIGHUP, lambda *_: configuration.ask_to_reload())
+    configuration.tell_rejections(start.watch.rejected)
     for recorder in start.recorders:
         recorder.begin(configuration.policy)
     # attrs keeps the text of every method it wrote, for debuggers.

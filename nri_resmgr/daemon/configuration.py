@@ -14,6 +14,7 @@ from nri_resmgr.app.configuration_status import (
     BUILT_IN,
     ConfigurationStatus,
     Document,
+    Rejection,
     Source,
 )
 from nri_resmgr.app.resource_policy import ResourcePolicy
@@ -125,6 +126,10 @@ class DaemonConfiguration:
         """What is in force, since when, and the last mistake."""
         return self._configuration.status
 
+    def tell_rejections(self, told: Callable[[Rejection], None]) -> None:
+        """Have *told* called with documents that are not taken from now on."""
+        self._configuration.tell_rejections(told)
+
     def offer(self, text: str, source: Source) -> None:
         """Bring a document from outside; see `Configuration.offer`."""
         self._configuration.offer(Document(text, source))
@@ -148,6 +153,8 @@ class DaemonConfiguration:
         """Go by the file as it changes, and read it on SIGHUP; never returns."""
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGHUP, self.ask_to_reload)
+        source, kind = str(self._configuration.document), self.policy.config.kind
+        log.info("configuration.in-force", source=source, kind=kind)
         async with asyncio.TaskGroup() as group:
             group.create_task(self._obey_signals())
             group.create_task(self._watch(interval))

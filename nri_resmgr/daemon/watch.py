@@ -60,6 +60,11 @@ class Watch(Observer):
             witnesses.append(self.tracing)
         return witnesses
 
+    def rejected(self, rejection: Any) -> None:
+        """Note a document that was not taken, as an event."""
+        where = f"{rejection.source} {rejection.name}".strip()
+        self.history.note("configuration.refused", where, rejection.why)
+
     def registered(self, runtime: RuntimeInfo) -> None:
         """Pass it on."""
         for one in self._observers:

@@ -114,11 +114,14 @@ async def test_a_reload_reads_the_file_at_once(tmp_path: Path) -> None:
         file.write_text("kind: nonsense")
         bad = await ask(tmp_path, "reload")
         status = await ask(tmp_path, "status")
+        events = await ask(tmp_path, "events")
 
     where = f"TopologyAwarePolicy from file {file}"
     assert (good.returncode, good.stdout) == (0, f"{where}, generation 2\n")
     assert bad.returncode == 2
     assert f"from file {file}: " in status.stdout
+    *_, last = events.stdout.splitlines()
+    assert last.split("  ")[2:4] == ["configuration.refused", f"file {file}"]
 
 
 async def test_a_daemon_that_is_killed_leaves_room_for_the_next(tmp_path: Path) -> None:
