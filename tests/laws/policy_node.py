@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import attrs
 from hypothesis.stateful import RuleBasedStateMachine
 
+from nri_resmgr.app.checkpoint import Draft
 from nri_resmgr.policy.decision import Decision, Policy, Rule
 from nri_resmgr.policy.events import (
     NO_PIN,
@@ -22,6 +23,7 @@ from nri_resmgr.policy.events import (
     Updated,
 )
 from nri_resmgr.values import PolicyError
+from tests.laws.reborn import reborn
 
 
 class Conditions(Protocol):
@@ -64,6 +66,7 @@ class Node(RuleBasedStateMachine):
         self.why: dict[str, Rule] = {}
         self.updates_of_last = 0
         self.history: list[Episode] = []
+        self.draft, self.made_by = Draft(), self.policy
         self.forgotten = False
 
     def rebuild(self, conditions: Conditions) -> None:
@@ -89,18 +92,29 @@ class Node(RuleBasedStateMachine):
 
     def decide(self, event: Event) -> Decision[Any] | None:
         """Put an event to the policy; None if it refuses, and nothing changed."""
-        before, old = self.state, self.conditions.snapshot(self.state)
+        before = self.state = self.reborn()
+        old = self.conditions.snapshot(before)
         decision, outcome = _asked(self.policy, before, event)
         assert self.conditions.snapshot(before) == old
         episode = Episode(self.conditions, event, self.forgotten, outcome)
         self.history.append(episode)
         self.forgotten = False
         if decision is not None:
-            self.state = decision.state
+            self.state, self.made_by = decision.state, self.policy
             self.check(decision)
             if not isinstance(event, Synchronized):
                 self._check_zones(before, event)
         return decision
+
+    def reborn(self) -> Any:
+        """Return the state as it is after it was written down and read again.
+
+        The history in `teardown` goes on with states as they were, and has to come
+        to the same.
+        """
+        if self.made_by is not self.policy:
+            return self.state  # its pools, or balloons, are others
+        return reborn(self.policy, self.state, self.draft)
 
     def check(self, decision: Decision[Any]) -> None:
         """Look at what is told of a decision."""

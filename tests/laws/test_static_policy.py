@@ -11,6 +11,7 @@ import hypothesis.strategies as st
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from nri_resmgr.app.checkpoint import Draft
 from nri_resmgr.policy.decision import Decision
 from nri_resmgr.policy.events import (
     NO_PIN,
@@ -33,6 +34,7 @@ from nri_resmgr.topology import Machine
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import CpuSet, MilliCpus, NodeSet, PolicyError, QosClass
 from tests.laws.policy_node import slots_won
+from tests.laws.reborn import reborn
 
 MACHINES = st.sampled_from(
     [
@@ -101,7 +103,7 @@ class StaticPolicyNeverErrs(RuleBasedStateMachine):
                 **more,
             ),
         )
-        self.state = self.policy.start()
+        self.state, self.draft = self.policy.start(), Draft()
         self.runtime: dict[str, Pin] = {}
         self.specs: dict[str, ContainerSpec] = {}
         self.settled, self.lost, self.updates_of_last = True, False, 0
@@ -248,6 +250,7 @@ class StaticPolicyNeverErrs(RuleBasedStateMachine):
             self.runtime[update.container] = update.pin.over(now)
         self.updates_of_last = len(decision.updates)
         self.state, self.settled, self.lost = decision.state, True, False
+        self.state = reborn(self.policy, self.state, self.draft)
 
     def _take_silent(self, decision: Decision[StaticState]) -> None:
         assert (decision.updates, decision.pin) == ((), NO_PIN)

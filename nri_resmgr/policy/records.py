@@ -1,0 +1,142 @@
+"""States as tables of values, which can be written down and read again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
+
+from nri_resmgr.policy.events import ContainerSpec, Pin
+from nri_resmgr.policy.ledger import Entry, Ledger
+from nri_resmgr.policy.mems import Grant, MemoryLayout, MemoryLedger
+from nri_resmgr.values import InputError
+from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
+from nri_resmgr.values.error_fields import with_fields
+
+StateT = TypeVar("StateT")
+
+Tables: TypeAlias = Mapping[str, Mapping[Any, Any]]
+"""Rows by name and key; the order of rows is part of the state."""
+
+Dropped: TypeAlias = dict[str, str]
+"""What is not there any more, and why."""
+
+LEDGER_TABLES: Final[Mapping[str, Any]] = {"container": ContainerSpec, "told": Pin}
+"""The types of the rows that tell of a `Ledger`."""
+
+KEYS: Final[Mapping[str, type]] = {"pool": int, "vacated": tuple, "held": tuple}
+"""The types of the keys of tables, where these are no texts; tuples are slots."""
+
+
+@with_fields
+class BadRecord(InputError):
+    """Something that was written down makes no sense.
+
+    Attributes:
+        record: Which: ``container c1``.
+        why: What is wrong with it.
+    """
+
+    record: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.record}: {self.why}"
+
+
+@frozen
+class Restored(ByContent, Generic[StateT]):
+    """A state out of records, as good as the one that was written down.
+
+    Attributes:
+        state: It only helps to keep what was: nobody is placed by it.
+        dropped: What was on CPUs or memory that are not there any more, and why.
+    """
+
+    state: StateT
+    dropped: Mapping[str, str]
+
+
+class Records(Protocol):
+    """What the module of each policy has."""
+
+    TABLES: Mapping[str, Any]
+    """The types of the rows of each table."""
+
+    def tables_of(self, state: Any) -> Tables:
+        """Return what a state consists of; what follows from it is left out."""
+
+    def state_from(self, tables: Tables, policy: Any) -> Restored[Any]:
+        """Make a state that equals the one that *tables* are of.
+
+        Raises:
+            BadRecord: They are of no state that the policy could have had.
+        """
+
+
+def ledger_tables(ledger: Ledger) -> Tables:
+    """Return what a ledger consists of."""
+    # Two tables: with every change of a shared pool many pins are told anew.
+    return {
+        "container": {key: one.spec for key, one in ledger.entries.items()},
+        "told": {key: one.told for key, one in ledger.entries.items()},
+    }
+
+
+def ledger_from(tables: Tables, dropped: Mapping[str, str]) -> Ledger:
+    """Make a ledger without those that are dropped.
+
+    Raises:
+        BadRecord: A container is without id, or without its pins.
+    """
+    specs, told = tables["container"], tables["told"]
+    check_ids("container", {key: spec.id for key, spec in specs.items()})
+    check_keys("told", told, specs)
+    entries = {k: Entry(specs[k], told[k]) for k in specs if k not in dropped}
+    return Ledger(MappingProxyType(entries))
+
+
+def memory_from(
+    rows: Mapping[str, Grant], layout: MemoryLayout
+) -> tuple[MemoryLedger, Dropped]:
+    """Make a ledger of memory without those whose nodes are gone.
+
+    Raises:
+        BadRecord: A grant is another one's.
+    """
+    check_ids("memory", {key: one.request.id for key, one in rows.items()})
+    dropped = {
+        key: f"memory on nodes {one.zone} near {one.request.affinity} is not there"
+        for key, one in rows.items()
+        if not one.zone
+        or one.zone.bits & ~layout.nodes
+        or one.request.affinity.bits & ~layout.known
+    }
+    kept = {key: one for key, one in rows.items() if key not in dropped}
+    return MemoryLedger(layout, MappingProxyType(kept)), dropped
+
+
+def check_ids(table: str, ids: Mapping[str, str]) -> None:
+    """See that each row tells of its own key.
+
+    Raises:
+        BadRecord: One does not.
+    """
+    for key, own in ids.items():
+        if key != own:
+            raise BadRecord(f"{table} {key}", f"tells of {own!r}")
+
+
+def check_keys(
+    table: str, rows: Mapping[str, Any], expected: Mapping[str, Any]
+) -> None:
+    """See that a table has a row for each of some keys, and no others.
+
+    Raises:
+        BadRecord: One is missing, or too many.
+    """
+    for key in expected.keys() - rows.keys():
+        raise BadRecord(f"{table} {key}", "is missing")
+    for key in rows.keys() - expected.keys():
+        raise BadRecord(f"{table} {key}", "belongs to nobody")

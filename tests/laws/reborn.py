@@ -1,0 +1,26 @@
+"""States as they are after they were written down and read again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nri_resmgr.app.checkpoint import Draft, checkpoint
+from nri_resmgr.app.checkpoint_read import read_checkpoint
+from nri_resmgr.policy.decision import Policy
+from nri_resmgr.policy.records import Restored
+
+
+def reborn(policy: Policy[Any], state: Any, draft: Draft) -> Any:
+    """Return the state out of its checkpoint, which must be the same.
+
+    Args:
+        policy: Whose state it is.
+        state: The state.
+        draft: Made the lines of the states before it.
+    """
+    lines = draft.lines_of(policy, state)
+    saved = read_checkpoint(checkpoint(lines, policy.kind, "0", "now"))
+    restored = saved.state_for(policy)
+    assert restored == Restored(state, {})
+    assert Draft().lines_of(policy, restored.state) == lines
+    return restored.state
