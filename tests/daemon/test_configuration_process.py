@@ -150,6 +150,7 @@ async def test_a_document_of_the_runtime_outlives_its_mistakes(tmp_path: Path) -
             await run(runtime, "web")
             found[what] = cpus(runtime, "web")
             await asyncio.sleep(0.2)
+    said = (tmp_path / "output").read_text()
 
     assert found == {
         "good": shared(2),
@@ -158,6 +159,8 @@ async def test_a_document_of_the_runtime_outlives_its_mistakes(tmp_path: Path) -
         "bad again": shared(0),
     }
     assert not (tmp_path / "state" / CACHE_NAME).exists()
+    assert "configuration.in-force" in said
+    assert "source='runtime (cached)'" in said
 
 
 async def test_before_0_7_a_mistake_does_not_stop_the_runtime(tmp_path: Path) -> None:
