@@ -12,6 +12,7 @@ from nri_resmgr.host.tree import Tree
 from nri_resmgr.host.used_memory import used_memory
 from nri_resmgr.policy.capacity import PoolUse
 from nri_resmgr.policy.events import NO_PIN
+from nri_resmgr.values import CpuSet
 
 _CPU: Final = 1000  # thousandths
 _ZONES: Final = ("system", "package", "die", "numa", "l3cache")
@@ -40,7 +41,9 @@ def series_of_nri_plugins(
 
 def _of_nodes(view: Any, tree: Tree) -> Iterator[Series]:
     rows = {(str(one.id), one.kind.value.upper()): one for one in view.machine.nodes}
-    counts = Counter(node for pin in view.pins.values() for node in pin.mems)
+    ids = [one.id for one in view.machine.nodes]
+    zones = Counter(pin.mems for pin in view.pins.values())
+    counts = {one: sum(n for z, n in zones.items() if one in z) for one in ids}
     yield Series(
         table.NP_NODE_CAPACITY, {k: int(one.memory) for k, one in rows.items()}
     )
@@ -51,12 +54,17 @@ def _of_nodes(view: Any, tree: Tree) -> Iterator[Series]:
 
 
 def _of_cpus(view: Any) -> Iterator[Series]:
-    asked, counts = Counter[int](), Counter[int]()
+    # Most containers share a set with others: there are few sets, and many CPUs.
+    shares: dict[CpuSet, tuple[int, int]] = {}
     for key, spec in view.specs.items():
         cpus = view.pins.get(key, NO_PIN).cpus
-        for cpu in cpus:
-            counts[cpu] += 1
-            asked[cpu] += spec.request // len(cpus)
+        sharing, request = shares.get(cpus, (0, 0))
+        share = spec.request // len(cpus) if cpus else 0
+        shares[cpus] = sharing + 1, request + share
+    asked, counts = Counter[int](), Counter[int]()
+    for cpus, (sharing, request) in shares.items():
+        counts.update(dict.fromkeys(cpus, sharing))
+        asked.update(dict.fromkeys(cpus, request))
     online = [(str(cpu), cpu) for cpu in view.machine.online]
     yield Series(table.NP_CPU_ALLOCATION, {(key,): asked[cpu] for key, cpu in online})
     yield Series(table.NP_CPU_CONTAINERS, {(key,): counts[cpu] for key, cpu in online})

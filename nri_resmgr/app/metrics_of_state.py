@@ -105,19 +105,22 @@ def _of_pools(pools: Sequence[PoolUse]) -> Iterator[Series]:
 
 def _containers(view: View) -> Series:
     reserved = CpuSet.union(pool.reserved for pool in view.pools)
-    counts = Counter(
-        (_runs_on(view.pins.get(key, NO_PIN), view.exclusive, reserved), spec.qos.value)
+    sets = Counter(
+        (view.pins.get(key, NO_PIN).cpus, spec.qos.value)
         for key, spec in view.specs.items()
     )
+    counts = Counter[tuple[str, str]]()
+    for (cpus, qos), count in sets.items():
+        counts[_runs_on(cpus, view.exclusive, reserved), qos] += count
     return Series(table.CONTAINERS, counts)
 
 
-def _runs_on(pin: Pin, exclusive: CpuSet, reserved: CpuSet) -> str:
-    if not pin.cpus:
+def _runs_on(cpus: CpuSet, exclusive: CpuSet, reserved: CpuSet) -> str:
+    if not cpus:
         return "unpinned"
-    if not pin.cpus & exclusive:
-        return "shared" if pin.cpus - reserved else "reserved"
-    return "mixed" if pin.cpus - exclusive else "exclusive"
+    if not cpus & exclusive:
+        return "shared" if cpus - reserved else "reserved"
+    return "mixed" if cpus - exclusive else "exclusive"
 
 
 def _of_memory(view: View) -> Iterator[Series]:

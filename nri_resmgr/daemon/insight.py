@@ -13,7 +13,15 @@ from nri_resmgr.app import metric_table as table
 from nri_resmgr.app.metric_text import CONTENT_TYPE, Series, render, single
 from nri_resmgr.app.metrics_of_process import series_of_process
 from nri_resmgr.app.metrics_of_state import series_of_state
-from nri_resmgr.control.http import Limits, Reply, Request, Site, serve, text_reply
+from nri_resmgr.control.http import (
+    Limits,
+    Reply,
+    Request,
+    Routes,
+    Site,
+    serve,
+    text_reply,
+)
 from nri_resmgr.daemon.endpoint import Endpoint, EndpointTaken, read_endpoint
 from nri_resmgr.daemon.health import Heartbeat, sickness, unreadiness
 from nri_resmgr.daemon.parts import Daemon
@@ -70,7 +78,7 @@ class Insight:
     def __init__(self, daemon: Daemon) -> None:
         self._daemon = daemon
         self.heartbeat = Heartbeat()
-        self.routes = {
+        self.routes: Routes = {
             ("GET", "/metrics"): self._metrics,
             ("GET", "/healthz"): self._healthz,
             ("GET", "/readyz"): self._readyz,
@@ -92,8 +100,12 @@ class Insight:
         yield single(table.LOOP_LAG, self.heartbeat.lag)
         yield single(table.LOOP_LAG_MAX, self.heartbeat.worst_lag)
 
-    def _metrics(self, _: Request) -> Reply:
-        return Reply(render(self.series()).encode(), CONTENT_TYPE)
+    async def _metrics(self, _: Request) -> Reply:
+        parts: list[str] = []
+        for one in self.series():
+            parts.append(render([one]))
+            await asyncio.sleep(0)  # requests of the runtime go first
+        return Reply("".join(parts).encode(), CONTENT_TYPE)
 
     def _healthz(self, _: Request) -> Reply:
         return _verdict(sickness(self.heartbeat, self._daemon.watch.metrics))
