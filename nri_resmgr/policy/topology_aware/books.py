@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import cached_property
+from typing import Final
 
 import attrs
 
@@ -14,7 +15,9 @@ from nri_resmgr.values.by_content import ByContent
 from nri_resmgr.values.declared import frozen
 
 _NOTHING = MilliCpus(0)
-_SHARING = (CpuKind.SHARED, CpuKind.MIXED)
+
+SHARING: Final = (CpuKind.SHARED, CpuKind.MIXED)
+"""The kinds of who runs on the shared CPUs of a pool."""
 
 
 @frozen
@@ -40,7 +43,7 @@ class Grant(ByContent):
     @property
     def shares(self) -> bool:
         """Whether it runs on its pool's shared CPUs, alone or besides its own."""
-        return self.kind in _SHARING
+        return self.kind in SHARING
 
 
 @attrs.frozen(slots=False, eq=False, repr=False)

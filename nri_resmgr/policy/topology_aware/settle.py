@@ -8,7 +8,9 @@ import attrs
 
 from nri_resmgr.policy.decision import PinUpdate
 from nri_resmgr.policy.events import ContainerSpec, Pin
-from nri_resmgr.policy.topology_aware.books import Books
+from nri_resmgr.policy.preferences import NO_PREFERENCES
+from nri_resmgr.policy.topology_aware.books import SHARING, Books
+from nri_resmgr.policy.topology_aware.demand import CpuKind
 from nri_resmgr.policy.topology_aware.pins import pin_of
 from nri_resmgr.policy.topology_aware.place import Placement
 from nri_resmgr.policy.topology_aware.settings import TopologyAwareSettings
@@ -21,16 +23,22 @@ def pins_of(
     containers: Iterable[str], state: State, settings: TopologyAwareSettings
 ) -> dict[str, Pin]:
     """Return what should hold for each of *containers*, by id."""
-    ledger, grants, books, memory = (
-        state.ledger,
-        state.grants,
-        state.books,
-        state.memory,
-    )
-    return {
-        key: pin_of(ledger.spec_of(key), grants[key], books, memory, settings)
-        for key in containers
-    }
+    entries, grants, promised = state.ledger.entries, state.grants, state.memory.grants
+    pins: dict[str, Pin] = {}
+    # Hundreds that share CPUs are asked for at once; those with no wishes of their
+    # own differ in little.
+    known: dict[tuple[int, int, int], Pin] = {}
+    for key in containers:
+        spec, grant = entries[key].spec, grants[key]
+        if spec.preferences is not NO_PREFERENCES or grant.kind is not CpuKind.SHARED:
+            pins[key] = pin_of(spec, grant, state.books, state.memory, settings)
+            continue
+        alike = grant.pool, grant.fraction, promised[key].zone.bits
+        if (pin := known.get(alike)) is None:
+            pin = pin_of(spec, grant, state.books, state.memory, settings)
+            known[alike] = pin
+        pins[key] = pin
+    return pins
 
 
 def seat(
@@ -86,7 +94,7 @@ def settle(
         lost = {pool.id for pool in pools if not pool.sharable.isdisjoint(changed)}
         entries = state.ledger.entries
         for key, grant in state.grants.items():
-            if grant.pool in lost and grant.shares and key in entries:
+            if grant.pool in lost and grant.kind in SHARING and key in entries:
                 touched[key] = None
     if not touched:
         return state, ()
