@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias
 
 import attrs
 
@@ -14,6 +14,8 @@ from nri_resmgr.policy.decision import Decision, Policy, Resources
 from nri_resmgr.policy.events import ContainerSpec, Event, Pin, Synchronized
 from nri_resmgr.policy.ledger import KnowsContainers
 from nri_resmgr.topology import Machine
+
+Recollection: TypeAlias = Callable[[Policy[Any]], KnowsContainers | None]
 
 
 class Engine:
@@ -39,6 +41,25 @@ class Engine:
         self.config = config
         self.policy: Policy[Any] = build_policy(config, machine, tree)
         self.state: KnowsContainers = self.policy.start()
+        self._former: Recollection | None = None
+
+    def remember(self, former: Recollection) -> None:
+        """Have the state of an earlier process at hand for `recall`.
+
+        Args:
+            former: Gives it for a policy; None where it is another one's.
+        """
+        self._former = former
+
+    def recall(self) -> None:
+        """Begin where an earlier process ended: it is about to be told what runs.
+
+        What is in force by then decides whether its state is of any use.
+        """
+        if self._former is not None:
+            state = self._former(self.policy)  # may refuse, now and the next time
+            self._former = None
+            self.state = self.state if state is None else state
 
     def decide(self, event: Event) -> Decision[Any]:
         """Answer an event; the state is what the answer says from then on.

@@ -6,17 +6,16 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
-from nri_resmgr.app.after_reply import after_reply
 from nri_resmgr.app.conduct import USUAL, Conduct
 from nri_resmgr.app.configuration import Configuration
 from nri_resmgr.app.configuration_status import BUILT_IN, Document, Source
 from nri_resmgr.app.container_files import ContainerFiles
 from nri_resmgr.app.courier import Courier, Runtime
-from nri_resmgr.app.engine import Engine
-from nri_resmgr.app.garbage import collect_if_due
+from nri_resmgr.app.engine import Engine, Recollection
 from nri_resmgr.app.report import Report
 from nri_resmgr.app.translate import adjustment_of, updates_of
 from nri_resmgr.app.witness import Witness
+from nri_resmgr.app.witnesses import Witnesses
 from nri_resmgr.config import PolicyConfig, TopologyAwareConfig
 from nri_resmgr.host.tree import Tree
 from nri_resmgr.log import Logger
@@ -86,10 +85,11 @@ class ResourcePolicy:
         self._scheduling: Any = None
         self._is_silent = False
         self._files: ContainerFiles | None = None
-        self._witnesses = [Report(dry_run=conduct.dry_run), *witnesses]
+        told = [Report(dry_run=conduct.dry_run), *witnesses]
         if conduct.run_dir and not conduct.dry_run:
             self._files = ContainerFiles(conduct.run_dir, self._engine)
-            self._witnesses.append(self._files)
+            told.append(self._files)
+        self._witnesses = Witnesses(told)
         self.go_by(Configuration(Document("", Source.FILE) if config else BUILT_IN))
 
     @cached_property
@@ -124,6 +124,10 @@ class ResourcePolicy:
         """Have it judge documents; its own is the one that is in force."""
         self.configuration = configuration
         configuration.connect(self)
+
+    def remember(self, former: Recollection) -> None:
+        """Have the state of an earlier process at hand when it is told what runs."""
+        self._engine.remember(former)
 
     def connect(self, runtime: Runtime) -> None:
         """Tell to whom updates go that no request asked for."""
@@ -160,6 +164,7 @@ class ResourcePolicy:
     ) -> Updates:
         """Start from what runs; what was known before only helps to keep it."""
         self.courier.drop()
+        self._engine.recall()
         self.configuration.keep_to(self.config.kind)
         there = frozenset(pod.id for pod in pods)
         specs = self._specs.of_all(pods, containers)
@@ -231,7 +236,7 @@ class ResourcePolicy:
         if not self._is_silent:
             self._follow(Synchronized(()), decision)
             self._send(decision.updates)
-        after_reply(self._tell_of_configuration, config)
+        self._witnesses.configured(config)
 
     def _handle(self, event: Event) -> Decision[KnowsContainers]:
         decision = self._engine.decide(event)
@@ -246,29 +251,14 @@ class ResourcePolicy:
         if self._alarms is not None:
             self._alarms.set(decision.timers)
             self._alarms.keep_only(decision.state.ledger.entries)
-        after_reply(self._tell, event, decision)
-
-    def _tell(self, event: Event, decision: Decision[Any]) -> None:
-        for witness in self._witnesses:
-            witness.decided(event, decision)
-        collect_if_due()
+        self._witnesses.decided(event, decision)
 
     def _refuse(
         self, error: ResmgrError, pod: Pod, container: Container | None = None
     ) -> None:
-        names = (pod.namespace, pod.name, container.name if container else "")
-        title = "/".join(name for name in names if name)
-        after_reply(self._tell_of_refusal, title, error)
+        self._witnesses.refused(error, pod, container)
         if not self._conduct.dry_run:  # which must not fail anybody's creation
             raise error
-
-    def _tell_of_refusal(self, title: str, error: ResmgrError) -> None:
-        for witness in self._witnesses:
-            witness.refused(title, error)
-
-    def _tell_of_configuration(self, config: PolicyConfig) -> None:
-        for witness in self._witnesses:
-            witness.configured(config)
 
     def _scheduled(
         self,
