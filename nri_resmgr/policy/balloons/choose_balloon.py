@@ -93,7 +93,11 @@ def _same_group(search: Search) -> Found | None:
     seats, group = search.state.seats, search.seat.group
     if not group:
         return None
-    names = _with_one(search, lambda key: seats[key].group == group)
+    names = {
+        one.name
+        for one in _own(search)
+        if group in [seats[key].group for key in one.members]
+    }
     return _with_neighbours(search, names, Rule.SAME_GROUP)
 
 
@@ -106,13 +110,12 @@ def _same_pod(search: Search) -> Found | None:
 
 def _same_namespace(search: Search) -> Found | None:
     entries, namespace = search.state.ledger.entries, search.spec.namespace
-    names = _with_one(search, lambda key: entries[key].spec.namespace == namespace)
+    names = {
+        one.name
+        for one in _own(search)
+        if namespace in [entries[key].spec.namespace for key in one.members]
+    }
     return _with_neighbours(search, names, Rule.SAME_NAMESPACE)
-
-
-def _with_one(search: Search, is_meant: Callable[[str], bool]) -> set[str]:
-    """Name the balloons that have such a container; most end with their first one."""
-    return {one.name for one in _own(search) if any(map(is_meant, one.members))}
 
 
 def _with_neighbours(search: Search, names: set[str], rule: Rule) -> Found | None:
