@@ -56,7 +56,15 @@ class Busy(Protocol):
         """For how long there has been one."""
 
 
-def sickness(heartbeat: Heartbeat, requests: Busy) -> str:
+class Pulse(Protocol):
+    """Who knows whether the loop turns."""
+
+    @property
+    def age(self) -> float:
+        """Seconds since it last did."""
+
+
+def sickness(heartbeat: Pulse, requests: Busy) -> str:
     """Say in a sentence why the daemon should be started anew; nothing if it is well.
 
     A loop that does not turn gives no answer at all, which says the same.

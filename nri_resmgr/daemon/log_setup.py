@@ -6,12 +6,14 @@ import argparse
 import asyncio
 import gc
 import signal
+from typing import Final
 
 from nri_resmgr.log import Logger, configure_later
-from nri_resmgr.log.destination import check_destination
 from nri_resmgr.log.levels import ALL, levels
 
 log = Logger(__name__)
+
+_AUTO: Final = "auto"
 
 
 def prepare_log(options: argparse.Namespace) -> None:
@@ -23,7 +25,10 @@ def prepare_log(options: argparse.Namespace) -> None:
     """
     levels.set(ALL, options.log_level)
     levels.debug(options.log_debug.replace(",", " ").split())
-    check_destination(options.log_to)
+    if options.log_to != _AUTO:
+        from nri_resmgr.log.destination import check_destination  # few ask for it
+
+        check_destination(options.log_to)
     configure_later(_configure, options.log_format, options.log_to)
     # The signal would end the process. Nothing is logged from here: it may come in
     # the middle of the import of what logs.
