@@ -10,7 +10,8 @@ import attrs
 import yaml
 from google.protobuf.json_format import MessageToDict
 
-from nri_resmgr.cli.tables import format_table
+from nri_resmgr.cli.tables import format_changes
+from nri_resmgr.scenario.compare import REFUSED
 from nri_resmgr.scenario.differences import Outcome
 from nri_resmgr.scenario.load import Recording
 from nri_resmgr.scenario.recording import (
@@ -35,7 +36,7 @@ def show_outcome(recording: Recording, outcome: Outcome, output: str) -> str:
     """Write what differs as a table, or as JSON; times are since the beginning."""
     began = recording.header.time
     if output == "json":
-        rows = [
+        documents = [
             {**attrs.asdict(one), "after": (one.time - began) / _SECOND}
             for one in outcome.differences
         ]
@@ -43,26 +44,18 @@ def show_outcome(recording: Recording, outcome: Outcome, output: str) -> str:
             "format": FORMAT,
             "requests": outcome.requests,
             "decisions": outcome.decisions,
-            "differences": rows,
+            "differences": documents,
             "cut": recording.cut,
         }
         return json.dumps(found, indent=2)
     said = f"{outcome.requests} requests, {outcome.decisions} decisions"
     if not outcome.differences:
         return f"{said}: no difference"
-    table = format_table(
-        _HEADER,
-        (
-            (
-                _after(one.time, began),
-                one.title,
-                one.what,
-                one.recorded or "-",
-                one.now or "-",
-            )
-            for one in outcome.differences
-        ),
+    rows = (
+        (_after(one.time, began), one.title, one.what, one.recorded, one.now)
+        for one in outcome.differences
     )
+    table = format_changes(_HEADER, rows, REFUSED)
     return f"{table}\n\n{said}, {len(outcome.differences)} differences"
 
 

@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from nri_resmgr.cli.tables import format_table
+from nri_resmgr.cli.tables import format_changes, format_table
 from nri_resmgr.policy.capacity import PoolUse
-from nri_resmgr.scenario.compare import Change, changes_between
+from nri_resmgr.scenario.compare import REFUSED, changes_between
 from nri_resmgr.scenario.document import (
     changes_document,
     findings_document,
@@ -39,11 +39,8 @@ def show_changes(first: Findings, second: Findings, output: str) -> tuple[str, b
         return json.dumps(changes_document(changes), indent=2), bool(changes)
     if not changes:
         return "no difference", False
-    return format_table(_CHANGES, map(_change, changes)), True
-
-
-def _change(one: Change) -> tuple[str, ...]:
-    return one.title, one.what, one.before or "-", one.after or "-"
+    rows = ((one.title, one.what, one.before, one.after) for one in changes)
+    return format_changes(_CHANGES, rows, REFUSED), True
 
 
 def _sections(found: Findings) -> Iterator[str]:

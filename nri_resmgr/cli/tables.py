@@ -21,3 +21,24 @@ def format_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
         ).rstrip()
         for line in lines
     )
+
+
+def format_changes(
+    header: Sequence[str], rows: Iterable[Sequence[str]], refused: str
+) -> str:
+    """Line up changes, with the sentences of refusals below.
+
+    Args:
+        header: The last two columns are what was, and what is.
+        rows: Their last three are what, before and after; empty for nothing.
+        refused: As *what* of a row whose last two are sentences.
+    """
+    cells, sentences = [], []
+    for row in rows:
+        *first, what, before, after = row
+        if what == refused:
+            sentences += [f"  {one}" for one in (before, after) if one]
+            before, after = (refused if one else "" for one in (before, after))
+        cells.append((*first, what, before or "-", after or "-"))
+    table = format_table(header, cells)
+    return "\n".join((table, "", refused, *sentences)) if sentences else table

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from typing import Final
 
-from nri_resmgr.stub import Container, LinuxCpu, LinuxMemory, LinuxResources, Pod
-from nri_resmgr.stub.model import LinuxContainer, LinuxPod
-from nri_resmgr.values import QosClass
+import attrs
+
+from nri_resmgr.scenario.kubelet import container_of, pod_of
+from nri_resmgr.scenario.rows import ContainerRow
+from nri_resmgr.stub import Container, Pod
+from nri_resmgr.values import Bytes, MilliCpus, QosClass
 from nri_resmgr.values.by_content import ByContent
 from nri_resmgr.values.declared import frozen
 
-_PERIOD: Final = 100_000  # microseconds, the kubelet's default CFS period
-_SHARES: Final = 1024  # of one CPU
-_MIN_SHARES: Final = 2  # what the kubelet writes for no request at all
-_CGROUPS: Final = {
-    QosClass.GUARANTEED: "/kubepods",
-    QosClass.BURSTABLE: "/kubepods/burstable",
-    QosClass.BEST_EFFORT: "/kubepods/besteffort",
-}
+_GIB: Final = Bytes(1 << 30)
+_CAPACITY: Final = Bytes(64 << 30)  # of whatever node; nobody here asks for a share
 
 
 @frozen
@@ -43,20 +40,16 @@ class Workload(ByContent):
     @property
     def pod(self) -> Pod:
         """The sandbox, in the cgroup that tells its QoS class."""
-        parent = f"{_CGROUPS[self.qos]}/pod-{self.name}"
-        return Pod(
-            id=f"pod-{self.name}", name=self.name, linux=LinuxPod(cgroup_parent=parent)
-        )
+        return attrs.evolve(pod_of(self.name, self._row), id=f"pod-{self.name}")
 
     @property
     def container(self) -> Container:
         """The container, with the cgroup values of its request."""
-        shares = max(_MIN_SHARES, self.milli_cpus * _SHARES // 1000)
-        cpu, memory = LinuxCpu(shares=shares), None
-        if self.qos is QosClass.GUARANTEED:
-            quota = self.milli_cpus * _PERIOD // 1000
-            cpu = LinuxCpu(shares=shares, quota=quota, period=_PERIOD)
-            memory = LinuxMemory(limit=1 << 30)
-        resources = LinuxResources(cpu=cpu, memory=memory)
-        linux = LinuxContainer(resources=resources)
-        return Container(id=f"ctr-{self.name}", name=self.name, linux=linux)
+        made = container_of(f"ctr-{self.name}", self._row, _CAPACITY)
+        return attrs.evolve(made, name=self.name)
+
+    @property
+    def _row(self) -> ContainerRow:
+        memory = _GIB if self.qos is QosClass.GUARANTEED else None
+        request = MilliCpus(self.milli_cpus)
+        return ContainerRow(qos=self.qos, request=request, memory=memory)

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from nri_resmgr.scenario.findings import Findings, Placement
 from nri_resmgr.values.by_content import ByContent
 from nri_resmgr.values.declared import frozen
+
+REFUSED: Final = "refused"
+"""What is different about one that is refused in one outcome only."""
 
 
 @frozen
@@ -62,8 +66,8 @@ def _of_refusals(first: Findings, second: Findings) -> Iterator[Change]:
     after = {(one.step, one.title): one.why for one in second.refusals}
     for step, title in before | after:
         one, two = before.get((step, title), ""), after.get((step, title), "")
-        if one != two:
-            yield Change(title, "refused", one, two)
+        if not (one and two):  # other numbers in the sentence change nothing
+            yield Change(title, REFUSED, one, two)
 
 
 def _of_node(first: Findings, second: Findings) -> Iterator[Change]:

@@ -44,7 +44,8 @@ def pool_document(pool: PoolUse) -> dict[str, Any]:
 
 def largest_of(pool: PoolUse) -> int:
     """Give the most whole CPUs of a pool that one more container could be granted."""
-    return min(pool.free // 1000, len(pool.cpus))
+    grantable = pool.shared | pool.isolated
+    return min(pool.free // 1000, len(pool.cpus)) if grantable else 0
 
 
 def changes_document(changes: Iterable[Change]) -> dict[str, Any]:

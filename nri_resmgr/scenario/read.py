@@ -96,7 +96,9 @@ class _Steps:
         if not verbs:
             # Says what is wrong with it, if anything else is.
             Table.read(row, *_READERS, *ROW_KEYS, *self._also, path=path)
-            raise BadSetting(path, f"nothing happens: one of {_VERBS} is needed")
+            raise BadSetting(
+                path, f"nothing happens: one of {', '.join(VERBS)} is needed"
+            )
         keys, read = _READERS[verbs[0]]
         table = Table.read(row, verbs[0], *keys, *self._also, path=path)
         if verbs[0] not in table.rows and verbs[0] not in _MAY_BE_EMPTY:
@@ -203,5 +205,7 @@ _READERS: Final[Mapping[str, tuple[tuple[str, ...], _Reader]]] = {
     "hotplug": ((), _Steps.hotplug),
     "switch": ((), _Steps.switch),
 }
-_VERBS: Final = ", ".join(_READERS)
+VERBS: Final = tuple(_READERS)
+"""What a step can begin with."""
+
 _MAY_BE_EMPTY: Final[Any] = ("expects", "reconfigure")

@@ -1,7 +1,7 @@
 """Recordings as text: lines of JSON, a header and then entries.
 
-Messages are protobuf in base64: to the byte what was said, and a fifth of the time of
-their JSON form.
+Messages are protobuf in base64: to the byte what was said, as large as their JSON form,
+and made in a thirtieth of its time (a creation of 5 KB).
 """
 
 from __future__ import annotations

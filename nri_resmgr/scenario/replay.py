@@ -8,6 +8,7 @@ from typing import Any, Final
 from google.protobuf.message import Message
 
 from nri_resmgr.policy.decision import Reason
+from nri_resmgr.scenario.compare import REFUSED
 from nri_resmgr.scenario.differences import (
     AS_RECORDED,
     Difference,
@@ -141,8 +142,9 @@ class Replay:
         pair = then_why, reply.why or self._plugin.refusal
         if created and pair[1] and not pair[0]:
             self._unplaced.add(created)
-        if entry.method != "Configure":
-            self._differences.compare(entry.time, title, "refused", pair)
+        # Other numbers in the sentence change nothing.
+        if entry.method != "Configure" and not all(pair):
+            self._differences.compare(entry.time, title, REFUSED, pair)
         then, now = told_by(entry.body, created), told_by(reply.body, created)
         if not (entry.code or reply.code):
             self._suspect(entry.time, then, now)
