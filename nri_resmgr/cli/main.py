@@ -28,6 +28,7 @@ examples:
   nri-resmgr run --dry-run                decide and report, change nothing
   nri-resmgr run --config-file my.yaml    with this configuration, whatever comes
   nri-resmgr check my.yaml                is it right, and what comes of it
+  nri-resmgr simulate pods.yaml           where would these pods run
   nri-resmgr demo                         see it work without a runtime
   nri-resmgr topology                     what the machine is
   nri-resmgr install                      let the runtime start it
