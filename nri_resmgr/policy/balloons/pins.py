@@ -20,9 +20,10 @@ def pin_of(spec: ContainerSpec, state: BalloonsState, ground: Ground) -> Pin:
     if ground.settings.pin_cpus:
         cpus = visible(allowed_cpus(state.balloons[seat.balloon], state), seat, ground)
         shares = shares_of(spec.request)
-    if spec.id in state.memory and not spec.preferences.preserve_memory:
-        mems = state.memory.zone_of(spec.id)
-    return _interned(cpus, mems, shares)
+    promised = state.memory.grants.get(spec.id)
+    if promised and not spec.preferences.preserve_memory:
+        mems = promised.zone
+    return _interned(cpus.bits, mems.bits, shares)
 
 
 def allowed_cpus(balloon: Balloon, state: BalloonsState) -> CpuSet:
@@ -38,6 +39,6 @@ def visible(cpus: CpuSet, seat: Seat, ground: Ground) -> CpuSet:
 
 
 @lru_cache(maxsize=1024)
-def _interned(cpus: CpuSet, mems: NodeSet, shares: int) -> Pin:
+def _interned(cpus: int, mems: int, shares: int) -> Pin:
     # Containers of a balloon then share the object, and comparing them is cheap.
-    return Pin(cpus, mems, shares)
+    return Pin(CpuSet(cpus), NodeSet(mems), shares)

@@ -51,6 +51,19 @@ class Balloon(ByContent):
         """The name by which it is known: its type and index."""
         return f"{self.type}[{self.index}]"
 
+    def holding(self, members: tuple[str, ...], load: int) -> Balloon:
+        """Return the same balloon with other containers in it."""
+        return Balloon(  # attrs.evolve takes several times as long
+            type=self.type,
+            index=self.index,
+            cpus=self.cpus,
+            reach=self.reach,
+            parts=self.parts,
+            within=self.within,
+            members=members,
+            load=MilliCpus(load),
+        )
+
 
 @frozen
 class Seat(ByContent):
@@ -149,11 +162,9 @@ class BalloonsState:
     ) -> BalloonsState:
         """Put balloons in place of those of the same names, or beside the others."""
         new = {one.name: one for one in changed}
-        return attrs.evolve(
-            self,
-            balloons=MappingProxyType(self.balloons | new),
-            free=self.free if free is None else free,
-        )
+        balloons = MappingProxyType(self.balloons | new)
+        left = self.free if free is None else free
+        return self._replaced(self.ledger, balloons, self.seats, left)
 
     def without_balloons(self, names: Iterable[str]) -> BalloonsState:
         """Take balloons away; the CPUs of those that have no parts are free."""
@@ -166,31 +177,43 @@ class BalloonsState:
 
     def sit(self, container: str, seat: Seat) -> BalloonsState:
         """Count a container where it is; it must not be anywhere yet."""
-        left = attrs.evolve(
-            self, seats=MappingProxyType(self.seats | {container: seat})
-        )
-        if not seat.balloon:
-            return left
-        balloon = self.balloons[seat.balloon]
-        fuller = attrs.evolve(
-            balloon,
-            members=(*balloon.members, container),
-            load=MilliCpus(balloon.load + seat.request),
-        )
-        return left.with_balloons((fuller,))
+        seats, balloons = self.seats | {container: seat}, self.balloons
+        if seat.balloon:
+            old = balloons[seat.balloon]
+            members = (*old.members, container)
+            fuller = old.holding(members, old.load + seat.request)
+            balloons = MappingProxyType(balloons | {seat.balloon: fuller})
+        return self._replaced(self.ledger, balloons, MappingProxyType(seats), self.free)
 
     def get_up(self, container: str) -> BalloonsState:
         """Take a container out of its balloon, whose size stays as it is."""
-        seats = dict(self.seats)
+        seats, balloons = self.seats.copy(), self.balloons
         seat = seats.pop(container)
-        left = attrs.evolve(self, seats=MappingProxyType(seats))
-        if not seat.balloon:
-            return left
-        balloon = self.balloons[seat.balloon]
-        members = tuple(one for one in balloon.members if one != container)
-        load = MilliCpus(balloon.load - seat.request)
-        return left.with_balloons((attrs.evolve(balloon, members=members, load=load),))
+        if seat.balloon:
+            old = balloons[seat.balloon]
+            members = tuple([one for one in old.members if one != container])
+            emptier = old.holding(members, old.load - seat.request)
+            balloons = MappingProxyType(balloons | {seat.balloon: emptier})
+        return self._replaced(self.ledger, balloons, MappingProxyType(seats), self.free)
 
     def put(self, spec: ContainerSpec, told: Pin) -> BalloonsState:
         """Note what is known of a container and what the runtime knows of it."""
-        return attrs.evolve(self, ledger=self.ledger.put(spec, told))
+        ledger = self.ledger.put(spec, told)
+        return self._replaced(ledger, self.balloons, self.seats, self.free)
+
+    def _replaced(
+        self,
+        ledger: Ledger,
+        balloons: MappingProxyType[str, Balloon],
+        seats: MappingProxyType[str, Seat],
+        free: CpuSet,
+    ) -> BalloonsState:
+        return BalloonsState(
+            ledger,
+            balloons,
+            seats,
+            free,
+            self.memory,
+            self.vacated,
+            self.unsettled,
+        )
