@@ -23,7 +23,7 @@ from nri_resmgr.policy.balloons.place import (
     search_anyway,
 )
 from nri_resmgr.policy.balloons.recognise import Presence, doubt, recognise
-from nri_resmgr.policy.balloons.restore import restore
+from nri_resmgr.policy.balloons.restore import restore, restore_empty
 from nri_resmgr.policy.balloons.settings import DEFAULT, RESERVED
 from nri_resmgr.policy.balloons.standing import with_given, with_minimum
 from nri_resmgr.policy.balloons.state import BalloonsState
@@ -64,7 +64,7 @@ def adopt(
     for spec in sorted(_unplaced(specs, placed), key=lambda one: doubt(one, ground)):
         if found := recognise(spec, state, ground, presence):
             placed[spec.id], state = found, found.state
-    state = with_minimum(state, ground, as_far=True)
+    state = with_minimum(restore_empty(old, state, ground), ground, as_far=True)
     for spec in _unplaced(specs, placed):
         found = _anywhere(spec, state, ground)
         placed[spec.id], state = found, found.state

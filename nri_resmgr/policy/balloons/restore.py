@@ -26,7 +26,8 @@ def restore(
 
     A container stays if its balloon is still of its type, and has room for it. CPUs
     that may not be used any more are left out, and CPUs that are not needed given
-    back.
+    back. Empty balloons come again, too, but those of a node without containers:
+    others may run there by now, so it is for the caller to make them later.
 
     Args:
         specs: Who runs, by id; the ledger of *state* knows them.
@@ -45,12 +46,14 @@ def restore(
     for name, members in staying.items():
         if name in state.balloons:
             state = _seated(members, name, old, state, ground)
-    state = _restore_empty(old, _trimmed(staying, state, ground), ground)
+    state = _trimmed(staying, state, ground)
+    if old.ledger:
+        state = restore_empty(old, state, ground)
     # Only now: who had to do with less must not take what the empty ones had.
     return _grown(staying, state, ground)
 
 
-def _restore_empty(old: State, state: State, ground: Ground) -> State:
+def restore_empty(old: State, state: State, ground: Ground) -> State:
     """Make those without containers again, where there have to be more."""
     for name, balloon in old.balloons.items():
         if not balloon.within and name not in state.balloons:
