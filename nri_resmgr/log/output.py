@@ -16,6 +16,7 @@ from nri_resmgr.log import Logger, wrap_in
 from nri_resmgr.log.destination import Destination, open_log_file
 from nri_resmgr.log.journald import JOURNALD_SOCKET, Journald
 from nri_resmgr.log.levels import ALL, DEBUG, ERROR, INFO, LEVELS, WARNING, levels
+from nri_resmgr.log.plain_text import render_plain
 from nri_resmgr.log.sinks import LogFile, Sink, Stream
 from nri_resmgr.log.syslog import SYSLOG_SOCKET, Syslog
 
@@ -69,14 +70,16 @@ def write_to(sink: Sink, log_format: LogFormat, least: int = DEBUG) -> None:
     processors: list[Any] = [structlog.processors.add_log_level]
     if not sink.has_clock:
         processors.append(structlog.processors.TimeStamper(fmt="iso"))
-    if log_format is LogFormat.JSON:
-        processors.append(structlog.processors.format_exc_info)
-        render: Any = structlog.processors.JSONRenderer(default=str)
-    else:
-        colors = isinstance(sink, Stream) and os.isatty(_STDERR)
+    render: Any
+    if log_format is LogFormat.TEXT and isinstance(sink, Stream) and os.isatty(_STDERR):
         # Where rich is installed, its tracebacks take a second: half a deadline.
         plain = structlog.dev.plain_traceback
-        render = structlog.dev.ConsoleRenderer(colors=colors, exception_formatter=plain)
+        render = structlog.dev.ConsoleRenderer(exception_formatter=plain)
+    else:
+        processors.append(structlog.processors.format_exc_info)
+        is_json = log_format is LogFormat.JSON
+        json = structlog.processors.JSONRenderer(default=str)
+        render = json if is_json else render_plain
     processors.append(_with_fields(render) if sink.has_fields else render)
     wrap_in(structlog.make_filtering_bound_logger(DEBUG))
     structlog.configure(
