@@ -84,6 +84,10 @@ def _add_state_flags(flags: Flags) -> None:
         metavar="PATH",
         help=f"what a restart starts from; empty for nothing ({DEFAULT_STATE_DIR})",
     )
+    flags.add_switch(
+        "--reset-policy",
+        "forget who has what, but for what the runtime tells, and exit",
+    )
     flags.add(
         "--run-dir",
         default=DEFAULT_RUN_DIR,

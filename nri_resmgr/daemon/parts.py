@@ -25,6 +25,7 @@ class Daemon:
         configuration: The `DaemonConfiguration`: where documents come from.
         stub: The sessions with the runtime.
         watch: Who is told of sessions and decisions.
+        keeper: The `Keeper` that writes the state; None where nothing is kept.
         kubelet: Each `KubeletManager` that is in the way; looked for now and then.
     """
 
@@ -35,4 +36,5 @@ class Daemon:
     configuration: Any
     stub: Stub
     watch: Watch
+    keeper: Any = None
     kubelet: tuple[Any, ...] = ()

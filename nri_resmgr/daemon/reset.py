@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
+from nri_resmgr.daemon.configuration_cache import CACHE_NAME
+from nri_resmgr.daemon.defaults import CHECKPOINT_NAME
 from nri_resmgr.host.state_dir import StateDir
 from nri_resmgr.log import Logger
 
 log = Logger(__name__)
+
+
+def reset(options: argparse.Namespace) -> None:
+    """Do what the reset flags ask for; `forget` tells what can go wrong."""
+    names = []
+    if options.reset_config:
+        names.append(CACHE_NAME)
+    if options.reset_policy:
+        names.append(CHECKPOINT_NAME)
+    forget(options.state_dir, names)
 
 
 def forget(path: str, names: Sequence[str]) -> None:

@@ -42,11 +42,10 @@ def run(options: argparse.Namespace) -> int:
     prepare_log(options)
     if api_implementation.Type() != "upb":
         log.warning("protobuf.slow", kind=api_implementation.Type(), instead="upb")
-    if options.reset_config:
-        from nri_resmgr.daemon.configuration_cache import CACHE_NAME
-        from nri_resmgr.daemon.reset import forget
+    if options.reset_config or options.reset_policy:
+        from nri_resmgr.daemon.reset import reset
 
-        forget(options.state_dir, [CACHE_NAME])
+        reset(options)
         return 0
     # It would end the process, and there is nothing yet that could be read again.
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
@@ -60,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
         from nri_resmgr.daemon.recording import open_recording  # few ask for it
 
         start.recorder = open_recording(options, start.machine)
-    if options.config_file or options.fallback_config:
+    if options.config_file or options.fallback_config or options.disable_policy_switch:
         start.configuration()  # only now is it known whether the file fits the machine
     asyncio.run(_serve(start))
     return 0
@@ -98,6 +97,8 @@ async def _serve(start: Start) -> None:
         await run_until_signal(stub)
     finally:
         beside.cancel()
+        if start.keeper:
+            start.keeper.close()
         if start.recorder:
             start.recorder.close()
 
@@ -121,5 +122,6 @@ async def _serve_beside(start: Start, stub: Stub) -> None:
             configuration=configuration,
             stub=stub,
             watch=start.watch,
+            keeper=start.keeper,
         )
     )

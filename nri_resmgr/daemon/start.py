@@ -33,6 +33,8 @@ class Start:
         watch: Who is told of sessions and decisions.
         launched: Whether the runtime started us.
         recorder: The `Recorder` of ``--record``; None without.
+        keeper: The `Keeper` that writes the state; None until the policy is built,
+            and where nothing is kept.
     """
 
     options: argparse.Namespace
@@ -43,6 +45,7 @@ class Start:
     watch: Watch
     launched: bool = attrs.field(factory=_was_launched)
     recorder: Any = attrs.field(default=None, init=False)
+    keeper: Any = attrs.field(default=None, init=False)
     _configuration: Any = attrs.field(default=None, init=False)
 
     @property

@@ -37,8 +37,9 @@ class Roster:
         self._change()
 
     def named(self, name: str) -> ConnectedPlugin | None:
-        """Find a plugin by ``NN-name``."""
-        return next((item for item in self.plugins if item.name == name), None)
+        """Find a plugin by ``NN-name``; one whose connection has ended is gone."""
+        there = (item for item in self.plugins if not item.connection.is_closed)
+        return next((item for item in there if item.name == name), None)
 
     def note_drop(self, error: Exception) -> None:
         """Keep why a plugin did not get here."""

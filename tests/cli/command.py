@@ -16,6 +16,9 @@ ROOT: Final = Path(__file__).parents[2]
 # Root without these is refused like anybody else.
 _WITHOUT_MIGHT: Final = "--bounding-set=-dac_override,-dac_read_search"
 
+# This machine may have a daemon of its own.
+_OWN_STATE: Final = {"NRI_RESMGR_STATE_DIR": ""}
+
 
 def nri_resmgr(
     *words: str | Path,
@@ -39,7 +42,7 @@ def nri_resmgr(
         prefix = [setpriv, _WITHOUT_MIGHT]
     return subprocess.run(
         [*prefix, sys.executable, "-m", "nri_resmgr", *map(str, words)],
-        env={"PYTHONPATH": str(ROOT), **(env or {})},
+        env={"PYTHONPATH": str(ROOT), **_OWN_STATE, **(env or {})},
         input=given,
         capture_output=True,
         encoding="utf-8",

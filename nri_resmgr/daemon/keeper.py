@@ -1,0 +1,155 @@
+"""Writes checkpoints: after replies, in a thread, and not more often than needed."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from nri_resmgr.app.checkpoint import Draft, checkpoint
+from nri_resmgr.app.resource_policy import ResourcePolicy
+from nri_resmgr.app.witness import Witness
+from nri_resmgr.daemon.defaults import CHECKPOINT_NAME
+from nri_resmgr.host.state_dir import StateDir
+from nri_resmgr.log import Logger
+from nri_resmgr.policy.decision import Decision
+from nri_resmgr.policy.events import Event, Synchronized
+from nri_resmgr.values import HostError
+from nri_resmgr.version import our_version
+
+log = Logger(__name__)
+
+# A write takes a few milliseconds of a CPU with 500 containers: at most some percent
+# of one, and what a crash loses is found again where containers run.
+_INTERVAL: Final = 0.1  # seconds between the end of a write and the next one
+
+# A full disk is seldom emptied within less.
+_RETRY: Final = 10.0  # seconds
+
+# Of the last write, at the end: whoever stops us does not wait for ever.
+_PATIENCE: Final = 2.0  # seconds
+
+
+class Keeper(Witness):
+    """Keeps the state of a policy in a directory.
+
+    A write begins as soon as the event loop has nothing better to do. Lines are made
+    in the loop, for what changed; all that grows with the number of containers is
+    done by a thread, in calls that let the loop go on.
+
+    Attributes:
+        writes: How many there were.
+        failures: How many of them failed.
+        last_size: Bytes of the last one that did not.
+        last_seconds: How long that took.
+
+    Args:
+        state: The directory, locked by this process.
+    """
+
+    def __init__(self, state: StateDir) -> None:
+        self.writes = self.failures = self.last_size = 0
+        self.last_seconds = 0.0
+        self._state = state
+        self._policy: ResourcePolicy | None = None
+        self._draft = Draft()
+        self._kept: object = None  # the state that was written, or is being written
+        self._ended = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+        self._thread: threading.Thread | None = None
+        self._is_failing = False
+        self._has_begun = False
+
+    def begin(self, policy: ResourcePolicy) -> None:
+        """Keep the state of *policy*, once it has been told what runs."""
+        self._policy = policy
+
+    def decided(self, event: Event, decision: Decision[Any]) -> None:
+        """Write what holds now, soon."""
+        # Until then what an earlier process wrote is worth more than what we know.
+        is_told = isinstance(event, Synchronized) and event.pods is not None
+        self._has_begun = self._has_begun or is_told
+        if decision.state is not self._kept:
+            self._write_in(_INTERVAL)
+
+    def close(self) -> None:
+        """Write what is not written yet, and be done."""
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._thread is not None:
+            self._thread.join(_PATIENCE)
+        state = self._policy.state if self._policy else None
+        is_due = self._is_failing or state is not self._kept
+        if self._has_begun and is_due and not self._is_writing():
+            self._write(None)
+        if self._thread is not None:
+            self._thread.join(_PATIENCE)
+        if self._is_writing():
+            log.error("state.not-written", why="the disk takes too long")
+
+    def _is_writing(self) -> bool:
+        return self._thread is not None and self._thread.is_alive()
+
+    def _write_in(self, seconds: float) -> None:
+        """Write *seconds* after the last time, or at once if that is over."""
+        if self._has_begun and self._timer is None and self._thread is None:
+            loop = asyncio.get_running_loop()
+            delay = max(0.0, self._ended + seconds - loop.time())
+            self._timer = loop.call_later(delay, self._write, loop)
+
+    def _write(self, loop: asyncio.AbstractEventLoop | None) -> None:
+        self._timer = None
+        if self._policy is None:
+            return
+        policy, self._kept = self._policy.policy, self._policy.state
+        lines = self._draft.lines_of(policy, self._kept)
+        # No pool: it would be waited for at the end, however long a disk takes.
+        self._thread = threading.Thread(
+            target=self._write_out,
+            args=(lines, policy.kind, loop),
+            name="checkpoint",
+            daemon=True,
+        )
+        self._thread.start()
+
+    def _write_out(
+        self, lines: list[str], kind: str, loop: asyncio.AbstractEventLoop | None
+    ) -> None:
+        begun, why = time.monotonic(), ""
+        when = datetime.now(UTC).isoformat(timespec="milliseconds")
+        text = checkpoint(lines, kind, our_version(), when)
+        try:
+            self._state.write(CHECKPOINT_NAME, text)
+        except HostError as error:
+            why = str(error)
+        outcome = len(text), time.monotonic() - begun, why
+        if loop is None:
+            self._note(*outcome)
+        else:
+            with suppress(RuntimeError):  # the loop has ended meanwhile
+                loop.call_soon_threadsafe(self._written, *outcome)
+
+    def _written(self, size: int, seconds: float, why: str) -> None:
+        self._thread = None
+        self._ended = asyncio.get_running_loop().time()
+        self._note(size, seconds, why)
+        if why:
+            self._write_in(_RETRY)
+        elif self._policy and self._policy.state is not self._kept:
+            self._write_in(_INTERVAL)
+
+    def _note(self, size: int, seconds: float, why: str) -> None:
+        self.writes += 1
+        if why:
+            self.failures += 1
+            if not self._is_failing:  # once per outage
+                after = "containers are served; a restart finds them where they run"
+                log.error("state.not-written", why=why, meanwhile=after)
+        else:
+            self.last_size, self.last_seconds = size, seconds
+            if self._is_failing:
+                log.info("state.written-again", size=size)
+        self._is_failing = bool(why)

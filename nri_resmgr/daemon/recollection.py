@@ -1,0 +1,113 @@
+"""What an earlier process wrote down, and what becomes of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nri_resmgr.app.checkpoint_read import (
+    BadCheckpoint,
+    NewerCheckpoint,
+    Saved,
+    read_checkpoint,
+)
+from nri_resmgr.app.configuration import SwitchForbidden
+from nri_resmgr.app.configuration_status import Source
+from nri_resmgr.app.resource_policy import ResourcePolicy
+from nri_resmgr.daemon.defaults import CHECKPOINT_NAME
+from nri_resmgr.host.state_dir import StateDir, StateUnusable
+from nri_resmgr.log import Logger
+from nri_resmgr.policy.decision import Policy
+from nri_resmgr.policy.records import BadRecord
+
+log = Logger(__name__)
+
+
+class Former:
+    """The state of an earlier process, for the policy that turns out to be in force.
+
+    What makes no sense is set aside, and the node is found again from what runs.
+
+    Attributes:
+        kind: The kind of its policy; empty without a state.
+
+    Args:
+        state: The directory, locked by this process.
+        may_switch: Whether another policy may follow.
+    """
+
+    def __init__(self, state: StateDir, *, may_switch: bool) -> None:
+        self._state = state
+        self._may_switch = may_switch
+        self._saved = self._read()
+        self.kind = self._saved.kind if self._saved else ""
+
+    def __call__(self, policy: Policy[Any]) -> Any:
+        """Return the state for *policy*; None where there is none.
+
+        Raises:
+            SwitchForbidden: It is another policy's, and the operator wants that one.
+        """
+        self.check(policy.kind)
+        saved = self._saved
+        if saved is None:
+            return None
+        if saved.kind != policy.kind:
+            log.warning("state.of-other-policy", was=saved.kind, now=policy.kind)
+            return None
+        try:
+            restored = saved.state_for(policy)
+        except BadRecord as error:
+            self._set_aside(error)
+            return None
+        for what, why in restored.dropped.items():
+            log.warning("state.dropped", record=str(what), why=why)
+        containers = len(restored.state.ledger)
+        log.info(
+            "state.restored",
+            containers=containers,
+            written=saved.written,
+            version=saved.version,
+        )
+        return restored.state
+
+    def check(self, kind: str) -> None:
+        """See that a policy may follow the one whose state there is.
+
+        Raises:
+            SwitchForbidden: It may not.
+        """
+        if self.kind and self.kind != kind and not self._may_switch:
+            raise SwitchForbidden(kind, self.kind)
+
+    def _read(self) -> Saved | None:
+        try:
+            text = self._state.read(CHECKPOINT_NAME)
+            return None if text is None else read_checkpoint(text)
+        except StateUnusable as error:
+            log.error("state.unreadable", why=str(error))
+        except (BadCheckpoint, NewerCheckpoint) as error:
+            self._set_aside(error)
+        return None
+
+    def _set_aside(self, error: Exception) -> None:
+        try:
+            path = self._state.set_aside(CHECKPOINT_NAME)
+        except StateUnusable as failure:
+            log.error("state.ignored", why=str(error), still_there=str(failure))
+        else:
+            log.error("state.set-aside", why=str(error), now=path)
+
+
+def recollect(state: StateDir, policy: ResourcePolicy, *, may_switch: bool) -> None:
+    """Let a policy begin with what an earlier process wrote down.
+
+    Raises:
+        SwitchForbidden: The operator's file is for another policy than there was,
+            and wants that one to stay.
+    """
+    former = Former(state, may_switch=may_switch)
+    # All others may yet give way to what the runtime hands over.
+    if policy.configuration.document.source is Source.FILE:
+        former.check(policy.config.kind)
+    policy.configuration.keep_to(former.kind)
+    policy.remember(former)

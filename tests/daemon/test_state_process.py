@@ -1,0 +1,193 @@
+"""What the daemon knows after it was killed, or stopped, and started again."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from nri_resmgr.cli.workload import Workload
+from nri_resmgr.daemon.defaults import CHECKPOINT_NAME
+from nri_resmgr.testing import PluginEnded
+from nri_resmgr.values import QosClass
+from tests.daemon.restarts import Node, node
+
+pytestmark = pytest.mark.process
+
+WEB = Workload("web", QosClass.GUARANTEED, 2000)
+DB = Workload("db", QosClass.GUARANTEED, 1000)
+LOG = Workload("log", QosClass.BURSTABLE, 500)
+OTHER = Workload("other", QosClass.GUARANTEED, 1000)
+
+
+async def place_all(some: Node) -> dict[str, str]:
+    for workload in (LOG, WEB, DB):
+        await some.come(workload)
+    return some.cpus()
+
+
+async def test_who_was_killed_knows_all_again(tmp_path: Path) -> None:
+    async with node(tmp_path) as some:
+        async with some.daemon() as process:
+            before = await place_all(some)
+            await some.written()
+            process.kill()
+        async with some.daemon():
+            after = some.cpus()
+            restored = await some.says("state.restored")
+            synchronized = await some.says("node.synchronized", 2)
+
+    assert after == before
+    assert restored["containers"] == 3
+    assert (synchronized["rules"], synchronized["updates"]) == ({"kept": 3}, 0)
+
+
+async def test_a_container_comes_back_to_the_place_before_the_kill(
+    tmp_path: Path,
+) -> None:
+    async with node(tmp_path) as some:
+        async with some.daemon() as process:
+            first = await some.come(OTHER)
+            second = await some.come(DB)
+            place = some.cpus()[second]
+            await some.go(first)
+            await some.go(second)
+            await some.come(LOG)
+            await some.written()
+            process.kill()
+        async with some.daemon():
+            again = await some.come(DB, 1)
+            back = some.cpus()[again]
+
+    # Without memory it would get 4, which the first one had.
+    assert (place, back) == ("1", "1")
+
+
+async def test_an_orderly_end_writes_what_is_left(tmp_path: Path) -> None:
+    async with node(tmp_path) as some, some.daemon():
+        before = await place_all(some)  # within the interval between writes
+
+    assert some.kept() == before.keys()
+
+
+Spoil = Callable[[Path], object]
+
+
+@pytest.mark.parametrize(
+    ("spoil", "why"),
+    [
+        pytest.param(
+            lambda path: path.write_bytes(path.read_bytes()[:-20]),
+            "the checkpoint is unreadable: it was cut or changed",
+            id="cut",
+        ),
+        pytest.param(
+            lambda path: path.write_bytes(b"\x00\xff" * 100),
+            "the checkpoint is unreadable: line 1 is not JSON",
+            id="garbage",
+        ),
+        pytest.param(
+            lambda path: path.write_text(
+                path.read_text()
+                .replace('"format":1', '"format":2')
+                .replace('"version":"', '"version":"99')
+            ),
+            "the checkpoint is of version 99",
+            id="of a newer version",
+        ),
+    ],
+)
+async def test_what_makes_no_sense_is_set_aside(
+    tmp_path: Path, spoil: Spoil, why: str
+) -> None:
+    async with node(tmp_path) as some:
+        async with some.daemon():
+            before = await place_all(some)
+        spoil(some.checkpoint)
+        content = some.checkpoint.read_bytes()
+        async with some.daemon():
+            after = some.cpus()
+            told = await some.says("state.set-aside")
+
+    aside = tmp_path / "state" / f"{CHECKPOINT_NAME}.bad-1"
+    assert told["why"].startswith(why)
+    assert (told["now"], aside.read_bytes()) == (str(aside), content)
+    assert after == before
+
+
+async def test_two_at_once_are_refused(tmp_path: Path) -> None:
+    async with node(tmp_path) as some, some.daemon() as process:
+        found = [await some.command(), await some.command("--reset-policy")]
+        sentence = (
+            f"nri-resmgr: {tmp_path}/state is in use by process {process.pid}; "
+            "stop it, or use another --state-dir\n"
+        )
+
+    assert found == [(1, sentence)] * 2
+
+
+async def test_a_dry_run_beside_it_leaves_its_state_alone(tmp_path: Path) -> None:
+    async with node(tmp_path) as some, some.daemon("--dry-run"):
+        await some.come(LOG)
+
+    assert not some.checkpoint.exists()
+
+
+async def test_a_policy_is_reset(tmp_path: Path) -> None:
+    async with node(tmp_path) as some:
+        async with some.daemon():
+            await place_all(some)
+        before = some.checkpoint.exists()
+        status, _ = await some.command("--reset-policy")
+
+    assert (before, status, some.checkpoint.exists()) == (True, 0, False)
+
+
+async def test_another_policy_begins_with_where_containers_run(tmp_path: Path) -> None:
+    static = tmp_path / "static.yaml"
+    static.write_text(
+        "apiVersion: config.nri/v1alpha1\nkind: StaticPolicy\n"
+        "spec: {reservedResources: {cpu: 'cpuset:0'}}\n"
+    )
+    async with node(tmp_path) as some:
+        async with some.daemon():
+            before = await place_all(some)
+        with pytest.raises(PluginEnded) as ended:
+            async with some.daemon("--config-file", str(static), *STAY):
+                pass
+        async with some.daemon("--config-file", str(static)):
+            after = some.cpus()
+            told = await some.says("state.of-other-policy")
+
+    own = ("ctr-web-0", "ctr-db-0")
+    assert ended.value.exit_status == 2
+    assert "StaticPolicy cannot follow TopologyAwarePolicy here" in str(ended.value)
+    assert (told["was"], told["now"]) == ("TopologyAwarePolicy", "StaticPolicy")
+    assert [after[key] for key in own] == [before[key] for key in own]
+
+
+STAY = ("--disable-policy-switch", "--log-to", "stderr")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+async def test_a_state_of_somebody_else_ends_the_start(tmp_path: Path) -> None:
+    async with node(tmp_path) as some:
+        async with some.daemon():
+            await some.come(LOG)
+        os.chown(some.checkpoint, 65534, -1)
+        with pytest.raises(PluginEnded, match="belongs to user 65534, not to 0"):
+            async with some.daemon():
+                pass
+
+
+async def test_where_nothing_can_be_kept_containers_are_served(tmp_path: Path) -> None:
+    async with (
+        node(tmp_path) as some,
+        some.daemon("--state-dir", "/proc/no/state"),
+    ):
+        await place_all(some)
+        told = await some.says("state.not-kept")
+
+    assert told["why"] == "/proc/no/state: no such file or directory"
