@@ -79,6 +79,8 @@ def spec_of(
     slot, values = _slot(container), cgroup_values(container, wanted, background.known)
     name, qos = container.name or slot, _qos(pod, container, values)
     asked = requests.requests_of(pod, name, values, qos)
+    linux, known = container.linux, background.known
+    cgroup = linux.cgroups_path if linux else ""
     return ContainerSpec(
         id=container.id,
         pod=container.pod_sandbox_id or pod.id,
@@ -105,6 +107,9 @@ def spec_of(
         source=asked.source,
         started=container.started_at,
         extended=asked.extended,
+        # Not every event tells them.
+        cgroup=cgroup or (known.cgroup if known else ""),
+        pid=container.pid or (known.pid if known else 0),
     )
 
 

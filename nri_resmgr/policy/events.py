@@ -113,6 +113,8 @@ class ContainerSpec(ByContent):
         started: When the runtime started it, UNIX nanoseconds; 0 before that.
         extended: Extended resources by name, such as devices; only a source that
             has read the pod's own words knows them.
+        cgroup: Its cgroup as in the OCI spec; empty where untold. No policy asks.
+        pid: Of its first process; 0 where untold. No policy asks.
     """
 
     id: str
@@ -140,6 +142,8 @@ class ContainerSpec(ByContent):
     source: Source = Source.OCI
     started: int = 0
     extended: Mapping[str, int] = attrs.field(default=_NO_COUNTS, hash=False)
+    cgroup: str = ""
+    pid: int = 0
 
     @property
     def whole_cpus(self) -> int:
