@@ -22,6 +22,7 @@ from nri_resmgr.scenario.recording import (
     Entry,
     MachineChanged,
     Refused,
+    Remembered,
 )
 from nri_resmgr.topology.text import format_tree
 
@@ -93,10 +94,14 @@ def _headline(entry: Entry) -> str:
             return f"decided  {entry.event}"
         case Refused():
             return f"refused  {entry.title}"
-        case Configured():
-            return "configuration in force"
-        case MachineChanged():
-            return "machine changed"
+    return _HEADLINES[type(entry)]
+
+
+_HEADLINES: Final = {
+    Remembered: "state of an earlier process",
+    Configured: "configuration in force",
+    MachineChanged: "machine changed",
+}
 
 
 def _body(entry: Entry) -> Iterator[str]:
@@ -113,6 +118,8 @@ def _body(entry: Entry) -> Iterator[str]:
                 yield f"{one.title or one.container}: {where}{pool}, {one.rule.value}"
         case Refused():
             yield entry.why
+        case Remembered():
+            yield from entry.text.splitlines()[:1]
         case Configured():
             yield from entry.text.splitlines() or ["(the built-in default)"]
         case MachineChanged():
@@ -143,6 +150,6 @@ def _plain(entry: Entry) -> dict[str, Any]:
             }
         case Refused():
             return {"kind": kind, "title": entry.title, "why": entry.why}
-        case Configured():
+        case Configured() | Remembered():
             return {"kind": kind, "text": entry.text}
     return {"kind": kind, "machine": list(_body(entry))}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import queue
 import threading
 import time
@@ -13,10 +14,18 @@ from google.protobuf.message import Message
 
 from nri_resmgr.app.witness import Witness
 from nri_resmgr.config import PolicyConfig
+from nri_resmgr.daemon.defaults import CHECKPOINT_NAME
 from nri_resmgr.daemon.recording_file import CannotRecord, RecordingFile, RecordingFull
+from nri_resmgr.host.state_dir import StateDir, StateUnusable
 from nri_resmgr.log import Logger
 from nri_resmgr.policy.decision import Decision
-from nri_resmgr.policy.events import Created, Event, Synchronized, Updated
+from nri_resmgr.policy.events import (
+    ColdStartEnded,
+    Created,
+    Event,
+    Synchronized,
+    Updated,
+)
 from nri_resmgr.scenario.recording import (
     Answered,
     Called,
@@ -26,9 +35,10 @@ from nri_resmgr.scenario.recording import (
     Header,
     MachineChanged,
     Refused,
+    Remembered,
 )
 from nri_resmgr.scenario.recording_text import entry_line, header_line
-from nri_resmgr.scenario.secrets import without_secrets
+from nri_resmgr.scenario.secrets import checkpoint_without_secrets, without_secrets
 from nri_resmgr.stub.errors import CallFailed, SessionError
 from nri_resmgr.stub.tap import Sender, Tapped
 from nri_resmgr.topology import Machine
@@ -43,6 +53,9 @@ MOST_WAITING: Final = 5000
 
 _MANY: Final = 200  # entries written at once
 _FAREWELL: Final = 5.0  # seconds to write what waits when the daemon ends
+
+# What can come without a request.
+_UNASKED: Final = (ColdStartEnded, Synchronized)
 
 Write = Callable[[], Entry]
 
@@ -81,7 +94,7 @@ class Recorder(Witness):
 
     def __init__(self, file: RecordingFile, header: Header) -> None:
         self._file = file
-        self._has_env = header.has_env
+        self._has_env, self._dry_run = header.has_env, header.dry_run
         self._machine = header.machine
         self._policy: Any = None
         self._config: PolicyConfig | None = None
@@ -93,14 +106,21 @@ class Recorder(Witness):
         self._thread = threading.Thread(target=self._run, name="recording", daemon=True)
         self._thread.start()
 
-    def begin(self, policy: Any) -> None:
-        """Note the configuration that a policy begins with.
+    def begin(self, policy: Any, state: StateDir | None = None) -> None:
+        """Note the configuration and the state that a policy begins with.
 
         Args:
             policy: A `ResourcePolicy`.
+            state: Where an earlier process kept its state, if any did.
         """
         self._policy = policy
         self._note_what_is_in_force()
+        # What is unreadable helps nobody, and the daemon says so itself.
+        with contextlib.suppress(StateUnusable, InputError):
+            if state is not None and (text := state.read(CHECKPOINT_NAME)):
+                now = time.time_ns()
+                told = text if self._has_env else checkpoint_without_secrets(text)
+                self._put(lambda: Remembered(now, told))
 
     def tap(self, message: Tapped) -> None:
         """Take a message; see `nri_resmgr.stub.Options.on_message`."""
@@ -127,8 +147,11 @@ class Recorder(Witness):
         self._note_what_is_in_force()
         now, name = time.time_ns(), type(event).__name__
         hints = tuple((one.id, one.hints) for one in _specs(event) if one.hints)
-        if decision.reasons or hints:
-            self._put(lambda: Decided(now, name, decision.reasons, hints))
+        # Those of requests are in their replies, if there is anything in these.
+        is_told = isinstance(event, _UNASKED) or self._dry_run
+        updates = decision.updates if is_told else ()
+        if decision.reasons or hints or updates:
+            self._put(lambda: Decided(now, name, decision.reasons, hints, updates))
 
     def refused(self, title: str, error: ResmgrError) -> None:
         """Take a refusal: in a dry run no reply tells of it."""

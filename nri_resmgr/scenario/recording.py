@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from google.protobuf.message import Message
 
-from nri_resmgr.policy.decision import Reason
+from nri_resmgr.policy.decision import PinUpdate, Reason
 from nri_resmgr.topology import Machine
 from nri_resmgr.topology.hints import Hint
 from nri_resmgr.values import InputError
@@ -100,12 +100,14 @@ class Decided(ByContent):
         event: Its class: ``Created``.
         reasons: One per container that it is about.
         hints: By container, where the things sit that it uses.
+        updates: For other containers, where no reply tells of them.
     """
 
     time: int
     event: str
     reasons: tuple[Reason, ...] = ()
     hints: tuple[tuple[str, tuple[Hint, ...]], ...] = ()
+    updates: tuple[PinUpdate, ...] = ()
 
 
 @frozen
@@ -120,6 +122,18 @@ class Refused(ByContent):
     time: int
     title: str
     why: str
+
+
+@frozen
+class Remembered(ByContent):
+    """What an earlier process had written down of its state.
+
+    Attributes:
+        text: The checkpoint.
+    """
+
+    time: int
+    text: str
 
 
 @frozen
@@ -138,4 +152,6 @@ class MachineChanged(ByContent):
     machine: Machine
 
 
-Entry: TypeAlias = Called | Answered | Decided | Refused | Configured | MachineChanged
+Entry: TypeAlias = (
+    Called | Answered | Decided | Refused | Remembered | Configured | MachineChanged
+)

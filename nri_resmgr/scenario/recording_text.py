@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from google.protobuf.message import DecodeError, Message
 
 from nri_proto import PLUGIN_METHODS, RUNTIME_METHODS
-from nri_resmgr.policy.decision import Reason
+from nri_resmgr.policy.decision import PinUpdate, Reason
 from nri_resmgr.scenario.recording import (
     Answered,
     BadRecording,
@@ -25,6 +25,7 @@ from nri_resmgr.scenario.recording import (
     Header,
     MachineChanged,
     Refused,
+    Remembered,
 )
 from nri_resmgr.topology.document import from_document, to_document
 from nri_resmgr.topology.hints import Hint
@@ -66,19 +67,27 @@ def entry_line(entry: Entry) -> str:
             if entry.body is None:
                 row |= {"code": entry.code, "why": entry.why}
         case Decided():
-            row |= {"decided": entry.event}
-            row["reasons"] = to_plain(tuple[Reason, ...], entry.reasons)
-            if entry.hints:
-                row["hints"] = {
-                    key: to_plain(tuple[Hint, ...], hints) for key, hints in entry.hints
-                }
+            row |= _decided(entry)
         case Refused():
             row |= {"refused": entry.title, "why": entry.why}
+        case Remembered():
+            row["remembered"] = entry.text
         case Configured():
             row["configured"] = entry.text
         case MachineChanged():
             row["machine"] = to_document(entry.machine)
     return _line(row)
+
+
+def _decided(entry: Decided) -> dict[str, Any]:
+    reasons = to_plain(tuple[Reason, ...], entry.reasons)
+    row: dict[str, Any] = {"decided": entry.event, "reasons": reasons}
+    if entry.hints:
+        kind = tuple[Hint, ...]
+        row["hints"] = {key: to_plain(kind, hints) for key, hints in entry.hints}
+    if entry.updates:
+        row["updates"] = to_plain(tuple[PinUpdate, ...], entry.updates)
+    return row
 
 
 def read_header(text: str, path: str) -> Header:
@@ -134,6 +143,12 @@ def _why(error: Exception) -> str:
     return " ".join(str(error).split()) or type(error).__name__
 
 
+_TEXTS: Final[Mapping[str, type[Remembered | Configured]]] = {
+    "remembered": Remembered,
+    "configured": Configured,
+}
+
+
 def _entry(row: dict[str, Any]) -> Entry:
     time = int(row["time"])
     for key in ("call", "we_call"):
@@ -149,11 +164,13 @@ def _entry(row: dict[str, Any]) -> Entry:
             (key, from_plain(tuple[Hint, ...], one))
             for key, one in row.get("hints", {}).items()
         )
-        return Decided(time, str(row["decided"]), reasons, hints)
+        updates = from_plain(tuple[PinUpdate, ...], row.get("updates", []))
+        return Decided(time, str(row["decided"]), reasons, hints, updates)
     if "refused" in row:
         return Refused(time, str(row["refused"]), str(row["why"]))
-    if "configured" in row:
-        return Configured(time, str(row["configured"]))
+    for key, kind in _TEXTS.items():
+        if key in row:
+            return kind(time, str(row[key]))
     return MachineChanged(time, from_document(row["machine"]))
 
 

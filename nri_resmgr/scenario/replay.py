@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from google.protobuf.message import Message
 
-from nri_resmgr.policy.decision import Reason
+from nri_resmgr.policy.decision import PinUpdate, Reason
 from nri_resmgr.scenario.compare import REFUSED
 from nri_resmgr.scenario.differences import (
     AS_RECORDED,
@@ -25,12 +25,15 @@ from nri_resmgr.scenario.recording import (
     Header,
     MachineChanged,
     Refused,
+    Remembered,
 )
 from nri_resmgr.scenario.replayed import ReplayedPlugin, Reply
-from nri_resmgr.scenario.told import NOTHING, Told, containers_in, put, told_by
+from nri_resmgr.scenario.told import NOTHING, Told, containers_in, told_by
 from nri_resmgr.topology.hints import Hint
 from nri_resmgr.values import ResmgrError
 
+# What can come without a request, so that no reply has its updates.
+_UNASKED: Final = ("ColdStartEnded", "Synchronized")
 _CREATE: Final = "CreateContainer"
 
 
@@ -52,8 +55,6 @@ class Replay:
         self._requests = self._decisions = 0
         self._titles: dict[str, str] = {}
         self._replies: dict[int, tuple[Any, Reply]] = {}
-        self._recorded: dict[str, Told] = {}
-        self._now: dict[str, Told] = {}
         self._unplaced: set[str] = set()  # refused now, and not then
         self._suspects: list[Difference] = []
         self._refusals = dict(_refusals(entries))
@@ -74,8 +75,7 @@ class Replay:
             await self._plugin.settle()
             self._take(entry)
             await self._plugin.settle()
-            self._take_unsolicited()
-        self._end(self._entries[-1].time if self._entries else 0)
+        self._report_suspects(())
         found = tuple(self._differences.found)
         return Outcome(self._requests, self._decisions, found)
 
@@ -85,12 +85,12 @@ class Replay:
         match entry:
             case Called(is_ours=False, body=request) if request is not None:
                 self._call(entry, request)
-            case Called(is_ours=True, method="UpdateContainers", body=request):
-                _learn(self._recorded, told_by(request))
             case Answered(is_ours=True):
                 self._compare_answer(entry)
             case Decided():
                 self._compare_decision(entry)
+            case Remembered(text=text):
+                self._plugin.remember(text)
             case Configured(text=text) if self._instead.document is None:
                 self._try(entry.time, "configuration", self._plugin.configure, text)
             case MachineChanged(machine=machine) if self._instead.machine is None:
@@ -108,25 +108,22 @@ class Replay:
         self._requests += 1
         for container in containers_in(request):
             self._titles.setdefault(container.id, _title(request, container))
-        request = self._as_it_would_be(request)
+        request = self._without_unplaced(request)
         about = [one.id for one in containers_in(request)]
         if entry.method != "Synchronize" and self._unplaced.intersection(about):
             return  # it never was there
         reply = self._plugin.answer(entry.method, request)
         self._replies[entry.number] = request, reply
 
-    def _as_it_would_be(self, request: Message) -> Message:
-        """Put containers where they would be now, had this been in force."""
+    def _without_unplaced(self, request: Message) -> Message:
+        """Leave out of what runs who would not, had this been in force."""
+        if "containers" not in request.DESCRIPTOR.fields_by_name or not self._unplaced:
+            return request
         changed: Any = type(request)()
         changed.CopyFrom(request)
-        if "containers" in changed.DESCRIPTOR.fields_by_name and self._unplaced:
-            kept = [one for one in changed.containers if one.id not in self._unplaced]
-            del changed.containers[:]
-            changed.containers.extend(kept)
-        for one in containers_in(changed):
-            now = self._now.get(one.id, NOTHING)
-            if now != self._recorded.get(one.id, NOTHING):
-                put(now, one)
+        kept = [one for one in changed.containers if one.id not in self._unplaced]
+        del changed.containers[:]
+        changed.containers.extend(kept)
         return changed  # type: ignore[no-any-return] # it is of the class of request
 
     def _compare_answer(self, entry: Answered) -> None:
@@ -148,8 +145,6 @@ class Replay:
         then, now = told_by(entry.body, created), told_by(reply.body, created)
         if not (entry.code or reply.code):
             self._suspect(entry.time, then, now)
-        _learn(self._recorded, then)
-        _learn(self._now, now)
 
     def _suspect(
         self, time: int, then: Mapping[str, Told], now: Mapping[str, Told]
@@ -169,6 +164,9 @@ class Replay:
         self._suspects.clear()
 
     def _compare_decision(self, entry: Decided) -> None:
+        if entry.updates or entry.event in _UNASKED:
+            now_told = _pins(self._plugin.updates.get(entry.event, ()))
+            self._suspect(entry.time, _pins(entry.updates), now_told)
         explained = []
         for reason in entry.reasons:
             if reason.container in self._unplaced:
@@ -187,23 +185,12 @@ class Replay:
             differs |= self._differences.compare(time, title, what, pair)
         return differs
 
-    def _take_unsolicited(self) -> None:
-        for told in self._plugin.unsolicited:
-            _learn(self._now, told)
-        self._plugin.unsolicited.clear()
 
-    def _end(self, time: int) -> None:
-        """Compare what the runtime was told last of those who are there."""
-        self._report_suspects(())
-        for key in self._plugin.policy.state.ledger.entries:
-            pair = self._recorded.get(key, NOTHING), self._now.get(key, NOTHING)
-            title = self._titles.get(key, key)
-            self._differences.compare(time, title, "told at the end", pair)
-
-
-def _learn(known: dict[str, Told], news: Mapping[str, Told]) -> None:
-    for key, told in news.items():
-        known[key] = told.over(known.get(key, NOTHING))
+def _pins(updates: Iterable[PinUpdate]) -> dict[str, Told]:
+    return {
+        one.container: Told(str(one.pin.cpus), str(one.pin.mems), one.pin.shares)
+        for one in updates
+    }
 
 
 def _hints(entries: Sequence[Entry]) -> dict[str, tuple[Hint, ...]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import deque
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
@@ -11,16 +12,16 @@ from google.protobuf.message import Message
 
 from nri_proto import PLUGIN_METHODS, Level
 from nri_proto.levels import SAFE_UPDATES
+from nri_resmgr.app.checkpoint_read import Saved, read_checkpoint
 from nri_resmgr.app.conduct import Conduct
 from nri_resmgr.app.resource_policy import ResourcePolicy
 from nri_resmgr.app.status import status_of
 from nri_resmgr.app.witness import Witness
 from nri_resmgr.config import parse_config
-from nri_resmgr.policy.decision import Decision, Reason
+from nri_resmgr.policy.decision import Decision, PinUpdate, Policy, Reason
 from nri_resmgr.policy.events import Event
 from nri_resmgr.scenario.clock import Clock
 from nri_resmgr.scenario.recording import Answered, Header
-from nri_resmgr.scenario.told import told_by
 from nri_resmgr.stub.endpoints import ENDPOINTS, endpoint_of_state_change
 from nri_resmgr.stub.errors import CallFailed, UnsolicitedUpdatesUnsafe
 from nri_resmgr.stub.handlers import Handlers
@@ -31,7 +32,7 @@ from nri_resmgr.stub.snapshot import Snapshot, split_updates
 from nri_resmgr.stub.update import ContainerUpdate
 from nri_resmgr.topology import Machine
 from nri_resmgr.topology.hints import Hint, complete_hints
-from nri_resmgr.values import ResmgrError
+from nri_resmgr.values import InputError, ResmgrError
 from nri_resmgr.values.by_content import ByContent
 from nri_resmgr.values.declared import frozen
 
@@ -68,7 +69,7 @@ class ReplayedPlugin(Witness):
         clock: To be set to the time of each request.
         reasons: Why containers are where they are, by id.
         refusal: Why the last request was refused; empty where it was not.
-        unsolicited: What was told without a request, by container.
+        updates: What the last event of each class led to for others.
     """
 
     def __init__(
@@ -81,7 +82,7 @@ class ReplayedPlugin(Witness):
         self.clock = Clock(header.time)
         self.reasons: dict[str, Reason] = {}
         self.refusal = ""
-        self.unsolicited: list[Mapping[str, Any]] = []
+        self.updates: dict[str, tuple[PinUpdate, ...]] = {}
         self._header, self._hints = header, hints
         self._machine = machine
         self._answers = deque(answers)
@@ -118,6 +119,12 @@ class ReplayedPlugin(Witness):
         self._policy.connect(self)
         self._handlers = Handlers.of(self._policy)
 
+    def remember(self, text: str) -> None:
+        """Begin with what an earlier process wrote down; what is unreadable is not."""
+        with contextlib.suppress(InputError):
+            saved = read_checkpoint(text)
+            self.policy.remember(lambda policy: _state_for(policy, saved))
+
     def change_machine(self, machine: Machine) -> None:
         """Go on with another machine.
 
@@ -144,16 +151,16 @@ class ReplayedPlugin(Witness):
             await asyncio.wait(others)
 
     async def update_containers(
-        self, updates: Iterable[ContainerUpdate]
+        self, _updates: Iterable[ContainerUpdate]
     ) -> tuple[ContainerUpdate, ...]:
         """Take what no request asked for; see `nri_resmgr.app.courier.Runtime`."""
         if not self._may_call():
             raise UnsolicitedUpdatesUnsafe(self._level)
         if self._answers:
             answered = self._answers.popleft()
-            if answered.body is None:
+            # One without an answer was repeated, or the next session told all anew.
+            if answered.code > 0:
                 raise CallFailed(answered.method, answered.code, answered.why)
-        self.unsolicited.append(told_by(synchronize_response(updates)))
         return ()
 
     def of(
@@ -162,8 +169,9 @@ class ReplayedPlugin(Witness):
         """Find the hints of a container; see `Conduct.hints`."""
         return complete_hints(self._hints.get(container.id, ()), machine)
 
-    def decided(self, _event: Event, decision: Decision[Any]) -> None:
-        """Remember why."""
+    def decided(self, event: Event, decision: Decision[Any]) -> None:
+        """Remember why, and what else was to be told."""
+        self.updates[type(event).__name__] = decision.updates
         self.reasons |= {one.container: one for one in decision.reasons}
 
     def refused(self, _title: str, error: ResmgrError) -> None:
@@ -209,3 +217,10 @@ class ReplayedPlugin(Witness):
         result = handler(*endpoint.arguments(request)) if handler else None
         response: Message | None = endpoint.encode(result, request)
         return response or PLUGIN_METHODS[endpoint.event.method].response()
+
+
+def _state_for(policy: Policy[Any], saved: Saved) -> Any:
+    if saved.kind == policy.kind:
+        with contextlib.suppress(InputError):
+            return saved.state_for(policy).state
+    return None

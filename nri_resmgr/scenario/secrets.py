@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any, Final
 
 from google.protobuf.message import Message
+
+from nri_resmgr.app.checkpoint import checkpoint
+from nri_resmgr.app.checkpoint_read import read_checkpoint
 
 # The manifest as somebody applied it, with all values of its environment.
 _APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
@@ -32,6 +36,28 @@ def without_secrets(message: Message) -> Message:
         if _APPLIED in part.annotations:
             del part.annotations[_APPLIED]
     return copy  # type: ignore[no-any-return] # it is of the class of message
+
+
+def checkpoint_without_secrets(text: str) -> str:
+    """Return a checkpoint without the same.
+
+    Raises:
+        InputError: It is unreadable.
+    """
+    saved = read_checkpoint(text)
+    _, _, body = text.partition("\n")
+    rows = (_pruned(json.loads(line)) for line in body.splitlines())
+    lines = [json.dumps(row, separators=(",", ":")) + "\n" for row in rows]
+    return checkpoint(lines, saved.kind, saved.version, saved.written)
+
+
+def _pruned(value: Any) -> Any:
+    match value:
+        case dict():
+            return {key: _pruned(one) for key, one in value.items() if key != _APPLIED}
+        case list():
+            return [_pruned(one) for one in value]
+    return value
 
 
 def _parts(message: Any, fields: set[str]) -> Iterator[Any]:

@@ -30,15 +30,6 @@ class Told(ByContent):
     def __bool__(self) -> bool:
         return self != NOTHING
 
-    def over(self, known: Told) -> Told:
-        """Return what is in force at one who knew *known* and was told this."""
-        return Told(
-            self.cpus or known.cpus,
-            self.mems or known.mems,
-            self.shares or known.shares,
-            self.more or known.more,
-        )
-
     def __str__(self) -> str:
         parts = (
             f"CPUs {self.cpus}" if self.cpus else "",
@@ -74,17 +65,6 @@ def containers_in(request: Any) -> Iterator[Any]:
         yield request.container
     if "containers" in fields:
         yield from request.containers
-
-
-def put(told: Told, container: Any) -> None:
-    """Let a container be where somebody was told that it is."""
-    cpu = container.linux.resources.cpu
-    if told.cpus:
-        cpu.cpus = told.cpus
-    if told.mems:
-        cpu.mems = told.mems
-    if told.shares:
-        cpu.shares.value = told.shares
 
 
 def _updates(message: Any) -> Iterable[Any]:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
-from nri_resmgr.scenario.recording import Answered, Called, Decided
+from nri_resmgr.scenario.recording import Answered, Called, Decided, Remembered
+from nri_resmgr.testing import plugin_process
 from nri_resmgr.topology.synthetic import parse_spec
 from tests.cli.command import nri_resmgr
-from tests.daemon.daemon_process import daemon
+from tests.daemon.daemon_process import IDENTITY, daemon
 from tests.scenario.recorded import MACHINE, churn, document, load
 
 pytestmark = pytest.mark.process
@@ -124,3 +126,31 @@ async def test_a_real_daemon_is_recorded_and_replayed(tmp_path: Path) -> None:
     assert "hidden" not in shown.stdout
     kinds = {type(entry) for entry in load(file).entries}
     assert {Called, Answered, Decided} <= kinds
+
+
+async def test_a_daemon_that_remembers_is_replayed_with_its_memory(
+    tmp_path: Path,
+) -> None:
+    file, config = tmp_path / "rec", write(tmp_path / "config", document())
+    flags = (
+        *("--config-file", str(config), "--run-dir", str(tmp_path / "run")),
+        *("--state-dir", str(tmp_path / "state"), "--control-socket", ""),
+    )
+    async with daemon(tmp_path, parse_spec(MACHINE), *flags) as first:
+        await churn(first.runtime, 6, 12)
+        first.process.terminate()
+        await first.process.wait()
+        command = (
+            *(sys.executable, "-m", "nri_resmgr", "run", *flags),
+            *("--nri-socket", str(first.runtime.socket_path)),
+            *("--host-root", str(tmp_path / "host"), "--record", str(file)),
+        )
+        async with plugin_process(first.runtime, *command, identity=IDENTITY):
+            await churn(first.runtime, 7, 12)
+
+    same = nri_resmgr("replay", file)
+    (kept,) = [one for one in load(file).entries if isinstance(one, Remembered)]
+
+    assert (same.stdout[-15:], same.returncode) == (" no difference\n", 0)
+    assert '"checkpoint"' in kept.text
+    assert "hidden" not in kept.text

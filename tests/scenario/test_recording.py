@@ -18,7 +18,8 @@ from nri_resmgr.daemon.recording_file import (
     RecordingFile,
     RecordingFull,
 )
-from nri_resmgr.policy.decision import Reason, Rule
+from nri_resmgr.policy.decision import PinUpdate, Reason, Rule
+from nri_resmgr.policy.events import Pin
 from nri_resmgr.scenario.load import Recording, load_recording
 from nri_resmgr.scenario.recording import (
     Answered,
@@ -30,6 +31,7 @@ from nri_resmgr.scenario.recording import (
     Header,
     MachineChanged,
     Refused,
+    Remembered,
 )
 from nri_resmgr.scenario.recording_text import entry_line, header_line
 from nri_resmgr.scenario.replay import Replay
@@ -53,9 +55,11 @@ ENTRIES: tuple[Entry, ...] = (
         "Created",
         (Reason(Rule.WHOLE_CPUS, "c", "a/b/c", CpuSet.of(1), mems=NodeSet.of(0)),),
         (("c", (Hint("nic", CpuSet.of(1), NodeSet.of(0)),)),),
+        (PinUpdate("d", Pin(CpuSet.of(1), NodeSet.of(0), 7)),),
     ),
     Called(21, 2, "UpdateContainers", nri_pb2.UpdateContainersRequest(), is_ours=True),
     Answered(22, 2, "UpdateContainers", nri_pb2.UpdateContainersResponse()),
+    Remembered(17, "{}"),
     Refused(22, "a/b/c", "no room"),
     MachineChanged(23, parse_spec("1s1n2c1t")),
 )

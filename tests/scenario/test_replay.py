@@ -13,6 +13,7 @@ from nri_resmgr.scenario.rows import ContainerRow
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import Bytes, MilliCpus, QosClass
 from tests.scenario.recorded import (
+    NAME,
     churn,
     document,
     load,
@@ -136,3 +137,31 @@ async def test_cold_starts_end_in_the_time_of_the_recording(tmp_path: Path) -> N
         await node.runtime.start_container("c")
 
     assert (await replayed(node.file)).differences == ()
+
+
+async def test_who_would_have_been_refused_is_not_there_after_a_restart(
+    tmp_path: Path,
+) -> None:
+    big, small = (
+        ContainerRow(
+            qos=QosClass.GUARANTEED, request=MilliCpus(cpus), memory=Bytes(1 << 30)
+        )
+        for cpus in (6000, 2000)
+    )
+    async with recorded_node(tmp_path, STRICT) as node:
+        for name, asks in (("big", big), ("small", small)):
+            await node.runtime.run_pod(pod_of(name, asks))
+            made = container_of(f"c-{name}", asks, Bytes(1 << 36))
+            await node.runtime.create_container(name, made)
+        await node.runtime.stop()
+        await node.runtime.start()
+        await node.runtime.synchronized(NAME)
+        await node.runtime.stop_pod("big")
+
+    outcome = await replayed(node.file, Instead(machine=parse_spec("1s1n4c1t")))
+
+    found = {(one.title, one.what) for one in outcome.differences}
+    assert ("default/big/c-big", "refused") in found
+    assert {title for title, what in found if what != "refused"} <= {
+        "default/small/c-small"
+    }
