@@ -95,10 +95,12 @@ CONFIGURATIONS_REJECTED: Final = Metric(
     "Configurations that were not accepted.",
 )
 CHECKPOINTS: Final = Metric(
-    "nri_resmgr_checkpoint_writes_total", _C, "Checkpoints written."
+    "nri_resmgr_checkpoint_writes_total", _C, "Checkpoints that were to be written."
 )
 CHECKPOINT_FAILURES: Final = Metric(
-    "nri_resmgr_checkpoint_failures_total", _C, "Checkpoints that could not be written."
+    "nri_resmgr_checkpoint_failures_total",
+    _C,
+    "Checkpoints of these that could not be written.",
 )
 CHECKPOINT_BYTES: Final = Metric(
     "nri_resmgr_checkpoint_bytes", _G, "Size of the last checkpoint."

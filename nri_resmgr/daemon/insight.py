@@ -90,6 +90,8 @@ class Insight:
         yield from daemon.watch.metrics.series()
         yield _updates(daemon.policy.courier)
         yield from _of_configuration(daemon.configuration)
+        if daemon.keeper is not None:
+            yield from _of_keeper(daemon.keeper)
         managers = {(one.kind, one.policy): 1 for one in daemon.kubelet}
         yield Series(table.KUBELET, managers)
         names = daemon.options.metrics_per_container
@@ -130,3 +132,10 @@ def _of_configuration(configuration: Any) -> Iterator[Series]:
     yield single(table.CONFIGURED, status.accepted)
     yield single(table.CONFIGURATION_OK, int(status.error is None))
     yield single(table.CONFIGURATIONS_REJECTED, status.rejected)
+
+
+def _of_keeper(keeper: Any) -> Iterator[Series]:
+    yield single(table.CHECKPOINTS, keeper.writes)
+    yield single(table.CHECKPOINT_FAILURES, keeper.failures)
+    yield single(table.CHECKPOINT_BYTES, keeper.last_size)
+    yield single(table.CHECKPOINT_SECONDS, keeper.last_seconds)

@@ -168,3 +168,16 @@ async def test_a_kubelet_that_pins_is_loudly_told(tmp_path: Path) -> None:
 
     assert (line["level"], line["manager"]) == ("warning", "cpu")
     assert found['nri_resmgr_kubelet_manager{manager="cpu",policy="static"}'] == 1
+
+
+async def test_checkpoints_are_counted(tmp_path: Path) -> None:
+    state = ("--state-dir", str(tmp_path / "state"))
+    async with daemon(tmp_path, MACHINE, *ENDPOINT, *state) as running:
+        await running.place(Workload("many", QosClass.BURSTABLE, 500))
+        found = await metrics(running)
+        async with asyncio.timeout(10):
+            while not found["nri_resmgr_checkpoint_bytes"]:
+                found = await metrics(running)
+
+    assert found["nri_resmgr_checkpoint_writes_total"] >= 1
+    assert found["nri_resmgr_checkpoint_failures_total"] == 0
