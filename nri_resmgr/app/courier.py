@@ -39,7 +39,7 @@ class Courier:
     the runtime does not take is overdue and rides on the next reply.
 
     Args:
-        told: Finds the pinning that should be in force by a container's id; None
+        wanted: Finds the pinning that should be in force by a container's id; None
             if the container is gone.
 
     Attributes:
@@ -47,12 +47,13 @@ class Courier:
         failed: How many it did not take.
     """
 
-    def __init__(self, told: Callable[[str], Pin | None]) -> None:
-        self._told = told
+    def __init__(self, wanted: Callable[[str], Pin | None]) -> None:
+        self._wanted = wanted
         self.sent = self.failed = 0
         self._runtime: Runtime | None = None
         self._due: dict[str, None] = {}  # a set in order
         self._overdue: dict[str, None] = {}
+        self._flying: dict[str, Pin] = {}
         self._sending: asyncio.Task[None] | None = None
 
     def connect(self, runtime: Runtime) -> None:
@@ -68,12 +69,17 @@ class Courier:
         if self._due and self._sending is None:
             self._sending = asyncio.create_task(self._send(self._runtime))
 
+    def is_waiting(self, container: str) -> bool:
+        """Tell whether an update of a container is on its way, or yet to be sent."""
+        waiting = self._due, self._flying, self._overdue
+        return any(container in one for one in waiting)
+
     def with_overdue(self, updates: Sequence[PinUpdate]) -> Sequence[PinUpdate]:
         """Add to the updates of a reply what no call could take."""
         if not self._overdue:
             return updates
         waiting, self._overdue = self._overdue, {}
-        whole = {key: pin for key in waiting if (pin := self._told(key))}
+        whole = {key: pin for key in waiting if (pin := self._wanted(key))}
         others = [one for one in updates if one.container not in whole]
         return (*others, *(PinUpdate(key, pin) for key, pin in whole.items()))
 
@@ -86,14 +92,15 @@ class Courier:
         try:
             while self._due:
                 ids, self._due = self._due, {}
-                sent = {key: pin for key in ids if (pin := self._told(key))}
+                sent = {key: pin for key in ids if (pin := self._wanted(key))}
+                self._flying = sent
                 if sent and await self._call(runtime, sent):
                     changed = (
                         key for key, pin in sent.items() if self._moved(key, pin)
                     )
                     self._due |= dict.fromkeys(changed)
         finally:
-            self._sending = None
+            self._sending, self._flying = None, {}
 
     async def _call(self, runtime: Runtime, pins: dict[str, Pin]) -> bool:
         updates = updates_of([PinUpdate(key, pin) for key, pin in pins.items()])
@@ -117,5 +124,5 @@ class Courier:
         return True
 
     def _moved(self, container: str, pin: Pin) -> bool:
-        now = self._told(container)
+        now = self._wanted(container)
         return now is not None and now != pin

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 import attrs
@@ -42,6 +42,8 @@ class Engine:
         self.policy: Policy[Any] = build_policy(config, machine, tree)
         self.state: KnowsContainers = self.policy.start()
         self._former: Recollection | None = None
+        self._pins: Mapping[str, Pin] = {}
+        self._pinned: KnowsContainers | None = None  # the state that they are of
 
     def remember(self, former: Recollection) -> None:
         """Have the state of an earlier process at hand for `recall`.
@@ -90,10 +92,15 @@ class Engine:
         entry = self.state.ledger.entries.get(container)
         return None if entry is None else entry.spec
 
-    def told(self, container: str) -> Pin | None:
-        """Return what the runtime was last told of a container that is here."""
-        entry = self.state.ledger.entries.get(container)
-        return None if entry is None else entry.told
+    def wanted(self, container: str) -> Pin | None:
+        """Return what should hold for a container that is here.
+
+        Not what the runtime was told: that has values besides that are others' to
+        change, such as weights that the kubelet sets.
+        """
+        if self._pinned is not self.state:
+            self._pins, self._pinned = self.policy.pins(self.state), self.state
+        return self._pins.get(container)
 
     def resources_of(self, container: str) -> Resources | None:
         """Say what a container has, if the policy lets it know."""

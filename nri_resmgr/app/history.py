@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Any, Final
 
 from nri_resmgr.app.report import EVENT_NAMES
@@ -107,6 +107,11 @@ class History(Witness):
         start = max(number + 1 - self.first, 0)
         return tuple(islice(self._rows, start, start + limit))
 
+    def lately(self, seconds: float) -> Iterator[Row]:
+        """Yield the rows of the last seconds that are still here, newest first."""
+        begin = self._now() - int(seconds * _SECOND)
+        return takewhile(lambda row: row.time >= begin, reversed(self._rows))
+
     def story_of(self, container: str) -> tuple[Change, ...]:
         """Return what was decided on a container, oldest first."""
         story = self._stories.get(container) or self._gone.get(container)
@@ -202,6 +207,7 @@ class History(Witness):
 
 
 REFUSED: Final = "container.refused"
+_SECOND: Final = 10**9  # nanoseconds
 _SYNCHRONIZED: Final = "node.synchronized"
 _POD_PLACED: Final = "pod.placed"
 

@@ -80,7 +80,7 @@ class ResourcePolicy:
         self._engine = Engine(machine, config or TopologyAwareConfig(), tree)
         self._tree = tree
         self._alarms: Any = None
-        self.courier = Courier(self._engine.told)
+        self.courier = Courier(self._engine.wanted)
         self._runtime = RuntimeInfo()
         self._scheduling: Any = None
         self._is_silent = False

@@ -112,3 +112,20 @@ async def test_a_new_beginning_makes_all_of_it_moot() -> None:
     courier.drop()
 
     assert courier.with_overdue(()) == ()
+
+
+async def test_an_update_is_waiting_until_the_runtime_has_taken_it() -> None:
+    told, runtime = {"a": pin("1"), "b": pin("2"), "c": pin("3")}, SlowRuntime()
+    runtime.refused = {"b"}
+    courier = Courier(told.get)
+    courier.connect(runtime)
+    courier.send(["a", "b"])
+    await settled()
+    courier.send(["c"])
+    on_their_way = [courier.is_waiting(key) for key in ("a", "b", "c", "d")]
+    runtime.gate.set()
+    await settled()
+    afterwards = [courier.is_waiting(key) for key in ("a", "b", "c")]
+
+    assert on_their_way == [True, True, True, False]
+    assert afterwards == [False, True, False]
