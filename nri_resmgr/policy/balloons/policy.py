@@ -150,7 +150,8 @@ class BalloonsPolicy:
 
     def _adopt_one(self, state: State, spec: ContainerSpec) -> Decision[State]:
         """Take in a container that runs, of whose creation we were not told."""
-        present = state.put(spec, spec.present)
+        # Its memory may widen anybody's.
+        present = attrs.evolve(state.put(spec, spec.present), unsettled=True)
         placement = adopt_one(spec, present, self.ground)
         return self._seated(state, spec, placement, spec.present)
 
