@@ -56,6 +56,8 @@ def state_from(tables: Tables, policy: BalloonsPolicy) -> Restored[BalloonsState
     balloons: Mapping[str, Balloon] = tables["balloon"]
     check_ids("balloon", {key: one.name for key, one in balloons.items()})
     check_keys("seat", tables["seat"], tables["container"])
+    for key in tables["memory"].keys() - tables["container"].keys():
+        raise BadRecord(f"memory {key}", "belongs to nobody")
     _check_members(balloons, tables["seat"])
     for balloon in balloons.values():
         _check_parts(balloon, balloons)

@@ -1,0 +1,193 @@
+"""Checkpoints: one that is not all there is refused, whatever is wrong with it."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from typing import Any, Final
+
+import pytest
+
+from nri_resmgr.app.checkpoint import Draft
+from nri_resmgr.app.checkpoint_read import (
+    BadCheckpoint,
+    NewerCheckpoint,
+    read_checkpoint,
+)
+from nri_resmgr.policy.events import Created
+from nri_resmgr.policy.records import BadRecord
+from tests.app.checkpoints import KINDS, busy, policy_of, sealed, spec, text_of
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_cut_anywhere_it_is_refused(kind: str) -> None:
+    policy = policy_of(kind)
+    text = text_of(policy, busy(policy))
+
+    for length in range(len(text)):
+        with pytest.raises(BadCheckpoint):
+            read_checkpoint(text[:length])
+    assert read_checkpoint(text).kind == kind
+
+
+def test_with_any_byte_changed_it_is_refused_or_the_same() -> None:
+    policy = policy_of("StaticPolicy")
+    text = text_of(policy, busy(policy))
+    rows = read_checkpoint(text).rows
+
+    for at in range(len(text)):
+        for other in ("0", '"', "\udcff"):
+            changed = text[:at] + other + text[at + 1 :]
+            with suppress(BadCheckpoint, NewerCheckpoint):
+                assert read_checkpoint(changed).rows == rows  # only words for people
+
+
+def test_only_what_changed_is_made_anew() -> None:
+    policy, draft = policy_of("TopologyAwarePolicy"), Draft()
+    state = busy(policy)
+    before = {id(line) for line in draft.lines_of(policy, state)}
+    state = policy.decide(state, Created(spec("new"))).state
+    lines = draft.lines_of(policy, state)
+    new = [json.loads(line)[:2] for line in lines if id(line) not in before]
+
+    assert new == [["container", "new"], ["told", "new"], ["grant", "new"],
+                   ["memory", "new"]]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        pytest.param("", "line 1 is not JSON", id="nothing"),
+        pytest.param("[" * 100_000, "line 1 is not JSON", id="too deep"),
+        pytest.param("{}\n", "it does not begin like one", id="something else"),
+        pytest.param("[1]\n", "it does not begin like one", id="a list"),
+        pytest.param(sealed({"format": "1"}, []), "line 1 has no format", id="format"),
+        pytest.param(sealed({"crc32": 1}, []), "it was cut or changed", id="sum"),
+        pytest.param(sealed({}, [["told"]]), "line 2 is no record", id="half a record"),
+        pytest.param(
+            sealed({}, [["told", ["a"], {}]]), "line 2 is no record", id="a short key"
+        ),
+    ],
+)
+def test_what_is_no_checkpoint_is_refused(text: str, sentence: str) -> None:
+    with pytest.raises(BadCheckpoint) as refusal:
+        read_checkpoint(text)
+
+    assert str(refusal.value) == f"the checkpoint is unreadable: {sentence}"
+
+
+def test_a_newer_format_is_told_by_its_version() -> None:
+    with pytest.raises(NewerCheckpoint) as refusal:
+        read_checkpoint(sealed({"format": 2, "version": "9.1"}, []))
+
+    assert str(refusal.value) == (
+        "the checkpoint is of version 9.1, in format 2; "
+        "this version knows formats up to 1"
+    )
+
+
+OWN: Final = {"id": "a"}
+GRANT: Final = {"container": "a", "kind": "shared", "pool": 0}
+MEMORY: Final = {
+    "request": {"id": "a", "affinity": "0", "priority": 0, "title": "a"},
+    "zone": "0",
+    "kinds": ["dram"],
+    "age": 1,
+}
+GOOD: Final = [
+    ["pool", 0, "root"],
+    ["container", "a", OWN],
+    ["told", "a", {}],
+    ["grant", "a", GRANT],
+    ["memory", "a", MEMORY],
+]
+
+
+@pytest.mark.parametrize(
+    ("row", "sentence"),
+    [
+        pytest.param(
+            ["container", "a", {"id": "b"}],
+            "container a: tells of 'b'",
+            id="a container that is another one",
+        ),
+        pytest.param(
+            ["container", "a", {"id": "a", "qos": "Best"}],
+            "container a: .qos: 'Best' is not a valid QosClass",
+            id="a word that is none",
+        ),
+        pytest.param(["told", "b", {}], "told b: belongs to nobody", id="a stray pin"),
+        pytest.param(
+            ["grant", "b", GRANT], "grant b: belongs to nobody", id="a stray grant"
+        ),
+        pytest.param(
+            ["grant", "a", {**GRANT, "pool": 7}],
+            "grant a: pool 7 has no name",
+            id="a pool without a name",
+        ),
+        pytest.param(
+            ["grant", "a", {**GRANT, "cpus": "3-1"}],
+            "grant a: .cpus: not a CPU or node list: '3-1' (at '3-1')",
+            id="CPUs that are none",
+        ),
+        pytest.param(
+            ["vacated", "a", GRANT],
+            "vacated a: is no key of this table",
+            id="a slot that is none",
+        ),
+        pytest.param(
+            ["held", ["p", "b"], {"id": "a", "pod": "p", "name": "c"}],
+            "held ('p', 'b'): tells of p/c",
+            id="a place for another one",
+        ),
+        pytest.param(
+            ["seat", "a", {}],
+            "seat: TopologyAwarePolicy has no such records",
+            id="a table of another policy",
+        ),
+    ],
+)
+def test_a_record_that_makes_no_sense_is_named(row: list[Any], sentence: str) -> None:
+    saved = read_checkpoint(sealed({}, [*GOOD, row]))
+    with pytest.raises(BadRecord) as refusal:
+        saved.state_for(policy_of("TopologyAwarePolicy"))
+
+    assert str(refusal.value) == sentence
+
+
+@pytest.mark.parametrize(
+    ("machine", "dropped"),
+    [
+        pytest.param("2s2n2c1t", {}, id="all is there"),
+        pytest.param(
+            "1s2n4c1t",
+            {
+                "b": "memory on nodes 2 near 2 is not there",
+                "c": "memory on nodes 3 near 3 is not there",
+            },
+            id="a socket is gone",
+        ),
+        pytest.param(
+            "2s1n4c1t",
+            {
+                "a": "there is no pool NUMA node #1",
+                "b": "memory on nodes 2 near 2 is not there",
+                "c": "memory on nodes 3 near 3 is not there",
+                "d": "there is no pool NUMA node #0",
+            },
+            id="sockets have one node each",
+        ),
+    ],
+)
+def test_who_was_where_nothing_is_any_more_is_dropped(
+    machine: str, dropped: dict[str, str]
+) -> None:
+    policy = policy_of("TopologyAwarePolicy", "2s2n2c1t")
+    state = policy.start()
+    for name in ("a", "b", "c", "d"):
+        state = policy.decide(state, Created(spec(name, 1))).state
+    saved = read_checkpoint(text_of(policy, state))
+    restored = saved.state_for(policy_of("TopologyAwarePolicy", machine))
+
+    assert restored.dropped == dropped
+    assert restored.state.ledger.entries.keys() == set("abcd") - dropped.keys()
