@@ -13,6 +13,8 @@ PREFIX: Final = "NRI_RESMGR_"
 
 _BAD_INPUT: Final = 2  # the exit status
 
+_DAY: Final = 86_400  # seconds
+
 # Where nobody knows, as shutil has it.
 _COLUMNS: Final = 80
 
@@ -101,6 +103,17 @@ def variable_of(flag: str) -> str:
 def process_environment() -> Mapping[str, str]:
     """Return the environment that flags are looked up in."""
     return os.environ
+
+
+def seconds(text: str) -> float:
+    """Take a flag's value as seconds: 0, or from 1 to a day."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if value != 0 and not 1 <= value <= _DAY:
+        raise argparse.ArgumentTypeError(f"{text!r}: 0, or 1 to {_DAY} seconds")
+    return value
 
 
 def one_of(*words: str) -> Callable[[str], str]:

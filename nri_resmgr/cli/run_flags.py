@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from nri_resmgr.cli.flags import Flags, one_of
+from nri_resmgr.cli.flags import Flags, one_of, seconds
 from nri_resmgr.daemon.defaults import (
     DEFAULT_CONTROL_SOCKET,
     DEFAULT_INDEX,
     DEFAULT_NAME,
     DEFAULT_RUN_DIR,
     DEFAULT_STATE_DIR,
+    DEFAULT_VERIFY_INTERVAL,
 )
 from nri_resmgr.stub.transport import DEFAULT_SOCKET
 
@@ -20,6 +21,7 @@ def add_run_flags(flags: Flags) -> None:
     add_host_flags(flags)
     _add_state_flags(flags)
     flags.add_switch("--dry-run", "decide and report, adjust nothing")
+    _add_verification_flags(flags)
     _add_record_flags(flags)
     add_control_flag(flags)
     _add_insight_flags(flags)
@@ -93,6 +95,24 @@ def _add_state_flags(flags: Flags) -> None:
         default=DEFAULT_RUN_DIR,
         metavar="PATH",
         help=f"for files that tell containers what they have ({DEFAULT_RUN_DIR})",
+    )
+
+
+def _add_verification_flags(flags: Flags) -> None:
+    flags.add(
+        "--verify-interval",
+        type=seconds,
+        default=DEFAULT_VERIFY_INTERVAL,
+        metavar="SECONDS",
+        help="how often to compare what the kernel has in force with what was decided; "
+        f"0 for never ({DEFAULT_VERIFY_INTERVAL:g})",
+    )
+    flags.add(
+        "--verify-repair",
+        type=one_of("yes", "no"),
+        default="yes",
+        metavar="WHETHER",
+        help="update containers that differ: yes, or no to only tell of them",
     )
 
 

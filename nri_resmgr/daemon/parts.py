@@ -27,6 +27,8 @@ class Daemon:
         watch: Who is told of sessions and decisions.
         keeper: The `Keeper` that writes the state; None where nothing is kept.
         kubelet: Each `KubeletManager` that is in the way; looked for now and then.
+        verification: Compares the kernel's word with what was decided; None where it
+            is off.
     """
 
     options: argparse.Namespace
@@ -38,3 +40,4 @@ class Daemon:
     watch: Watch
     keeper: Any = None
     kubelet: tuple[Any, ...] = ()
+    verification: Any = None

@@ -89,6 +89,15 @@ async def kubelet(daemon: Daemon) -> None:
     await look_at_kubelet(daemon)
 
 
+async def verification(daemon: Daemon) -> None:
+    """Compare what the kernel has in force with what was decided."""
+    # In a dry run nobody was told what was decided.
+    if daemon.options.verify_interval and not daemon.options.dry_run:
+        module = "nri_resmgr.daemon.verification"
+        served = await asyncio.to_thread(import_module, module)
+        await served.verify(daemon)
+
+
 async def traces(daemon: Daemon) -> None:
     """Send traces to a collector."""
     if (tracing := daemon.watch.tracing) is not None:
@@ -105,5 +114,6 @@ SERVICES: Final[tuple[Service, ...]] = (
     insight,
     systemd,
     kubelet,
+    verification,
     traces,
 )

@@ -60,6 +60,10 @@ class Watch(Observer):
             witnesses.append(self.tracing)
         return witnesses
 
+    def tell(self, observer: Observer) -> None:
+        """Pass on to one more observer what comes from now on."""
+        self._observers = (*self._observers, observer)
+
     def rejected(self, rejection: Any) -> None:
         """Note a document that was not taken, as an event."""
         where = f"{rejection.source} {rejection.name}".strip()

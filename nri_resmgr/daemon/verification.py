@@ -1,0 +1,43 @@
+"""The verification of containers' cgroups as the daemon runs it."""
+
+from __future__ import annotations
+
+from nri_resmgr.app.drift_report import DriftReport
+from nri_resmgr.app.inspection import Inspection
+from nri_resmgr.app.sessions import SessionState
+from nri_resmgr.app.verification import Rhythm, Verification
+from nri_resmgr.daemon.parts import Daemon
+from nri_resmgr.host.platform import CGROUP_ROOT, read_cgroup_layout
+from nri_resmgr.log import Logger
+from nri_resmgr.stub.observer import Observer
+
+log = Logger(__name__)
+
+
+class _Waker(Observer):
+    """Has a round begin as soon as the runtime has told what runs."""
+
+    def __init__(self, verification: Verification) -> None:
+        self._verification = verification
+
+    def synchronized(self) -> None:
+        """See `Observer.synchronized`."""
+        self._verification.wake()
+
+
+async def verify(daemon: Daemon) -> None:
+    """Go round until cancelled; return at once where there are no cgroups to see."""
+    if read_cgroup_layout(daemon.tree) is None:
+        path = f"{daemon.tree.root}{CGROUP_ROOT}"
+        log.warning("verification.off", why=f"no cgroups are mounted at {path}")
+        return
+    options, watch = daemon.options, daemon.watch
+    rhythm = Rhythm(options.verify_interval, options.verify_repair == "yes")
+    report = DriftReport(watch.history, watch.metrics, lambda: daemon.kubelet)
+    inspection = Inspection(daemon.tree)
+    verification = Verification(
+        daemon.policy, inspection, watch.history, report, rhythm
+    )
+    daemon.verification = verification
+    watch.tell(_Waker(verification))
+    await verification.run(lambda: watch.sessions.state is SessionState.SYNCHRONIZED)
