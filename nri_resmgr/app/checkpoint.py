@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, TypeAlias
 
 from nri_resmgr.app.checkpoint_kinds import records_of
 from nri_resmgr.policy.decision import Policy
@@ -13,6 +13,11 @@ from nri_resmgr.values.plain import to_plain
 
 FORMAT: Final = 1
 """Goes up when those who know only this one would misread the text."""
+
+_AT_ONCE: Final = 16  # records, of which the longest take 60 microseconds each
+
+_Lines: TypeAlias = dict[Any, tuple[object, str]]
+"""A value and its line, by key."""
 
 _encode: Final = json.JSONEncoder(separators=(",", ":")).encode
 
@@ -22,28 +27,40 @@ class Draft:
 
     A state shares what did not change with the one before it, so that a line is made
     only for what is another object than last time.
+
+    Attributes:
+        lines: A line per record, in the order of the state; of the last one whose
+            `steps` came to their end.
     """
 
     def __init__(self) -> None:
+        self.lines: list[str] = []
         self._kind = ""
-        self._made: dict[str, dict[Any, tuple[object, str]]] = {}
+        self._made: dict[str, _Lines] = {}
 
     def lines_of(self, policy: Policy[Any], state: Any) -> list[str]:
-        """Return a line per record, in the order of the state."""
+        """Make the lines of a state, and return them."""
+        for _ in self.steps(policy, state):
+            pass
+        return self.lines
+
+    def steps(self, policy: Policy[Any], state: Any) -> Iterator[None]:
+        """Make the lines of a state, a millisecond's worth with each step."""
         records = records_of(policy.kind)
         if policy.kind != self._kind:
             self._kind, self._made = policy.kind, {}
         lines: list[str] = []
         for name, rows in records.tables_of(state).items():
-            made = self._rows(name, records.TABLES[name], rows)
+            made: _Lines = {}
+            yield from self._table(name, records.TABLES[name], rows, made)
+            self._made[name] = made
             lines.extend([line for _, line in made.values()])
-        return lines
+        self.lines = lines
 
-    def _rows(
-        self, name: str, kind: Any, rows: Mapping[Any, Any]
-    ) -> dict[Any, tuple[object, str]]:
+    def _table(
+        self, name: str, kind: Any, rows: Mapping[Any, Any], made: _Lines
+    ) -> Iterator[None]:
         before = self._made.get(name, {})
-        made: dict[Any, tuple[object, str]] = {}
         texts: dict[int, str] = {}  # containers that share have the same pins
         for key, value in rows.items():
             known = before.get(key)
@@ -51,10 +68,10 @@ class Draft:
                 text = texts.get(id(value))
                 if text is None:
                     text = texts[id(value)] = _encode(to_plain(kind, value))
+                    if not len(texts) % _AT_ONCE:
+                        yield
                 known = (value, f"[{_encode(name)},{_encode(key)},{text}]\n")
             made[key] = known
-        self._made[name] = made
-        return made
 
 
 def checkpoint(lines: Sequence[str], kind: str, version: str, when: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -32,13 +33,15 @@ _RETRY: Final = 10.0  # seconds
 # Of the last write, at the end: whoever stops us does not wait for ever.
 _PATIENCE: Final = 2.0  # seconds
 
+_DONE: Final = object()
+
 
 class Keeper(Witness):
     """Keeps the state of a policy in a directory.
 
     A write begins as soon as the event loop has nothing better to do. Lines are made
-    in the loop, for what changed; all that grows with the number of containers is
-    done by a thread, in calls that let the loop go on.
+    in the loop, for what changed, a few at a time; a thread does the rest, in calls
+    that let the loop go on.
 
     Attributes:
         writes: How many there were.
@@ -48,17 +51,21 @@ class Keeper(Witness):
 
     Args:
         state: The directory, locked by this process.
+        retry: Seconds after a write that failed.
     """
 
-    def __init__(self, state: StateDir) -> None:
+    def __init__(self, state: StateDir, retry: float = _RETRY) -> None:
+        self._retry = retry
         self.writes = self.failures = self.last_size = 0
         self.last_seconds = 0.0
         self._state = state
         self._policy: ResourcePolicy | None = None
         self._draft = Draft()
         self._kept: object = None  # the state that was written, or is being written
+        self._kind = ""  # of its policy
         self._ended = 0.0
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer: asyncio.Handle | None = None
+        self._steps: Iterator[None] = iter(())
         self._thread: threading.Thread | None = None
         self._is_failing = False
         self._has_begun = False
@@ -77,14 +84,18 @@ class Keeper(Witness):
 
     def close(self) -> None:
         """Write what is not written yet, and be done."""
+        # How the one that goes on ends, nobody can be told any more.
+        is_due = bool(self._timer or self._thread or self._is_failing)
         if self._timer is not None:
             self._timer.cancel()
         if self._thread is not None:
             self._thread.join(_PATIENCE)
-        state = self._policy.state if self._policy else None
-        is_due = self._is_failing or state is not self._kept
-        if self._has_begun and is_due and not self._is_writing():
-            self._write(None)
+        if self._policy and self._has_begun and not self._is_writing():
+            policy, state = self._policy.policy, self._policy.state
+            if is_due or state is not self._kept:
+                self._kind = policy.kind
+                self._draft.lines_of(policy, state)
+                self._write(None)
         if self._thread is not None:
             self._thread.join(_PATIENCE)
         if self._is_writing():
@@ -98,18 +109,28 @@ class Keeper(Witness):
         if self._has_begun and self._timer is None and self._thread is None:
             loop = asyncio.get_running_loop()
             delay = max(0.0, self._ended + seconds - loop.time())
-            self._timer = loop.call_later(delay, self._write, loop)
+            self._timer = loop.call_later(delay, self._draw_up, loop)
+
+    def _draw_up(self, loop: asyncio.AbstractEventLoop) -> None:
+        if self._policy is not None:
+            self._kind, self._kept = self._policy.policy.kind, self._policy.state
+            self._steps = self._draft.steps(self._policy.policy, self._kept)
+            self._go_on(loop)
+
+    def _go_on(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Make some lines, and let requests that came meanwhile go first."""
+        if next(self._steps, _DONE) is _DONE:
+            self._timer = None
+            self._write(loop)
+        else:
+            self._timer = loop.call_soon(self._go_on, loop)
 
     def _write(self, loop: asyncio.AbstractEventLoop | None) -> None:
-        self._timer = None
-        if self._policy is None:
-            return
-        policy, self._kept = self._policy.policy, self._policy.state
-        lines = self._draft.lines_of(policy, self._kept)
+        lines = self._draft.lines
         # No pool: it would be waited for at the end, however long a disk takes.
         self._thread = threading.Thread(
             target=self._write_out,
-            args=(lines, policy.kind, loop),
+            args=(lines, self._kind, loop),
             name="checkpoint",
             daemon=True,
         )
@@ -137,7 +158,7 @@ class Keeper(Witness):
         self._ended = asyncio.get_running_loop().time()
         self._note(size, seconds, why)
         if why:
-            self._write_in(_RETRY)
+            self._write_in(self._retry)
         elif self._policy and self._policy.state is not self._kept:
             self._write_in(_INTERVAL)
 

@@ -1,0 +1,183 @@
+"""When the state is written, and what happens where it cannot be."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from structlog.testing import capture_logs
+
+from nri_resmgr.app.checkpoint_read import read_checkpoint
+from nri_resmgr.app.resource_policy import ResourcePolicy
+from nri_resmgr.daemon.defaults import CHECKPOINT_NAME
+from nri_resmgr.daemon.keeper import Keeper
+from nri_resmgr.host.state_dir import StateDir
+from nri_resmgr.stub import Container, Pod
+from nri_resmgr.topology.synthetic import parse_spec
+from tests.daemon.documents import until
+
+POD = Pod(id="p", name="p", uid="u")
+
+
+def kept_in(state: StateDir) -> list[str]:
+    text = state.read(CHECKPOINT_NAME)
+    return [] if text is None else list(read_checkpoint(text).rows.get("container", ()))
+
+
+def node(state: StateDir, retry: float = 0.05) -> tuple[ResourcePolicy, Keeper]:
+    keeper = Keeper(state, retry)
+    policy = ResourcePolicy(parse_spec("1s4c1t"), witnesses=[keeper])
+    keeper.begin(policy)
+    return policy, keeper
+
+
+def come(policy: ResourcePolicy, *names: str) -> None:
+    for name in names:
+        policy.create_container(POD, Container(id=name, name=name))
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Iterator[StateDir]:
+    opened = StateDir.open(str(tmp_path / "state"))
+    yield opened
+    opened.close()
+
+
+async def test_nothing_is_written_before_it_is_told_what_runs(state: StateDir) -> None:
+    state.write(CHECKPOINT_NAME, "of an earlier process")
+    policy, keeper = node(state)
+    policy.change_machine(parse_spec("1s2c1t"))
+    await asyncio.sleep(0.02)
+    keeper.close()
+
+    assert state.read(CHECKPOINT_NAME) == "of an earlier process"
+
+
+async def test_what_comes_alone_is_written_at_once(state: StateDir) -> None:
+    policy, keeper = node(state)
+    policy.synchronize((), ())
+    come(policy, "a")
+    await until(lambda: kept_in(state) == ["a"])
+    await asyncio.sleep(0.02)
+    policy.start_container(POD, Container(id="a"))
+    await asyncio.sleep(0.02)
+
+    # The second one changed nothing.
+    assert (keeper.writes, keeper.failures) == (1, 0)
+    assert keeper.last_size == len(state.read(CHECKPOINT_NAME) or "")
+    keeper.close()
+
+
+async def test_a_storm_is_written_now_and_then_and_at_its_end(state: StateDir) -> None:
+    policy, keeper = node(state)
+    policy.synchronize((), ())
+    begun = time.monotonic()
+    for number in range(300):
+        come(policy, f"c{number}")
+        await asyncio.sleep(0.001)
+    seconds = time.monotonic() - begun
+    await until(lambda: len(kept_in(state)) == 300)
+    keeper.close()
+
+    assert 2 <= keeper.writes <= 3 + seconds / 0.1
+
+
+async def test_an_end_writes_what_is_due(state: StateDir) -> None:
+    policy, keeper = node(state)
+    policy.synchronize((), ())
+    await until(lambda: keeper.writes == 1)
+    come(policy, "a", "b")
+    keeper.close()
+
+    assert kept_in(state) == ["a", "b"]
+
+
+class SlowDir(StateDir):
+    """On a disk that takes its time."""
+
+    seconds = 0.3
+
+    def write(self, name: str, text: str) -> None:
+        time.sleep(self.seconds)
+        super().write(name, text)
+
+
+async def test_a_slow_disk_holds_nothing_up(tmp_path: Path) -> None:
+    state = SlowDir.open(str(tmp_path / "state"))
+    policy, keeper = node(state)
+    policy.synchronize((), ())
+    longest = 0.0
+    for number in range(100):
+        before = time.monotonic()
+        come(policy, f"c{number}")
+        await asyncio.sleep(0)
+        longest = max(longest, time.monotonic() - before)
+        await asyncio.sleep(0.005)
+    keeper.close()
+
+    assert longest < SlowDir.seconds / 2
+    assert len(kept_in(state)) == 100
+    state.close()
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 64 KiB."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    if os.geteuid() or not mounted("-t", "tmpfs", "-o", _SMALL, "tmpfs", str(folder)):
+        pytest.skip("no right to mount a file system")
+    yield folder
+    subprocess.run(["umount", "--lazy", folder], check=True)
+
+
+_SMALL = "size=64k,mode=700"
+
+
+def mounted(*words: str) -> bool:
+    done = subprocess.run(["mount", *words], capture_output=True, check=False)
+    return done.returncode == 0
+
+
+async def test_a_full_disk_is_told_once_and_so_is_its_end(small: Path) -> None:
+    state = StateDir.open(str(small))
+    policy, keeper = node(state)
+    policy.synchronize((), ())
+    await until(lambda: keeper.writes == 1)
+    (small / "ballast").write_bytes(b"x" * (56 << 10))
+    with capture_logs() as lines:
+        come(policy, *(f"c{number}" for number in range(60)))
+        await until(lambda: keeper.failures > 2)
+        before = kept_in(state)
+        (small / "ballast").unlink()
+        await until(lambda: len(kept_in(state)) == 60)
+        await until(lambda: any(one["event"] == "state.written-again" for one in lines))
+    keeper.close()
+    state.close()
+
+    told = [one for one in lines if one["event"].startswith("state.")]
+    assert before == []
+    assert [one["event"] for one in told] == [
+        "state.not-written",
+        "state.written-again",
+    ]
+    assert told[0]["why"] == f"{small}/{CHECKPOINT_NAME}: no space left on device"
+
+
+async def test_a_read_only_disk_keeps_nobody_from_being_served(small: Path) -> None:
+    state = StateDir.open(str(small))
+    policy, keeper = node(state)
+    policy.synchronize((), ())
+    await until(lambda: keeper.writes == 1)
+    assert mounted("-o", "remount,ro", str(small))
+    come(policy, "a")
+    await until(lambda: keeper.failures > 0)
+    keeper.close()
+    state.close()
+
+    assert list(policy.state.ledger.entries) == ["a"]
