@@ -13,7 +13,7 @@ from pathlib import Path
 import attrs
 
 from nri_proto import Level
-from nri_resmgr.app.conduct import Conduct
+from nri_resmgr.app.conduct import USUAL, Conduct
 from nri_resmgr.app.configuration import Configuration
 from nri_resmgr.app.configuration_status import Document, Source
 from nri_resmgr.app.resource_policy import ResourcePolicy
@@ -35,7 +35,7 @@ from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import Bytes, MilliCpus, QosClass
 
 NAME = "90-resource-policy"
-MACHINE = "2s2n2c2t"
+MACHINE = "2s2n2c2t pmem=1x64Gi"
 SAFE = Level(0, 12, 1)
 
 GIB = 1 << 30
@@ -64,17 +64,17 @@ async def recorded_node(
     text: str = document(),
     *,
     level: Level = SAFE,
-    dry_run: bool = False,
+    conduct: Conduct = USUAL,
     limit: int = 1 << 30,
 ) -> AsyncIterator[RecordedNode]:
     """Run it, and end the recording with it."""
     machine, file = parse_spec(MACHINE), folder / "recording"
-    header = Header("1", time.time_ns(), machine, dry_run=dry_run)
+    header = Header("1", time.time_ns(), machine, dry_run=conduct.dry_run)
     recorder = Recorder(RecordingFile(str(file), limit), header)
     plugin = ResourcePolicy(
         machine,
         parse_config(text),
-        conduct=Conduct(dry_run=dry_run),
+        conduct=conduct,
         witnesses=(recorder,),
     )
     plugin.go_by(Configuration(Document(text, Source.FILE)))

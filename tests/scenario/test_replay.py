@@ -7,13 +7,21 @@ from pathlib import Path
 import pytest
 
 from nri_proto import Level
+from nri_resmgr.app.conduct import Conduct
+from nri_resmgr.policy.events import Pin
 from nri_resmgr.scenario.differences import Instead
 from nri_resmgr.scenario.kubelet import container_of, pod_of
+from nri_resmgr.scenario.recording import Decided
 from nri_resmgr.scenario.rows import ContainerRow
+from nri_resmgr.topology import Machine
+from nri_resmgr.topology.hints import Hint, complete_hints
 from nri_resmgr.topology.synthetic import parse_spec
-from nri_resmgr.values import Bytes, MilliCpus, QosClass
+from nri_resmgr.values import Bytes, MilliCpus, NodeSet, QosClass
+from tests.app.node import until
 from tests.scenario.recorded import (
+    MACHINE,
     NAME,
+    RecordedNode,
     churn,
     document,
     load,
@@ -41,7 +49,7 @@ async def test_nothing_differs_where_nothing_is_other(
         await churn(node.runtime, seed, 25)
         node.configure(document())
         await churn(node.runtime, seed + 100, 15)
-        node.plugin.change_machine(parse_spec("2s2n2c2t offline=3"))
+        node.plugin.change_machine(parse_spec("2s2n2c2t offline=3 pmem=1x64Gi"))
         await churn(node.runtime, seed + 200, 15)
 
     outcome = await replayed(node.file)
@@ -55,7 +63,7 @@ async def test_nothing_differs_where_nothing_is_other(
 async def test_a_dry_run_is_compared_by_its_decisions_and_refusals(
     tmp_path: Path,
 ) -> None:
-    async with recorded_node(tmp_path, STRICT, dry_run=True) as node:
+    async with recorded_node(tmp_path, STRICT, conduct=Conduct(dry_run=True)) as node:
         await churn(node.runtime, 1, 30)
 
     same = await replayed(node.file)
@@ -66,6 +74,11 @@ async def test_a_dry_run_is_compared_by_its_decisions_and_refusals(
     assert same.differences == ()
     assert {one.what for one in other.differences} >= {"cpus"}
     assert [one.what for one in none.differences].count("refused") > 1
+
+
+def pin_of(node: RecordedNode) -> Pin:
+    pin: Pin = node.plugin.policy.pins(node.plugin.state)["c"]
+    return pin
 
 
 async def one_container(folder: Path, cpus: int) -> Path:
@@ -122,20 +135,55 @@ async def test_a_configuration_that_does_not_fit_the_machine_is_a_difference(
 
 
 async def test_cold_starts_end_in_the_time_of_the_recording(tmp_path: Path) -> None:
+    domain = "resource-policy.nri.io/container.c"
     asks = ContainerRow(
         qos=QosClass.GUARANTEED,
         request=MilliCpus(1000),
         memory=Bytes(1 << 30),
         annotations={
-            "cold-start.resource-policy.nri.io/container.c": "duration: 1s",
+            f"cold-start.{domain}": "duration: 1s",
+            f"memory-type.{domain}": "dram,pmem",
         },
     )
     async with recorded_node(tmp_path, STRICT) as node:
         await node.runtime.run_pod(pod_of("p", asks))
         made = container_of("c", asks, Bytes(1 << 36))
         await node.runtime.create_container("p", made)
+        # The test runtime's clock stands in the past, so that this is soon over.
         await node.runtime.start_container("c")
+        await until(
+            lambda: len(node.plugin.policy.pins(node.plugin.state)["c"].mems) > 1
+        )
+        await node.runtime.run_pod(pod_of("q", asks))
 
+    ends = [one for one in load(node.file).entries if isinstance(one, Decided)]
+    assert "ColdStartEnded" in {one.event for one in ends}
+    assert (await replayed(node.file)).differences == ()
+
+
+class NicAtNode3:
+    """Says that all containers use the same network card."""
+
+    def of(
+        self, _container: object, machine: Machine, *_: object, **__: object
+    ) -> tuple[Hint, ...]:
+        return complete_hints([Hint("nic", nodes=NodeSet.of(3))], machine)
+
+
+async def test_what_the_host_told_of_devices_is_known_to_a_replay(
+    tmp_path: Path,
+) -> None:
+    asks = ContainerRow(
+        qos=QosClass.GUARANTEED, request=MilliCpus(2000), memory=Bytes(1 << 30)
+    )
+    conduct = Conduct(hints=NicAtNode3())
+    async with recorded_node(tmp_path, STRICT, conduct=conduct) as node:
+        await node.runtime.run_pod(pod_of("p", asks))
+        made = container_of("c", asks, Bytes(1 << 36))
+        await node.runtime.create_container("p", made)
+        pin = pin_of(node)
+
+    assert pin.cpus <= parse_spec(MACHINE).node(3).cpus
     assert (await replayed(node.file)).differences == ()
 
 
