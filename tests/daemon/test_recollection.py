@@ -1,0 +1,104 @@
+"""What a policy begins with after a restart, and when it may not begin."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from nri_resmgr.app.checkpoint import Draft, checkpoint
+from nri_resmgr.app.configuration import Configuration, Rules, SwitchForbidden
+from nri_resmgr.app.configuration_status import BUILT_IN, Document, Source
+from nri_resmgr.app.resource_policy import ResourcePolicy
+from nri_resmgr.config import parse_config
+from nri_resmgr.daemon.defaults import CHECKPOINT_NAME
+from nri_resmgr.daemon.recollection import recollect
+from nri_resmgr.host.state_dir import StateDir
+from nri_resmgr.stub import Container, Pod
+from nri_resmgr.stub.runtime_info import Configuration as HandedOver
+from nri_resmgr.stub.runtime_info import RuntimeInfo
+from tests.daemon.documents import MACHINE, document
+
+POD = Pod(id="p", name="p", uid="u")
+WEB = Container(id="web", name="web", pod_sandbox_id="p")
+
+
+def policy_of(text: str, source: Source, *, may_switch: bool = True) -> ResourcePolicy:
+    made = ResourcePolicy(MACHINE, parse_config(text))
+    kind = BUILT_IN if source is Source.BUILT_IN else Document(text, source)
+    made.go_by(Configuration(kind, Rules(may_switch=may_switch)))
+    return made
+
+
+@pytest.fixture
+def static(tmp_path: Path) -> Iterator[StateDir]:
+    """The state of a static policy with one container."""
+    state = StateDir.open(str(tmp_path / "state"))
+    former = policy_of(document(0), Source.FILE)
+    former.synchronize((POD,), ())
+    former.create_container(POD, WEB)
+    lines = Draft().lines_of(former.policy, former.state)
+    text = checkpoint(lines, former.policy.kind, "1.0", "yesterday")
+    state.write(CHECKPOINT_NAME, text)
+    yield state
+    state.close()
+
+
+TREE = document(0, "TopologyAwarePolicy")
+
+
+def test_a_file_of_another_kind_is_refused_at_once(static: StateDir) -> None:
+    policy = policy_of(TREE, Source.FILE, may_switch=False)
+    with pytest.raises(SwitchForbidden) as refusal:
+        recollect(static, policy, may_switch=False)
+
+    assert (refusal.value.kind, refusal.value.kept) == (
+        "TopologyAwarePolicy",
+        "StaticPolicy",
+    )
+
+
+def test_the_default_waits_for_a_document_of_the_right_kind(static: StateDir) -> None:
+    policy = policy_of("", Source.BUILT_IN, may_switch=False)
+    recollect(static, policy, may_switch=False)
+    for _ in range(2):
+        with pytest.raises(SwitchForbidden):
+            policy.synchronize((POD,), (WEB,))
+    policy.configure(HandedOver(document(0), RuntimeInfo()))
+    policy.synchronize((POD,), (WEB,))
+
+    assert policy.config.kind == "StaticPolicy"
+    assert list(policy.state.ledger.entries) == ["web"]
+
+
+def test_a_document_that_would_switch_is_not_taken(static: StateDir) -> None:
+    policy = policy_of(document(0), Source.RUNTIME, may_switch=False)
+    recollect(static, policy, may_switch=False)
+    policy.configure(HandedOver(TREE, RuntimeInfo()))
+
+    assert policy.config.kind == "StaticPolicy"
+    assert policy.configuration.status.rejected == 1
+
+
+def test_where_it_may_the_other_policy_begins_anew(static: StateDir) -> None:
+    policy = policy_of(TREE, Source.FILE)
+    recollect(static, policy, may_switch=True)
+    policy.synchronize((POD,), (WEB,))
+
+    assert policy.config.kind == "TopologyAwarePolicy"
+    assert list(policy.state.ledger.entries) == ["web"]
+
+
+def test_a_record_without_sense_is_set_aside_when_it_is_needed(
+    static: StateDir,
+) -> None:
+    policy = policy_of(document(0), Source.FILE)
+    lines = ['["grant","nobody",{"cpus":"1"}]\n']
+    static.write(CHECKPOINT_NAME, checkpoint(lines, "StaticPolicy", "1.0", "today"))
+    recollect(static, policy, may_switch=True)
+    policy.synchronize((POD,), (WEB,))
+
+    assert static.read(CHECKPOINT_NAME) is None
+    assert static.read(f"{CHECKPOINT_NAME}.bad-1") is not None
+    assert list(policy.state.ledger.entries) == ["web"]
