@@ -29,9 +29,15 @@ State = BalloonsState
 
 @frozen
 class Presence:
-    """Where those run who are pinned; containers of one balloon count once."""
+    """Where those run who are pinned.
 
-    places: frozenset[CpuSet]
+    Attributes:
+        occupied: CPUs that somebody runs on.
+        contested: CPUs that containers of several balloons run on.
+    """
+
+    occupied: CpuSet
+    contested: CpuSet
 
     @classmethod
     def of(
@@ -39,23 +45,16 @@ class Presence:
     ) -> Presence:
         """Look at where containers run that are not left alone."""
         settings = ground.settings
-        return cls(
-            frozenset(
-                place
-                for spec, place in runs
-                if not settings.available <= place
-                if not is_left_alone(spec, settings)
-            )
-        )
-
-    def beside(self, place: CpuSet, ground: Ground) -> CpuSet:
-        """Return where others run than those in the balloon of who runs at *place*."""
-        seen = ground.one_per_core(place)
-        return CpuSet.union(
-            one
-            for one in self.places
-            if one not in (place, seen) and ground.one_per_core(one) != place
-        )
+        places = {
+            place
+            for spec, place in runs
+            if not settings.available <= place
+            if not is_left_alone(spec, settings)
+        }
+        # Who hides threads is in the balloon of those who see them.
+        seen = ((one, ground.one_per_core(one)) for one in places)
+        views = {view for one, view in seen if view != one}
+        return cls(CpuSet.union(places), _twice(places - views))
 
 
 def doubt(spec: ContainerSpec, ground: Ground) -> tuple[bool, bool, int]:
@@ -97,13 +96,13 @@ def recognise(
     present = spec.present.cpus & ground.settings.available
     if not present or present == ground.settings.available:
         return None
-    unseen, others = NO_CPUS, presence.beside(spec.present.cpus, ground)
+    unseen = NO_CPUS
     if search.seat.hidden:
-        unseen = _unseen(present, ground) - CpuSet.union(presence.places)
+        unseen = _unseen(present, ground) - presence.occupied
     for made, name in _candidates(search, present | unseen):
         known = present | _known(made.balloons[name], made)
         state = made.sit(spec.id, attrs.evolve(search.seat, balloon=name))
-        for inside in (known - others, known, known | unseen):
+        for inside in (known - presence.contested, known, known | unseen):
             state = inflate(name, state, ground, inside=inside, as_far=True)
         if _suffices(name, state, ground):
             return Placement(state=state, rule=Rule.KEPT, decided=decided)
@@ -112,13 +111,17 @@ def recognise(
 
 def _candidates(search: Search, inside: CpuSet) -> Iterator[tuple[State, str]]:
     """Go through balloons that it may be in: as its containers say, as its CPUs do."""
-    state, mine = search.state, list(search.state.of_type(search.kind.name))
-    for one in mine:
-        if _agrees(one, search):
-            yield state, one.name
-    for one in mine:
-        if one.cpus <= inside and not _agrees(one, search):
-            yield state, one.name
+    here = search.spec.present.cpus
+    near = here | _unseen(here, search.ground) if search.seat.hidden else here
+    mine = [
+        one
+        for one in search.state.of_type(search.kind.name)
+        if one.cpus.bits & near.bits or not one.cpus
+    ]
+    agreeing = [one for one in mine if _agrees(one, search)]
+    others = [one for one in mine if one.cpus <= inside and one not in agreeing]
+    for one in (*agreeing, *others):
+        yield search.state, one.name
     if new := new_balloon(search):
         yield new
 
@@ -146,6 +149,14 @@ def _known(balloon: Balloon, state: State) -> CpuSet:
     told, seats = state.ledger.told_to, state.seats
     seeing = (told(key).cpus for key in balloon.members if not seats[key].hidden)
     return CpuSet.union(seeing)
+
+
+def _twice(places: Iterable[CpuSet]) -> CpuSet:
+    once = twice = 0
+    for place in places:
+        twice |= once & place.bits
+        once |= place.bits
+    return CpuSet(twice)
 
 
 def _unseen(cpus: CpuSet, ground: Ground) -> CpuSet:
