@@ -11,6 +11,10 @@ from nri_resmgr.config.errors import BadSyntax
 # Larger than what a ConfigMap can hold; a wrong file must not eat the memory.
 MAX_TEXT: Final = 2 << 20
 
+# Ten times the largest list of pods that fits into that size. More take seconds to
+# read, and a page with references can describe more than a machine has memory for.
+_MAX_VALUES: Final = 100_000
+
 # Deeper nesting than any document has; libyaml's own recursion has no limit.
 _MAX_DEPTH: Final = 64
 
@@ -42,15 +46,15 @@ def parse_yaml(text: str, *, references: bool = True) -> object:
 
     Args:
         text: What somebody wrote.
-        references: Whether a part may stand for another one (``&`` and ``*``). With
-            them a short text describes values that take for ever to walk through.
+        references: Whether a part may stand for another one (``&`` and ``*``).
 
     Returns:
         Plain values; None for a text without content.
 
     Raises:
         BadSyntax: It is not YAML, has several documents, has the same key twice,
-            has references, or is too large or too deep to be a configuration.
+            has references that may not be or have no end, or is too large or too
+            deep to be a configuration.
     """
     if len(text) > MAX_TEXT:
         raise BadSyntax(f"{len(text)} characters are too many for a configuration")
@@ -69,16 +73,48 @@ def parse_yaml(text: str, *, references: bool = True) -> object:
 
 
 def _check_events(text: str, *, references: bool) -> None:
-    depth = 0
+    counts = _Counts()
     for event in yaml.parse(text, Loader=_Loader):
-        if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
-        elif isinstance(event, yaml.AliasEvent) and not references:
-            raise BadSyntax("references (*) are not read", _line_of(event))
-        if depth > _MAX_DEPTH:
-            raise BadSyntax(f"more than {_MAX_DEPTH} levels deep", _line_of(event))
+        line = _line_of(event)
+        if isinstance(event, yaml.AliasEvent) and not references:
+            raise BadSyntax("references (*) are not read", line)
+        counts.add(event, line)
+        if counts.depth > _MAX_DEPTH:
+            raise BadSyntax(f"more than {_MAX_DEPTH} levels deep", line)
+        if counts.values > _MAX_VALUES:
+            why = f"more than {_MAX_VALUES} values, those of references (*) included"
+            raise BadSyntax(why, line)
+
+
+class _Counts:
+    """Counts values without making them, each reference for all that it stands for."""
+
+    def __init__(self) -> None:
+        self.values = 0
+        self._open: list[tuple[str | None, int]] = []  # with the count before each
+        self._sizes: dict[str, int] = {}
+
+    @property
+    def depth(self) -> int:
+        return len(self._open)
+
+    def add(self, event: yaml.Event, line: int) -> None:
+        match event:
+            case yaml.CollectionStartEvent():
+                self._open.append((event.anchor, self.values))
+                self.values += 1
+            case yaml.CollectionEndEvent():
+                anchor, before = self._open.pop()
+                if anchor:
+                    self._sizes[anchor] = self.values - before
+            case yaml.ScalarEvent():
+                self.values += 1
+                if event.anchor:
+                    self._sizes[event.anchor] = 1
+            case yaml.AliasEvent():
+                if any(anchor == event.anchor for anchor, _ in self._open):
+                    raise BadSyntax(f"*{event.anchor} is a part of itself", line)
+                self.values += self._sizes.get(event.anchor or "", 0)
 
 
 def _line_of(event: yaml.Event) -> int:
