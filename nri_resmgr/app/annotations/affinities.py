@@ -18,6 +18,9 @@ from nri_resmgr.values import InputError
 
 _HEAVIEST: Final = 1000
 
+# What is compiled of an expression is a hundred times as long, and is remembered.
+_LONGEST: Final = 512
+
 _OPERATORS: Final = {operator.value: operator for operator in Operator} | {
     "NotExists": Operator.NOT_EXIST,  # what CRI-RM's documents call it
 }
@@ -90,6 +93,11 @@ def _expression(rule: Table, name: str) -> Expression:
         operator=_OPERATORS[table.choice("operator", tuple(_OPERATORS), "")],
         values=read_texts(table.rows.get("values"), table.at("values")),
     )
+    told = {"key": expression.key, "values": "".join(expression.values)}
+    for part, text in told.items():
+        if len(text) > _LONGEST:
+            why = f"{len(text)} characters, expected at most {_LONGEST}"
+            raise BadSetting(table.at(part), why)
     try:
         expression.check()
     except InputError as error:

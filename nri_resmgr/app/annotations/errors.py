@@ -44,6 +44,6 @@ class NotAccepted(InputError):
         return f"{shortened(self.value)!r} is not {self.accepted}"
 
 
-def shortened(value: str) -> str:
-    """Return *value*, or its beginning where it is long."""
-    return value if len(value) <= _SHOWN else f"{value[:_SHOWN]}..."
+def shortened(value: str, most: int = _SHOWN) -> str:
+    """Return *value*, or its first *most* characters where it is longer."""
+    return value if len(value) <= most else f"{value[:most]}..."

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from nri_resmgr.app.annotations.affinities import read_affinities
 from nri_resmgr.app.annotations.deprecated import read_deprecated
-from nri_resmgr.app.annotations.errors import NotAccepted
+from nri_resmgr.app.annotations.errors import NotAccepted, shortened
 from nri_resmgr.app.annotations.keys import (
     AFFINITY_KEYS,
     KEYS,
@@ -28,7 +28,13 @@ from nri_resmgr.values import InputError
 # A pod creates several containers, and updates ask again. What is longer is rare
 # enough to be read each time, and would fill the memory.
 _REMEMBERED: Final = 256
-_LONG: Final = 16 << 10
+_LONG: Final = 4 << 10
+
+# A pod has room for thousands of unknown keys, and each is compared with all known.
+_MOST_COMPLAINTS: Final = 20
+
+# Sentences quote what they are about, and are kept and told by several.
+_SENTENCE: Final = 300
 
 
 def interpret(
@@ -41,7 +47,7 @@ def interpret(
         container: The name in the pod of the container that they are read for.
         testing: Whether tests may hand in topology hints.
     """
-    size = sum(len(value) for _, value in annotations)
+    size = sum(len(key) + len(value) for key, value in annotations)
     if size > _LONG:
         return _interpret(annotations, container, testing)
     return _remembered(annotations, container, testing)
@@ -92,13 +98,19 @@ class _Draft:
         )
 
     def complain_about_key(self, one: Written) -> None:
-        if one.scope is Scope.NOWHERE:
-            why = "speaks to nobody, expected /pod or /container.NAME at its end"
-        elif _is_known(one.stem) or one.stem.endswith(OTHER_POLICIES):
+        speaks = one.scope is not Scope.NOWHERE
+        if speaks and (_is_known(one.stem) or one.stem.endswith(OTHER_POLICIES)):
             return
-        else:
-            why = _unknown(one.stem)
-        self._problems.append(Problem(one.key, one.value, why))
+        match len(self._problems):
+            case count if count > _MOST_COMPLAINTS:
+                return
+            case count if count == _MOST_COMPLAINTS:
+                why = "means nothing, as more keys may that are not told"
+            case _ if speaks:
+                why = _unknown(one.stem)
+            case _:
+                why = "speaks to nobody, expected /pod or /container.NAME at its end"
+        self._complain(one, why)
 
     def read(self, one: Written, *, testing: bool) -> None:
         if not _is_known(one.stem):
@@ -111,8 +123,7 @@ class _Draft:
         except (InputError, ValueError) as error:
             # ValueError: numbers of YAML that have more digits than Python prints.
             strict = one.stem in KEYS and KEYS[one.stem].strict
-            problem = Problem(one.key, one.value, str(error), strict=strict)
-            self._problems.append(problem)
+            self._complain(one, str(error), strict=strict)
 
     def _read_affinity(self, one: Written) -> None:
         rules = read_affinities(one.value, self._container, AFFINITY_KEYS[one.stem])
@@ -138,7 +149,11 @@ class _Draft:
                 self._hints[key.field] = found
             case Target.PENDING:
                 why = "accepted, not yet in force"
-                self._problems.append(Problem(one.key, one.value, why, pending=True))
+                self._complain(one, why, pending=True)
+
+    def _complain(self, one: Written, why: str, **more: bool) -> None:
+        why = shortened(why, _SENTENCE)
+        self._problems.append(Problem(one.key, one.value, why, **more))
 
 
 def _is_known(stem: str) -> bool:

@@ -20,7 +20,7 @@ class ProblemLog:
     """Logs what is wrong with annotations, but not again at each event."""
 
     def __init__(self) -> None:
-        self._told: set[tuple[str, ...]] = set()
+        self._told: set[tuple[object, ...]] = set()
 
     def report(self, pod: str, container: str, problems: Iterable[Problem]) -> None:
         """Log what is new of *problems*.
@@ -34,7 +34,9 @@ class ProblemLog:
         """
         for one in problems:
             stem = one.key.partition("/")[0]
-            news = (stem,) if one.pending else (pod, container, one.key, one.value)
+            # Of the value a number: values may be as long as a book.
+            told = (pod, container, one.key, hash(one.value))
+            news = (stem,) if one.pending else told
             if news in self._told:
                 continue
             if len(self._told) >= _REMEMBERED:

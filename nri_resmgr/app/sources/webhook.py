@@ -24,6 +24,9 @@ _CONTAINERS: Final = "containers"
 _INIT: Final = "initContainers"
 _POD: Final = "pod"
 
+# Room for a hundred containers, whose reading takes a few milliseconds.
+_MAX_TEXT: Final = 32 << 10
+
 _SHOWN: Final = 200  # characters of a place, which has names that nobody checked
 
 
@@ -48,8 +51,10 @@ def read_resources(text: str) -> PodRequests:
             sidecar. Other keys say nothing.
 
     Raises:
-        Misplaced: It is something else.
+        Misplaced: It is something else, or too long.
     """
+    if len(text) > _MAX_TEXT:
+        raise Misplaced("", f"{len(text)} characters, expected at most {_MAX_TEXT}")
     # Recursion: brackets inside of brackets, thousands of them.
     try:
         # Amounts that are written as numbers are read as the text that they are.

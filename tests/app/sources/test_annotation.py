@@ -137,7 +137,8 @@ EXPECTED = 'expected one such as "500m" or "2Gi"'
     [
         pytest.param("", ": not JSON: Expecting value", id="no text"),
         pytest.param("{", ": not JSON: Expecting property name", id="half a text"),
-        pytest.param("[" * 100_000, ": not JSON: ", id="brackets without end"),
+        pytest.param("[" * 30_000, ": not JSON: ", id="brackets without end"),
+        pytest.param("[" * 40_000, ": 40000 characters, expected", id="too long"),
         pytest.param("[]", ": expected an object", id="a list"),
         pytest.param(
             {"containers": []}, " at containers: expected an object", id="no map"
