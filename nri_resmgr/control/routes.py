@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
@@ -85,8 +86,10 @@ def _explain(subject: Subject, asked: Request) -> Data:
 def _events(subject: Subject, asked: Request) -> Reply:
     _know(asked, "since", "follow")
     since, follow = asked.query.get("since", "0"), asked.query.get("follow", "0")
-    if not (since.isascii() and since.isdigit()):
-        raise RequestRefused(400, f"since={since}: the number of an event is needed")
+    if not re.fullmatch(r"[0-9]{1,18}", since):
+        raise RequestRefused(
+            400, f"since={since:.40}: the number of an event is needed"
+        )
     if follow not in ("0", "1"):
         raise RequestRefused(400, f"follow={follow}: 0 or 1 is needed")
     lines = event_lines(subject.history, int(since), follow=follow == "1")

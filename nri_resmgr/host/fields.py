@@ -14,9 +14,9 @@ from nri_resmgr.values import (
     NodeSet,
 )
 
-_SIZE: Final = re.compile(r"(\d+)([KMG])", re.ASCII)
+_SIZE: Final = re.compile(r"(\d{1,18})([KMG])", re.ASCII)
 _SIZE_UNITS: Final = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
-_TOTAL: Final = re.compile(r"\bMemTotal:\s+(\d+) kB$", re.ASCII | re.MULTILINE)
+_TOTAL: Final = re.compile(r"\bMemTotal:\s+(\d{1,18}) kB$", re.ASCII | re.MULTILINE)
 
 
 def required(tree: Tree, path: str) -> str:

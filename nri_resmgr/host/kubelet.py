@@ -76,7 +76,7 @@ def _text(tree: Tree, path: str) -> str:
 def _policy_of_state(text: str, _: str) -> str:
     try:
         state: Any = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return ""
     policy = state.get("policyName") if isinstance(state, dict) else None
     return policy if isinstance(policy, str) else ""
@@ -85,6 +85,6 @@ def _policy_of_state(text: str, _: str) -> str:
 def _policy_of_config(text: str, kind: str) -> str:
     # YAML or JSON. The key stands at the top level only, and the library that reads
     # YAML would take longer than the runtime's next request can wait.
-    line = rf"^\s*[\"']?{kind}ManagerPolicy[\"']?\s*:\s*[\"']?(\w+)"
+    line = rf"^[ \t]*[\"']?{kind}ManagerPolicy[\"']?[ \t]*:[ \t]*[\"']?(\w+)"
     match = re.search(line, text, re.MULTILINE | re.ASCII)
     return match[1] if match else ""

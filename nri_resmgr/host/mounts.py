@@ -9,7 +9,7 @@ import re
 import select
 from typing import Final
 
-from nri_resmgr.host.tree import Tree, UnreadableHostFile
+from nri_resmgr.host.tree import BadHostFile, Tree, UnreadableHostFile
 
 # The mounts of the host's first process. Our own may be others: services and pods
 # have mount namespaces of their own.
@@ -17,6 +17,7 @@ _TABLE: Final = "/proc/1/mountinfo"
 
 # Mount point and device are the fifth and the third field.
 _FIELDS: Final = 5
+_NUMBER: Final = r"(\d{1,9}):(\d{1,9})"
 
 # How the kernel writes what would break the table apart.
 _ESCAPED: Final = re.compile(r"[ \t\n\\]")
@@ -48,14 +49,19 @@ class MountTable:
 
         Raises:
             UnreadableHostFile: The table cannot be read.
+            BadHostFile: It makes no sense.
         """
         devices = self._current()
         at = _as_listed(path)
         while at not in devices and at != "/":
             at = at[: at.rfind("/")] or "/"
-        major, _, minor = devices.get(at, "0:0").partition(":")
+        number = devices.get(at, "0:0")
+        match = re.fullmatch(_NUMBER, number, re.ASCII)
+        if match is None:
+            raise BadHostFile(_TABLE, f"not the number of a device: {number!r:.40}")
+        major, minor = map(int, match.groups())
         # Major 0 stands for file systems without a device of their own.
-        return (int(major), int(minor)) if major != "0" else None
+        return (major, minor) if major else None
 
     def close(self) -> None:
         """Let go of the table; it is opened again where needed."""

@@ -11,7 +11,8 @@ from nri_resmgr.values.declared import frozen
 
 RESOURCES: Final = ("cpu", "memory", "io")
 
-_LINE: Final = r"{} avg10=([\d.]+) avg60=([\d.]+) avg300=([\d.]+)"
+_SHARE: Final = r"(\d{{1,3}}\.\d{{1,6}})"
+_LINE: Final = rf"{{}} avg10={_SHARE} avg60={_SHARE} avg300={_SHARE}"
 
 
 @frozen
@@ -60,5 +61,5 @@ def read_pressure(tree: Tree) -> dict[str, Pressure]:
 
 
 def _stall(text: str, word: str) -> Stall | None:
-    match = re.search(_LINE.format(word), text)
+    match = re.search(_LINE.format(word), text, re.ASCII)
     return Stall(*map(float, match.groups())) if match else None

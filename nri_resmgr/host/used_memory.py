@@ -9,7 +9,7 @@ from nri_resmgr.host.paths import NODE_ROOT
 from nri_resmgr.host.tree import Tree, UnreadableHostFile
 from nri_resmgr.values import Bytes
 
-_USED: Final = re.compile(r"MemUsed:\s+(\d+) kB", re.ASCII)
+_USED: Final = re.compile(r"MemUsed:\s+(\d{1,18}) kB", re.ASCII)
 
 
 def used_memory(tree: Tree, node: int) -> Bytes | None:

@@ -132,7 +132,14 @@ def read_entries(lines: Iterator[str], path: str) -> Iterator[Entry]:
 
 
 # What comes of reading something else than what was written.
-_WRONG: Final = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
+_WRONG: Final = (
+    ValueError,
+    KeyError,
+    TypeError,
+    AttributeError,
+    OverflowError,
+    RecursionError,
+)
 
 
 def _why(error: Exception) -> str:
