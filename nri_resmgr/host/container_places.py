@@ -59,6 +59,8 @@ def cgroup_of_oci(path: str) -> str:
     >>> cgroup_of_oci("/kubepods/burstable/pod1/c1")
     'kubepods/burstable/pod1/c1'
     """
+    if "\0" in path:
+        return ""
     parts = path.split(":")
     if len(parts) == _PARTS and "/" not in path:
         slice_name, prefix, name = parts
@@ -67,7 +69,7 @@ def cgroup_of_oci(path: str) -> str:
         unit = name if name.endswith(_SLICE) else f"{prefix}-{name}.scope"
         return "/".join((*_slices(slice_name or _DEFAULT_SLICE), unit))
     steps = [step for step in path.split("/") if step not in ("", ".")]
-    return "" if ".." in steps or "\0" in path else "/".join(steps)
+    return "" if ".." in steps else "/".join(steps)
 
 
 def _slices(name: str) -> Iterator[str]:

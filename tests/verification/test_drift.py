@@ -1,0 +1,184 @@
+"""What it means that the kernel has something else in force than was decided."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nri_resmgr.app.drift import (
+    AS_DECIDED,
+    Difference,
+    DriftKind,
+    Finding,
+    Present,
+    Verdict,
+    judge,
+    sentence,
+    weights_for,
+)
+from nri_resmgr.host.container_cgroups import AskedFor, InForce
+from nri_resmgr.policy.events import Pin
+from nri_resmgr.policy.requests import MAX_SHARES
+from nri_resmgr.values import CpuSet, NodeSet
+
+CPUS, MEMS, SHARES = DriftKind.CPUS, DriftKind.MEMS, DriftKind.SHARES
+ALL = "0-7"
+
+
+def cpus(text: str) -> CpuSet:
+    return CpuSet.parse(text)
+
+
+def judged(
+    found: str, asked: str = "", online: str = ALL, wanted: str = "2-3"
+) -> Finding:
+    """Judge CPUs alone."""
+    return judge(
+        Pin(cpus(wanted)),
+        InForce(cpus(found), folder="/c1"),
+        AskedFor(cpus(asked or found), None),
+        Present(cpus(online), NodeSet.of(0)),
+    )
+
+
+def differing(verdict: Verdict, found: str) -> Finding:
+    return Finding(verdict, (Difference(CPUS, "2-3", found),), "/c1")
+
+
+@pytest.mark.parametrize(
+    ("finding", "expected"),
+    [
+        pytest.param(judged("2-3"), AS_DECIDED, id="the same"),
+        pytest.param(
+            judged("0-7"), differing(Verdict.DRIFTED, "0-7"), id="somebody gave it more"
+        ),
+        pytest.param(
+            judged("2"), differing(Verdict.DRIFTED, "2"), id="somebody took some"
+        ),
+        pytest.param(
+            judged("2", asked="2-3", online="0-2"),
+            differing(Verdict.OFFLINE, "2"),
+            id="a CPU went offline",
+        ),
+        pytest.param(
+            judged("2", online="0-2"),
+            differing(Verdict.OFFLINE, "2"),
+            id="a CPU went offline, and version 1 forgot it",
+        ),
+        pytest.param(
+            judged("0-1", asked="2-3", online="0-1"),
+            differing(Verdict.OFFLINE, "0-1"),
+            id="all its CPUs went offline, so it has those of the cgroup above",
+        ),
+        pytest.param(
+            judged("2"),
+            differing(Verdict.DRIFTED, "2"),
+            id="the CPU is back, but version 1 does not give it back",
+        ),
+        pytest.param(
+            judged("1-2", online="0-2"),
+            differing(Verdict.DRIFTED, "1-2"),
+            id="a CPU went offline, and somebody gave it another one",
+        ),
+        pytest.param(
+            judged("2", asked="2-3"),
+            differing(Verdict.CONFINED, "2"),
+            id="a cgroup above has less",
+        ),
+    ],
+)
+def test_cpus_that_differ(finding: Finding, expected: Finding) -> None:
+    assert finding == expected
+
+
+def test_each_kind_is_told_and_what_is_not_pinned_is_not() -> None:
+    found = InForce(cpus("0-7"), NodeSet.of(0, 1), shares=2, folder="/c1")
+    there = Present(cpus(ALL), NodeSet.of(0, 1))
+    asked = AskedFor(cpus("0-7"), NodeSet.of(0, 1))
+    whole = judge(Pin(cpus("1"), NodeSet.of(1), 1024), found, asked, there)
+    memory = judge(Pin(mems=NodeSet.of(1)), found, asked, there)
+    nothing = judge(Pin(cpus("1"), NodeSet.of(1), 1024), InForce(), asked, there)
+
+    assert whole.kinds == (CPUS, MEMS, SHARES)
+    assert memory == Finding(
+        Verdict.DRIFTED, (Difference(MEMS, "1", "0-1"),), folder="/c1"
+    )
+    assert nothing == AS_DECIDED
+
+
+def test_memory_that_is_not_there_is_offline() -> None:
+    finding = judge(
+        Pin(mems=NodeSet.of(0, 1)),
+        InForce(mems=NodeSet.of(0)),
+        AskedFor(None, NodeSet.of(0, 1)),
+        Present(cpus(ALL), NodeSet.of(0)),
+    )
+
+    assert finding.verdict is Verdict.OFFLINE
+
+
+def test_who_reads_of_it_knows_what_and_where() -> None:
+    finding = Finding(
+        Verdict.DRIFTED,
+        (Difference(CPUS, "2-3", ""), Difference(SHARES, "1024", "of weight 7")),
+        folder="/sys/fs/cgroup/c1",
+    )
+
+    assert sentence("shop/web/main", finding) == (
+        "shop/web/main may run on CPUs none, but was given 2-3 and has CPU shares of "
+        "weight 7, but was given 1024: somebody else wrote /sys/fs/cgroup/c1"
+    )
+
+
+@pytest.mark.parametrize(
+    ("shares", "weights"),
+    [
+        pytest.param(2, {1}, id="the least"),
+        pytest.param(102, {4, 17}, id="a tenth of a CPU"),
+        pytest.param(1024, {39, 100}, id="one CPU"),
+        pytest.param(MAX_SHARES, {10_000}, id="the most"),
+    ],
+)
+def test_either_weight_that_runtimes_make_of_shares_is_right(
+    shares: int, weights: set[int]
+) -> None:
+    assert weights <= weights_for(shares)
+    assert 1000 not in weights_for(shares)
+
+
+SETS = st.integers(0, 255).map(CpuSet)
+
+
+@given(wanted=SETS, parent=SETS, online=SETS)
+def test_nobody_is_blamed_for_what_the_kernel_leaves_out(
+    wanted: CpuSet, parent: CpuSet, online: CpuSet
+) -> None:
+    """In force is what was asked for within the cgroup above, or all of that."""
+    above = parent & online or online
+    finding = judge(
+        Pin(wanted),
+        InForce(wanted & above or above),
+        AskedFor(wanted, None),
+        Present(online, NodeSet.of(0)),
+    )
+
+    assert finding.verdict is not Verdict.DRIFTED
+    assert finding == AS_DECIDED or wanted - above
+
+
+@given(wanted=SETS, written=SETS, online=SETS)
+def test_whoever_writes_other_cpus_is_found(
+    wanted: CpuSet, written: CpuSet, online: CpuSet
+) -> None:
+    found = written & online
+    there = wanted & online
+    if there and found and found != there:
+        finding = judge(
+            Pin(wanted),
+            InForce(found),
+            AskedFor(written, None),
+            Present(online, NodeSet.of(0)),
+        )
+
+        assert finding.verdict is Verdict.DRIFTED
