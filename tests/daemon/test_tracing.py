@@ -175,7 +175,7 @@ raise SystemExit(main())
 def test_without_the_extra_the_flag_is_refused() -> None:
     done = subprocess.run(
         [sys.executable, "-c", WITHOUT, "--otel-endpoint", "http://127.0.0.1:4318"],
-        env={"PYTHONPATH": str(ROOT)},
+        env={"PYTHONPATH": str(ROOT), "NRI_RESMGR_STATE_DIR": ""},
         capture_output=True,
         text=True,
         check=False,
