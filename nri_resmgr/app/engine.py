@@ -12,7 +12,7 @@ from nri_resmgr.config import PolicyConfig
 from nri_resmgr.host.tree import Tree
 from nri_resmgr.policy.decision import Decision, Policy, Resources
 from nri_resmgr.policy.events import ContainerSpec, Event, Pin, Synchronized
-from nri_resmgr.policy.ledger import KnowsContainers
+from nri_resmgr.policy.ledger import Entry, KnowsContainers
 from nri_resmgr.topology import Machine
 
 Recollection: TypeAlias = Callable[[Policy[Any]], KnowsContainers | None]
@@ -87,10 +87,9 @@ class Engine:
         self.config, self.machine = config, machine
         return decision
 
-    def known(self, container: str) -> ContainerSpec | None:
+    def known(self, container: str) -> Entry | None:
         """Return a container as it was when we last heard of it."""
-        entry = self.state.ledger.entries.get(container)
-        return None if entry is None else entry.spec
+        return self.state.ledger.entries.get(container)
 
     def wanted(self, container: str) -> Pin | None:
         """Return what should hold for a container that is here.

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
+from nri_resmgr.app.catch_up import catch_up
 from nri_resmgr.app.conduct import USUAL, Conduct
 from nri_resmgr.app.configuration import Configuration
 from nri_resmgr.app.configuration_status import BUILT_IN, Document, Source
@@ -168,8 +169,8 @@ class ResourcePolicy:
         self.configuration.keep_to(self.config.kind)
         there = frozenset(pod.id for pod in pods)
         specs = self._specs.of_all(pods, containers)
-        decision = self._handle(Synchronized(specs, there))
-        return self._answer(decision.updates)
+        updates = catch_up(specs, there, self._engine.known, self._handle)
+        return self._answer(updates)
 
     def run_pod_sandbox(self, pod: Pod) -> None:
         """Look at a new pod as a whole, where its containers are known."""

@@ -17,6 +17,7 @@ from nri_resmgr.app.translate import (
 )
 from nri_resmgr.host.tree import Tree
 from nri_resmgr.policy.events import ContainerSpec
+from nri_resmgr.policy.ledger import Entry
 from nri_resmgr.policy.preferences import Preferences
 from nri_resmgr.stub.model import Container, LinuxResources, Pod
 from nri_resmgr.topology import Machine
@@ -39,7 +40,7 @@ class SpecReader:
     def __init__(
         self,
         machine: Machine,
-        known: Callable[[str], ContainerSpec | None],
+        known: Callable[[str], Entry | None],
         tree: Tree | None = None,
         conduct: Conduct = USUAL,
     ) -> None:
@@ -82,7 +83,7 @@ class SpecReader:
     ) -> tuple[ContainerSpec, ...]:
         """Read all that lives, and forget what is gone."""
         self._requests.keep_only({pod.id for pod in pods})
-        return living_specs(pods, containers, self._requests, self._background)
+        return living_specs(pods, containers, self._requests, self._background_now)
 
     def of_expected(self, pod: Pod) -> tuple[ContainerSpec, ...]:
         """Read the containers that a new pod will have, where that is known."""
@@ -103,9 +104,17 @@ class SpecReader:
         return RequestSources((self._source,), capacity=capacity)
 
     def _background(self, pod: Pod, container: Container) -> Background:
-        if known := self._known(container.id):
+        if entry := self._known(container.id):
             # Neither annotations nor devices change in a container's life.
+            known = entry.spec
             return Background(known.preferences, known.hints, known)
+        return self._read_background(pod, container, is_new=False)
+
+    def _background_now(self, pod: Pod, container: Container) -> Background:
+        """Look at one that may have been resized while nobody told us."""
+        if entry := self._known(container.id):
+            known = entry.spec
+            return Background(known.preferences, known.hints, known, entry.told)
         return self._read_background(pod, container, is_new=False)
 
     def _read_background(

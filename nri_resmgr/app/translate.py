@@ -46,12 +46,32 @@ class Background:
     Attributes:
         preferences: What its pod's annotations ask for.
         hints: Where the things that it uses sit.
-        known: As it was before; None for a new one, or after a restart.
+        known: As it was before; None for a new one, or where nothing is remembered.
+        ours: What we told of it last, if it may have been resized since.
     """
 
     preferences: Preferences = NO_PREFERENCES
     hints: tuple[Hint, ...] = ()
     known: ContainerSpec | None = None
+    ours: Pin | None = None
+
+    # Not every event tells these two.
+
+    @property
+    def cgroup(self) -> str:
+        """Its cgroup as it was told before; empty where it was not."""
+        return self.known.cgroup if self.known else ""
+
+    @property
+    def pid(self) -> int:
+        """Its process as it was told before; 0 where it was not."""
+        return self.known.pid if self.known else 0
+
+    def values_of(
+        self, container: Container, wanted: LinuxResources | None
+    ) -> CgroupValues:
+        """Tell its requests from what the runtime says; see `cgroup_values`."""
+        return cgroup_values(container, wanted, self.known, self.ours)
 
 
 NO_BACKGROUND: Final = Background()
@@ -76,11 +96,9 @@ def spec_of(
         requests: Who knows what it asks for.
         background: What else is known.
     """
-    slot, values = _slot(container), cgroup_values(container, wanted, background.known)
+    slot, values = _slot(container), background.values_of(container, wanted)
     name, qos = container.name or slot, _qos(pod, container, values)
     asked = requests.requests_of(pod, name, values, qos)
-    linux, known = container.linux, background.known
-    cgroup = linux.cgroups_path if linux else ""
     return ContainerSpec(
         id=container.id,
         pod=container.pod_sandbox_id or pod.id,
@@ -107,9 +125,8 @@ def spec_of(
         source=asked.source,
         started=container.started_at,
         extended=asked.extended,
-        # Not every event tells them.
-        cgroup=cgroup or (known.cgroup if known else ""),
-        pid=container.pid or (known.pid if known else 0),
+        cgroup=_cgroup(container) or background.cgroup,
+        pid=container.pid or background.pid,
     )
 
 
@@ -216,6 +233,10 @@ def _title(pod: Pod, name: str) -> str:
     return f"{pod.namespace or '?'}/{pod.name or '?'}/{name}"
 
 
+def _cgroup(container: Container) -> str:
+    return container.linux.cgroups_path if container.linux else ""
+
+
 def _slot(container: Container) -> str:
     return container.labels.get(KUBELET_NAME) or container.annotations.get(
         KUBELET_NAME, ""
@@ -226,7 +247,7 @@ def _qos(pod: Pod, container: Container, values: CgroupValues) -> QosClass:
     parent = pod.linux.cgroup_parent if pod.linux else ""
     if qos := qos_of_cgroup(parent):
         return qos
-    if container.linux and (qos := qos_of_cgroup(container.linux.cgroups_path)):
+    if qos := qos_of_cgroup(_cgroup(container)):
         return qos
     limit = limited_cpus(values.quota, values.period)
     request = requested_cpus(values.shares, limit)

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Final
 
-from nri_resmgr.policy.events import ContainerSpec
+from nri_resmgr.policy.events import ContainerSpec, Pin
 from nri_resmgr.policy.reconstruct import CgroupValues
-from nri_resmgr.policy.requests import shares_of
+from nri_resmgr.policy.requests import limited_cpus, shares_of
 from nri_resmgr.stub.model import Container, LinuxResources
 from nri_resmgr.stub.model.resources import HugepageLimit, LinuxCpu, LinuxMemory
 from nri_resmgr.topology import HugePages
@@ -38,6 +38,7 @@ def cgroup_values(
     container: Container,
     wanted: LinuxResources | None = None,
     known: ContainerSpec | None = None,
+    ours: Pin | None = None,
 ) -> CgroupValues:
     """Collect the values that the kubelet has made of a container's requests.
 
@@ -46,11 +47,15 @@ def cgroup_values(
         wanted: What an update asks for; what it leaves out, or gives as 0, stays
             as it is.
         known: What was known of it before: its shares may be ours by now.
+        ours: What we told last, where nobody says that it has not been resized
+            since; None where it has not.
     """
     linux = container.linux
     score = linux.oom_score_adj if linux else None
     told = _told((linux and linux.resources) or _NOTHING)
-    shares = shares_of(known.request) if known else told.shares
+    shares = told.shares
+    if known and (ours is None or _is_as_known(told, known, ours)):
+        shares = shares_of(known.request)
     asked = _NO_VALUES if wanted is None else _told(wanted)
     return _values(
         asked.shares or shares,
@@ -61,6 +66,12 @@ def cgroup_values(
         score,
         told.hugepages if asked.hugepages is None else asked.hugepages,
     )
+
+
+def _is_as_known(told: CgroupValues, known: ContainerSpec, ours: Pin) -> bool:
+    usual = {0, ours.shares, shares_of(known.request)}
+    limit = limited_cpus(told.quota, told.period)
+    return told.shares in usual and limit == known.limit
 
 
 def _read(resources: LinuxResources) -> CgroupValues:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from nri_resmgr.app.sources import cgroup_values
-from nri_resmgr.policy.events import ContainerSpec
+from nri_resmgr.policy.events import ContainerSpec, Pin
 from nri_resmgr.policy.reconstruct import CgroupValues
 from nri_resmgr.stub.model import (
     Container,
@@ -85,6 +85,31 @@ def test_shares_that_may_be_ours_do_not_count(
     known = ContainerSpec("c", request=MilliCpus(1500))
 
     assert cgroup_values(container(FULL), wanted, known).shares == shares
+
+
+@pytest.mark.parametrize(
+    ("present", "limit", "shares"),
+    [
+        pytest.param(LinuxCpu(shares=512), None, 1536, id="ours"),
+        pytest.param(LinuxCpu(shares=1536), None, 1536, id="the kubelet's of before"),
+        pytest.param(LinuxCpu(), None, 1536, id="not told"),
+        pytest.param(LinuxCpu(shares=2048), None, 2048, id="resized"),
+        pytest.param(LinuxCpu(512, 150_000), 1500, 1536, id="ours, within the limit"),
+        pytest.param(LinuxCpu(512, 250_000), 1500, 512, id="another limit"),
+        pytest.param(LinuxCpu(512, -1), 1500, 512, id="no limit any more"),
+    ],
+)
+def test_shares_count_of_one_that_was_resized_unseen(
+    present: LinuxCpu, limit: int | None, shares: int
+) -> None:
+    one = container(LinuxResources(cpu=present))
+    known = ContainerSpec(
+        "c",
+        request=MilliCpus(1500),
+        limit=None if limit is None else MilliCpus(limit),
+    )
+
+    assert cgroup_values(one, None, known, Pin(shares=512)).shares == shares
 
 
 @pytest.mark.parametrize(

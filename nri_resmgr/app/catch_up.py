@@ -1,0 +1,77 @@
+"""What runs, and what became of it while nobody told us."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import attrs
+
+from nri_resmgr.log import Logger
+from nri_resmgr.policy.decision import Decision, PinUpdate
+from nri_resmgr.policy.events import ContainerSpec, Event, Pin, Synchronized, Updated
+from nri_resmgr.policy.ledger import Entry
+from nri_resmgr.values import PolicyError
+
+log = Logger(__name__)
+
+_AMOUNTS: Final = ("request", "limit", "memory_request", "memory_limit", "hugepages")
+
+
+def catch_up(
+    specs: Sequence[ContainerSpec],
+    pods: frozenset[str],
+    known: Callable[[str], Entry | None],
+    handle: Callable[[Event], Decision[Any]],
+) -> tuple[PinUpdate, ...]:
+    """Start from what runs, and make up for resizes that we have missed.
+
+    First everybody gets what they had. A grant is too small, or too large, for one
+    that was resized: left to the start, it would be placed as if it had none.
+
+    Args:
+        specs: Everything that runs.
+        pods: The ids of all pods.
+        known: Finds a container as it was when we last heard of it.
+        handle: Decides.
+
+    Returns:
+        The updates of all decisions, one for each container.
+    """
+    before = [_as_known(spec, known) for spec in specs]
+    first = handle(Synchronized(tuple(before), pods))
+    pins = {one.container: one.pin for one in first.updates}
+    for spec, old in zip(specs, before, strict=True):
+        if old is not spec:
+            _resize(spec, handle, pins)
+    return tuple([PinUpdate(key, pin) for key, pin in pins.items()])
+
+
+def _as_known(
+    spec: ContainerSpec, known: Callable[[str], Entry | None]
+) -> ContainerSpec:
+    if (entry := known(spec.id)) is None:
+        return spec
+    old = entry.spec
+    if all(getattr(spec, name) == getattr(old, name) for name in _AMOUNTS):
+        return spec
+    return attrs.evolve(spec, **{name: getattr(old, name) for name in _AMOUNTS})
+
+
+def _resize(
+    spec: ContainerSpec,
+    handle: Callable[[Event], Decision[Any]],
+    pins: dict[str, Pin],
+) -> None:
+    try:
+        decision = handle(Updated(spec))
+    except PolicyError as error:
+        # It is resized already, and keeps the grant that it had.
+        log.warning(
+            "resize.refused", container=spec.id, title=spec.title, why=str(error)
+        )
+        return
+    own = (PinUpdate(spec.id, decision.pin),) if decision.pin else ()
+    for one in (*own, *decision.updates):
+        earlier = pins.get(one.container)
+        pins[one.container] = one.pin.over(earlier) if earlier else one.pin
