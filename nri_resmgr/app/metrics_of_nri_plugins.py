@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from nri_resmgr.app import metric_table as table
+from nri_resmgr.app import metric_table_of_nri_plugins as table
 from nri_resmgr.app.metric_text import Series
 from nri_resmgr.host.tree import Tree
 from nri_resmgr.host.used_memory import used_memory

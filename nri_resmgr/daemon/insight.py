@@ -92,6 +92,10 @@ class Insight:
         yield from _of_configuration(daemon.configuration)
         if daemon.keeper is not None:
             yield from _of_keeper(daemon.keeper)
+        if daemon.verification is not None:
+            from nri_resmgr.app.metrics_of_verification import series_of_verification
+
+            yield from series_of_verification(daemon.verification)
         managers = {(one.kind, one.policy): 1 for one in daemon.kubelet}
         yield Series(table.KUBELET, managers)
         names = daemon.options.metrics_per_container
