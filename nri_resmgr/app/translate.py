@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Final
 
+from nri_resmgr.app.askable import askable
 from nri_resmgr.app.sources import RequestSources, cgroup_values
 from nri_resmgr.policy.decision import PinUpdate
 from nri_resmgr.policy.events import NO_PIN, ContainerSpec, Pin
@@ -117,9 +118,9 @@ def spec_of(
         pod_name=pod.name,
         pod_uid=pod.uid,
         labels=container.labels,
-        tags=container.annotations,
-        pod_labels=pod.labels,
-        pod_tags=pod.annotations,
+        tags=askable(container.annotations),
+        pod_labels=askable(pod.labels),
+        pod_tags=askable(pod.annotations),
         preferences=background.preferences,
         hints=background.hints,
         source=asked.source,
@@ -161,8 +162,8 @@ def expected_specs(
             name=name,
             pod_name=pod.name,
             pod_uid=pod.uid,
-            pod_labels=pod.labels,
-            pod_tags=pod.annotations,
+            pod_labels=askable(pod.labels),
+            pod_tags=askable(pod.annotations),
             preferences=preferences_of(name),
             source=asked.source,
             extended=asked.extended,
