@@ -1,0 +1,46 @@
+"""Labels and annotations as far as expressions may ask for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import Final
+
+# The manifest as somebody applied it, with all values of its environment.
+_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+
+# What is asked for are words. All of it is kept, and written down, once for each
+# container, and a pod has room for 256 KiB of annotations, and for more of labels.
+LONGEST: Final = 512
+"""Characters of a value."""
+
+MOST: Final = 16 << 10
+"""Characters of all keys and values."""
+
+
+def askable(texts: Mapping[str, str]) -> Mapping[str, str]:
+    """Leave out values that are too long, and those of the last keys if all are.
+
+    Returns:
+        The very same where there is nothing to leave out.
+    """
+    size = 0
+    for key, value in texts.items():
+        size += len(key) + len(value)
+        if len(value) > LONGEST or key == _APPLIED:
+            break
+    else:
+        if size <= MOST:
+            return texts
+    return MappingProxyType(dict(_few(texts)))
+
+
+def _few(texts: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    size = 0
+    for key, value in sorted(texts.items()):
+        if len(value) > LONGEST or key == _APPLIED:
+            continue
+        size += len(key) + len(value)
+        if size > MOST:
+            return
+        yield key, value

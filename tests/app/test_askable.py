@@ -1,0 +1,40 @@
+"""Expressions ask for words; manifests and books stay in the pod."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nri_resmgr.app.askable import LONGEST, MOST, askable
+
+APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+TEXTS = st.dictionaries(
+    st.text(max_size=4) | st.just(APPLIED),
+    st.text(max_size=4) | st.sampled_from(["x" * LONGEST, "x" * (LONGEST + 1)]),
+    max_size=60,
+)
+
+
+@given(TEXTS)
+def test_what_fits_is_left_as_it_is(texts: dict[str, str]) -> None:
+    words = {k: v for k, v in texts.items() if len(v) <= LONGEST and k != APPLIED}
+    fits = sum(len(k) + len(v) for k, v in words.items()) <= MOST
+
+    found = askable(texts)
+
+    assert not fits or found == words
+    assert (found is texts) == (fits and words == texts)
+
+
+@given(TEXTS)
+def test_what_is_left_is_the_same_in_any_order(texts: dict[str, str]) -> None:
+    reverse = dict(reversed(texts.items()))
+
+    assert askable(texts) == askable(reverse)
+    assert sum(len(k) + len(v) for k, v in askable(texts).items()) <= MOST
+
+
+def test_nobody_can_change_it() -> None:
+    assert type(askable({APPLIED: "hidden"})) is MappingProxyType
