@@ -7,6 +7,7 @@ from typing import Any
 
 from nri_resmgr.cli.amounts import cpus_text, size_text
 from nri_resmgr.cli.render_events import event_line
+from nri_resmgr.cli.render_status import in_force_text
 from nri_resmgr.cli.tables import format_table
 
 Data = Mapping[str, Any]
@@ -71,6 +72,8 @@ def _holdings(one: Data) -> Iterator[str]:
     yield f"  known  from {one['source']}, {one['accuracy']}; QoS {one['qos']}"
     if one["pool"]:
         yield f"  pool   {one['pool']}"
+    if found := one["verification"]:
+        yield f"  kernel {in_force_text(found)}"
 
 
 def _mems(one: Data) -> str:

@@ -31,6 +31,14 @@ def session_text(state: Data) -> str:
     return f"{runtime['name']} {runtime['version']}{nri}, {session['state']}"
 
 
+def in_force_text(found: Data) -> str:
+    """Say what a look at a container's cgroup showed."""
+    differences = (f"{one['kind']} {one['found']}" for one in found["differences"])
+    given_up = " (given up)" if found["givenUp"] else ""
+    text: str = found["why"] or ", ".join(differences)
+    return f"{found['verdict']}{': ' if text else ''}{text}{given_up}"
+
+
 def _summary(state: Data) -> Iterator[str]:
     daemon, session = state["daemon"], state["session"]
     version = f" {daemon['version']}" if daemon["version"] else ""
@@ -43,11 +51,21 @@ def _summary(state: Data) -> Iterator[str]:
     yield from _configuration(state["configuration"])
     for manager in state["kubelet"]:
         yield _row("kubelet", manager["why"])
+    if found := state["verification"]:
+        yield _row("verified", _verified(found))
     cpus = state["cpus"]
     counts = ", ".join(f"{how_many(cpus[word])} {word}" for word in CLASSES)
     yield _row("CPUs", f"{how_many(cpus['online'])} online: {counts}")
     for node in state["nodes"]:
         yield _row(f"node {node['id']}", _node(node))
+
+
+def _verified(found: Data) -> str:
+    counts = ", ".join(f"{n} {word}" for word, n in found["containers"].items())
+    every = f"every {found['intervalSeconds']:g} s"
+    if not found["rounds"]:
+        return f"not yet; {every}"
+    return f"{counts or 'no containers'} at {found['last']}; {every}"
 
 
 def _configuration(found: Data) -> Iterator[str]:
@@ -104,8 +122,9 @@ def _has_memory(pool: Data) -> bool:
 
 def _containers(containers: list[Data]) -> str:
     header = ("container", "QoS", "asks", "limit", "memory", "pool", "CPUs", "own")
+    verified = any(one["verification"] for one in containers)
     return format_table(
-        (*header, "nodes", "request from"),
+        (*header, "nodes", "request from", *(("in force",) if verified else ())),
         [
             (
                 f"{one['namespace']}/{one['pod']}/{one['name']}",
@@ -118,6 +137,7 @@ def _containers(containers: list[Data]) -> str:
                 one["exclusive"] or "-",
                 one["mems"] or "any",
                 f"{one['source']} ({one['accuracy']})",
+                *((in_force_text(one["verification"]),) if verified else ()),
             )
             for one in containers
         ],

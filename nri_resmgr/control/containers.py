@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from nri_resmgr.app.verification import Verification
 from nri_resmgr.control.subject import Subject
 from nri_resmgr.control.times import time_text
+from nri_resmgr.control.verification import verified_container
 from nri_resmgr.policy.capacity import PoolUse
 from nri_resmgr.policy.events import NO_PIN, ContainerSpec, Pin, Source
 from nri_resmgr.values import NO_CPUS, CpuSet
@@ -25,6 +27,7 @@ class View:
         pools: The pools.
         pool_of: The name of each container's pool.
         exclusive: CPUs that one container each has to itself.
+        verification: Compares decisions with the kernel's word; None where nobody does.
     """
 
     specs: Mapping[str, ContainerSpec]
@@ -32,6 +35,7 @@ class View:
     pools: Sequence[PoolUse]
     pool_of: Mapping[str, str]
     exclusive: CpuSet
+    verification: Verification | None
 
 
 def view_of(subject: Subject) -> View:
@@ -44,6 +48,7 @@ def view_of(subject: Subject) -> View:
         pools=pools,
         pool_of={one: pool.name for pool in pools for one in pool.containers},
         exclusive=CpuSet.union(pool.exclusive for pool in pools),
+        verification=subject.verification(),
     )
 
 
@@ -76,6 +81,7 @@ def container_of(spec: ContainerSpec, view: View) -> Data:
         "accuracy": "exact" if spec.source is Source.ANNOTATION else "estimated",
         "created": time_text(spec.created),
         "started": time_text(spec.started),
+        "verification": verified_container(view.verification, spec.id),
     }
 
 

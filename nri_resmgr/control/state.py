@@ -10,6 +10,7 @@ from nri_resmgr.app.configuration_status import ConfigurationStatus
 from nri_resmgr.control.containers import Data, View, containers_of, view_of
 from nri_resmgr.control.subject import API_VERSION, Subject
 from nri_resmgr.control.times import time_text
+from nri_resmgr.control.verification import verification_of
 from nri_resmgr.policy.capacity import PoolUse
 from nri_resmgr.policy.mems import MemoryLedger
 from nri_resmgr.topology import Machine, Node
@@ -34,6 +35,7 @@ def state_of(subject: Subject) -> Data:
             {"manager": one.kind, "policy": one.policy, "why": str(one)}
             for one in subject.kubelet()
         ],
+        "verification": verification_of(view.verification),
         "cpus": _cpus(view, machine),
         "nodes": [_node(node, subject.policy.state) for node in machine.nodes],
         "pools": [_pool(pool) for pool in view.pools],

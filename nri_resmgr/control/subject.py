@@ -11,6 +11,7 @@ from nri_resmgr.app.configuration_status import ConfigurationStatus
 from nri_resmgr.app.history import History
 from nri_resmgr.app.resource_policy import ResourcePolicy
 from nri_resmgr.app.sessions import Sessions
+from nri_resmgr.app.verification import Verification
 from nri_resmgr.host.kubelet import KubeletManager
 from nri_resmgr.host.tree import Tree
 from nri_resmgr.stub.runtime_info import RuntimeInfo
@@ -27,6 +28,10 @@ class Levels(Protocol):
 
     def set(self, pattern: str, level: str) -> None:
         """Change those of the components that a pattern fits."""
+
+
+def _nobody() -> None:
+    """Give no verification."""
 
 
 @attrs.define(eq=False, repr=False, kw_only=True)
@@ -46,6 +51,8 @@ class Subject:
         configuration: Says what is in force, and what was refused.
         reload: Reads the configuration again; returns when it is in force.
         kubelet: Says which of the kubelet's managers write what we write.
+        verification: Gives what compares decisions with the kernel's word; None where
+            nobody does.
     """
 
     policy: ResourcePolicy
@@ -60,3 +67,4 @@ class Subject:
     configuration: Callable[[], ConfigurationStatus]
     reload: Callable[[], Awaitable[None]]
     kubelet: Callable[[], Sequence[KubeletManager]]
+    verification: Callable[[], Verification | None] = _nobody

@@ -39,4 +39,5 @@ def _subject_of(daemon: Daemon) -> Subject:
         configuration=lambda: daemon.configuration.status,
         reload=daemon.configuration.reload,
         kubelet=lambda: daemon.kubelet,
+        verification=lambda: daemon.verification,
     )

@@ -58,6 +58,7 @@ OWN = {
     "accuracy": "estimated",
     "created": "",
     "started": "",
+    "verification": None,
 }
 
 

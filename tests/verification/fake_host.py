@@ -22,6 +22,8 @@ from tests.app.node import asking_for
 from tests.verification.cgroup_trees import V2, tree_with, v2
 
 GRACE = 0.01
+RHYTHM = Rhythm(0.0, grace=GRACE)
+ONLY_TELLS = Rhythm(30.0, repairs=False, grace=GRACE)
 PARENT = "kubepods.slice"
 
 
@@ -44,7 +46,7 @@ class FakeHost:
         document: str = "",
         *,
         machine: str = "1s2n4c1t",
-        repairs: bool = True,
+        rhythm: Rhythm = RHYTHM,
         now: Callable[[], int] | None = None,
     ) -> None:
         self.history = History(now=now) if now else History()
@@ -69,7 +71,7 @@ class FakeHost:
             Inspection(self.tree),
             self.history,
             report,
-            Rhythm(0.0, repairs, GRACE),
+            rhythm,
         )
 
     async def update_containers(

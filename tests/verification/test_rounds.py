@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from nri_resmgr.app import repairs
-from tests.verification.fake_host import GRACE, FakeHost
+from tests.verification.fake_host import GRACE, ONLY_TELLS, FakeHost
 
 LONG_AGO = 0  # for a history, so that nothing was told of late
 
@@ -49,7 +49,7 @@ async def test_what_somebody_else_wrote_is_told_once_and_mended(tmp_path: Path) 
 
 
 async def test_without_repairs_it_is_only_told_and_once(tmp_path: Path) -> None:
-    node = host(tmp_path, repairs=False)
+    node = host(tmp_path, rhythm=ONLY_TELLS)
     node.write("web", mems="0-1", weight="9999")
     rounds = [(await node.round())["web"] for _ in range(3)]
     node.write("web", mems="")
