@@ -231,7 +231,7 @@ class _Connection:
                 if piece:  # an empty chunk would mean the end
                     self._writer.write(chunk_of(piece) if in_chunks else piece)
                     await self._drained()
-            if in_chunks and not gone.done():
+            if in_chunks:
                 self._writer.write(b"0\r\n\r\n")
                 await self._drained()
         finally:
@@ -240,15 +240,22 @@ class _Connection:
     async def _next(
         self, pieces: AsyncIterator[bytes], gone: asyncio.Task[None]
     ) -> bytes | None:
-        """Return the next piece; None at the end, be it ours or the client's."""
+        """Return the next piece; None at the end.
+
+        Raises:
+            ConnectionError: There is none yet, and the client has said its last.
+        """
         piece = asyncio.ensure_future(anext(pieces, None))
+        await asyncio.sleep(0)  # who has said all may still read what is there
         try:
             await asyncio.wait({piece, gone}, return_when="FIRST_COMPLETED")
         finally:
             if not piece.done():
                 piece.cancel()
                 await asyncio.wait({piece})
-        return None if piece.cancelled() else piece.result()
+        if piece.cancelled():
+            raise ConnectionAbortedError("the client is gone")
+        return piece.result()
 
     async def _gone(self) -> None:
         try:
