@@ -9,7 +9,7 @@ GEN    := nri_proto/_gen
 CRI    := tests/testbed/_gen
 
 .DEFAULT_GOAL := help
-.PHONY: help setup packages run run-containerd test check lint types layers proto proto-check bench format clean
+.PHONY: help setup packages run run-containerd test check lint types layers proto proto-check bench fuzz soak format clean
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -61,6 +61,13 @@ proto-check: proto
 
 bench: setup ## measure; prints the tables of docs/benchmarks.md
 	@$(BIN)/python -m tests.benchmarks
+
+fuzz: setup ## the laws of tests/fuzz for an hour; with atheris installed, that, too
+	@HYPOTHESIS_PROFILE=long $(BIN)/pytest -n 2 --timeout 0 tests/fuzz
+	@$(BIN)/python -m tests.fuzz
+
+soak: setup ## a million events through the socket; prints the table of docs/soak.md
+	@$(BIN)/python -m tests.soak
 
 format: setup
 	@$(BIN)/ruff check --fix .

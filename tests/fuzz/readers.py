@@ -1,0 +1,225 @@
+"""Everything that reads what others wrote: text in, a value or an error of ours out."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache, partial
+from typing import Any, Final
+
+import attrs
+
+from nri_resmgr.app.annotations import read_preferences
+from nri_resmgr.app.checkpoint_read import read_checkpoint
+from nri_resmgr.app.resource_policy import ResourcePolicy
+from nri_resmgr.app.sources.resource_requirements import Misplaced
+from nri_resmgr.app.sources.webhook import read_resources
+from nri_resmgr.config import parse_config
+from nri_resmgr.config.mistakes import judge
+from nri_resmgr.control.http_request import read_head
+from nri_resmgr.daemon.configuration_cache import decode, encode
+from nri_resmgr.host.cgroups import cpus_of_cgroup
+from nri_resmgr.host.discovery import read_machine
+from nri_resmgr.host.hotplug import read_fingerprint
+from nri_resmgr.host.kubelet import managers_in_the_way
+from nri_resmgr.host.mounts import MountTable
+from nri_resmgr.host.pressure import read_pressure
+from nri_resmgr.host.recorded import RecordedTree
+from nri_resmgr.host.sysfs_writer import sysfs_files
+from nri_resmgr.host.used_memory import used_memory
+from nri_resmgr.log.levels import Levels
+from nri_resmgr.scenario.load import load_recording
+from nri_resmgr.scenario.manifests import read_workload
+from nri_resmgr.scenario.node import InProcessNode
+from nri_resmgr.scenario.play import Player
+from nri_resmgr.scenario.recording_text import entry_line, read_entries
+from nri_resmgr.scenario.replay import Replay
+from nri_resmgr.topology.document import from_document, to_document
+from nri_resmgr.topology.synthetic import parse_spec
+from nri_resmgr.values import ResmgrError
+from tests.fuzz import samples
+
+
+@attrs.frozen(eq=False)
+class Reader:
+    """One of them.
+
+    Attributes:
+        read: Takes a text; what it raises beside `ResmgrError` is a bug.
+        samples: Good texts.
+    """
+
+    read: Callable[[str], object]
+    samples: Callable[[], Iterable[str]]
+
+
+def _configuration(text: str) -> None:
+    mistakes = judge(text, lambda _: None).mistakes
+    try:
+        config = parse_config(text)
+    except ResmgrError:
+        assert mistakes, "check accepts what the daemon refuses"
+    else:
+        assert not mistakes, "check refuses what the daemon accepts"
+        ResourcePolicy(samples.MACHINE, config).synchronize([], [])
+
+
+def _annotation(text: str) -> None:
+    try:
+        told = json.loads(text)
+    except (ValueError, RecursionError):
+        return
+    if not isinstance(told, dict) or not all(isinstance(v, str) for v in told.values()):
+        return
+    reading = read_preferences(told, "c", refuse=False, testing=True)
+    policy = samples.busy_policy("TopologyAwarePolicy")
+    before = policy.state
+    with contextlib.suppress(ResmgrError):
+        policy.create_container(samples.pod("new", told), samples.container("new"))
+        policy.stop_container(samples.pod("new"), samples.container("new"))
+    assert policy.state.ledger == before.ledger
+    assert all(len(one.why) <= _SENTENCE for one in reading.problems)
+
+
+def _resources(text: str) -> None:
+    with contextlib.suppress(Misplaced):  # its own, and turned into a warning
+        read_resources(text)
+
+
+def _checkpoint(kind: str, body: str) -> None:
+    policy = samples.busy_policy(kind)
+    restored = read_checkpoint(samples.sealed(body, kind)).state_for(policy.policy)
+    again = ResourcePolicy(samples.MACHINE, policy.config)
+    again.remember(lambda _: restored.state)
+    again.synchronize([samples.pod("a")], [samples.container("a")])
+
+
+def _recording(text: str) -> None:
+    found = load_recording(iter(text.splitlines(keepends=True)), "rec")
+    lines = [entry_line(one) for one in found.entries]
+    assert tuple(read_entries(iter(lines), "rec")) == found.entries
+    asyncio.run(_replay(found))
+
+
+async def _replay(found: Any) -> None:
+    await Replay(found.header, found.entries[:20]).run()
+
+
+def _scenario(text: str) -> None:
+    found = read_workload(text)
+    machine = parse_spec(found.machine or "2s2n2c2t")
+    short = [one for one in found.steps[:20] if getattr(one, "replicas", 1) < _MANY]
+    Player(InProcessNode(machine, found.document)).play(
+        attrs.evolve(found, steps=tuple(short))
+    )
+
+
+def _head(text: str) -> None:
+    read_head(text.encode("utf-8", "surrogateescape"))
+
+
+def _cache(text: str) -> None:
+    document = decode(text)
+    assert encode(document) == text
+
+
+def _machine(text: str) -> None:
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        return
+    found = from_document(document)
+    assert from_document(to_document(found)) == found
+
+
+def _host_file(path: str, use: Callable[[RecordedTree], object], text: str) -> None:
+    host = _host()
+    use(RecordedTree({**host.files, path: text.strip()}, host.links))
+
+
+@cache
+def _host() -> RecordedTree:
+    return sysfs_files(samples.MACHINE)
+
+
+def _level(text: str) -> None:
+    levels = Levels()
+    pattern, _, level = text.partition("=")
+    before = levels.as_data()
+    try:
+        levels.set(pattern, level)
+    except ResmgrError:
+        assert levels.as_data() == before
+        raise
+
+
+def _mounts(tree: RecordedTree) -> None:
+    with contextlib.closing(MountTable(tree)) as table:
+        table.device_of("/var/lib/kubelet/pods/x/volumes/y")
+
+
+_MANY: Final = 10  # replicas
+_SENTENCE: Final = 500  # characters that a person reads, and the history keeps
+
+_FILES: Final[Mapping[str, tuple[Callable[[Any], object], str]]] = {
+    "/sys/fs/cgroup/x/cpuset.cpus.effective": (
+        lambda tree: cpus_of_cgroup(tree, "x"),
+        "0-3,8-11",
+    ),
+    "/proc/pressure/cpu": (
+        read_pressure,
+        "some avg10=0.12 avg60=1.00 avg300=0.10 total=5\nfull avg10=0.00 avg60=0.0",
+    ),
+    "/sys/devices/system/node/node0/meminfo": (
+        lambda tree: (used_memory(tree, 0), read_machine(tree)),
+        "Node 0 MemTotal:  1048576 kB\nNode 0 MemUsed:  524288 kB",
+    ),
+    "/var/lib/kubelet/config.yaml": (
+        managers_in_the_way,
+        "kind: KubeletConfiguration\ncpuManagerPolicy: static\n",
+    ),
+    "/var/lib/kubelet/cpu_manager_state": (
+        managers_in_the_way,
+        '{"policyName":"static","defaultCpuSet":"0-3","entries":{},"checksum":1}',
+    ),
+    "/proc/zoneinfo": (
+        read_fingerprint,
+        "Node 0, zone      DMA\n  present  3998\n  managed  3840\n",
+    ),
+    "/proc/1/mountinfo": (
+        _mounts,
+        "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n25 22 0:23 / /var rw - tmpfs tmpfs rw",
+    ),
+    "/sys/devices/system/cpu/online": (read_machine, "0-15"),
+    "/sys/devices/system/node/has_memory": (read_machine, "0-4"),
+    "/sys/devices/system/cpu/cpu1/cache/index0/size": (read_machine, "32K"),
+}
+
+
+def _of_host(path: str) -> Reader:
+    use, sample = _FILES[path]
+    return Reader(partial(_host_file, path, use), lambda: (sample,))
+
+
+def _of_checkpoint(kind: str) -> Reader:
+    lines = partial(samples.checkpoint_lines, kind)
+    return Reader(partial(_checkpoint, kind), lambda: ("".join(lines()),))
+
+
+READERS: Final[Mapping[str, Reader]] = {
+    "configuration": Reader(_configuration, samples.documents),
+    "annotations": Reader(_annotation, samples.annotated),
+    "resources": Reader(_resources, lambda: samples.RESOURCES),
+    **{f"checkpoint of {kind}": _of_checkpoint(kind) for kind in samples.KINDS},
+    "checkpoint": Reader(read_checkpoint, samples.checkpoints),
+    "recording": Reader(_recording, lambda: ("".join(samples.recording()),)),
+    "scenario": Reader(_scenario, samples.scenarios),
+    "machine": Reader(_machine, lambda: (samples.machine_text(),)),
+    "machine in words": Reader(parse_spec, lambda: samples.MACHINES),
+    "request": Reader(_head, lambda: samples.HEADS),
+    "cached document": Reader(_cache, lambda: (encode(samples.CACHED),)),
+    "log level": Reader(_level, lambda: ("stub.*=debug", "*=info")),
+    **{path: _of_host(path) for path in _FILES},
+}
