@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import signal
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 from tests.testbed.plugin_process import PluginProcess
-
-_PROGRAM: Final = Path(__file__).with_name("told_by_signal.py")
 
 
 class StagePlugin(Protocol):
@@ -51,29 +48,18 @@ class Restarted:
         self.process.start()
 
 
-class Reconfigured:
-    """The daemon's plugin, which reads a changed file while containers run.
-
-    Args:
-        socket: Where the runtime listens for plugins.
-        log: Where its output goes; its configuration is beside it.
-    """
+class Reconfigured(Restarted):
+    """The daemon, which notices that its file has changed while containers run."""
 
     changes_live = True
 
-    def __init__(self, socket: Path, log: Path) -> None:
-        self._config = log.with_suffix(".yaml")
-        arguments = (str(_PROGRAM), str(socket), str(self._config))
-        self.process = PluginProcess(arguments, log)
-
     def configure(self, kind: str, settings: Mapping[str, Any]) -> None:
-        """Write the document, and have it read."""
-        self._config.write_text(document_of(kind, settings))
+        """Write the document, and wait until it is in force."""
         if not self.process.is_up():
-            self.process.start()
+            super().configure(kind, settings)
             return
         before = len(self.process.events("node.synchronized"))
-        self.process.send(signal.SIGHUP)
+        self._config.write_text(document_of(kind, settings))
         self.process.wait_for("node.synchronized", before + 1)
 
 
