@@ -16,11 +16,14 @@ from nri_resmgr.app.history import History, Row
 from nri_resmgr.app.inspection import Inspected, Inspection
 from nri_resmgr.app.repairs import Repairs
 from nri_resmgr.host.container_cgroups import Whereabouts
+from nri_resmgr.log import Logger
 from nri_resmgr.policy.decision import Policy
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.topology import Machine
 from nri_resmgr.values.by_content import ByContent
 from nri_resmgr.values.declared import frozen
+
+log = Logger(__name__)
 
 GRACE: Final = 2.0
 """Seconds after which a single thing that was told has to be in force."""
@@ -152,7 +155,11 @@ class Verification:
                 findings[key] = _confirmed(before, again.get(key, PENDING))
         self.rounds += 1
         self.ended = time.time_ns()
-        return self._conclude(findings)
+        goes_on = self._conclude(findings)
+        if log.is_debugged:
+            verdicts = {word.value: count for word, count in self.counts().items()}
+            log.debug("verification.round", seconds=self.seconds, verdicts=verdicts)
+        return goes_on
 
     def _conclude(self, findings: dict[str, Finding]) -> bool:
         entries = self._subject.state.ledger.entries

@@ -1,0 +1,127 @@
+"""A real kernel's cgroups, of whichever version this machine has."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import attrs
+import pytest
+
+from nri_resmgr.host.container_cgroups import (
+    AskedFor,
+    ContainerCgroups,
+    InForce,
+    Whereabouts,
+)
+from nri_resmgr.host.discovery import read_machine
+from nri_resmgr.host.tree import HostTree
+from tests.testbed.patience import wait_until
+
+pytestmark = pytest.mark.machine
+
+MOUNT = Path("/sys/fs/cgroup")
+TREE = HostTree("/")
+ALL = read_machine(TREE).online
+
+
+@attrs.frozen
+class OwnCgroup:
+    """A cgroup of the test's own, as a runtime makes one."""
+
+    name: str
+    folder: Path
+
+    def write(self, file: str, text: str) -> None:
+        """Write one of its files."""
+        (self.folder / file).write_text(text)
+
+
+@pytest.fixture
+def cgroup() -> Iterator[OwnCgroup]:
+    """Make a cgroup with CPUs and memory nodes of the one above."""
+    name = f"nri-resmgr-verified-{os.getpid()}"
+    is_v2 = (MOUNT / "cgroup.controllers").exists()
+    top = MOUNT if is_v2 else MOUNT / "cpuset"
+    folder = top / name
+    try:
+        if is_v2:
+            (top / "cgroup.subtree_control").write_text("+cpuset +cpu")
+        folder.mkdir()
+    except OSError as reason:
+        pytest.skip(f"no cgroup can be made: {reason}")
+    made = OwnCgroup(name, folder)
+    try:
+        for file in ("cpuset.mems", "cpuset.cpus"):
+            effective = "" if is_v2 else (top / file).read_text()
+            made.write(file, effective)
+        yield made
+    finally:
+        wait_until(lambda: _gone(folder), f"{folder} to go")
+
+
+def _gone(folder: Path) -> bool:
+    try:
+        folder.rmdir()
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return True
+
+
+def test_what_was_written_is_in_force(cgroup: OwnCgroup) -> None:
+    cgroup.write("cpuset.cpus", str(ALL.lowest(1)))
+    cgroups, whom = ContainerCgroups(TREE), Whereabouts("c1", f"/{cgroup.name}")
+    found = cgroups.read(whom)
+
+    assert found == InForce(
+        ALL.lowest(1), read_machine(TREE).memory_nodes, folder=str(cgroup.folder)
+    )
+    assert cgroups.asked_for(whom).cpus == ALL.lowest(1)
+
+
+def test_a_process_makes_it_populated_and_tells_where_it_is(cgroup: OwnCgroup) -> None:
+    cgroups, whom = ContainerCgroups(TREE), Whereabouts("c1", f"/{cgroup.name}")
+    cgroups.read(whom)
+    before = cgroups.has_processes(whom)
+    with subprocess.Popen(["sleep", "60"]) as process:
+        cgroup.write("cgroup.procs", str(process.pid))
+        during = cgroups.has_processes(whom)
+        # By the process alone; whatever names it in the path is its container.
+        other = ContainerCgroups(TREE).read(
+            Whereabouts(cgroup.name, "/no/such", pid=process.pid)
+        )
+        process.kill()
+
+    assert (before, during) == (False, True)
+    assert other is not None
+    assert other.folder == str(cgroup.folder)
+
+
+def test_a_cgroup_below_has_no_more_than_the_one_above(cgroup: OwnCgroup) -> None:
+    if not (MOUNT / "cgroup.controllers").exists():
+        pytest.skip("version 1 refuses to write more than the one above has")
+    if len(ALL) < 2:
+        pytest.skip("one CPU cannot be divided")
+    cgroup.write("cpuset.cpus", str(ALL.lowest(1)))
+    cgroup.write("cgroup.subtree_control", "+cpuset")
+    below = cgroup.folder / "c1"
+    below.mkdir()
+    try:
+        (below / "cpuset.cpus").write_text(str(ALL.lowest(2)))
+        cgroups, whom = ContainerCgroups(TREE), Whereabouts("c1", f"{cgroup.name}/c1")
+        found = cgroups.read(whom)
+        asked_for = cgroups.asked_for(whom)
+    finally:
+        below.rmdir()
+
+    assert found is not None
+    assert found.cpus == ALL.lowest(1)
+    assert asked_for == AskedFor(ALL.lowest(2), None)
+
+
+def test_what_is_not_there_does_not_run() -> None:
+    assert ContainerCgroups(TREE).read(Whereabouts("c1", "/no/such/c1")) is None
