@@ -1,0 +1,31 @@
+"""The daemon, with its objects counted when somebody asks.
+
+Run as ``python -m tests.soak.counted FILE run ...``: SIGUSR2 has it write the number of
+objects of each type to the file.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import signal
+import sys
+from collections import Counter
+from pathlib import Path
+
+from nri_resmgr.__main__ import main
+
+
+def count_into(path: Path) -> None:
+    """Write how many objects of each type there are, all at once."""
+    gc.collect()
+    kinds = Counter(type(one).__qualname__ for one in gc.get_objects())
+    new = path.with_suffix(".new")
+    new.write_text(json.dumps(kinds))
+    new.replace(path)
+
+
+if __name__ == "__main__":
+    where = Path(sys.argv.pop(1))
+    signal.signal(signal.SIGUSR2, lambda *_: count_into(where))
+    sys.exit(main())

@@ -1,0 +1,139 @@
+"""The daemon as a process, with all that it can do besides, and how large it is."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import attrs
+
+from nri_resmgr.control.client import Client
+from nri_resmgr.host.sysfs_writer import sysfs_files, write_tree
+from nri_resmgr.topology.synthetic import parse_spec
+from tests.soak.node import MACHINE
+from tests.soak.peer import Peer
+
+_PATIENCE: Final = 20.0  # seconds
+
+DOCUMENTS: Final = tuple(
+    "apiVersion: config.nri/v1alpha1\n"
+    "kind: TopologyAwarePolicy\n"
+    f"spec: {{reservedResources: {{cpu: {reserved}}}}}\n"
+    for reserved in (2, 3)
+)
+
+
+@attrs.frozen
+class Size:
+    """Of a process at one time.
+
+    Attributes:
+        resident: KiB.
+        files: Open ones.
+        threads: All of them.
+    """
+
+    resident: int
+    files: int
+    threads: int
+
+
+@attrs.frozen(eq=False)
+class Daemon:
+    """A daemon that is synchronized."""
+
+    peer: Peer
+    pid: int
+    control: Client
+    folder: Path
+    port: int
+
+    def size(self) -> Size:
+        """Look at the process."""
+        status = Path(f"/proc/{self.pid}/status").read_text()
+        rows = dict(line.split(":", 1) for line in status.splitlines())
+        return Size(
+            resident=int(rows["VmRSS"].split()[0]),
+            files=len(list(Path(f"/proc/{self.pid}/fd").iterdir())),
+            threads=int(rows["Threads"]),
+        )
+
+    def objects(self) -> dict[str, int]:
+        """Count its objects by type."""
+        path = self.folder / "objects"
+        path.unlink(missing_ok=True)
+        os.kill(self.pid, signal.SIGUSR2)
+        until = time.monotonic() + _PATIENCE
+        while not path.exists():
+            assert time.monotonic() < until, "it does not count"
+            self.peer.settle(0.01)
+        found: dict[str, int] = json.loads(path.read_text())
+        return found
+
+    def series(self) -> int:
+        """Count the time series of the metrics."""
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/metrics") as answer:
+            lines = answer.read().decode().splitlines()
+        return sum(not line.startswith("#") for line in lines)
+
+    def configure(self, number: int) -> None:
+        """Put one of the documents in force."""
+        before = self._generation()
+        new = self.folder / "config.new"
+        new.write_text(DOCUMENTS[number % len(DOCUMENTS)])
+        new.replace(self.folder / "config")
+        until = time.monotonic() + _PATIENCE
+        while self._generation() == before:
+            assert time.monotonic() < until, "it does not follow its file"
+            self.peer.settle(0.05)
+
+    def _generation(self) -> int:
+        state = self.control.get("/v1/state")
+        return int(state["configuration"]["generation"])
+
+
+@contextmanager
+def running(folder: Path) -> Iterator[Daemon]:
+    """Run it with a checkpoint, metrics, a history, a recording and a log."""
+    host, config, port = folder / "host", folder / "config", _free_port()
+    write_tree(sysfs_files(parse_spec(MACHINE)), host)
+    config.write_text(DOCUMENTS[0])
+    flags = {
+        "nri-socket": folder / "nri.sock",
+        "host-root": host,
+        "config-file": config,
+        "state-dir": folder / "state",
+        "run-dir": folder / "run",
+        "control-socket": folder / "run" / "control.sock",
+        "http-endpoint": f"127.0.0.1:{port}",
+        "record": folder / "recording",
+        "record-limit": "1Mi",
+        "log-to": "/dev/null",
+    }
+    command = [sys.executable, "-m", "tests.soak.counted", str(folder / "objects")]
+    command += ["run", *(f"--{name}={value}" for name, value in flags.items())]
+    peer = Peer(folder / "nri.sock")
+    process = subprocess.Popen(command)
+    try:
+        control = Client(str(flags["control-socket"]))
+        yield Daemon(peer, process.pid, control, folder, port)
+    finally:
+        peer.close()
+        process.terminate()
+        process.wait(_PATIENCE)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

@@ -1,0 +1,123 @@
+"""The runtime's side of a session, blocking, and back for as long as it takes."""
+
+from __future__ import annotations
+
+import contextlib
+import select
+import socket
+import time
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+from google.protobuf.message import Message
+
+from nri_proto import PLUGIN_METHODS, RUNTIME_METHODS, Call, Reply, Trunk, nri_pb2
+
+_PATIENCE: Final = 20.0  # seconds, for whatever is to come
+_CHUNK: Final = 1 << 16
+
+
+@attrs.frozen
+class Answer:
+    """What came back.
+
+    Attributes:
+        seconds: From the first byte of the request to the end of the reply.
+        body: The message; None for an error.
+        why: The error's sentence.
+    """
+
+    seconds: float
+    body: Any
+    why: str
+
+
+class Peer:
+    """Takes one plugin at a time, calls it, and takes its updates.
+
+    Attributes:
+        updates: What the plugin said without being asked, oldest first.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._listener = socket.socket(socket.AF_UNIX)
+        self._listener.bind(str(path))
+        self._listener.listen()
+        self._listener.settimeout(_PATIENCE)
+        self._socket: socket.socket | None = None
+        self._trunk = Trunk.of_runtime()
+        self.updates: list[nri_pb2.ContainerUpdate] = []
+
+    def accept(self) -> None:
+        """Take the plugin, and configure it."""
+        self._trunk = Trunk.of_runtime()
+        self._socket, _ = self._listener.accept()
+        self._socket.settimeout(_PATIENCE)
+        while not any(isinstance(one, Call) for one in self._received()):
+            pass
+        self.call(
+            "Configure",
+            nri_pb2.ConfigureRequest(
+                runtime_name="containerd",
+                runtime_version="v2.4.0",
+                NRI_version="v0.12.1",
+                registration_timeout=5000,
+                request_timeout=2000,
+            ),
+        )
+
+    def call(self, method: str, request: Message) -> Answer:
+        """Call the plugin."""
+        assert self._socket is not None
+        found = PLUGIN_METHODS[method]
+        payload = request.SerializeToString()
+        stream_id, data = self._trunk.call(found, payload, timeout=2)
+        begun = time.perf_counter()
+        self._socket.sendall(data)
+        while True:
+            for event in self._received():
+                if isinstance(event, Reply) and event.stream_id == stream_id:
+                    return self._answer(found, event, time.perf_counter() - begun)
+
+    def settle(self, seconds: float) -> None:
+        """Take what the plugin says on its own, until it is silent for so long."""
+        while self._socket and select.select([self._socket], [], [], seconds)[0]:
+            self._received()
+
+    def hang_up(self) -> None:
+        """End the session."""
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+
+    def close(self) -> None:
+        """End everything."""
+        self.hang_up()
+        self._listener.close()
+
+    def _answer(self, method: Any, reply: Reply, seconds: float) -> Answer:
+        if reply.code:
+            return Answer(seconds, None, reply.message)
+        return Answer(seconds, method.response.FromString(reply.payload), "")
+
+    def _received(self) -> list[Any]:
+        assert self._socket is not None
+        data = self._socket.recv(_CHUNK)
+        if not data:
+            raise EOFError("the plugin hung up")
+        events = self._trunk.receive_data(data)
+        for event in events:
+            if isinstance(event, Call):
+                self._serve(event)
+        return list(events)
+
+    def _serve(self, call: Call) -> None:
+        assert self._socket is not None
+        method = RUNTIME_METHODS[call.method]
+        request: Any = method.request.FromString(call.payload)
+        if call.method == "UpdateContainers":
+            self.updates += request.update
+        reply = method.response().SerializeToString()
+        with contextlib.suppress(BrokenPipeError):
+            self._socket.sendall(self._trunk.reply(call.stream_id, reply))

@@ -1,0 +1,94 @@
+"""A daemon that is kept busy, and looked at all the time."""
+
+from __future__ import annotations
+
+import statistics
+from array import array
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import attrs
+
+from tests.soak import invariants
+from tests.soak.daemon import Daemon, Size, running
+from tests.soak.node import BusyNode
+
+_LOOK: Final = 1_000  # events between two looks at the invariants
+_RECONFIGURE: Final = 10_000
+_RECONNECT: Final = 25_000
+_SETTLING: Final = 0.05  # seconds in which the plugin says what it has to say
+
+
+@attrs.frozen
+class Figures:
+    """Of a daemon after so many events.
+
+    Attributes:
+        events: How many there were.
+        latency: Seconds for an event, the median since the last figures.
+        late: The 99th percentile of the same.
+        size: Of the process.
+        series: Of its metrics.
+        objects: By type.
+        refused: Containers that were not created, so far.
+    """
+
+    events: int
+    latency: float
+    late: float
+    size: Size
+    series: int
+    objects: dict[str, int]
+    refused: int
+
+
+def soak(folder: Path, events: int, every: int, seed: int = 17) -> Iterator[Figures]:
+    """Run a daemon through so many events, and take figures now and then.
+
+    Raises:
+        AssertionError: An invariant did not hold.
+    """
+    with running(folder) as daemon:
+        node = BusyNode(daemon.peer, seed)
+        node.reconnect()
+        times = array("d")
+        for number in range(1, events + 1):
+            times.append(node.step())
+            _disturb(daemon, node, number)
+            if number % _LOOK == 0:
+                _look(daemon, node)
+            if number % every == 0:
+                yield _figures(daemon, node, number, times)
+                times = array("d")
+
+
+def _disturb(daemon: Daemon, node: BusyNode, number: int) -> None:
+    if number % _RECONNECT == 0:
+        node.reconnect()
+    if number % _RECONFIGURE == 0:
+        daemon.configure(number // _RECONFIGURE)
+
+
+def _look(daemon: Daemon, node: BusyNode) -> None:
+    node.settle(0)
+    try:
+        invariants.check(daemon.control.get("/v1/state"), node)
+    except AssertionError:
+        # A timer may have rung meanwhile; what it led to is on its way.
+        node.settle(_SETTLING)
+        invariants.check(daemon.control.get("/v1/state"), node)
+
+
+def _figures(
+    daemon: Daemon, node: BusyNode, number: int, times: array[float]
+) -> Figures:
+    return Figures(
+        events=number,
+        latency=statistics.median(times),
+        late=statistics.quantiles(times, n=100)[-1],
+        size=daemon.size(),
+        series=daemon.series(),
+        objects=daemon.objects(),
+        refused=node.refused,
+    )

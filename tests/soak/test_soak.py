@@ -1,0 +1,40 @@
+"""A busy daemon does not grow: the short form of ``make soak``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.soak.soak import Figures, soak
+
+EVENTS = 20_000
+EVERY = 5_000
+
+# Caches of a fixed size fill up for longer than this takes.
+SLACK = 1.05
+FEW = 300
+
+
+@pytest.mark.process
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_busy_daemon_does_not_grow(tmp_path: Path) -> None:
+    *_, before, after = soak(tmp_path, EVENTS, EVERY)
+
+    assert after.refused > before.refused > 0
+    assert grown(before, after) == {}
+    assert after.size.resident <= SLACK * before.size.resident
+    assert after.series <= SLACK * before.series
+    assert after.size.files <= before.size.files + 2
+    assert after.size.threads <= before.size.threads + 2
+
+
+def grown(before: Figures, after: Figures) -> dict[str, int]:
+    """Say of which types there are more than there were."""
+    known = before.objects
+    return {
+        kind: count - known.get(kind, 0)
+        for kind, count in after.objects.items()
+        if count > SLACK * known.get(kind, 0) + FEW
+    }
