@@ -69,10 +69,9 @@ class Courier:
         if self._due and self._sending is None:
             self._sending = asyncio.create_task(self._send(self._runtime))
 
-    def is_waiting(self, container: str) -> bool:
-        """Tell whether an update of a container is on its way, or yet to be sent."""
-        waiting = self._due, self._flying, self._overdue
-        return any(container in one for one in waiting)
+    def waiting(self) -> frozenset[str]:
+        """Say for whom an update is on its way, or yet to be sent."""
+        return frozenset((*self._due, *self._flying, *self._overdue))
 
     def with_overdue(self, updates: Sequence[PinUpdate]) -> Sequence[PinUpdate]:
         """Add to the updates of a reply what no call could take."""

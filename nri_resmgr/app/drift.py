@@ -109,14 +109,21 @@ def differences_of(wanted: Pin, found: InForce) -> tuple[Difference, ...]:
     What is not pinned, and what the kernel does not tell, differs in nothing.
     """
     cpus, mems = found.cpus, found.mems
-    return tuple(
-        Difference(kind, str(should), str(does))
-        for kind, should, does in (
-            (DriftKind.CPUS, wanted.cpus, cpus),
-            (DriftKind.MEMS, wanted.mems, mems),
+    weight = tuple(_weight_difference(wanted.shares, found))
+    # Nearly always nothing differs, and all of a node's containers are asked about.
+    if _same(wanted.cpus, cpus) and _same(wanted.mems, mems):
+        return weight
+    return (
+        tuple(
+            Difference(kind, str(should), str(does))
+            for kind, should, does in (
+                (DriftKind.CPUS, wanted.cpus, cpus),
+                (DriftKind.MEMS, wanted.mems, mems),
+            )
+            if not _same(should, does) and does is not None
         )
-        if should and does is not None and should.bits != does.bits
-    ) + tuple(_weight_difference(wanted.shares, found))
+        + weight
+    )
 
 
 def judge(
@@ -172,6 +179,10 @@ def weights_for(shares: int) -> frozenset[int]:
     # Programs differ in how they round.
     around = (math.floor(curve), math.ceil(curve), math.ceil(curve) + 1)
     return frozenset((line, *(min(one, _MAX_WEIGHT) for one in around)))
+
+
+def _same(should: CpuSet | NodeSet, does: CpuSet | NodeSet | None) -> bool:
+    return not should.bits or does is None or should.bits == does.bits
 
 
 def _as_kept(shares: int) -> int:

@@ -176,11 +176,12 @@ class Verification:
         return self.rhythm.repairs and self._repair(now)
 
     def _repair(self, now: float) -> bool:
-        entries, waits = self._subject.state.ledger.entries, self._subject.courier
+        entries = self._subject.state.ledger.entries
+        waiting = self._subject.courier.waiting()
         drifted = [
             key
             for key, one in self._findings.items()
-            if one.verdict is Verdict.DRIFTED and not waits.is_waiting(key)
+            if one.verdict is Verdict.DRIFTED and key not in waiting
         ]
         lost, goes_on = self.repairs.repair(drifted, now)
         for key in lost:
@@ -208,15 +209,16 @@ class Verification:
     def _to_look_at(
         self, only: Collection[str] | None
     ) -> Iterator[tuple[str, Finding | Inspected]]:
-        state, courier = self._subject.state, self._subject.courier
-        pins, late = self._subject.policy.pins(state), self._told_of_late()
+        state = self._subject.state
+        pins = self._subject.policy.pins(state)
+        late = self._subject.courier.waiting() | self._told_of_late()
         for key, entry in state.ledger.entries.items():
             if only is not None and key not in only:
                 continue
             pin = pins.get(key)
             if not pin:
                 yield key, NOT_PINNED
-            elif key in late or courier.is_waiting(key) or pin.since(entry.told):
+            elif key in late or (pin is not entry.told and pin.since(entry.told)):
                 yield key, PENDING
             else:
                 yield key, Inspected(_whereabouts(entry.spec), pin)
