@@ -84,6 +84,24 @@ def test_a_switch_by_its_variable(value: str, *, is_set: bool) -> None:
             id="a wrong value",
         ),
         pytest.param(
+            ["run", "--verify-interval=soon"],
+            {},
+            "argument --verify-interval: 'soon': 0, or 1 to 86400 seconds",
+            id="no number of seconds",
+        ),
+        pytest.param(
+            ["run", "--verify-interval=0.5"],
+            {},
+            "argument --verify-interval: '0.5': 0, or 1 to 86400 seconds",
+            id="too few seconds",
+        ),
+        pytest.param(
+            ["run", "--verify-interval=nan"],
+            {},
+            "argument --verify-interval: 'nan': 0, or 1 to 86400 seconds",
+            id="not even a number",
+        ),
+        pytest.param(
             ["run"],
             {"NRI_RESMGR_LOG_FORMAT": "xml"},
             "argument --log-format: 'xml' is none of text, json",

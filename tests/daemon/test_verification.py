@@ -1,0 +1,99 @@
+"""The daemon verifies what runs, from its first synchronization on."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from nri_resmgr.stub import Container, LinuxPod, Pod
+from nri_resmgr.stub.model import LinuxContainer
+from nri_resmgr.topology.synthetic import parse_spec
+from tests.app.node import asking_for, until
+from tests.daemon.daemon_process import RunningDaemon, daemon
+from tests.verification.cgroup_trees import V2, tree_with, v2
+
+pytestmark = pytest.mark.process
+
+MACHINE = parse_spec("1s2n4c1t")
+OFTEN = ("--verify-interval", "1")
+ROUND = "verification.round"
+UPDATE = "UpdateContainers"
+PATH = "kubepods.slice/cri-containerd-web.scope"
+
+
+def write(root: Path, cpus: str) -> None:
+    tree_with(root, V2 | v2(PATH, cpus, mems="1", weight="79"))
+
+
+def methods(running: RunningDaemon) -> list[str]:
+    return [one.method for one in running.runtime.records]
+
+
+async def run_web(running: RunningDaemon) -> None:
+    """Run a pod with a container of two CPUs."""
+    linux = LinuxContainer(
+        resources=asking_for(2), cgroups_path="kubepods.slice:cri-containerd:web"
+    )
+    parent = LinuxPod(cgroup_parent="/kubepods.slice")
+    pod = Pod(id="web", name="web", namespace="shop", linux=parent)
+    await running.runtime.run_pod(pod)
+    await running.runtime.create_container(
+        "web", Container(id="web", name="web", linux=linux)
+    )
+
+
+async def test_drift_is_told_and_the_runtime_is_asked_to_mend_it(
+    tmp_path: Path,
+) -> None:
+    host = tmp_path / "host"
+    async with daemon(
+        tmp_path, MACHINE, *OFTEN, before=lambda root: write(root, "0-7")
+    ) as running:
+        await run_web(running)
+        drifted = await running.line("container.drifted")
+        await until(lambda: UPDATE in methods(running))
+        write(host, "4-5")
+        mended = await running.line("container.as-decided")
+
+    assert drifted["why"] == (
+        "shop/web/web may run on CPUs 0-7, but was given 4-5: somebody else wrote "
+        f"/sys/fs/cgroup/{PATH}"
+    )
+    assert (drifted["level"], mended["level"]) == ("warning", "info")
+
+
+async def test_drift_is_only_told_where_that_was_asked_for(tmp_path: Path) -> None:
+    flags = (*OFTEN, "--verify-repair", "no", "--log-debug", "app.verification")
+    async with daemon(
+        tmp_path, MACHINE, *flags, before=lambda root: write(root, "0-7")
+    ) as running:
+        await run_web(running)
+        await running.line("container.drifted")
+        for _ in range(2):
+            seen = [line["event"] for line in running.lines()].count(ROUND)
+            await running.line(ROUND, seen)
+
+    assert UPDATE not in methods(running)
+    assert len([x for x in running.lines() if x["event"] == "container.drifted"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("flags", "events"),
+    [
+        pytest.param((), ["verification.off"], id="no cgroups: a warning says so"),
+        pytest.param(("--verify-interval", "0"), [], id="turned off"),
+        pytest.param(("--dry-run",), [], id="a dry run tells nobody what to have"),
+    ],
+)
+async def test_it_may_be_off(
+    tmp_path: Path, flags: tuple[str, ...], events: list[str]
+) -> None:
+    async with daemon(tmp_path, MACHINE, "--log-debug", "app.*", *flags) as running:
+        # Begins later than the verification would.
+        await running.line("configuration.in-force")
+        await asyncio.sleep(0.2)
+        lines = [line["event"] for line in running.lines()]
+
+    assert [one for one in lines if one.startswith("verification")] == events
