@@ -6,8 +6,15 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Final
 
-# The manifest as somebody applied it, with all values of its environment.
-_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+PRIVATE: Final = frozenset(
+    (
+        # The manifest as somebody applied it, with all values of its environment.
+        "kubectl.kubernetes.io/last-applied-configuration",
+        # The kubelet's own copy of a command with its arguments.
+        "io.kubernetes.container.preStopHandler",
+    )
+)
+"""Keys of annotations whose values are nobody's business but the pod's."""
 
 # What is asked for are words. All of it is kept, and written down, once for each
 # container, and a pod has room for 256 KiB of annotations, and for more of labels.
@@ -27,7 +34,7 @@ def askable(texts: Mapping[str, str]) -> Mapping[str, str]:
     size = 0
     for key, value in texts.items():
         size += len(key) + len(value)
-        if len(value) > LONGEST or key == _APPLIED:
+        if len(value) > LONGEST or key in PRIVATE:
             break
     else:
         if size <= MOST:
@@ -38,7 +45,7 @@ def askable(texts: Mapping[str, str]) -> Mapping[str, str]:
 def _few(texts: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     size = 0
     for key, value in sorted(texts.items()):
-        if len(value) > LONGEST or key == _APPLIED:
+        if len(value) > LONGEST or key in PRIVATE:
             continue
         size += len(key) + len(value)
         if size > MOST:

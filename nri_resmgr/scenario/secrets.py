@@ -8,11 +8,9 @@ from typing import Any, Final
 
 from google.protobuf.message import Message
 
+from nri_resmgr.app.askable import PRIVATE
 from nri_resmgr.app.checkpoint import checkpoint
 from nri_resmgr.app.checkpoint_read import read_checkpoint
-
-# The manifest as somebody applied it, with all values of its environment.
-_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 # Hooks are programs with arguments and environments of their own.
 _SECRET: Final = ("env", "args", "hooks")
@@ -33,8 +31,8 @@ def without_secrets(message: Message) -> Message:
         for name in _SECRET:
             if name in part.DESCRIPTOR.fields_by_name:
                 part.ClearField(name)
-        if _APPLIED in part.annotations:
-            del part.annotations[_APPLIED]
+        for key in PRIVATE & part.annotations.keys():
+            del part.annotations[key]
     return copy  # type: ignore[no-any-return] # it is of the class of message
 
 
@@ -54,7 +52,9 @@ def checkpoint_without_secrets(text: str) -> str:
 def _pruned(value: Any) -> Any:
     match value:
         case dict():
-            return {key: _pruned(one) for key, one in value.items() if key != _APPLIED}
+            return {
+                key: _pruned(one) for key, one in value.items() if key not in PRIVATE
+            }
         case list():
             return [_pruned(one) for one in value]
     return value

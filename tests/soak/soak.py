@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+import time
 from array import array
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +18,7 @@ from tests.soak.node import BusyNode
 _LOOK: Final = 1_000  # events between two looks at the invariants
 _RECONFIGURE: Final = 10_000
 _RECONNECT: Final = 25_000
-_SETTLING: Final = 0.05  # seconds in which the plugin says what it has to say
+_SETTLING: Final = 3.0  # seconds in which the plugin says what it has to say
 
 
 @attrs.frozen
@@ -71,13 +72,18 @@ def _disturb(daemon: Daemon, node: BusyNode, number: int) -> None:
 
 
 def _look(daemon: Daemon, node: BusyNode) -> None:
-    node.settle(0)
-    try:
-        invariants.check(daemon.control.get("/v1/state"), node)
-    except AssertionError:
-        # A timer may have rung meanwhile; what it led to is on its way.
-        node.settle(_SETTLING)
-        invariants.check(daemon.control.get("/v1/state"), node)
+    """Check the invariants; what a timer or a document led to may be on its way."""
+    until = time.monotonic() + _SETTLING
+    while True:
+        node.settle(0)
+        try:
+            invariants.check(daemon.control.get("/v1/state"), node)
+        except AssertionError:
+            if time.monotonic() > until:
+                raise
+            node.settle(0.05)
+        else:
+            return
 
 
 def _figures(
