@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from typing import Final
 
+from nri_resmgr.app.ticks import found_by
 from nri_resmgr.log import Logger
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import ResmgrError
@@ -31,10 +31,7 @@ async def follow_hotplug(
         interval: Seconds between polls.
     """
     while True:
-        await asyncio.sleep(interval)
-        machine = await asyncio.to_thread(poll)
-        if machine is None:
-            continue
+        machine = await found_by(poll, interval)
         online, memory = str(machine.online), str(machine.memory_nodes)
         try:
             take(machine)

@@ -15,6 +15,7 @@ from nri_resmgr.app.drift_report import DriftReport
 from nri_resmgr.app.history import History, Row
 from nri_resmgr.app.inspection import Inspected, Inspection
 from nri_resmgr.app.repairs import Repairs
+from nri_resmgr.app.ticks import until_tick
 from nri_resmgr.host.container_cgroups import Whereabouts
 from nri_resmgr.log import Logger
 from nri_resmgr.policy.decision import Policy
@@ -134,7 +135,8 @@ class Verification:
         """
         while True:
             goes_on = is_in_sync() and await self.round()
-            delay = self.rhythm.grace if goes_on else self.rhythm.interval
+            rhythm = self.rhythm
+            delay = rhythm.grace if goes_on else until_tick(rhythm.interval)
             try:
                 async with asyncio.timeout(delay):
                     await self._wake.wait()

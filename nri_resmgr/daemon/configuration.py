@@ -18,6 +18,7 @@ from nri_resmgr.app.configuration_status import (
     Source,
 )
 from nri_resmgr.app.resource_policy import ResourcePolicy
+from nri_resmgr.app.ticks import found_by
 from nri_resmgr.config import PolicyConfig, parse_config
 from nri_resmgr.daemon.configuration_cache import ConfigurationCache
 from nri_resmgr.host.file_watch import WatchedFile
@@ -157,7 +158,8 @@ class DaemonConfiguration:
         log.info("configuration.in-force", source=source, kind=kind)
         async with asyncio.TaskGroup() as group:
             group.create_task(self._obey_signals())
-            group.create_task(self._watch(interval))
+            if self._file is not None:
+                group.create_task(self._watch(self._file, interval))
 
     def _begin(self, make: Make) -> tuple[ResourcePolicy, Configuration]:
         for document in self._candidates():
@@ -208,15 +210,14 @@ class DaemonConfiguration:
             except ResmgrError:
                 continue  # remembered, and in the log
 
-    async def _watch(self, interval: float) -> None:
-        while True:
-            await asyncio.sleep(interval)
-            # In a thread: who knows what is mounted there.
-            file = self._watched()
-            if file is not None and await asyncio.to_thread(file.has_changed):
-                await _settled(file)
-                with suppress(ResmgrError):  # remembered, and in the log
-                    await self._read_again(file)
+    async def _watch(self, file: WatchedFile, interval: float) -> None:
+        def changed() -> bool | None:
+            return (self._watched() is file and file.has_changed()) or None
+
+        while await found_by(changed, interval):
+            await _settled(file)
+            with suppress(ResmgrError):  # remembered, and in the log
+                await self._read_again(file)
 
     def _watched(self) -> WatchedFile | None:
         present = self._configuration.document.source

@@ -8,6 +8,7 @@ from time import monotonic
 from typing import Final, Protocol
 
 from nri_resmgr.app.sessions import SessionState
+from nri_resmgr.app.ticks import until_tick
 
 _INTERVAL: Final = 1.0  # seconds
 _WINDOW: Final = 60  # heartbeats that the worst lag is looked for in
@@ -42,10 +43,11 @@ class Heartbeat:
     async def beat(self) -> None:
         """Beat until cancelled."""
         while True:
-            before = monotonic()
-            await asyncio.sleep(_INTERVAL)
+            delay = until_tick(_INTERVAL)
+            due = monotonic() + delay
+            await asyncio.sleep(delay)
             self._last = monotonic()
-            self._lags.append(max(self._last - before - _INTERVAL, 0.0))
+            self._lags.append(max(self._last - due, 0.0))
 
 
 class Busy(Protocol):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
+from nri_resmgr.app.ticks import until_tick
 from nri_resmgr.daemon.parts import Daemon
 from nri_resmgr.host.kubelet import managers_in_the_way
 from nri_resmgr.log import Logger
@@ -29,4 +30,4 @@ async def look_at_kubelet(daemon: Daemon) -> None:
             if not found:
                 log.info("kubelet.out-of-the-way")
             daemon.kubelet = found
-        await asyncio.sleep(_INTERVAL)
+        await asyncio.sleep(until_tick(_INTERVAL))

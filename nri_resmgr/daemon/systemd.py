@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Final
 
+from nri_resmgr.app.ticks import until_tick
 from nri_resmgr.log import Logger
 from nri_resmgr.stub import Stub
 from nri_resmgr.stub.errors import SessionError
@@ -68,7 +69,7 @@ async def keep_informed(stub: Stub, environment: Mapping[str, str]) -> None:
         interval = watchdog_interval(environment, os.getpid())
         while interval is not None:
             notifier.tell("WATCHDOG=1")
-            await asyncio.sleep(interval)
+            await asyncio.sleep(until_tick(interval))
         await asyncio.get_running_loop().create_future()
     finally:
         notifier.tell("STOPPING=1")

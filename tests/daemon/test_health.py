@@ -9,6 +9,7 @@ import attrs
 import pytest
 
 from nri_resmgr.app.sessions import SessionState
+from nri_resmgr.app.ticks import until_tick
 from nri_resmgr.daemon.endpoint import Endpoint, EndpointTaken, read_endpoint
 from nri_resmgr.daemon.health import STUCK, Heartbeat, sickness, unreadiness
 
@@ -63,7 +64,7 @@ def test_unreadiness(state: SessionState, why: str, expected: str) -> None:
 async def test_a_heartbeat_feels_who_blocks_the_loop() -> None:
     heart = Heartbeat()
     beating = asyncio.create_task(heart.beat())
-    await asyncio.sleep(0.95)
+    await asyncio.sleep(until_tick(1.0) + 0.95)  # it beats with the seconds
     held_up = asyncio.get_running_loop().time() + 0.35
     while asyncio.get_running_loop().time() < held_up:
         pass  # nobody else gets a turn

@@ -1,0 +1,94 @@
+"""Those who do something again and again wake up together, and the loop sleeps."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nri_resmgr.app.ticks import found_by, until_tick
+from nri_resmgr.values import InputError
+
+
+@given(st.integers(1, 60))
+def test_all_intervals_of_whole_seconds_meet_at_the_longest_one(seconds: int) -> None:
+    begun = time.monotonic()
+    due = begun + until_tick(seconds)
+
+    # What a clock of milliseconds and the steps of this test take.
+    assert abs(due / seconds - round(due / seconds)) < 0.01
+    assert begun < due < begun + seconds + 0.01
+
+
+async def test_a_sleeper_wakes_once_for_each_tick() -> None:
+    woken = []
+    for _ in range(20):
+        await asyncio.sleep(until_tick(0.02))
+        woken.append(round(time.monotonic() / 0.02))
+
+    assert len(set(woken)) == len(woken)
+
+
+async def test_polls_in_one_thread_until_there_is_something() -> None:
+    threads: list[int] = []
+
+    def poll() -> str | None:
+        threads.append(threading.get_ident())
+        return "found" if len(threads) == 5 else None
+
+    assert await found_by(poll, 0.005) == "found"
+    assert len(threads) == 5
+    assert set(threads).isdisjoint({threading.get_ident()})
+    assert len(set(threads)) == 1
+
+
+async def test_an_error_of_the_poll_is_raised_where_it_is_waited_for() -> None:
+    def poll() -> None:
+        raise InputError("the disk is gone")
+
+    with pytest.raises(InputError, match="the disk is gone"):
+        await found_by(poll, 0.005)
+
+
+async def test_the_loop_goes_on_while_a_poll_hangs_and_nobody_waits_for_its_end() -> (
+    None
+):
+    hangs, may_end = threading.Event(), threading.Event()
+
+    def poll() -> str | None:
+        hangs.set()
+        may_end.wait(10)
+        return "too late"
+
+    waiting = asyncio.create_task(found_by(poll, 0.005))
+    await asyncio.to_thread(hangs.wait)
+    waiting.cancel()
+    await asyncio.wait({waiting})
+    may_end.set()
+    await asyncio.sleep(0.02)  # it tells a future that nobody waits for
+
+    assert waiting.cancelled()
+
+
+async def test_whoever_waits_no_more_is_not_polled_for() -> None:
+    polls: list[float] = []
+    has_begun = threading.Event()
+
+    def poll() -> str | None:
+        polls.append(time.monotonic())
+        has_begun.set()
+        return None
+
+    waiting = asyncio.create_task(found_by(poll, 0.005))
+    await asyncio.to_thread(has_begun.wait)
+    waiting.cancel()
+    await asyncio.wait({waiting})
+    await asyncio.sleep(0.02)
+    seen = len(polls)
+    await asyncio.sleep(0.03)
+
+    assert len(polls) == seen
