@@ -1,0 +1,82 @@
+"""How often a container is mended, and when it is left alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from nri_resmgr.app.repairs import FORGIVEN, MOST_ATTEMPTS, Repairs
+
+PAUSE = 60.0
+
+
+class Sent:
+    """Remembers whom it was to update."""
+
+    def __init__(self) -> None:
+        self.calls: list[list[str]] = []
+
+    def __call__(self, containers: Iterable[str]) -> None:
+        """See `nri_resmgr.app.courier.Courier.send`."""
+        self.calls.append(list(containers))
+
+
+def given_up_at(times: Iterable[float]) -> tuple[Repairs, Sent]:
+    sent = Sent()
+    repairs = Repairs(sent, PAUSE)
+    for now in times:
+        repairs.repair(["a"], now)
+    return repairs, sent
+
+
+def test_between_two_attempts_there_is_a_pause() -> None:
+    _, sent = given_up_at([0.0, PAUSE / 2, PAUSE])
+
+    assert sent.calls == [["a"], ["a"]]
+
+
+def test_after_a_few_attempts_it_is_left_alone_for_good() -> None:
+    times = [number * PAUSE for number in range(MOST_ATTEMPTS)]
+    repairs, sent = given_up_at(times)
+    at_last = repairs.repair(["a"], 100 * PAUSE)
+    later = repairs.repair(["a"], 200 * PAUSE)
+
+    assert (at_last, later) == ((("a",), False), ((), False))
+    assert (len(sent.calls), repairs.sent, repairs.given_up) == (5, 5, 1)
+    assert repairs.is_given_up("a")
+
+
+def test_who_is_well_for_long_is_a_fresh_case() -> None:
+    repairs, _ = given_up_at([0.0])
+    repairs.well("a", 1.0)
+    repairs.well("a", FORGIVEN)
+    not_yet = repairs.attempts_of("a")
+    repairs.well("a", 1.0 + FORGIVEN)
+
+    assert (not_yet, repairs.attempts_of("a")) == (1, 0)
+
+
+def test_drift_in_between_begins_the_time_anew() -> None:
+    repairs, _ = given_up_at([0.0])
+    repairs.well("a", 1.0)
+    repairs.repair(["a"], 2.0)
+    repairs.well("a", 3.0)
+    repairs.well("a", 1.0 + FORGIVEN)
+
+    assert repairs.attempts_of("a") == 1
+
+
+def test_who_had_fewer_attempts_goes_first() -> None:
+    sent = Sent()
+    repairs = Repairs(sent)
+    for now in (0.0, 1.0):
+        repairs.repair(["a"], now)
+    repairs.repair(["a", "b"], 2.0)
+
+    assert sent.calls[-1] == ["b", "a"]
+
+
+def test_nothing_is_kept_of_those_who_are_gone() -> None:
+    repairs, _ = given_up_at([0.0])
+    repairs.keep_only(["b"])
+
+    assert repairs.attempts_of("a") == 0
