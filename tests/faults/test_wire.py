@@ -1,0 +1,103 @@
+"""EOF, silence, delay and garbage at every frame of a session, either way."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from nri_resmgr.testing import Options, Runtime, RuntimeRefusal
+from tests.faults.daemons import IDENTITY, PATIENCE, Daemons, Place, fork_server
+from tests.faults.histories import BEGINNINGS, MACHINE
+from tests.faults.history import burstable, end_pod, guaranteed, place_container
+from tests.faults.wire_proxy import Fault, Harm, Proxy, Side
+
+pytestmark = [pytest.mark.process, pytest.mark.slow, pytest.mark.timeout(300)]
+
+# Of a session with a container that comes and goes, at least; see `test_every_step`.
+FRAMES: Final = {Side.RUNTIME: 10, Side.PLUGIN: 10}
+
+_SOON: Final = 0.4  # seconds in which a session that is harmed has got as far as it can
+
+
+@pytest.fixture
+def daemons() -> Iterator[Daemons]:
+    with fork_server() as found:
+        yield found
+
+
+class Wire:
+    """A daemon, a proxy and a runtime, with containers that must not move."""
+
+    def __init__(self, place: Place, proxy: Proxy) -> None:
+        self.place, self.proxy = place, proxy
+        self.wrong: list[str] = []
+        self._number = 0
+
+    async def suffer(self, fault: Fault) -> None:
+        """Have a session harmed, and see that the next one is good."""
+        before, runtime = self.place.pins(), self.place.runtime
+        self.proxy.faults.append(fault)
+        await self._next_session()
+        with suppress(TimeoutError):
+            await runtime.synchronized(IDENTITY, within=_SOON)
+        name = await self._come()
+        with suppress(RuntimeRefusal):
+            await end_pod(f"pod-{name}").act(self.place)
+        if not (self.proxy.done and self.proxy.done[-1] == fault):
+            self.wrong.append(f"{fault}: the session has no such frame")
+        await self._next_session()
+        await runtime.synchronized(IDENTITY, within=PATIENCE)
+        if self.place.pins() != before:
+            self.wrong.append(f"{fault}: {self.place.pins()}, not {before}")
+        name = await self._come()
+        own = self.place.pins()[name][0]
+        if not own or any(own == cpus for cpus, _, _ in before.values()):
+            self.wrong.append(f"{fault}: {name} is on {own!r}")
+        await end_pod(f"pod-{name}").act(self.place)
+        if self.place.pins() != before:
+            self.wrong.append(f"{fault}: afterwards {self.place.pins()}")
+
+    async def _come(self) -> str:
+        self._number += 1
+        name = f"c{self._number}"
+        with suppress(RuntimeRefusal):
+            await place_container(self.place, name, guaranteed(1000))
+        return name
+
+    async def _next_session(self) -> None:
+        count = self.proxy.connections
+        self.proxy.hang_up()
+        async with asyncio.timeout(PATIENCE):
+            while self.proxy.connections == count:
+                await self.place.ending(within=0.01)
+        self.place.runtime.roster.drop_closed()
+
+
+@pytest.mark.parametrize("side", Side)
+@pytest.mark.parametrize("harm", Harm)
+async def test_every_step(
+    daemons: Daemons, tmp_path: Path, harm: Harm, side: Side
+) -> None:
+    async with Runtime(tmp_path, options=Options(request_timeout=1.0)) as runtime:
+        proxy = Proxy(tmp_path, runtime.socket_path)
+        serving = asyncio.create_task(proxy.serve())
+        await asyncio.sleep(0)
+        place = Place(daemons, tmp_path, runtime, MACHINE, socket=proxy.path)
+        place.write_config(BEGINNINGS["topology-aware"][0])
+        await place.start()
+        for name, row in (("web", burstable(500)), ("db", guaranteed(2000))):
+            await place_container(place, name, row)
+        wire = Wire(place, proxy)
+        for at in range(FRAMES[side]):
+            await wire.suffer(Fault(side, at, harm))
+        status = await place.kill(15)
+        serving.cancel()
+        await asyncio.wait({serving})
+
+    assert wire.wrong == []
+    assert (status, place.said("handler.failed")) == (0, 0)
