@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from asyncio import base_events
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
 import attrs
@@ -43,6 +44,10 @@ __all__ = [
 ]
 
 log = Logger(__name__)
+
+# What asyncio knows of TLS; its types say nothing of that.
+_asyncio: Any = base_events
+_TLS: Final = _asyncio.ssl
 
 _LINGERING: Final = 1.0  # seconds; a client that reads is done in less
 _HEAD_END: Final = b"\r\n\r\n"
@@ -116,7 +121,9 @@ async def serve(site: Site, listener: socket.socket) -> None:
         tasks.add(task)
         task.add_done_callback(tasks.discard)
 
-    server = await asyncio.start_server(connect, sock=listener, limit=site.limits.head)
+    limit = site.limits.head
+    with _without_tls():
+        server = await asyncio.start_server(connect, sock=listener, limit=limit)
     try:
         await asyncio.get_running_loop().create_future()
     finally:
@@ -124,6 +131,19 @@ async def serve(site: Site, listener: socket.socket) -> None:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@contextlib.contextmanager
+def _without_tls() -> Iterator[None]:
+    """Let asyncio be one without TLS, as in a Python that is built without it.
+
+    It would ask whether our socket is one of TLS, and import ssl: 3.5 MiB.
+    """
+    _asyncio.ssl = None
+    try:
+        yield
+    finally:
+        _asyncio.ssl = _TLS
 
 
 class _Connection:
