@@ -53,6 +53,8 @@ def _summary(state: Data) -> Iterator[str]:
         yield _row("kubelet", manager["why"])
     if found := state["verification"]:
         yield _row("verified", _verified(found))
+    if (kept := state["checkpoint"]) and kept["isFailing"]:
+        yield _row("state", "not written: a restart will look where containers run")
     cpus = state["cpus"]
     counts = ", ".join(f"{how_many(cpus[word])} {word}" for word in CLASSES)
     yield _row("CPUs", f"{how_many(cpus['online'])} online: {counts}")

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from nri_resmgr.app.configuration_status import ConfigurationStatus
 from nri_resmgr.control.containers import Data, View, containers_of, view_of
-from nri_resmgr.control.subject import API_VERSION, Subject
+from nri_resmgr.control.subject import API_VERSION, Checkpoints, Subject
 from nri_resmgr.control.times import time_text
 from nri_resmgr.control.verification import verification_of
 from nri_resmgr.policy.capacity import PoolUse
@@ -36,6 +36,7 @@ def state_of(subject: Subject) -> Data:
             for one in subject.kubelet()
         ],
         "verification": verification_of(view.verification),
+        "checkpoint": _checkpoint(subject.checkpoints()),
         "cpus": _cpus(view, machine),
         "nodes": [_node(node, subject.policy.state) for node in machine.nodes],
         "pools": [_pool(pool) for pool in view.pools],
@@ -95,6 +96,18 @@ def _configuration(status: ConfigurationStatus) -> Data:
             "why": error.why,
             "when": _text_of_seconds(error.when),
         },
+    }
+
+
+def _checkpoint(found: Checkpoints | None) -> Data | None:
+    if found is None:
+        return None
+    return {
+        "writes": found.writes,
+        "failures": found.failures,
+        "isFailing": found.is_failing,
+        "lastBytes": found.last_size,
+        "lastSeconds": found.last_seconds,
     }
 
 

@@ -30,8 +30,18 @@ class Levels(Protocol):
         """Change those of the components that a pattern fits."""
 
 
+class Checkpoints(Protocol):
+    """What writes the state."""
+
+    writes: int
+    failures: int
+    last_size: int
+    last_seconds: float
+    is_failing: bool
+
+
 def _nobody() -> None:
-    """Give no verification."""
+    """Give nobody who verifies or keeps anything."""
 
 
 @attrs.define(eq=False, repr=False, kw_only=True)
@@ -53,6 +63,7 @@ class Subject:
         kubelet: Says which of the kubelet's managers write what we write.
         verification: Gives what compares decisions with the kernel's word; None where
             nobody does.
+        checkpoints: Gives what writes the state; None where none is kept.
     """
 
     policy: ResourcePolicy
@@ -68,3 +79,4 @@ class Subject:
     reload: Callable[[], Awaitable[None]]
     kubelet: Callable[[], Sequence[KubeletManager]]
     verification: Callable[[], Verification | None] = _nobody
+    checkpoints: Callable[[], Checkpoints | None] = _nobody

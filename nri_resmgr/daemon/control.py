@@ -40,4 +40,5 @@ def _subject_of(daemon: Daemon) -> Subject:
         reload=daemon.configuration.reload,
         kubelet=lambda: daemon.kubelet,
         verification=lambda: daemon.verification,
+        checkpoints=lambda: daemon.keeper,
     )

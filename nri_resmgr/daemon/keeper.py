@@ -48,6 +48,7 @@ class Keeper(Witness):
         failures: How many of them failed.
         last_size: Bytes of the last one that did not.
         last_seconds: How long that took.
+        is_failing: Whether the last one failed.
 
     Args:
         state: The directory, locked by this process.
@@ -67,7 +68,7 @@ class Keeper(Witness):
         self._timer: asyncio.Handle | None = None
         self._steps: Iterator[None] = iter(())
         self._thread: threading.Thread | None = None
-        self._is_failing = False
+        self.is_failing = False
         self._has_begun = False
 
     def begin(self, policy: ResourcePolicy) -> None:
@@ -85,7 +86,7 @@ class Keeper(Witness):
     def close(self) -> None:
         """Write what is not written yet, and be done."""
         # How the one that goes on ends, nobody can be told any more.
-        is_due = bool(self._timer or self._thread or self._is_failing)
+        is_due = bool(self._timer or self._thread or self.is_failing)
         if self._timer is not None:
             self._timer.cancel()
         if self._thread is not None:
@@ -166,11 +167,11 @@ class Keeper(Witness):
         self.writes += 1
         if why:
             self.failures += 1
-            if not self._is_failing:  # once per outage
+            if not self.is_failing:  # once per outage
                 after = "containers are served; a restart finds them where they run"
                 log.error("state.not-written", why=why, meanwhile=after)
         else:
             self.last_size, self.last_seconds = size, seconds
-            if self._is_failing:
+            if self.is_failing:
                 log.info("state.written-again", size=size)
-        self._is_failing = bool(why)
+        self.is_failing = bool(why)
