@@ -26,6 +26,7 @@ _Parsed = TypeVar("_Parsed")
 
 _MEMORY: Final = Bytes(16 << 30)
 _MAX_CPUS: Final = 8192  # what Linux can be built for on x86
+_MAX_NODES: Final = 1024
 _SHAPE: Final = re.compile(r"(?:\d{1,4}[sdncte])+", re.ASCII)
 _COUNT: Final = re.compile(r"(\d{1,4})([sdncte])", re.ASCII)
 _EXTRA_NODES: Final = re.compile(r"(?:(\d{1,3})x)?([^:]+?)(:movable)?", re.ASCII)
@@ -98,7 +99,11 @@ def parse_words(text: str) -> MachineSpec:
             raise BadMachineSpec(word, "unknown or repeated")
         else:
             fields[key] = _read(word, _FIELDS[key], value)
-    return MachineSpec(**fields, extra=tuple(extra))
+    spec = MachineSpec(**fields, extra=tuple(extra))
+    nodes = spec.sockets * spec.dies * spec.nodes + sum(one.count for one in extra)
+    if nodes > _MAX_NODES:  # each has a distance to each
+        raise BadMachineSpec(shape, f"{nodes} memory nodes, want {_MAX_NODES} at most")
+    return spec
 
 
 def _shape(text: str) -> Mapping[str, int]:

@@ -77,6 +77,8 @@ def test_memory_only_nodes_are_spread_and_may_be_movable() -> None:
         pytest.param("0s1c", "0s1c", id="no socket"),
         pytest.param("0c", "0c", id="no core at all"),
         pytest.param("9999c", "9999c", id="more CPUs than Linux knows"),
+        pytest.param("1025s", "1025s", id="more nodes than Linux knows"),
+        pytest.param("1s cxl=999x1Gi pmem=25x1Gi", "1s", id="more with memory alone"),
         pytest.param("1c color=red", "color=red", id="an unknown word"),
         pytest.param("1c l3=1 l3=1", "l3=1", id="a word twice"),
         pytest.param("1c l3=0", "l3=0", id="groups of nothing"),
