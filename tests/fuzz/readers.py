@@ -38,7 +38,7 @@ from nri_resmgr.scenario.recording_text import entry_line, read_entries
 from nri_resmgr.scenario.replay import Replay
 from nri_resmgr.topology.document import from_document, to_document
 from nri_resmgr.topology.synthetic import parse_spec
-from nri_resmgr.values import ResmgrError
+from nri_resmgr.values import CpuSet, ResmgrError
 from tests.fuzz import samples
 
 
@@ -93,7 +93,20 @@ def _checkpoint(kind: str, body: str) -> None:
     restored = read_checkpoint(samples.sealed(body, kind)).state_for(policy.policy)
     again = ResourcePolicy(samples.MACHINE, policy.config)
     again.remember(lambda _: restored.state)
-    again.synchronize([samples.pod("a")], [samples.container("a")])
+    names = ("a", "b", "new")
+    again.synchronize(
+        [samples.pod(one) for one in names], [samples.container(one) for one in names]
+    )
+    assert set(again.state.ledger.entries) == set(names)
+    _check_exclusive(again)
+
+
+def _check_exclusive(policy: ResourcePolicy) -> None:
+    """See that nobody runs on another one's own CPUs, by pins alone."""
+    pools = policy.policy.pools(policy.state)
+    own = CpuSet.union(pool.exclusive for pool in pools)
+    pins = [one.cpus & own for one in policy.policy.pins(policy.state).values()]
+    assert sum(map(len, pins)) == len(CpuSet.union(pins))
 
 
 def _recording(text: str) -> None:

@@ -78,6 +78,7 @@ class BusyNode:
         self.living: dict[str, Lodger] = {}
         self.refused = 0
         self._peer = peer
+        peer.take = self._learn
         self._machine: Machine = parse_spec(MACHINE)
         self._choose = random.Random(seed)  # noqa: S311 - a repeatable draw
         self._count = 0
@@ -97,19 +98,12 @@ class BusyNode:
     def reconnect(self) -> None:
         """End the session, begin another, and tell all that is here."""
         self._peer.hang_up()
-        self._peer.updates.clear()
         self._peer.accept()
         request = pb.SynchronizeRequest(pods=list(self._pods.values()))
         request.containers.extend(
             one.both()["container"] for one in self.living.values()
         )
         self._learn(self._peer.call("Synchronize", request).body.update)
-
-    def settle(self, seconds: float) -> None:
-        """Take what the plugin says without being asked."""
-        self._peer.settle(seconds)
-        self._learn(self._peer.updates)
-        self._peer.updates.clear()
 
     def _begin(self) -> Iterable[Event]:
         """Say what happens to a pod: it comes, changes, or goes."""

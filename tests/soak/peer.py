@@ -6,6 +6,8 @@ import contextlib
 import select
 import socket
 import time
+from collections import deque
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Final
 
@@ -37,7 +39,8 @@ class Peer:
     """Takes one plugin at a time, calls it, and takes its updates.
 
     Attributes:
-        updates: What the plugin said without being asked, oldest first.
+        take: Is told what the plugin says without being asked, in the order of that
+            and of its replies.
     """
 
     def __init__(self, path: Path) -> None:
@@ -47,14 +50,16 @@ class Peer:
         self._listener.settimeout(_PATIENCE)
         self._socket: socket.socket | None = None
         self._trunk = Trunk.of_runtime()
-        self.updates: list[nri_pb2.ContainerUpdate] = []
+        self.take: Callable[[Iterable[nri_pb2.ContainerUpdate]], None] = _ignore
+        self._arrived: deque[Any] = deque()
 
     def accept(self) -> None:
         """Take the plugin, and configure it."""
         self._trunk = Trunk.of_runtime()
         self._socket, _ = self._listener.accept()
         self._socket.settimeout(_PATIENCE)
-        while not any(isinstance(one, Call) for one in self._received()):
+        self._arrived.clear()
+        while not isinstance(self._next(), Call):
             pass
         self.call(
             "Configure",
@@ -76,14 +81,15 @@ class Peer:
         begun = time.perf_counter()
         self._socket.sendall(data)
         while True:
-            for event in self._received():
-                if isinstance(event, Reply) and event.stream_id == stream_id:
-                    return self._answer(found, event, time.perf_counter() - begun)
+            event = self._next()
+            if isinstance(event, Reply) and event.stream_id == stream_id:
+                return self._answer(found, event, time.perf_counter() - begun)
 
     def settle(self, seconds: float) -> None:
         """Take what the plugin says on its own, until it is silent for so long."""
-        while self._socket and select.select([self._socket], [], [], seconds)[0]:
-            self._received()
+        assert self._socket is not None
+        while self._arrived or select.select([self._socket], [], [], seconds)[0]:
+            self._next()
 
     def hang_up(self) -> None:
         """End the session."""
@@ -101,23 +107,28 @@ class Peer:
             return Answer(seconds, None, reply.message)
         return Answer(seconds, method.response.FromString(reply.payload), "")
 
-    def _received(self) -> list[Any]:
+    def _next(self) -> Any:
+        """Wait for what comes next; the plugin's calls are answered at once."""
         assert self._socket is not None
-        data = self._socket.recv(_CHUNK)
-        if not data:
-            raise EOFError("the plugin hung up")
-        events = self._trunk.receive_data(data)
-        for event in events:
-            if isinstance(event, Call):
-                self._serve(event)
-        return list(events)
+        while not self._arrived:
+            if not (data := self._socket.recv(_CHUNK)):
+                raise EOFError("the plugin hung up")
+            self._arrived.extend(self._trunk.receive_data(data))
+        event = self._arrived.popleft()
+        if isinstance(event, Call):
+            self._serve(event)
+        return event
 
     def _serve(self, call: Call) -> None:
         assert self._socket is not None
         method = RUNTIME_METHODS[call.method]
         request: Any = method.request.FromString(call.payload)
         if call.method == "UpdateContainers":
-            self.updates += request.update
+            self.take(request.update)
         reply = method.response().SerializeToString()
         with contextlib.suppress(BrokenPipeError):
             self._socket.sendall(self._trunk.reply(call.stream_id, reply))
+
+
+def _ignore(_: Iterable[nri_pb2.ContainerUpdate]) -> None:
+    """Take nothing."""

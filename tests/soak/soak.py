@@ -75,13 +75,13 @@ def _look(daemon: Daemon, node: BusyNode) -> None:
     """Check the invariants; what a timer or a document led to may be on its way."""
     until = time.monotonic() + _SETTLING
     while True:
-        node.settle(0)
+        daemon.peer.settle(0)
         try:
             invariants.check(daemon.control.get("/v1/state"), node)
         except AssertionError:
             if time.monotonic() > until:
                 raise
-            node.settle(0.05)
+            daemon.peer.settle(0.05)
         else:
             return
 
