@@ -33,19 +33,36 @@ _REST: Final = 0.13  # seconds without a step, after which nothing more comes by
 class Daemons:
     """A fork server; see `tests.faults.fork_server`."""
 
-    def __init__(self, server: subprocess.Popen[str]) -> None:
-        self._server = server
+    def __init__(self, orders: IO[bytes], answers: IO[bytes]) -> None:
+        self._orders = orders
+        self._answers = answers.fileno()
+        self._read = b""
 
     async def fork(self, order: dict[str, Any]) -> int:
         """Start a daemon; return its process id."""
-        _write(self._server.stdin, json.dumps(order))
-        return int(await self.line())
+        self._orders.write(json.dumps(order).encode() + b"\n")
+        self._orders.flush()
+        return int(await asyncio.wait_for(self.line(), PATIENCE))
 
     async def line(self) -> str:
         """Wait for the server's next line."""
-        assert self._server.stdout is not None
-        async with asyncio.timeout(PATIENCE):
-            return await asyncio.to_thread(self._server.stdout.readline)
+        # Not in a thread: one that waits would keep a failed test from its end.
+        while b"\n" not in self._read:
+            await self._readable()
+            data = os.read(self._answers, 4096)
+            assert data, "the fork server has ended"
+            self._read += data
+        line, _, self._read = self._read.partition(b"\n")
+        return line.decode()
+
+    async def _readable(self) -> None:
+        loop = asyncio.get_running_loop()
+        ready = asyncio.Event()
+        loop.add_reader(self._answers, ready.set)
+        try:
+            await ready.wait()
+        finally:
+            loop.remove_reader(self._answers)
 
 
 @contextmanager
@@ -58,14 +75,15 @@ def fork_server(*prefix: str) -> Iterator[Daemons]:
     with subprocess.Popen(
         (*prefix, sys.executable, "-m", "tests.faults.fork_server"),
         cwd=ROOT,
-        text=True,
+        bufsize=0,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     ) as server:
+        assert server.stdin is not None
         assert server.stdout is not None
         assert server.stdout.readline(), "the fork server did not start"
         try:
-            yield Daemons(server)
+            yield Daemons(server.stdin, server.stdout)
         finally:
             server.kill()  # and its daemon with it
 
@@ -83,7 +101,7 @@ class Place:
         watched: Whether steps are counted: that takes half of the daemon's speed.
         flags: More of them.
         socket: Another one than the runtime's, for somebody in between.
-        slow: Seconds that each step of a write into the state directory takes.
+        slow: Seconds that each write of a checkpoint takes.
         clock: A file whose text is added to the time of day, seconds; None without.
     """
 
@@ -234,9 +252,3 @@ class Place:
     def _ending(self) -> asyncio.Task[str]:
         assert self._end is not None
         return self._end
-
-
-def _write(stream: IO[str] | None, line: str) -> None:
-    assert stream is not None
-    stream.write(f"{line}\n")
-    stream.flush()

@@ -39,10 +39,10 @@ def import_all() -> None:
 
 
 def slow_down(seconds: float) -> None:
-    """Let whoever renames a file wait, in the thread that does: so are slow disks."""
+    """Let whoever writes a checkpoint wait, in the thread that does, as disks do."""
 
-    def hook(event: str, _arguments: object) -> None:
-        if event == "os.rename":
+    def hook(event: str, arguments: Any) -> None:
+        if event == "os.rename" and "checkpoint" in arguments[0]:
             time.sleep(seconds)
 
     sys.addaudithook(hook)

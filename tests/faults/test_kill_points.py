@@ -16,6 +16,7 @@ from nri_resmgr.testing import Runtime
 from tests.faults.daemons import Daemons, Place, fork_server
 from tests.faults.histories import BEGINNINGS, MACHINE
 from tests.faults.history import Step, burstable, end_pod, run
+from tests.faults.unequal import unequal
 
 pytestmark = [pytest.mark.process, pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -93,18 +94,7 @@ async def differences(
 
 async def _changed(place: Place, before: Undisturbed) -> list[str]:
     now = {"pins": place.pins(), **await place.state()}
-    return list(_unequal(now, {"pins": before.pins, **before.state}, ""))
-
-
-def _unequal(now: Any, before: Any, path: str) -> Iterator[str]:
-    """Say in words which leaves of two trees differ."""
-    if isinstance(now, list) and isinstance(before, list):
-        now, before = dict(enumerate(now)), dict(enumerate(before))
-    if isinstance(now, dict) and isinstance(before, dict):
-        for key in {**before, **now}:
-            yield from _unequal(now.get(key), before.get(key), f"{path}/{key}")
-    elif now != before:
-        yield f"{path} is {now!r}, not {before!r}"
+    return list(unequal(now, {"pins": before.pins, **before.state}))
 
 
 @pytest.fixture(scope="module")
