@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 from collections.abc import Iterator
@@ -47,6 +48,8 @@ ROUND: Final[tuple[Step, ...]] = (
 # Steps of the daemon in one of these, at most.
 _LONGEST: Final = 4000
 
+_LONGEST_STEP: Final = 0.02  # seconds
+
 
 @pytest.fixture(scope="module")
 def daemons() -> Iterator[Daemons]:
@@ -54,8 +57,10 @@ def daemons() -> Iterator[Daemons]:
         yield found
 
 
-def place_on(daemons: Daemons, folder: Path, runtime: Runtime) -> Place:
-    place = Place(daemons, folder, runtime, MACHINE, watched=True)
+def place_on(
+    daemons: Daemons, folder: Path, runtime: Runtime, *, watched: bool = True
+) -> Place:
+    place = Place(daemons, folder, runtime, MACHINE, watched=watched)
     place.write_config(BEGINNINGS["topology-aware"][0])
     return place
 
@@ -90,22 +95,21 @@ async def test_signals_that_ask_for_something(
 async def test_an_orderly_end_at_any_time(
     daemons: Daemons, tmp_path: Path, seed: int
 ) -> None:
-    random, wrong = Random(seed), []  # noqa: S311 - the same points each time
+    random, wrong = Random(seed), []  # noqa: S311 - the same moments each time
+    loop = asyncio.get_running_loop()
     async with Runtime(tmp_path) as runtime:
-        place = place_on(daemons, tmp_path, runtime)
+        place = place_on(daemons, tmp_path, runtime, watched=False)
         await place.start()
         expected = []
         for step in ROUND:
             await step.act(place)
             expected.append((place.pins(), await place.state()))
-        await place.rested()
         while len(place.statuses) < TIMES // HALVES:
             for step, before in zip(ROUND, expected, strict=True):
-                place.trigger.arm(random.randrange(1, _LONGEST), signal.SIGTERM)
+                # It is looked at between two requests, whenever it comes.
+                delay = random.uniform(0, _LONGEST_STEP)
+                loop.call_later(delay, os.kill, place.pid, signal.SIGTERM)
                 await step.act(place)
-                if place.trigger.is_armed:  # a second one would be less patient
-                    place.trigger.disarm()
-                    os.kill(place.pid, signal.SIGTERM)
                 await place.ended()
                 await place.start()
                 found = place.pins(), await place.state()

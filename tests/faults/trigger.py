@@ -50,10 +50,6 @@ class Trigger:
         self._cells[_SIGNAL] = number
         self._cells[_AT] = self._cells[_COUNT] + max(steps, 1)
 
-    def disarm(self) -> None:
-        """Send none, if none was sent."""
-        self._cells[_AT] = 0
-
     def watch_this_process(self) -> None:
         """Count from now on, and raise what is armed."""
         cells = self._cells
