@@ -109,6 +109,14 @@ def everything(parts: Parts) -> tuple[Any, ...]:
     return parts.policy.state, parts.policy.config, parts.history.last
 
 
+@pytest.mark.parametrize("query", ["since=" + "9" * 5000, "since=-1", "follow=2"])
+def test_numbers_that_are_none_are_refused(served: Served, query: str) -> None:
+    answer = served.answer_to(f"GET /v1/events?{query} HTTP/1.0\r\n\r\n".encode())
+
+    assert answer is not None
+    assert answer.status == 400
+
+
 def test_who_has_said_all_still_reads_all(served: Served) -> None:
     answer = served.answer_to(b"GET /v1/events HTTP/1.1\r\nHost: h\r\n\r\n")
 

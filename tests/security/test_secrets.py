@@ -15,8 +15,9 @@ import attrs
 import pytest
 
 from nri_resmgr.control.client import Client
+from nri_resmgr.scenario.load import load_recording
 from nri_resmgr.stub import Container, LinuxCpu, LinuxMemory, LinuxPod, Pod
-from nri_resmgr.stub.model import Hook, Hooks, LinuxContainer, LinuxResources, Mount
+from nri_resmgr.stub.model import Hook, Hooks, LinuxContainer, LinuxResources
 from nri_resmgr.testing import PluginRefused
 from nri_resmgr.topology.synthetic import parse_spec
 from tests.daemon.daemon_process import IDENTITY, RunningDaemon, daemon
@@ -56,7 +57,7 @@ def container(name: str, cpus: int) -> Container:
         args=("server", f"--token={SECRET}"),
         annotations={"io.kubernetes.container.preStopHandler": json.dumps(STOP)},
         hooks=Hooks(prestart=(Hook(path="/hook", args=(SECRET,), env=(SECRET,)),)),
-        mounts=(Mount(destination=f"/{SECRET}", source=f"/{SECRET}", type="bind"),),
+        labels={"told": f"container-of-{name}"},
         linux=LinuxContainer(resources=amounts),
     )
 
@@ -151,6 +152,7 @@ async def test_a_secret_of_a_pod_is_in_no_output(session: Session) -> None:
     for path in ours(session.folder):
         if path.is_file():
             found[str(path)] = path.read_bytes().decode(errors="replace")
+    found["messages"] = messages(session.folder / "recording")
 
     assert [name for name, text in found.items() if SECRET in text] == []
     # What is looked for would be there, were it not kept out.
@@ -160,6 +162,14 @@ async def test_a_secret_of_a_pod_is_in_no_output(session: Session) -> None:
         "events",
         "explain a",
     }
+    assert "container-of-a" in found["messages"]
+
+
+def messages(recording: Path) -> str:
+    """Write the messages of a recording as text: in the file they are in base64."""
+    lines = recording.read_text().splitlines(keepends=True)
+    entries = load_recording(iter(lines), "rec").entries
+    return "".join(str(getattr(one, "body", "")) for one in entries)
 
 
 async def test_nobody_else_can_write_what_is_ours_whatever_the_umask(

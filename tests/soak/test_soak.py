@@ -8,12 +8,12 @@ import pytest
 
 from tests.soak.soak import Figures, soak
 
-EVENTS = 20_000
-EVERY = 5_000
+# The history is full after 20,000; what comes then must go, too: some 500 pods.
+EVENTS = 24_000
+EVERY = 4_000
 
-# Caches of a fixed size fill up for longer than this takes.
-SLACK = 1.05
-FEW = 300
+SLACK = 1.03
+FEW = 200
 
 
 @pytest.mark.process
