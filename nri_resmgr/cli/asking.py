@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Final
 
-from nri_resmgr.cli.flags import Commands, Flags, Help
+from nri_resmgr.cli.flags import Commands, Flags, Help, add_output
 from nri_resmgr.cli.run_flags import add_control_flag
 
 _INTERVAL: Final = 2.0  # seconds
@@ -32,7 +32,7 @@ def _add_status(commands: Commands, environment: Mapping[str, str]) -> None:
         formatter_class=Help,
     )
     _add_asking(parser, environment, "status")
-    _add_output(parser)
+    add_output(parser, "text", "json")
 
 
 def _add_explain(commands: Commands, environment: Mapping[str, str]) -> None:
@@ -51,7 +51,7 @@ def _add_explain(commands: Commands, environment: Mapping[str, str]) -> None:
         help="[NAMESPACE/]POD[/CONTAINER], each whole or in part, or an id",
     )
     _add_asking(parser, environment, "explain")
-    _add_output(parser)
+    add_output(parser, "text", "json")
 
 
 def _add_events(commands: Commands, environment: Mapping[str, str]) -> None:
@@ -74,7 +74,12 @@ def _add_events(commands: Commands, environment: Mapping[str, str]) -> None:
         help="only events after number N; default all that are kept",
     )
     _add_asking(parser, environment, "events")
-    _add_output(parser, "text or a JSON object per line; default %(default)s")
+    add_output(
+        parser,
+        "text",
+        "json",
+        told="text or a JSON object per line; default %(default)s",
+    )
 
 
 def _add_top(commands: Commands, environment: Mapping[str, str]) -> None:
@@ -95,7 +100,12 @@ def _add_top(commands: Commands, environment: Mapping[str, str]) -> None:
         help="between two pictures, default %(default)s",
     )
     _add_asking(parser, environment, "top")
-    _add_output(parser, "text or a JSON object per picture; default %(default)s")
+    add_output(
+        parser,
+        "text",
+        "json",
+        told="text or a JSON object per picture; default %(default)s",
+    )
 
 
 def _add_log(commands: Commands, environment: Mapping[str, str]) -> None:
@@ -116,7 +126,7 @@ def _add_log(commands: Commands, environment: Mapping[str, str]) -> None:
         help="components, such as stub or 'app.*'; default all",
     )
     _add_asking(parser, environment, "log")
-    _add_output(parser)
+    add_output(parser, "text", "json")
 
 
 def _add_reload(commands: Commands, environment: Mapping[str, str]) -> None:
@@ -134,14 +144,6 @@ def _add_asking(
 ) -> None:
     add_control_flag(Flags(parser, environment))
     parser.set_defaults(command=_command(name))
-
-
-def _add_output(
-    parser: argparse.ArgumentParser, text: str = "default %(default)s"
-) -> None:
-    parser.add_argument(
-        "-o", "--output", choices=("text", "json"), default="text", help=text
-    )
 
 
 def _command(name: str) -> Callable[[argparse.Namespace], int]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from nri_resmgr.cli.flags import Commands, Flags, Help
+from nri_resmgr.cli.flags import Commands, Flags, Help, add_output
 from nri_resmgr.cli.run_flags import add_host_flags
 
 _BAD_INPUT: Final = 2  # the exit status
@@ -51,13 +51,7 @@ def add_check(commands: Commands, environment: Mapping[str, str]) -> None:
         "default is this machine",
     )
     add_host_flags(Flags(parser, environment))
-    parser.add_argument(
-        "-o",
-        "--output",
-        choices=("table", "json"),
-        default="table",
-        help="default %(default)s",
-    )
+    add_output(parser, "table", "json")
     parser.set_defaults(command=check)
 
 

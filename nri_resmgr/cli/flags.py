@@ -82,6 +82,13 @@ class Flags:
         )
 
 
+def add_output(
+    parser: argparse.ArgumentParser, *forms: str, told: str = "default %(default)s"
+) -> None:
+    """Add ``-o``, the form of what is printed; the first one is the default."""
+    parser.add_argument("-o", "--output", choices=forms, default=forms[0], help=told)
+
+
 @cache
 def _terminal_columns() -> int:
     try:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from nri_resmgr.cli.asking import add_asking_commands
 from nri_resmgr.cli.check import add_check
-from nri_resmgr.cli.flags import Commands, Flags
+from nri_resmgr.cli.flags import Commands, Flags, add_output
 from nri_resmgr.cli.replay import add_replay
 from nri_resmgr.cli.run_flags import add_host_flags
 from nri_resmgr.cli.simulate import add_simulate
@@ -65,13 +65,7 @@ def _add_topology(commands: Commands, environment: Mapping[str, str]) -> None:
     instead = parser.add_mutually_exclusive_group()
     instead.add_argument("--machine", metavar="SPEC", help="a made-up machine instead")
     instead.add_argument("--load", type=Path, metavar="FILE", help="a dump instead")
-    parser.add_argument(
-        "-o",
-        "--output",
-        choices=("tree", "json", "yaml"),
-        default="tree",
-        help="default %(default)s",
-    )
+    add_output(parser, "tree", "json", "yaml")
     parser.set_defaults(command=_topology("show"))
     more = parser.add_subparsers(title="instead of showing it", metavar="")
     dump = more.add_parser("dump", help="write it to an archive that loads anywhere")

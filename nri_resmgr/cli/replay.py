@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any, Final
 
-from nri_resmgr.cli.flags import Commands, Help
+from nri_resmgr.cli.flags import Commands, Help, add_output
 
 _EXAMPLES: Final = """\
 examples:
@@ -41,13 +41,7 @@ def add_replay(commands: Commands) -> None:
     parser.add_argument(
         "--show", action="store_true", help="print what was said, and decide nothing"
     )
-    parser.add_argument(
-        "-o",
-        "--output",
-        choices=("table", "json"),
-        default="table",
-        help="default %(default)s",
-    )
+    add_output(parser, "table", "json")
     parser.set_defaults(command=replay)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from nri_resmgr.cli.flags import Commands, Flags, Help
+from nri_resmgr.cli.flags import Commands, Flags, Help, add_output
 from nri_resmgr.cli.run_flags import add_host_flags
 from nri_resmgr.values import InputError
 from nri_resmgr.values.error_fields import with_fields
@@ -75,13 +75,7 @@ def add_simulate(commands: Commands, environment: Mapping[str, str]) -> None:
     parser.add_argument(
         "--picture", type=Path, metavar="FILE", help="draw it: .svg or .html"
     )
-    parser.add_argument(
-        "-o",
-        "--output",
-        choices=("table", "json"),
-        default="table",
-        help="default %(default)s",
-    )
+    add_output(parser, "table", "json")
     parser.set_defaults(command=simulate)
 
 
