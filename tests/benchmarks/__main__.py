@@ -12,6 +12,7 @@ from pathlib import Path
 
 from tests.benchmarks import balloons, churn, measure
 from tests.benchmarks.allocators import allocator_rows
+from tests.benchmarks.manager import manager_rows
 from tests.benchmarks.plugins import Programs
 
 _SOURCE = Path(__file__).parents[2]
@@ -51,6 +52,9 @@ def main() -> None:
         _policy(programs, "", _TOPOLOGY_AWARE)
         print("\n### Balloons policy\n")
         _policy(programs, balloons.DOCUMENT, _BALLOONS)
+        print(f"\n### Resource manager\n\n{_HEADER}")
+        for what, figures, aim in manager_rows(programs.daemon):
+            _row(what, figures, aim)
     print(f"\n### Allocators\n\n{_HEADER}")
     for what, figures, aim in allocator_rows():
         _row(what, figures, aim)

@@ -70,11 +70,14 @@ class Node:
         root: An empty folder.
         run_dir: A folder for what the daemon tells containers.
         document: The daemon's configuration; none for what is built in.
+
+    Attributes:
+        root: The same.
     """
 
     def __init__(self, cpus: int, root: Path, run_dir: Path, document: str) -> None:
         self._machine = parse_spec(MACHINES[cpus])
-        self._root = root
+        self.root = root
         self._run_dir = run_dir
         write_tree(sysfs_files(self._machine), root)
         table = root / "proc/1/mountinfo"
@@ -84,12 +87,12 @@ class Node:
         if self._config is not None:
             self._config.write_text(document)
 
-    def command(self, daemon: str | Path) -> Command:
+    def command(self, daemon: str | Path, *flags: str | Path) -> Command:
         """Return how to start the daemon there, but for the socket's path."""
-        roots = ("--host-root", self._root, "--run-dir", self._run_dir)
+        roots = ("--host-root", self.root, "--run-dir", self._run_dir)
         state = ("--state-dir", self._run_dir / "state")
         config = ("--config-file", self._config) if self._config else ()
-        return (daemon, *roots, *state, *config, "--nri-socket")
+        return (daemon, *roots, *state, *config, *flags, "--nri-socket")
 
     def snapshot(self, containers: int) -> bytes:
         """Return a Synchronize that tells of so many containers."""

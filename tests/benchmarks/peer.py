@@ -27,7 +27,11 @@ _HEADERS: Final = struct.Struct(">IIIIBB")  # of the trunk, then of ttRPC
 
 
 class Peer:
-    """Listens on *path*, takes one plugin, calls it."""
+    """Listens on *path*, takes one plugin, calls it.
+
+    Attributes:
+        reply: What the last call was answered.
+    """
 
     def __init__(self, path: Path) -> None:
         self._listener = socket.socket(socket.AF_UNIX)
@@ -36,6 +40,7 @@ class Peer:
         self._socket: socket.socket | None = None
         self._input = memoryview(bytearray(1 << 20))
         self._stream_id = -1
+        self.reply = b""
 
     def __enter__(self) -> Self:
         return self
@@ -114,8 +119,9 @@ class Peer:
         begin, end = _HEADERS.size, TRUNK_HEADER.size + first
         rest = self._input[end + TRUNK_HEADER.size : size]
         data = bytes(self._input[begin:end]) + bytes(rest)
-        status = ttrpc_pb2.Response.FromString(data).status
-        assert status.code == 0, status.message
+        response = ttrpc_pb2.Response.FromString(data)
+        assert response.status.code == 0, response.status.message
+        self.reply = response.payload
 
     def _first_call(self, trunk: Trunk) -> Call:
         assert self._socket is not None

@@ -7,9 +7,10 @@ import sys
 import tempfile
 import time
 import venv
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 
 import attrs
 
@@ -88,11 +89,13 @@ class Running:
     """A plugin that has registered.
 
     Attributes:
-        start: Seconds from the start of the process to RegisterPlugin.
+        begun: When the process was started, on ``time.perf_counter``.
+        start: Seconds from there to RegisterPlugin.
     """
 
     peer: Peer
     pid: int
+    begun: float
     start: float
 
     @property
@@ -105,19 +108,23 @@ class Running:
 
 
 @contextmanager
-def running(command: Sequence[str | Path], *flags: str) -> Iterator[Running]:
-    """Start a plugin; the socket's path is put before *flags*."""
+def running(
+    command: Sequence[str | Path],
+    *flags: str,
+    environment: Mapping[str, str] = MappingProxyType({}),
+) -> Iterator[Running]:
+    """Start a plugin; the socket's path is put behind all of it."""
     with tempfile.TemporaryDirectory() as name, Peer(Path(name) / "s") as peer:
         start = time.perf_counter()
         process = subprocess.Popen(
             (*command, *flags, str(Path(name) / "s")),
-            env={},
+            env=environment,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
         try:
             registered = peer.accept()
-            yield Running(peer, process.pid, registered - start)
+            yield Running(peer, process.pid, start, registered - start)
         finally:
             process.kill()
             process.wait()
