@@ -266,7 +266,6 @@ class _Connection:
             ConnectionError: There is none yet, and the client has said its last.
         """
         piece = asyncio.ensure_future(anext(pieces, None))
-        await asyncio.sleep(0)  # who has said all may still read what is there
         try:
             await asyncio.wait({piece, gone}, return_when="FIRST_COMPLETED")
         finally:

@@ -21,7 +21,7 @@ FOUND = [
     ("recording", HEADER + '{"time": 1, "number": NaN, "call": "Synchronize"}'),
     ("recording", HEADER + '{"time": 1, "machine": ' + "[" * 5000),
     ("annotations", '{"k.resource-policy.nri.io/' + "x" * 5000 + '": ""}'),
-    ("annotations", '{"resource-policy.nri.io/affinity": "' + "x" * 5000 + ': 1"}'),
+    ("annotations", '{"resource-policy.nri.io/affinity": "' + "x" * 900 + ': 1"}'),
     ("annotations", '{"memory-type.resource-policy.nri.io": "' + "9" * 5000 + '"}'),
     ("configuration", "a: " + "9" * 5000),
     ("configuration", "a: &a [*a]"),
@@ -29,7 +29,7 @@ FOUND = [
     ("/proc/pressure/cpu", "some avg10=..12 avg60=1.00 avg300=0.10 total=5"),
     ("/proc/1/mountinfo", "22 1 :1 / / rw - ext4 /dev/sda1 rw"),
     ("/var/lib/kubelet/cpu_manager_state", "[" * 100_000),
-    ("/var/lib/kubelet/config.yaml", "\n" * 50_000),
+    ("/var/lib/kubelet/config.yaml", "a" + "\n" * 60_000 + "b"),
     (
         "/sys/devices/system/node/node0/meminfo",
         "Node 0 MemTotal: 1 kB\nNode 0 MemUsed: " + "9" * 5000 + " kB",
