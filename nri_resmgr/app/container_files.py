@@ -8,7 +8,7 @@ from nri_resmgr.app.after_reply import after_replies
 from nri_resmgr.app.engine import Engine
 from nri_resmgr.app.witness import Witness
 from nri_resmgr.policy.decision import Decision
-from nri_resmgr.policy.events import Event, Synchronized, Updated
+from nri_resmgr.policy.events import Created, Event, Synchronized, Updated
 from nri_resmgr.stub.model import Container, Mount
 
 
@@ -24,6 +24,7 @@ class ContainerFiles(Witness):
         self._run_dir = run_dir
         self._engine = engine
         self._opened: Any = None
+        self._count = 0  # of those who were present last
 
     def mount_for(self, container: Container) -> Mount | None:
         """Write a new container's files, and say how they get into it, if they do."""
@@ -37,8 +38,9 @@ class ContainerFiles(Witness):
         if isinstance(event, Synchronized):
             mounts.find(present.keys())
             changed = list(present)
-        else:
-            mounts.keep_only(present.keys())
+        elif len(present) != self._count + isinstance(event, Created):
+            mounts.keep_only(present.keys())  # somebody has gone
+        self._count = len(present)
         if isinstance(event, Updated):
             changed.append(event.spec.id)
         if changed:

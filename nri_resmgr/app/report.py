@@ -68,6 +68,8 @@ class Report(Witness):
 def _report(name: str, decision: Decision[Any], fields: Mapping[str, object]) -> None:
     if len(decision.reasons) == 1:
         (reason,) = decision.reasons
+        if reason.rule is Rule.UNKNOWN_CONTAINER and not log.is_debugged:
+            return  # every removal follows a stop: half of all that is decided
         _level_of(reason)(name, **_fields_of(reason), **fields)
     else:
         ids = [reason.container for reason in decision.reasons]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from structlog.testing import capture_logs
 
 from nri_resmgr.app.report import Report
+from nri_resmgr.log.levels import levels
 from nri_resmgr.policy.decision import Decision, Reason, Rule
-from nri_resmgr.policy.events import Stopped, Synchronized
+from nri_resmgr.policy.events import Removed, Stopped, Synchronized
 
 
 def test_the_line_about_the_node_comes_before_those_about_its_containers() -> None:
@@ -46,4 +47,22 @@ def test_a_line_says_that_nothing_was_adjusted() -> None:
             "updates": 0,
             "dry_run": True,
         }
+    ]
+
+
+def test_what_is_removed_after_its_stop_is_worth_a_line_to_developers_only() -> None:
+    removal = Decision(None, (Reason(Rule.UNKNOWN_CONTAINER, "a"),))
+    try:
+        levels.set("app.report", "info")
+        with capture_logs() as unsaid:
+            Report(dry_run=False).decided(Removed("a"), removal)
+        levels.set("app.report", "debug")
+        with capture_logs() as lines:
+            Report(dry_run=False).decided(Removed("a"), removal)
+    finally:
+        levels.drop("app.report")
+
+    assert unsaid == []
+    assert [(line["event"], line["log_level"]) for line in lines] == [
+        ("container.forgotten", "debug")
     ]

@@ -1,0 +1,66 @@
+"""Those have folders who are there, however their coming and going is told."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from pathlib import Path
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nri_resmgr.app.conduct import Conduct
+from nri_resmgr.app.resource_policy import ResourcePolicy
+from nri_resmgr.stub import Container, Pod
+from nri_resmgr.stub.model import LinuxContainer
+from nri_resmgr.topology.synthetic import parse_spec
+from tests.app.node import asking_for
+
+# By name: one comes, is stopped, is removed, or its pod is.
+_STEPS = st.tuples(
+    st.sampled_from(("create", "start", "stop", "remove", "stop-pod", "remove-pod")),
+    st.sampled_from("abcd"),
+)
+
+
+def _take(plugin: ResourcePolicy, step: str, name: str) -> None:
+    pod = Pod(id=f"pod-{name}", name=name, namespace="n")
+    linux = LinuxContainer(resources=asking_for(1))
+    container = Container(id=name, pod_sandbox_id=pod.id, name=name, linux=linux)
+    match step:
+        case "create":
+            plugin.create_container(pod, container)
+        case "start":
+            plugin.start_container(pod, container)
+        case "stop":
+            plugin.stop_container(pod, container)
+        case "remove":
+            plugin.remove_container(pod, container)
+        case "stop-pod":
+            plugin.stop_pod_sandbox(pod)
+        case _:
+            plugin.remove_pod_sandbox(pod)
+
+
+def _folders(run_dir: Path) -> set[str]:
+    return {path.name for path in run_dir.glob("containers/*")}
+
+
+# A batch is what comes in one read, before anything is done after a reply.
+@settings(deadline=None)
+@given(st.lists(st.lists(_STEPS, min_size=1, max_size=4), max_size=8))
+def test_folders_are_those_of_the_present(batches: list[list[tuple[str, str]]]) -> None:
+    async def live(run_dir: Path) -> None:
+        conduct = Conduct(run_dir=str(run_dir))
+        plugin = ResourcePolicy(parse_spec("1s8c1t memory=8Gi"), conduct=conduct)
+        plugin.synchronize((), ())
+        for batch in batches:
+            for step, name in batch:
+                _take(plugin, step, name)
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+
+            assert _folders(run_dir) == set(plugin.state.ledger.entries)
+
+    with tempfile.TemporaryDirectory() as folder:
+        asyncio.run(live(Path(folder)))
