@@ -42,6 +42,7 @@ class Answer:
 
     status: int
     body: bytes
+    is_whole: bool = True
 
 
 class Served:
@@ -66,7 +67,7 @@ class Served:
             try:
                 return Answer(answer.status, answer.read())
             except http.client.IncompleteRead as cut:  # there could be more events
-                return Answer(answer.status, cut.partial)
+                return Answer(answer.status, cut.partial, is_whole=False)
 
 
 @pytest.fixture(scope="module")
@@ -123,6 +124,7 @@ def test_who_has_said_all_still_reads_all(served: Served) -> None:
     answer = served.answer_to(b"GET /v1/events HTTP/1.1\r\nHost: h\r\n\r\n")
 
     assert answer is not None
+    assert answer.is_whole
     assert len(answer.body.splitlines()) == 1 + served.parts.history.last
 
 
