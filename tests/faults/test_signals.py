@@ -30,6 +30,7 @@ pytestmark = [pytest.mark.process, pytest.mark.slow, pytest.mark.timeout(300)]
 
 TIMES: Final = 200  # of each signal
 HALVES: Final = 2  # of the orderly ends, each of which is followed by a start
+STARTS: Final = 20  # points of one
 
 # What is at its end as it was in the beginning, but for who has which CPUs.
 ROUND: Final[tuple[Step, ...]] = (
@@ -47,6 +48,8 @@ ROUND: Final[tuple[Step, ...]] = (
 
 # Steps of the daemon in one of these, at most.
 _LONGEST: Final = 4000
+
+_EARLY: Final = 15_000  # steps, of some 130,000 that are a start
 
 _LONGEST_STEP: Final = 0.02  # seconds
 
@@ -117,3 +120,33 @@ async def test_an_orderly_end_at_any_time(
         status = await place.kill(signal.SIGTERM)
 
     assert (wrong, status, set(place.statuses)) == ([], 0, {0})
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGUSR1, signal.SIGTERM])
+async def test_signals_while_it_starts(
+    daemons: Daemons, tmp_path: Path, number: signal.Signals
+) -> None:
+    async with Runtime(tmp_path) as runtime:
+        place = place_on(daemons, tmp_path, runtime)
+        await place.start()
+        await ROUND[0].act(place)
+        await ROUND[1].act(place)
+        before = place.pins()
+        await place.kill(signal.SIGTERM)
+        await place.start()
+        await place.rested()
+        steps, statuses = place.trigger.count, list[int]()
+        await place.kill(signal.SIGTERM)
+        for part in range(STARTS):
+            await place.launch()
+            # Earlier it is as any program that has not said what signals mean to it.
+            place.trigger.arm(_EARLY + (steps - _EARLY) * part // STARTS, number)
+            await place.in_step()
+            await place.rested()
+            statuses.append(await place.kill(signal.SIGTERM))
+        await place.start()
+        after = place.pins()
+        await place.kill(signal.SIGTERM)
+
+    assert after == before
+    assert set(statuses) <= ({0, -number} if number is signal.SIGTERM else {0})
