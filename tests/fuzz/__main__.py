@@ -23,26 +23,29 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     parser.add_argument("readers", nargs="*", help="all, if none is named")
     parser.add_argument("--seconds", type=int, default=60, help="for each")
+    parser.add_argument("--in", dest="folder", help=argparse.SUPPRESS)  # for ourselves
     options = parser.parse_args()
     if importlib.util.find_spec("atheris") is None:
         print("atheris is not installed (pip install atheris): its part is left out")
         return 0
-    if len(options.readers) == 1:
-        return _fuzz(options.readers[0], options.seconds)
+    if options.folder:
+        _fuzz(options.readers[0], Path(options.folder), options.seconds)
     from tests.fuzz.readers import READERS
 
-    worst = 0
-    for name in options.readers or READERS:
-        print(f"{name}:", flush=True)
-        command = (sys.executable, "-m", "tests.fuzz", name)
-        done = subprocess.run(
-            (*command, "--seconds", str(options.seconds)), check=False
-        )
-        worst = max(worst, done.returncode)
-    return worst
+    names = options.readers or READERS
+    return max(_in_a_process(name, options.seconds) for name in names)
 
 
-def _fuzz(name: str, seconds: int) -> int:
+def _in_a_process(name: str, seconds: int) -> int:
+    print(f"{name}:", flush=True)
+    with tempfile.TemporaryDirectory(prefix="nri-fuzz-") as folder:
+        command = (sys.executable, "-m", "tests.fuzz", name, "--in", folder)
+        done = subprocess.run((*command, "--seconds", str(seconds)), check=False)
+    return done.returncode
+
+
+def _fuzz(name: str, folder: Path, seconds: int) -> None:
+    """Fuzz until the time is over, and end the process."""
     atheris: Any = importlib.import_module("atheris")  # which not every venv has
     with atheris.instrument_imports(include=list(_WATCHED)):
         from nri_resmgr.values import ResmgrError
@@ -53,12 +56,9 @@ def _fuzz(name: str, seconds: int) -> int:
         with contextlib.suppress(ResmgrError):
             reader.read(data.decode("utf-8", "replace"))
 
-    with tempfile.TemporaryDirectory(prefix="nri-fuzz-") as folder:
-        for number, text in enumerate(reader.samples()):
-            data = text.encode("utf-8", "replace")
-            Path(folder, str(number)).write_bytes(data)
-        _run(atheris, read, folder, seconds)
-    return 0
+    for number, text in enumerate(reader.samples()):
+        (folder / str(number)).write_bytes(text.encode("utf-8", "replace"))
+    _run(atheris, read, str(folder), seconds)
 
 
 def _run(atheris: Any, read: Any, folder: str, seconds: int) -> None:
