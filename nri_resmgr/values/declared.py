@@ -12,10 +12,12 @@ import attrs
 # converters. At run time it is `_frozen`: see the end of this module.
 from attrs import frozen
 
+from nri_resmgr.values.initializer import methods_of
+
 __all__ = ["frozen"]
 
 # What attrs writes for a class that is compared and printed by its base.
-_WRITTEN: Final = ("__init__", "__match_args__", "__replace__", "__attrs_attrs__")
+_WRITTEN: Final = ("__match_args__", "__replace__", "__attrs_attrs__")
 
 
 def _frozen(kind: Any = None, *, kw_only: bool = False) -> Any:
@@ -24,20 +26,24 @@ def _frozen(kind: Any = None, *, kw_only: bool = False) -> Any:
     attrs takes 1.1 million instructions to read a class' fields and to compile its
     ``__init__``. The daemon imports some 140 classes, and until it has registered
     makes values of a quarter of them. Here a class gets its slots at once, for a
-    tenth of that, and the rest from attrs with its first value or with the first
-    question for its fields. It is compared and printed by its base: `ByContent`.
+    tenth of that, its ``__init__`` with its first value, and the rest from attrs
+    with the first question for its fields. It is compared and printed by its base:
+    `ByContent`.
     """
     if kind is None:
         return lambda kind: _frozen(kind, kw_only=kw_only)
     slotted = _with_slots(kind)
 
-    def complete() -> None:
+    def complete() -> object:
         made = vars(attrs.frozen(eq=False, repr=False, kw_only=kw_only)(kind))
         for name in made.keys() & _WRITTEN:
             setattr(slotted, name, made[name])
+        return made["__init__"]
 
     def first_init(self: object, *values: object, **named: object) -> None:
-        complete()
+        written = methods_of(kind, slotted, kw_only=kw_only)
+        for name, content in (written or {"__init__": complete()}).items():
+            setattr(slotted, name, content)
         slotted.__init__(self, *values, **named)
 
     slotted.__init__ = first_init
@@ -48,7 +54,7 @@ def _frozen(kind: Any = None, *, kw_only: bool = False) -> Any:
 class _Fields:
     """Stands for ``__attrs_attrs__`` until somebody asks."""
 
-    def __init__(self, complete: Callable[[], None]) -> None:
+    def __init__(self, complete: Callable[[], object]) -> None:
         self._complete = complete
 
     def __get__(self, value: object, kind: Any) -> object:
@@ -97,6 +103,7 @@ _FROZEN: Final = {
     # For copies: Python's own way would set attributes.
     "__getstate__": _get_state,
     "__setstate__": _set_state,
+    "__replace__": attrs.evolve,
 }
 
 globals()["frozen"] = _frozen

@@ -151,3 +151,57 @@ def test_a_value_stays_itself(again: Callable[[Ours], Ours]) -> None:
     value = Child(1, ["x"], 3)
 
     assert again(value) == value
+
+
+@frozen
+class Made(ByContent):
+    """Every way to come by the content of a field."""
+
+    a: int
+    given: int = 5
+    texts: tuple[str, ...] = attrs.field(factory=list, converter=_as_texts)
+    doubled: int = attrs.field()
+    fixed: int = attrs.field(default=3, init=False)
+    kept: list[int] = attrs.field(factory=list, init=False)
+
+    @doubled.default
+    def _twice(self) -> int:
+        return 2 * self.a
+
+
+@attrs.frozen
+class MadeByAttrs:
+    """The same by attrs alone."""
+
+    a: int
+    given: int = 5
+    texts: tuple[str, ...] = attrs.field(factory=list, converter=_as_texts)
+    doubled: int = attrs.field()
+    fixed: int = attrs.field(default=3, init=False)
+    kept: list[int] = attrs.field(factory=list, init=False)
+
+    @doubled.default
+    def _twice(self) -> int:
+        return 2 * self.a
+
+
+@pytest.mark.parametrize(
+    "named",
+    [
+        pytest.param({}, id="nothing that may be left out"),
+        pytest.param({"given": 6, "texts": [1]}, id="plain and converted ones"),
+        pytest.param({"doubled": 7}, id="one that would be made of others"),
+    ],
+)
+def test_each_field_gets_what_attrs_would_give_it(named: dict[str, Any]) -> None:
+    assert attrs.asdict(Made(1, **named)) == attrs.asdict(MadeByAttrs(1, **named))
+    assert Made.__match_args__ == MadeByAttrs.__match_args__
+
+
+def test_a_value_is_of_its_class_and_shares_no_list() -> None:
+    one, two = Made(1), Made(1)
+
+    assert type(one) is Made
+    assert one.kept is not two.kept
+    with pytest.raises(attrs.exceptions.FrozenInstanceError):
+        one.a = 2  # type: ignore[misc] # on purpose
