@@ -20,6 +20,7 @@ from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.policy.ledger import Entry
 from nri_resmgr.policy.preferences import Preferences
 from nri_resmgr.stub.model import Container, LinuxResources, Pod
+from nri_resmgr.stub.model.frozen import read_ahead
 from nri_resmgr.topology import Machine
 from nri_resmgr.topology.hint_options import HintOptions
 from nri_resmgr.topology.hints import Hint
@@ -66,6 +67,9 @@ class SpecReader:
             BadAnnotation: One that must not be misread means nothing.
             HostError: The place of a thing that it must be near to cannot be read.
         """
+        read_ahead(container, "labels", "annotations", "linux")
+        if container.linux:
+            read_ahead(container.linux, "resources", "oom_score_adj", "devices")
         background = self._read_background(pod, container, is_new=True)
         return spec_of(pod, container, requests=self._requests, background=background)
 

@@ -21,7 +21,7 @@ from nri_resmgr.stub.model import (
     Pod,
     Rdt,
 )
-from nri_resmgr.stub.model.frozen import Value
+from nri_resmgr.stub.model.frozen import Value, read_ahead
 from nri_resmgr.stub.reply_errors import BadField
 
 
@@ -78,6 +78,29 @@ def test_what_is_read_on_demand_is_read_once() -> None:
 def test_a_misspelt_field_is_an_error(container: Container) -> None:
     with pytest.raises(AttributeError, match="labls"):
         getattr(container, "labls")  # noqa: B009 - mypy would not have it written out
+
+
+def test_what_is_read_ahead_is_as_if_read_on_demand_and_stays() -> None:
+    linux = nri_pb2.LinuxContainer(oom_score_adj=nri_pb2.OptionalInt(value=-997))
+    message = nri_pb2.Container(id="c0", labels={"app": "web"}, linux=linux)
+    value, other = from_message(message), from_message(message)
+
+    read_ahead(value, "labels", "annotations", "linux")
+
+    del message.labels["app"]  # nobody looks there again
+    assert value.labels == {"app": "web"}
+    assert value == Container(
+        id="c0", labels={"app": "web"}, linux=LinuxContainer(oom_score_adj=-997)
+    )
+    assert other.labels == {}
+
+
+def test_what_an_author_made_has_been_read() -> None:
+    value = Container(labels={"app": "web"})
+
+    read_ahead(value, "labels", "linux")
+
+    assert value == Container(labels={"app": "web"})
 
 
 def test_a_field_read_on_demand_cannot_be_set() -> None:

@@ -57,6 +57,20 @@ class OnDemand:
     __getattr__ = _look_up
 
 
+def read_ahead(value: OnDemand, *names: str) -> None:
+    """Read fields that are about to be looked at, and that nobody has looked at yet.
+
+    Python finds an empty slot by way of an exception, which takes as long as it takes
+    to read most fields.
+    """
+    try:
+        message, readers = _source_of(value)
+    except AttributeError:  # without a source, __init__ took all
+        return
+    for name in names:
+        _set(value, name, readers[name](message))
+
+
 def unread(value: OnDemand, name: str) -> Any:
     """Return a repeated part as it came, without making values of its items.
 
