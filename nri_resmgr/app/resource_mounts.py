@@ -49,7 +49,7 @@ class ResourceMounts:
         name = container.id
         if self._resources_of(name) is None:
             return None
-        if any(mount.destination == DESTINATION for mount in container.raw_mounts):
+        if DESTINATION in [mount.destination for mount in container.raw_mounts]:
             return None
         try:
             is_new = self._files.make(name)

@@ -103,7 +103,7 @@ def create_response(
             reply = result
         case _:
             raise _wrong(result, "None, a ContainerAdjustment or a CreateReply")
-    if any(update.container_id == container_id for update in reply.updates):
+    if container_id in [update.container_id for update in reply.updates]:
         raise SelfUpdate(container_id)
     response = nri_pb2.CreateContainerResponse()
     _add_updates(response, reply.updates)
@@ -175,33 +175,31 @@ def _updates(result: object) -> tuple[ContainerUpdate, ...]:
 def _add_updates(response: Any, updates: tuple[ContainerUpdate, ...]) -> None:
     if not updates:
         return
+    # Containers that share CPUs are told the same by hundreds: once is enough.
+    news: dict[int, ContainerUpdate] = {}
     for update in updates:
         if not isinstance(update, ContainerUpdate):
             raise _wrong(update, "a ContainerUpdate for each update")
         if not update.container_id:
             raise MissingContainerId("update")
-    # Containers that share CPUs are told the same by hundreds: once is enough.
-    for update in {id(update.linux): update for update in updates}.values():
+        news[id(update.linux)] = update
+    for update in news.values():
         _check_keys(update)
     _check_claims(updates)
     parts, contents = response.update, dict[int, bytes]()
     for update in updates:
         part, linux = parts.add(), update.linux
         content = contents.get(id(linux))
-        if content is not None and not update.ignore_failure:
-            _put_id(part, update)
-            part.linux.MergeFromString(content)
+        if content is None or update.ignore_failure:
+            write_to(part, update)
+            if linux is not None:
+                contents[id(linux)] = part.linux.SerializeToString()
             continue
-        write_to(part, update)
-        if linux is not None:
-            contents[id(linux)] = part.linux.SerializeToString()
-
-
-def _put_id(part: Any, update: ContainerUpdate) -> None:
-    try:
-        part.container_id = update.container_id
-    except (TypeError, ValueError):
-        write_to(part, update)  # which says what is wrong with it
+        try:
+            part.container_id = update.container_id
+        except (TypeError, ValueError):
+            write_to(part, update)  # which says what is wrong with it
+        part.linux.MergeFromString(content)
 
 
 def _add_evictions(response: Any, evictions: tuple[ContainerEviction, ...]) -> None:
