@@ -205,3 +205,16 @@ def test_a_value_is_of_its_class_and_shares_no_list() -> None:
     assert one.kept is not two.kept
     with pytest.raises(attrs.exceptions.FrozenInstanceError):
         one.a = 2  # type: ignore[misc] # on purpose
+
+
+def test_a_class_that_attrs_has_not_looked_at_matches_what_is_given_by_place() -> None:
+    @frozen
+    class Fresh(ByContent):
+        """Nobody has asked for its fields."""
+
+        fixed: int = attrs.field(default=3, init=False)
+        a: int = 1
+
+    Fresh()
+
+    assert Fresh.__match_args__ == ("a",)
