@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -43,12 +43,13 @@ class Wire:
         before, runtime = self.place.pins(), self.place.runtime
         self.proxy.faults.append(fault)
         await self._next_session()
+        await self._until(lambda: self._is_done(fault) or IDENTITY in runtime.plugins)
         with suppress(TimeoutError):
             await runtime.synchronized(IDENTITY, within=_SOON)
         name = await self._come()
         with suppress(RuntimeRefusal):
             await end_pod(f"pod-{name}").act(self.place)
-        if not (self.proxy.done and self.proxy.done[-1] == fault):
+        if not self._is_done(fault):
             self.wrong.append(f"{fault}: the session has no such frame")
         await self._next_session()
         await runtime.synchronized(IDENTITY, within=PATIENCE)
@@ -62,6 +63,14 @@ class Wire:
         if self.place.pins() != before:
             self.wrong.append(f"{fault}: afterwards {self.place.pins()}")
 
+    def _is_done(self, fault: Fault) -> bool:
+        return self.proxy.done[-1:] == [fault]
+
+    async def _until(self, holds: Callable[[], bool]) -> None:
+        async with asyncio.timeout(PATIENCE):
+            while not holds():
+                await self.place.ending(within=0.01)
+
     async def _come(self) -> str:
         self._number += 1
         name = f"c{self._number}"
@@ -72,9 +81,7 @@ class Wire:
     async def _next_session(self) -> None:
         count = self.proxy.connections
         self.proxy.hang_up()
-        async with asyncio.timeout(PATIENCE):
-            while self.proxy.connections == count:
-                await self.place.ending(within=0.01)
+        await self._until(lambda: self.proxy.connections > count)
         self.place.runtime.roster.drop_closed()
 
 
