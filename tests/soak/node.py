@@ -27,7 +27,7 @@ Event: TypeAlias = Callable[[], Answer]
 
 # For pods: what is read, what is not, and what only looks like ours; the number makes
 # each of them unlike all others before it.
-_ANNOTATIONS: Final[tuple[Callable[[int], dict[str, str]], ...]] = (
+ANNOTATIONS: Final[tuple[Callable[[int], dict[str, str]], ...]] = (
     lambda _: {},
     lambda _: {},
     lambda n: {"memory-type.resource-policy.nri.io": f"bad{n}"},
@@ -118,7 +118,7 @@ class BusyNode:
         self._count += 1
         number = self._count
         pod = pod_of(number)
-        for key, text in self._choose.choice(_ANNOTATIONS)(number).items():
+        for key, text in self._choose.choice(ANNOTATIONS)(number).items():
             pod.annotations[key] = text
         lodger = Lodger(pod, container_of(number, self._machine))
         return (

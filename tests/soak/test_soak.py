@@ -13,7 +13,7 @@ EVENTS = 24_000
 EVERY = 4_000
 
 SLACK = 1.03
-FEW = 200
+FEW = 120
 
 
 @pytest.mark.process

@@ -1,0 +1,58 @@
+"""Pods that are gone leave nothing behind, whatever they have asked for."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+from collections import Counter
+from collections.abc import Mapping
+
+import pytest
+
+from nri_resmgr.stub import Pod
+from nri_resmgr.values import ResmgrError
+from tests.control.daemon_parts import Parts, make_parts
+from tests.fuzz import samples
+from tests.soak.node import ANNOTATIONS
+
+# Until what keeps up to so many things is full of them, or as empty, and as many again.
+PODS = 600
+FEW = 300
+
+
+def objects() -> Counter[str]:
+    gc.collect()
+    return Counter(type(one).__qualname__ for one in gc.get_objects())
+
+
+@pytest.mark.parametrize("kind", range(len(ANNOTATIONS)))
+@pytest.mark.parametrize("end", ["stop", "pod is removed"])
+def test_pods_that_are_gone_leave_no_objects(kind: int, end: str) -> None:
+    parts = make_parts(max_weight=500)
+    for number in range(PODS):
+        live(parts, samples.pod(str(number), ANNOTATIONS[kind](number)), end)
+    before = objects()
+    for number in range(PODS, 2 * PODS):
+        live(parts, samples.pod(str(number), ANNOTATIONS[kind](number)), end)
+
+    assert grown(before, objects()) == {}
+
+
+def live(parts: Parts, pod: Pod, end: str) -> None:
+    """Let a pod run, and end in one way."""
+    policy, container = parts.policy, samples.container(pod.name, 0.1)
+    policy.run_pod_sandbox(pod)
+    with contextlib.suppress(ResmgrError):
+        policy.create_container(pod, container)
+        policy.start_container(pod, container)
+    if end == "stop":
+        policy.stop_container(pod, container)
+    policy.remove_pod_sandbox(pod)
+
+
+def grown(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, int]:
+    return {
+        kind: count - before.get(kind, 0)
+        for kind, count in after.items()
+        if count > before.get(kind, 0) + FEW
+    }
