@@ -30,10 +30,10 @@ def objects() -> Counter[str]:
 def test_pods_that_are_gone_leave_no_objects(kind: int, end: str) -> None:
     parts = make_parts(max_weight=500)
     for number in range(PODS):
-        live(parts, samples.pod(str(number), ANNOTATIONS[kind](number)), end)
+        live(parts, samples.pod(f"container-{number}", ANNOTATIONS[kind](number)), end)
     before = objects()
     for number in range(PODS, 2 * PODS):
-        live(parts, samples.pod(str(number), ANNOTATIONS[kind](number)), end)
+        live(parts, samples.pod(f"container-{number}", ANNOTATIONS[kind](number)), end)
 
     assert grown(before, objects()) == {}
 
