@@ -103,8 +103,10 @@ def test_a_runtime_hears_nothing_of_who_does_not_fit_the_machine(
 
         assert outcome("--config-file", path, "--nri-socket", at) == (
             BAD_INPUT,
-            f"nri-resmgr: {path}: $.spec.reservedResources.cpu: "
-            "this machine has no CPU 4095\n",
+            (
+                f"nri-resmgr: {path}: $.spec.reservedResources.cpu: "
+                "this machine has no CPU 4095\n"
+            ),
         )
         with pytest.raises(BlockingIOError):
             listener.accept()
