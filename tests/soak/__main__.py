@@ -10,8 +10,8 @@ from pathlib import Path
 from tests.soak.soak import Figures, soak
 
 _ROW = (
-    "| {events:,} | {p50:.3f} | {p99:.2f} | {rss:.1f} | {objects:,} | {series} "
-    "| {files} | {threads} | {refused:,} |"
+    "| {events:,} | {cpu:.3f} | {p50:.3f} | {p99:.2f} | {rss:.1f} | {objects:,} "
+    "| {series} | {files} | {threads} | {refused:,} |"
 )
 
 
@@ -21,8 +21,8 @@ def main() -> int:
     parser.add_argument("--events", type=int, default=1_000_000)
     options = parser.parse_args()
     print(
-        "| events | p50, ms | p99, ms | resident, MiB | objects | series "
-        "| files | threads | refused |\n|---|---|---|---|---|---|---|---|---|"
+        "| events | CPU, ms | p50, ms | p99, ms | resident, MiB | objects | series "
+        "| files | threads | refused |\n|---|---|---|---|---|---|---|---|---|---|"
     )
     every, rows = options.events // 10, []
     with tempfile.TemporaryDirectory(prefix="nri-soak-") as folder:
@@ -36,6 +36,7 @@ def _print(row: Figures) -> None:
     print(
         _ROW.format(
             events=row.events,
+            cpu=row.cpu * 1e3,
             p50=row.latency * 1e3,
             p99=row.late * 1e3,
             rss=row.size.resident / 1024,
@@ -51,8 +52,9 @@ def _print(row: Figures) -> None:
 
 def _judge(first: Figures, last: Figures) -> int:
     memory = last.size.resident / first.size.resident
-    latency = last.latency / first.latency
-    print(f"\nThe last tenth by the first: memory {memory:.3f}, p50 {latency:.2f}")
+    cpu, p50 = last.cpu / first.cpu, last.latency / first.latency
+    told = f"memory {memory:.3f}, CPU {cpu:.2f}, p50 {p50:.2f}"
+    print(f"\nThe last tenth by the first: {told}")
     grown = {
         kind: count - first.objects.get(kind, 0)
         for kind, count in last.objects.items()

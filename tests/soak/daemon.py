@@ -41,11 +41,13 @@ class Size:
         resident: KiB.
         files: Open ones.
         threads: All of them.
+        seconds: Of a CPU that it has used so far.
     """
 
     resident: int
     files: int
     threads: int
+    seconds: float
 
 
 @attrs.frozen(eq=False)
@@ -66,6 +68,7 @@ class Daemon:
             resident=int(rows["VmRSS"].split()[0]),
             files=len(list(Path(f"/proc/{self.pid}/fd").iterdir())),
             threads=int(rows["Threads"]),
+            seconds=_cpu_seconds(self.pid),
         )
 
     def objects(self) -> dict[str, int]:
@@ -131,6 +134,12 @@ def running(folder: Path) -> Iterator[Daemon]:
         peer.close()
         process.terminate()
         process.wait(_PATIENCE)
+
+
+def _cpu_seconds(pid: int) -> float:
+    stat = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    user, system = int(stat[11]), int(stat[12])
+    return (user + system) / os.sysconf("SC_CLK_TCK")
 
 
 def _free_port() -> int:

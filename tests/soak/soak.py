@@ -29,6 +29,7 @@ class Figures:
         events: How many there were.
         latency: Seconds for an event, the median since the last figures.
         late: The 99th percentile of the same.
+        cpu: Seconds of a CPU for an event, the mean since the last figures.
         size: Of the process.
         series: Of its metrics.
         objects: By type.
@@ -38,6 +39,7 @@ class Figures:
     events: int
     latency: float
     late: float
+    cpu: float
     size: Size
     series: int
     objects: dict[str, int]
@@ -53,15 +55,16 @@ def soak(folder: Path, events: int, every: int, seed: int = 17) -> Iterator[Figu
     with running(folder) as daemon:
         node = BusyNode(daemon.peer, seed)
         node.reconnect()
-        times = array("d")
+        times, used = array("d"), daemon.size().seconds
         for number in range(1, events + 1):
             times.append(node.step())
             _disturb(daemon, node, number)
             if number % _LOOK == 0:
                 _look(daemon, node)
             if number % every == 0:
-                yield _figures(daemon, node, number, times)
-                times = array("d")
+                figures = _figures(daemon, node, times, used)
+                yield attrs.evolve(figures, events=number)
+                times, used = array("d"), figures.size.seconds
 
 
 def _disturb(daemon: Daemon, node: BusyNode, number: int) -> None:
@@ -87,13 +90,15 @@ def _look(daemon: Daemon, node: BusyNode) -> None:
 
 
 def _figures(
-    daemon: Daemon, node: BusyNode, number: int, times: array[float]
+    daemon: Daemon, node: BusyNode, times: array[float], used: float
 ) -> Figures:
+    size = daemon.size()
     return Figures(
-        events=number,
+        events=0,
         latency=statistics.median(times),
         late=statistics.quantiles(times, n=100)[-1],
-        size=daemon.size(),
+        cpu=(size.seconds - used) / len(times),
+        size=size,
         series=daemon.series(),
         objects=daemon.objects(),
         refused=node.refused,
