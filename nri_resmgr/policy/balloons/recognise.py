@@ -161,7 +161,8 @@ def _twice(places: Iterable[CpuSet]) -> CpuSet:
 
 def _unseen(cpus: CpuSet, ground: Ground) -> CpuSet:
     """Return the CPUs that a container does not see because of those it does."""
-    cores = CpuSet.union(ground.machine.core_of(cpu).cpus for cpu in cpus)
+    online = cpus & ground.machine.online  # the runtime may tell of others
+    cores = CpuSet.union(ground.machine.core_of(cpu).cpus for cpu in online)
     return cores & ground.settings.available
 
 
