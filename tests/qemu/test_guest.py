@@ -19,6 +19,7 @@ _MARKED = re.compile(_MARKS, re.MULTILINE)
 _OPTIONS = ("-m", "containerd or machine or numa", "--continue-on-collection-errors")
 # What these show on the host needs no many-node machine, and half a minute each there.
 _HOST_ONLY = (
+    "tests/containerd/test_kills.py",
     "tests/containerd/test_tell_containers.py",
     "tests/containerd/test_testbed.py",
     "tests/containerd/test_topology_aware.py",
