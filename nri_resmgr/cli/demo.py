@@ -168,6 +168,7 @@ class _Show:
             *("--run-dir", str(self.runtime.socket_path.parent / "run")),
             *("--state-dir", str(self.runtime.socket_path.parent / "state")),
             *("--control-socket", ""),
+            *("--verify-interval", "0"),  # its containers have no cgroups
         )
         await self.runtime.synchronized(_PLUGIN)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -184,7 +185,9 @@ class StateDir:
             ages = {one: self._changed(one) for one in names}
             aside = min(names, key=lambda one: ages[one])
             self._rename(name, aside)
-            os.utime(aside, dir_fd=self._folder)  # when it was found to be bad
+            # When it was found to be bad; the kernel's own word is some ms coarse.
+            now = time.time_ns()
+            os.utime(aside, dir_fd=self._folder, ns=(now, now))
             return self._path(aside)
 
     def close(self) -> None:

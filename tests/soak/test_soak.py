@@ -13,7 +13,9 @@ EVENTS = 24_000
 EVERY = 4_000
 
 SLACK = 1.03
-FEW = 120
+# How many of a type there are depends on who runs just then. What each of the pods that
+# came between two figures left behind would be more.
+FEW = 300
 
 
 @pytest.mark.process
