@@ -71,6 +71,11 @@ class Daemon:
             seconds=_cpu_seconds(self.pid),
         )
 
+    def complaints(self) -> str:
+        """Return the end of its log, which has errors only."""
+        path = self.folder / "log"
+        return path.read_text()[-4000:] if path.exists() else ""
+
     def objects(self) -> dict[str, int]:
         """Count its objects by type."""
         path = self.folder / "objects"
@@ -121,7 +126,8 @@ def running(folder: Path) -> Iterator[Daemon]:
         "http-endpoint": f"127.0.0.1:{port}",
         "record": folder / "recording",
         "record-limit": "1Mi",
-        "log-to": "/dev/null",
+        "log-to": folder / "log",
+        "log-level": "error",
     }
     command = [sys.executable, "-m", "tests.soak.counted", str(folder / "objects")]
     command += ["run", *(f"--{name}={value}" for name, value in flags.items())]

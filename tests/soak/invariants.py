@@ -25,7 +25,7 @@ def check(state: Mapping[str, Any], node: BusyNode) -> None:
 
 def _check_told(row: Mapping[str, Any], lodger: Lodger) -> None:
     cpus, mems = lodger.pin
-    assert (row["cpus"], row["mems"]) == (cpus, mems), (row, lodger)
+    assert (row["cpus"], row["mems"]) == (cpus, mems), (row, lodger.pin)
 
 
 def _check_exclusive(rows: Mapping[str, Mapping[str, Any]]) -> None:

@@ -105,14 +105,31 @@ class BusyNode:
         )
         self._learn(self._peer.call("Synchronize", request).body.update)
 
+    def resize(self) -> Answer:
+        """Let the kubelet ask for what it asked for before, and take the reply.
+
+        What became free without a reply that could tell of it rides on this one.
+        """
+        if not self.living:
+            return self._tell_of_pod("StopPodSandbox", pod_of(0))
+        lodger = self._choose.choice(list(self.living.values()))
+        resources = pb.LinuxResources()
+        resources.CopyFrom(lodger.container.linux.resources)
+        resources.cpu.cpus = resources.cpu.mems = ""
+        request = pb.UpdateContainerRequest(**lodger.both(), linux_resources=resources)
+        answer = self._peer.call("UpdateContainer", request)
+        if answer.body is not None:
+            self._learn(answer.body.update)
+        return answer
+
     def _begin(self) -> Iterable[Event]:
         """Say what happens to a pod: it comes, changes, or goes."""
         busy = len(self.living)
         if busy and self._choose.random() < 0.2:
-            return [self._resize]
+            return [self.resize]
         if self._choose.random() < 0.5 + (_BUSY - busy) / _BUSY:
             return self._arrival()
-        return self._departure() if busy else [self._resize]
+        return self._departure() if busy else [self.resize]
 
     def _arrival(self) -> Iterable[Event]:
         self._count += 1
@@ -153,20 +170,6 @@ class BusyNode:
         lodger.pin = cpu.cpus, cpu.mems
         self.living[lodger.container.id] = lodger
         self._learn(answer.body.update)
-        return answer
-
-    def _resize(self) -> Answer:
-        """Let the kubelet ask for what it asked for before; or for nobody."""
-        if not self.living:
-            return self._tell_of_pod("StopPodSandbox", pod_of(0))
-        lodger = self._choose.choice(list(self.living.values()))
-        resources = pb.LinuxResources()
-        resources.CopyFrom(lodger.container.linux.resources)
-        resources.cpu.cpus = resources.cpu.mems = ""
-        request = pb.UpdateContainerRequest(**lodger.both(), linux_resources=resources)
-        answer = self._peer.call("UpdateContainer", request)
-        if answer.body is not None:
-            self._learn(answer.body.update)
         return answer
 
     def _stop(self, lodger: Lodger) -> Answer:

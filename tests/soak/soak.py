@@ -60,7 +60,7 @@ def soak(folder: Path, events: int, every: int, seed: int = 17) -> Iterator[Figu
             times.append(node.step())
             _disturb(daemon, node, number)
             if number % _LOOK == 0:
-                _look(daemon, node)
+                _look(daemon, node, number)
             if number % every == 0:
                 figures = _figures(daemon, node, times, used)
                 yield attrs.evolve(figures, events=number)
@@ -74,17 +74,19 @@ def _disturb(daemon: Daemon, node: BusyNode, number: int) -> None:
         daemon.configure(number // _RECONFIGURE)
 
 
-def _look(daemon: Daemon, node: BusyNode) -> None:
+def _look(daemon: Daemon, node: BusyNode, number: int) -> None:
     """Check the invariants; what a timer or a document led to may be on its way."""
     until = time.monotonic() + _SETTLING
     while True:
         daemon.peer.settle(0)
         try:
             invariants.check(daemon.control.get("/v1/state"), node)
-        except AssertionError:
+        except AssertionError as error:
             if time.monotonic() > until:
+                error.add_note(f"after {number} events; {daemon.complaints()}")
                 raise
             daemon.peer.settle(0.05)
+            node.resize()
         else:
             return
 
