@@ -1,4 +1,4 @@
-"""Resource classes: what an operator wrote, what a machine can do, what is to be set.
+"""Resource classes: what an operator wrote, what a machine can do, what to set.
 
-Pure arithmetic, and usable without the rest: each kind of class is a package of its own.
+Pure arithmetic, usable without the rest; each kind of class is a package of its own.
 """
