@@ -1,0 +1,116 @@
+"""What a machine's resctrl file system can allocate and monitor."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from typing import Final
+
+from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
+
+PERCENT_MAXIMUM: Final = 100
+# The software controller's word for no limit: U32_MAX.
+MBPS_MAXIMUM: Final = (1 << 32) - 1
+# AMD's largest limit, which means none: 1 << 11 units of 1/8 GB/s.
+AMD_MAXIMUM: Final = 1 << 11
+
+
+class BandwidthMode(enum.Enum):
+    """What the numbers of an ``MB`` line count."""
+
+    PERCENT = "percent"  # Intel, of the bandwidth of a domain
+    MBPS = "MBps"  # mounted with mba_MBps
+    AMD = "amd"  # units of 1/8 GB/s
+
+
+@frozen
+class Cache(ByContent):
+    """One folder ``info/L3``, ``info/L2``, ``info/L3CODE`` and so on.
+
+    Attributes:
+        mask: ``cbm_mask``, the bits that a group may have.
+        min_bits: ``min_cbm_bits``; 0 on AMD.
+        sparse: ``sparse_masks``: whether masks may have holes.
+        closids: ``num_closids`` as it reads. The kernel has halved it already
+            where code and data are apart.
+        ids: Cache ids, ascending; they may have gaps.
+    """
+
+    mask: int
+    min_bits: int
+    sparse: bool
+    closids: int
+    ids: tuple[int, ...]
+
+
+@frozen
+class Bandwidth(ByContent):
+    """The folder ``info/MB``.
+
+    Attributes:
+        minimum: ``min_bandwidth``, in the unit of *mode*.
+        granularity: ``bandwidth_gran``; the kernel rounds up to it.
+        maximum: The number that means no limit.
+        closids: ``num_closids``.
+        ids: Ids of domains, ascending: those of L3 caches.
+    """
+
+    mode: BandwidthMode
+    minimum: int
+    granularity: int
+    maximum: int
+    closids: int
+    ids: tuple[int, ...]
+
+
+@frozen
+class Monitoring(ByContent):
+    """The folder ``info/L3_MON``.
+
+    Attributes:
+        features: Counters of ``mon_features``; no names of configuration files.
+    """
+
+    features: tuple[str, ...]
+    num_rmids: int
+
+
+@frozen
+class Capabilities(ByContent):
+    """What all folders of ``info`` say together.
+
+    Attributes:
+        caches: By the name of the folder: ``L2``, ``L3``, or with code and data apart
+            ``L2CODE`` and ``L2DATA``, ``L3CODE`` and ``L3DATA``.
+        bandwidth: None where there is no ``MB``.
+        monitoring: None where nothing is counted.
+        io_alloc: Whether devices have the highest closid for themselves.
+    """
+
+    caches: Mapping[str, Cache]
+    bandwidth: Bandwidth | None = None
+    monitoring: Monitoring | None = None
+    io_alloc: bool = False
+
+    @property
+    def closids(self) -> int:
+        """Return how many groups there can be, with the root group; 0 if none.
+
+        Source:
+            Linux resctrl.rst: the fewest of all resources that are enabled.
+        """
+        counts = [cache.closids for cache in self.caches.values()]
+        if self.bandwidth is not None:
+            counts.append(self.bandwidth.closids)
+        return min(counts, default=0) - bool(counts and self.io_alloc)
+
+    @property
+    def has_cdp_l2(self) -> bool:
+        """Whether L2 has masks for code and for data."""
+        return "L2CODE" in self.caches
+
+    @property
+    def has_cdp_l3(self) -> bool:
+        """Whether L3 has masks for code and for data."""
+        return "L3CODE" in self.caches
