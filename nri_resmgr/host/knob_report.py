@@ -1,0 +1,77 @@
+"""What was done to host files, and what others did to them."""
+
+from __future__ import annotations
+
+from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
+
+
+@frozen
+class KnobFailure(ByContent):
+    """A file that does not have the value that it should.
+
+    Attributes:
+        path: The file, as the host knows it.
+        value: What it should have been set to.
+        why: What the kernel said.
+    """
+
+    path: str
+    value: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"cannot write {self.value!r} to {self.path}: {self.why}"
+
+
+@frozen
+class KnobReport(ByContent):
+    """What was done to host files.
+
+    Attributes:
+        written: Files that were set to what is desired.
+        restored: Files that were set back, or had their original value already.
+        failed: Files that are not as they should be; they are tried again.
+        drifted: Restored files that somebody else had changed meanwhile.
+    """
+
+    written: tuple[str, ...] = ()
+    restored: tuple[str, ...] = ()
+    failed: tuple[KnobFailure, ...] = ()
+    drifted: tuple[str, ...] = ()
+
+
+@frozen
+class Drift(ByContent):
+    """A file that somebody else has changed.
+
+    Attributes:
+        path: The file, as the host knows it.
+        expected: The value it should have.
+        found: The value it has; None if the file is gone.
+    """
+
+    path: str
+    expected: str
+    found: str | None
+
+
+class Work:
+    """What was done so far."""
+
+    def __init__(self) -> None:
+        self.written: list[str] = []
+        self.restored: list[str] = []
+        self.failed: list[KnobFailure] = []
+        self.drifted: list[str] = []
+
+    def fail(self, path: str, value: str, why: str) -> None:
+        self.failed.append(KnobFailure(path, value, why))
+
+    def report(self) -> KnobReport:
+        return KnobReport(
+            tuple(self.written),
+            tuple(self.restored),
+            tuple(self.failed),
+            tuple(self.drifted),
+        )
