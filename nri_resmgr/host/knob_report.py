@@ -57,7 +57,7 @@ class Drift(ByContent):
 
 
 class Work:
-    """What was done so far."""
+    """What was done so far, of one call."""
 
     def __init__(self) -> None:
         self.written: list[str] = []
@@ -66,9 +66,11 @@ class Work:
         self.drifted: list[str] = []
 
     def fail(self, path: str, value: str, why: str) -> None:
+        """Note a file that is not as it should be."""
         self.failed.append(KnobFailure(path, value, why))
 
     def report(self) -> KnobReport:
+        """Say it all."""
         return KnobReport(
             tuple(self.written),
             tuple(self.restored),
