@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from typing import Final
 
+from nri_resmgr.classes.wish import ClassWish
 from nri_resmgr.policy.affinity import Affinity
 from nri_resmgr.policy.cpus import CpuPriority
 from nri_resmgr.topology import MemoryKind
@@ -44,6 +45,9 @@ class Preferences(ByContent):
         scheduling_class: Name of a class; empty where none is asked for.
         affinities: Rules in the order in which they are written.
         balloon: Name of a balloon type; empty where none is asked for.
+        cpu_class: Of CPUs that it has to itself.
+        rdt_class: Of cache and memory bandwidth. No policy asks.
+        blockio_class: Of block I/O. No policy asks.
     """
 
     reserved: bool | None = None
@@ -62,6 +66,9 @@ class Preferences(ByContent):
     scheduling_class: str = ""
     affinities: tuple[Affinity, ...] = ()
     balloon: str = ""
+    cpu_class: ClassWish | None = None
+    rdt_class: ClassWish | None = None
+    blockio_class: ClassWish | None = None
 
 
 NO_PREFERENCES: Final = Preferences()

@@ -218,12 +218,9 @@ def test_which_hints_are_wanted(
 @pytest.mark.parametrize(
     ("key", "value"),
     [
-        pytest.param("cpu-class", "turbo", id="CPU class"),
         pytest.param(
             "irq-affinity", "{claim: [eth*, 24], mode: claim-first}", id="interrupts"
         ),
-        pytest.param("rdtclass", "gold", id="cache class"),
-        pytest.param("blockioclass", "slow", id="block I/O class"),
         pytest.param("toptierlimit", "1Gi", id="limit of fast memory"),
     ],
 )

@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from nri_resmgr.app.annotations import Reading, read_preferences
+from nri_resmgr.classes.wish import ClassWish
 from nri_resmgr.policy.affinity import Affinity, Expression
 from nri_resmgr.topology.hint_options import PathRule
 
@@ -17,10 +18,9 @@ SAMPLES = yaml.safe_load(SAMPLES_FILE.read_text())
 
 def plain(value: Any) -> Any:
     match value:
-        case frozenset():
-            return sorted(value)
-        case tuple():
-            return [plain(one) for one in value]
+        case frozenset() | tuple():
+            ordered = sorted(value) if isinstance(value, frozenset) else value
+            return [plain(one) for one in ordered]
         case PathRule():
             return [value.match.value, *value.paths]
         case Expression():
@@ -28,6 +28,8 @@ def plain(value: Any) -> Any:
         case Affinity():
             scope = {"scope": plain(value.scope)} if value.scope else {}
             return scope | {"match": plain(value.match), "weight": value.weight}
+        case ClassWish():
+            return attrs.asdict(value)
         case _:
             return value
 

@@ -21,6 +21,7 @@ from nri_resmgr.app.annotations.written import (
     effective,
     take_apart,
 )
+from nri_resmgr.classes.wish import ClassWish
 from nri_resmgr.policy.preferences import NO_PREFERENCES, Preferences
 from nri_resmgr.topology.hint_options import ALL_HINTS, HintOptions
 from nri_resmgr.values import InputError
@@ -145,6 +146,9 @@ class _Draft:
             case Target.PREFERENCE:
                 self._preferences[key.field] = found
                 self._scopes[key.field] = one.scope
+            case Target.CLASS:
+                wish = ClassWish(str(found), one.key, one.scope is Scope.CONTAINER)
+                self._preferences[key.field] = wish
             case Target.HINTS:
                 self._hints[key.field] = found
             case Target.PENDING:

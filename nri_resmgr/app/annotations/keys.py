@@ -28,10 +28,12 @@ from nri_resmgr.values.declared import frozen
 class Target(enum.Enum):
     """What an annotation is about.
 
-    `PENDING` ones are checked, and have no effect yet.
+    A `CLASS` is a preference that says whom it is about. `PENDING` ones are checked,
+    and have no effect yet.
     """
 
     PREFERENCE = enum.auto()
+    CLASS = enum.auto()
     HINTS = enum.auto()
     PENDING = enum.auto()
 
@@ -77,10 +79,10 @@ KEYS: Final[Mapping[str, Key]] = {
     "deny.topologyhints": Key(read_path_rule, "deny", Target.HINTS),
     "allow.topologyhints": Key(read_path_rule, "allow", Target.HINTS),
     "test.topologyhints": Key(read_hints, "given", Target.HINTS, testing=True),
-    "cpu-class": Key(read_name, target=Target.PENDING),
+    "cpu-class": Key(read_name, "cpu_class", Target.CLASS, strict=True),
     "irq-affinity": Key(read_irq_affinity, target=Target.PENDING),
-    "rdtclass": Key(read_name, target=Target.PENDING),
-    "blockioclass": Key(read_name, target=Target.PENDING),
+    "rdtclass": Key(read_name, "rdt_class", Target.CLASS, strict=True),
+    "blockioclass": Key(read_name, "blockio_class", Target.CLASS, strict=True),
     "toptierlimit": Key(read_amount, target=Target.PENDING),
 }
 

@@ -13,6 +13,8 @@ from nri_resmgr.values.declared import frozen
 
 NATIVE: Final = "resource-policy.nri.io"
 CRI_RM: Final = "cri-resource-manager.intel.com"
+KUBERNETES: Final = "resources.beta.kubernetes.io"
+"""Of classes only, which the runtimes themselves know, too."""
 
 
 @frozen
@@ -50,6 +52,7 @@ class Reading(ByContent):
 
 
 _NOTHING: Final = Reading()
+_NAME_SPACES: Final = (NATIVE, CRI_RM, KUBERNETES)
 
 
 def read_preferences(
@@ -77,8 +80,8 @@ def read_preferences(
         nri-plugins, docs/resource-policy/policy/topology-aware.md; CRI Resource
         Manager, docs/policy/topology-aware.md.
     """
-    keys = "\n".join(annotations)  # two searches instead of two for each key
-    if NATIVE not in keys and CRI_RM not in keys:
+    keys = "\n".join(annotations)  # one search instead of one for each key
+    if not any(space in keys for space in _NAME_SPACES):
         return _NOTHING
     from nri_resmgr.app.annotations.interpret import interpret  # most pods have none
 
@@ -90,5 +93,5 @@ def read_preferences(
 
 
 def _ours(annotations: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    found = [key for key in annotations if NATIVE in key or CRI_RM in key]
+    found = [key for key in annotations if any(space in key for space in _NAME_SPACES)]
     return tuple([(key, annotations[key]) for key in sorted(found)])

@@ -6,7 +6,7 @@ import enum
 from collections.abc import Iterable
 from typing import Final
 
-from nri_resmgr.app.annotations.read import CRI_RM, NATIVE
+from nri_resmgr.app.annotations.read import CRI_RM, KUBERNETES, NATIVE
 from nri_resmgr.values.declared import frozen
 
 _POD: Final = "pod"
@@ -16,6 +16,10 @@ _CONTAINER: Final = "container."
 DEPRECATED: Final = frozenset(
     ("prefer-isolated-cpus", "prefer-shared-cpus", "memory-type", "cold-start")
 )
+
+
+# By the names that runtimes know them, and by ours.
+_CLASSES: Final = {"rdt": "rdtclass", "blockio": "blockioclass"}
 
 
 class Scope(enum.IntEnum):
@@ -56,12 +60,12 @@ def take_apart(
     """Take the keys of annotations apart, the native ones first.
 
     Args:
-        annotations: Of both name spaces.
+        annotations: Of all name spaces.
         container: The name in the pod of the container that is asked about.
     """
     return tuple(
         found
-        for name_space in (NATIVE, CRI_RM)
+        for name_space in (NATIVE, CRI_RM, KUBERNETES)
         for key, value in annotations
         if (found := _written(key, value, name_space, container))
     )
@@ -79,6 +83,8 @@ def effective(annotations: Iterable[Written]) -> dict[str, Written]:
 
 def _written(key: str, value: str, name_space: str, container: str) -> Written | None:
     head, slash, tail = key.partition("/")
+    if name_space == KUBERNETES:
+        return _class(key, value, container)
     if head == name_space:
         if name_space == CRI_RM and tail in DEPRECATED:
             return Written(tail, key, value, Scope.DEPRECATED)
@@ -89,6 +95,16 @@ def _written(key: str, value: str, name_space: str, container: str) -> Written |
     if not slash:
         return Written(stem, key, value, Scope.ALL)
     return Written(stem, key, value, _scope(tail, container))
+
+
+def _class(key: str, value: str, container: str) -> Written | None:
+    """Read what others put into this name space, of which we know but the classes."""
+    head, slash, tail = key.partition("/")
+    stem = _CLASSES.get(head.removesuffix(f".{KUBERNETES}"))
+    if stem is None:
+        return None
+    scope = _scope(tail, container) if slash else Scope.ALL
+    return Written(stem, key, value, scope)
 
 
 def _scope(text: str, container: str) -> Scope:

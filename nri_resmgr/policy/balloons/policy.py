@@ -32,6 +32,7 @@ from nri_resmgr.policy.events import (
     Synchronized,
     Updated,
 )
+from nri_resmgr.policy.host_use import HostUse
 from nri_resmgr.policy.population import gone_with, oldest_first, reasons_of_loss
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import NO_CPUS
@@ -123,6 +124,13 @@ class BalloonsPolicy:
         from nri_resmgr.policy.balloons.uses import uses_of
 
         return uses_of(state, self.ground)
+
+    def host_use(self, state: State) -> HostUse:
+        """Say what the host's own settings are to follow."""
+        # Nobody asks while a runtime waits for us to register.
+        from nri_resmgr.policy.balloons.cpu_classes import cpus_by_class
+
+        return HostUse(cpus_by_class(state, self.ground))
 
     def _create(self, state: State, spec: ContainerSpec) -> Decision[State]:
         left = lose(state, state.ledger.preceding(spec), self.ground)

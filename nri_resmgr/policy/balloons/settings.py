@@ -93,7 +93,7 @@ class BalloonType(ByContent):
         memory_kinds: Kinds of memory; none for all but HBM.
         pin_memory: Whether containers are told memory nodes.
         scheduling_class: Of containers that name none.
-        cpu_class: Of its CPUs; decides nothing here, it is told to who asks.
+        cpu_class: Of its CPUs.
     """
 
     name: str
@@ -142,6 +142,8 @@ class BalloonsSettings(ByContent):
         scheduling_classes: By name.
         on_failure: What becomes of a container that fits nowhere.
         tell_containers: Whether containers are told what they have.
+        cpu_classes: The names of all; none where CPUs are left as they are.
+        idle_cpu_class: Of CPUs that belong to no balloon with a class of its own.
     """
 
     available: CpuSet
@@ -153,6 +155,8 @@ class BalloonsSettings(ByContent):
     scheduling_classes: Mapping[str, SchedulingClass] = attrs.field(factory=dict)
     on_failure: OnFailure = OnFailure.REFUSE
     tell_containers: bool = True
+    cpu_classes: tuple[str, ...] = ()
+    idle_cpu_class: str = ""
     by_name: Mapping[str, BalloonType] = attrs.field(init=False, eq=False, repr=False)
 
     @types.validator

@@ -23,6 +23,7 @@ from nri_resmgr.policy.events import (
     Synchronized,
     Updated,
 )
+from nri_resmgr.policy.host_use import NO_HOST_USE, HostUse
 from nri_resmgr.policy.ledger import Entry, Ledger
 from nri_resmgr.policy.memory import nodes_near
 from nri_resmgr.policy.population import gone_with, oldest_first, reasons_of_loss
@@ -100,6 +101,10 @@ class StaticPolicy(ByContent):
         from nri_resmgr.policy.static.uses import uses_of
 
         return uses_of(state, self._room(state))
+
+    def host_use(self, _state: StaticState) -> HostUse:
+        """Say what the host's own settings are to follow: nothing of this policy."""
+        return NO_HOST_USE
 
     def _create(self, state: StaticState, spec: ContainerSpec) -> Decision[StaticState]:
         left = state.lose(*state.ledger.preceding(spec))

@@ -22,11 +22,13 @@ from nri_resmgr.policy.events import (
     Synchronized,
     Updated,
 )
+from nri_resmgr.policy.host_use import HostUse
 from nri_resmgr.policy.population import gone_with, oldest_first, reasons_of_loss
 from nri_resmgr.policy.scheduling import scheduling_of
 from nri_resmgr.policy.topology_aware.adopt import adopt
 from nri_resmgr.policy.topology_aware.books import Books
 from nri_resmgr.policy.topology_aware.cold_start import ends_to_come, warm_up
+from nri_resmgr.policy.topology_aware.cpu_classes import check_cpu_class
 from nri_resmgr.policy.topology_aware.demand import Demand, demand_of
 from nri_resmgr.policy.topology_aware.pins import resources_of
 from nri_resmgr.policy.topology_aware.place import Earlier, Placement, move, place
@@ -113,6 +115,13 @@ class TopologyAwarePolicy:
 
         return uses_of(state)
 
+    def host_use(self, state: State) -> HostUse:
+        """Say what the host's own settings are to follow."""
+        # Nobody asks while a runtime waits for us to register.
+        from nri_resmgr.policy.topology_aware.cpu_classes import cpus_by_class
+
+        return HostUse(cpus_by_class(state, self.settings))
+
     def _other(
         self, state: State, event: PodCreated | Started | ColdStartEnded
     ) -> Decision[State]:
@@ -138,6 +147,8 @@ class TopologyAwarePolicy:
             there = attrs.evolve(vacated, fraction=demand.fraction)
             offers.append(Earlier(there))
         placement = place(demand, left.room(self.settings), offers)
+        if spec.preferences.cpu_class:
+            check_cpu_class(spec, placement.grant, self.settings.cpu_classes)
         if held and placement.rule is not Rule.OLD_PLACE:
             placement = self._against_the_plan(placement, spec)
         told = Pin(shares=spec.present.shares)

@@ -10,6 +10,7 @@ import attrs
 
 from nri_resmgr.policy.cpus import CpuPriority
 from nri_resmgr.policy.errors import OnFailure
+from nri_resmgr.policy.host_use import NO_CPU_CLASSES, CpuClassRules
 from nri_resmgr.policy.preferences import TreeLevel
 from nri_resmgr.policy.scheduling import SchedulingClass
 from nri_resmgr.values import CpuSet, QosClass
@@ -55,6 +56,7 @@ class TopologyAwareSettings(ByContent):
         on_failure: What becomes of a container that fits nowhere.
         place_pods: Whether pods are placed as a unit.
         tell_containers: Whether containers are told what they have.
+        cpu_classes: Which class the CPUs are in.
     """
 
     available: CpuSet
@@ -74,3 +76,4 @@ class TopologyAwareSettings(ByContent):
     on_failure: OnFailure = OnFailure.REFUSE
     place_pods: PodPlacement = PodPlacement.OFF
     tell_containers: bool = True
+    cpu_classes: CpuClassRules = NO_CPU_CLASSES

@@ -1,0 +1,22 @@
+"""The class that an annotation asks for."""
+
+from __future__ import annotations
+
+from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
+
+
+@frozen
+class ClassWish(ByContent):
+    """A class by its name, and whom the annotation is about.
+
+    Attributes:
+        name: Of the class; whether there is one is looked up by others.
+        key: The annotation, for people.
+        of_container: Whether it is about this container, not about its whole pod:
+            who says a thing of a pod does not mean that each container can have it.
+    """
+
+    name: str
+    key: str = ""
+    of_container: bool = False

@@ -1,0 +1,50 @@
+"""What a policy wants of the host besides pinning: classes of CPUs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import attrs
+
+from nri_resmgr.values import CpuSet
+from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
+
+
+@frozen
+class CpuClassRules(ByContent):
+    """The part of the settings that is about CPU classes; names only.
+
+    Attributes:
+        names: All classes; empty where CPUs are left as they are.
+        shared: Of CPUs that nobody has to himself.
+        reserved: Of the reserved CPUs; empty for as the shared ones.
+        exclusive: Of CPUs of containers that ask for no class; empty for as the
+            shared ones.
+    """
+
+    names: tuple[str, ...] = ()
+    shared: str = ""
+    reserved: str = ""
+    exclusive: str = ""
+
+
+NO_CPU_CLASSES: Final = CpuClassRules()
+"""Of who leaves the CPUs as they are."""
+
+
+@frozen
+class HostUse(ByContent):
+    """What the host's own settings are to follow, now.
+
+    Attributes:
+        cpu_classes: CPUs by the class that they are in. A CPU that is in none is left
+            as it is.
+    """
+
+    cpu_classes: Mapping[str, CpuSet] = attrs.field(factory=dict, hash=False)
+
+
+NO_HOST_USE: Final = HostUse()
+"""Of a policy that leaves the host as it is."""
