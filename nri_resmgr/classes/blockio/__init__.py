@@ -1,0 +1,43 @@
+"""Block I/O classes: weights and throttles of devices under one name.
+
+A library of its own. `read_block_io` of `nri_resmgr.config.blockio` reads goresctrl's
+files, `find_block_devices` of `nri_resmgr.host.block_devices` looks for the devices.
+"""
+
+from __future__ import annotations
+
+from nri_resmgr.classes.blockio.block_class import BlockIoClass, DeviceLimits, changes
+from nri_resmgr.classes.blockio.cgroup_files import Features, Files, Unified, as_unified
+from nri_resmgr.classes.blockio.errors import UnknownBlockIoClass
+from nri_resmgr.classes.blockio.resolve import patterns_of, resolve
+from nri_resmgr.classes.blockio.values import (
+    BlockDevice,
+    BlockIoConfig,
+    DeviceNumber,
+    Found,
+    Limits,
+    Notice,
+    Oddity,
+    ParameterSet,
+)
+
+__all__ = [
+    "BlockDevice",
+    "BlockIoClass",
+    "BlockIoConfig",
+    "DeviceLimits",
+    "DeviceNumber",
+    "Features",
+    "Files",
+    "Found",
+    "Limits",
+    "Notice",
+    "Oddity",
+    "ParameterSet",
+    "Unified",
+    "UnknownBlockIoClass",
+    "as_unified",
+    "changes",
+    "patterns_of",
+    "resolve",
+]

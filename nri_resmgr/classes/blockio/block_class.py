@@ -1,0 +1,154 @@
+"""A class on the devices of this machine, in the forms in which it is told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from nri_resmgr.classes.blockio.cgroup_files import (
+    NO_LIMIT_IOPS,
+    Features,
+    Files,
+    Settings,
+    Unified,
+    as_unified,
+    render,
+)
+from nri_resmgr.classes.blockio.values import BlockDevice, Limits, Notice, Oddity
+from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
+
+# Field of `Limits` to the OCI runtime spec's list of rates, and to a key of `io.max`.
+_THROTTLES: Final = {
+    "read_bps": ("throttleReadBpsDevice", "rbps"),
+    "write_bps": ("throttleWriteBpsDevice", "wbps"),
+    "read_iops": ("throttleReadIOPSDevice", "riops"),
+    "write_iops": ("throttleWriteIOPSDevice", "wiops"),
+}
+
+
+@frozen
+class DeviceLimits(ByContent):
+    """What a class says of one device."""
+
+    device: BlockDevice
+    limits: Limits
+
+    @property
+    def order(self) -> tuple[int, int]:
+        """Where it stands among others."""
+        return self.device.number.major, self.device.number.minor
+
+    @property
+    def weight(self) -> int | None:
+        """The weight, where the device takes one."""
+        return self.limits.weight if self.device.may_weigh else None
+
+    def throttles(self) -> dict[str, int]:
+        """Return rates by the keys of ``io.max``; what limits nothing is left out."""
+        return {key: rate for _, key, rate in self.rates()}
+
+    def rates(self) -> list[tuple[str, str, int]]:
+        """Return rates with their names in OCI's spec and in ``io.max``."""
+        named = ((names, getattr(self.limits, f)) for f, names in _THROTTLES.items())
+        return [
+            (oci, key, rate)
+            for (oci, key), rate in named
+            if rate and not (key.endswith("iops") and rate >= NO_LIMIT_IOPS)
+        ]
+
+
+@frozen
+class BlockIoClass(ByContent):
+    """One class, resolved.
+
+    Attributes:
+        name: Of the class.
+        weight: On all devices, 10 to 1000; None leaves what the kernel has.
+        devices: By number; each device once.
+        notices: What is not as the class would have it.
+    """
+
+    name: str
+    weight: int | None = None
+    devices: tuple[DeviceLimits, ...] = ()
+    notices: tuple[Notice, ...] = ()
+
+    def oci(self) -> dict[str, object]:
+        """Write ``linux.resources.blockIO`` of the OCI runtime spec.
+
+        A rate of 0 is left out: at creation there is no limit to take away, and
+        runtimes would write it where the kernel refuses it.
+        """
+        found: dict[str, object] = {}
+        if self.weight is not None:
+            found["weight"] = self.weight
+        lists: dict[str, list[dict[str, int]]] = {}
+        for one in self.devices:
+            number = {"major": one.device.number.major}
+            number["minor"] = one.device.number.minor
+            if one.weight is not None:
+                row = number | {"weight": one.weight}
+                lists.setdefault("weightDevice", []).append(row)
+            for name, _, rate in one.rates():
+                lists.setdefault(name, []).append(number | {"rate": rate})
+        return found | lists
+
+    def settings(self, features: Features) -> Settings:
+        """Work out what holds in a cgroup of this class, value by value."""
+        found: Settings = {}
+        if self.weight is not None and features.weight_file:
+            found[features.weight_file, "", ""] = features.weight_text(self.weight)
+        for one in self.devices:
+            number = str(one.device.number)
+            if one.weight is not None and features.device_weight_file:
+                found[features.device_weight_file, number, ""] = str(one.weight)
+            if not features.has_throttles:
+                continue
+            for key, rate in one.throttles().items():
+                found[features.throttle(key, number)] = str(rate)
+        return found
+
+    def files(self, features: Features) -> Files:
+        """Write the files of a new cgroup: each line is a write of its own."""
+        return render(self.settings(features))
+
+    def unified(self, features: Features, *, by_line: bool = False) -> Unified:
+        """Write the class as ``linux.resources.unified``; see `as_unified`."""
+        return as_unified(self.files(features), features, by_line=by_line)
+
+    def left_out(self, features: Features) -> tuple[Notice, ...]:
+        """Tell what the class asks for and the host has no file for."""
+        wanted: Mapping[str, bool] = {
+            features.names.weight: self.weight is not None and not features.weight_file,
+            features.names.device_weight: not features.device_weight_file
+            and any(one.weight is not None for one in self.devices),
+            features.names.throttle: not features.has_throttles
+            and any(one.throttles() for one in self.devices),
+        }
+        why = "this host's cgroups have no such file, so the class goes without"
+        return tuple(
+            Notice(Oddity.NO_FILE, name, why) for name, lacks in wanted.items() if lacks
+        )
+
+
+def changes(
+    old: BlockIoClass | None, new: BlockIoClass | None, features: Features
+) -> Files:
+    """Work out what to write for a running container that changes its class.
+
+    Args:
+        old: What it has; None for no class.
+        new: What it shall have; None for no class.
+        features: The files of its cgroup.
+
+    Returns:
+        Only what differs; what *new* says nothing of is set back to the kernel's
+        default.
+    """
+    before = old.settings(features) if old else {}
+    after = new.settings(features) if new else {}
+    gone = {key: features.cleared(key) for key in before if key not in after}
+    return render(
+        gone | {key: text for key, text in after.items() if before.get(key) != text}
+    )

@@ -1,0 +1,176 @@
+"""The files of the io controller (cgroup v2) and of blkio (v1), and their texts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, TypeAlias
+
+from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
+
+Files: TypeAlias = Mapping[str, tuple[str, ...]]
+"""File name to its lines. Each line needs a write of its own: the kernel reads one
+device per write."""
+
+Settings: TypeAlias = dict[tuple[str, str, str], str]
+"""File, device and key to a value. Without a device the value is the file's own; a
+key only stands where one line holds several."""
+
+# The kernel holds requests per second in 32 bits, all of them set being "max".
+# Source: Linux, block/blk-throttle.c, `tg_set_limit`, `tg_set_conf`.
+NO_LIMIT_IOPS: Final = (1 << 32) - 1
+
+_MAX_FILE: Final = "io.max"
+_V1_THROTTLES: Final = {
+    "rbps": "blkio.throttle.read_bps_device",
+    "wbps": "blkio.throttle.write_bps_device",
+    "riops": "blkio.throttle.read_iops_device",
+    "wiops": "blkio.throttle.write_iops_device",
+}
+
+_CLEARED_BY_ZERO: Final = frozenset((*_V1_THROTTLES.values(), "blkio.weight_device"))
+
+# What the kernel begins with. Source: Linux, block/blk-cgroup.h, bfq-iosched.h, and
+# for blkio.weight Documentation/cgroup-v1/blkio-controller.txt of Linux 4.20.
+_DEFAULT_WEIGHTS: Final = {
+    "io.weight": "100",
+    "io.bfq.weight": "100",
+    "blkio.bfq.weight": "100",
+    "blkio.weight": "500",
+}
+
+
+@frozen
+class Names(ByContent):
+    """The usual names of files, for a complaint that they are missing."""
+
+    weight: str
+    device_weight: str
+    throttle: str
+
+
+_NAMES: Final = {
+    True: Names("io.weight", "io.bfq.weight", _MAX_FILE),
+    False: Names("blkio.weight", "blkio.weight_device", _V1_THROTTLES["rbps"]),
+}
+
+
+@frozen
+class Features(ByContent):
+    """Which files a container's cgroup has.
+
+    Attributes:
+        is_v2: Whether they are of version 2.
+        weight_file: The file of the weight on all devices; empty where there is none.
+        device_weight_file: The file of weights of single devices, likewise.
+        has_throttles: Whether devices can be throttled.
+    """
+
+    is_v2: bool
+    weight_file: str = ""
+    device_weight_file: str = ""
+    has_throttles: bool = True
+
+    @classmethod
+    def of(cls, present: frozenset[str], *, is_v2: bool) -> Features:
+        """Choose among the files that are *present*; bfq's weight goes first."""
+        group = "io" if is_v2 else "blkio"
+        weights = (f"{group}.bfq.weight", f"{group}.weight")
+        weight = next((name for name in weights if name in present), "")
+        # io.weight takes devices only where io.cost is on for them.
+        device = weights[0] if is_v2 else f"{weight}_device"
+        throttle = _MAX_FILE if is_v2 else _V1_THROTTLES["rbps"]
+        return cls(
+            is_v2, weight, device if device in present else "", throttle in present
+        )
+
+    @property
+    def names(self) -> Names:
+        """The names of files of this version."""
+        return _NAMES[self.is_v2]
+
+    def throttle(self, key: str, device: str) -> tuple[str, str, str]:
+        """Return where the rate of a key of ``io.max`` is set."""
+        if self.is_v2:
+            return (_MAX_FILE, device, key)
+        return (_V1_THROTTLES[key], device, "")
+
+    def weight_text(self, weight: int) -> str:
+        """Write a weight of 10 to 1000 on the scale of the file.
+
+        Source:
+            The table of opencontainers/cgroups, ``ConvertBlkIOToIOWeightValue``.
+        """
+        if self.weight_file == "io.weight":
+            return str(1 + (weight - 10) * 9999 // 990)
+        return str(weight)
+
+    def cleared(self, place: tuple[str, str, str]) -> str:
+        """Return what takes a value away again.
+
+        Source:
+            Linux, block/blk-throttle.c: version 2 takes no 0 and version 1 no
+            "max". block/bfq-cgroup.c, ``bfq_io_set_device_weight``: "default", and
+            no 0. The old blkio.weight_device is documented with 0.
+        """
+        file, device, _ = place
+        if file == _MAX_FILE:
+            return "max"
+        if file in _CLEARED_BY_ZERO:
+            return "0"
+        return "default" if device else _DEFAULT_WEIGHTS[file]
+
+
+@frozen
+class Unified(ByContent):
+    """A class as the runtime can be told, and what is left to write.
+
+    Attributes:
+        values: ``linux.resources.unified``.
+        rest: What has to be written into the container's cgroup once it is there,
+            before its process starts.
+    """
+
+    values: Mapping[str, str]
+    rest: Files
+
+
+def render(settings: Settings) -> dict[str, tuple[str, ...]]:
+    """Write settings as lines, those without a device first, then by device."""
+    lines: dict[tuple[str, str], list[str]] = {}
+    for (file, device, key), text in settings.items():
+        word = f"{key}={text}" if key else text
+        lines.setdefault((file, device), [device] if device else []).append(word)
+    found: dict[str, tuple[str, ...]] = {}
+    for file, device in sorted(lines, key=_order):
+        found[file] = (*found.get(file, ()), " ".join(lines[file, device]))
+    return found
+
+
+def as_unified(files: Files, features: Features, *, by_line: bool) -> Unified:
+    """Divide lines into what the runtime writes and what it cannot.
+
+    Args:
+        files: The lines.
+        features: Of the container's cgroup. Version 1 knows no unified values.
+        by_line: Whether the runtime writes values line by line. runc does since
+            1.2. Before, and with crun, a value is one write: of several lines the
+            kernel refuses those of ``io.max``, and with them the container, and
+            ignores all but the first of weights. Then only the first is told.
+    """
+    if not features.is_v2:
+        return Unified({}, files)
+    told = {file: lines if by_line else lines[:1] for file, lines in files.items()}
+    return Unified(
+        {file: "\n".join(lines) for file, lines in told.items()},
+        {
+            f: lines[len(told[f]) :]
+            for f, lines in files.items()
+            if lines[len(told[f]) :]
+        },
+    )
+
+
+def _order(line: tuple[str, str]) -> tuple[str, tuple[int, ...]]:
+    file, device = line
+    return file, tuple(int(part) for part in device.split(":")) if device else ()

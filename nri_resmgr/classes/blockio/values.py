@@ -1,0 +1,145 @@
+"""What an operator wrote of block I/O, and the devices that a machine has for it."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from typing import Final, TypeAlias
+
+from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
+
+LEAST_WEIGHT: Final = 10
+MOST_WEIGHT: Final = 1000
+
+# What a device is scheduled by, where weights of single devices count.
+_WEIGHING: Final = ("bfq", "cfq")
+
+
+@frozen
+class Limits(ByContent):
+    """Parameters of one device; None leaves what the kernel has.
+
+    Attributes:
+        weight: Share of the device, 10 to 1000.
+        read_bps: Bytes per second; 0 is no limit.
+        write_bps: Bytes per second; 0 is no limit.
+        read_iops: Requests per second; 0 is no limit.
+        write_iops: Requests per second; 0 is no limit.
+    """
+
+    weight: int | None = None
+    read_bps: int | None = None
+    write_bps: int | None = None
+    read_iops: int | None = None
+    write_iops: int | None = None
+
+    def over(self, earlier: Limits) -> Limits:
+        """Return these, and of *earlier* what these say nothing of."""
+        return Limits(*(_first(getattr(self, n), getattr(earlier, n)) for n in _NAMES))
+
+
+_NAMES: Final = ("weight", "read_bps", "write_bps", "read_iops", "write_iops")
+
+
+def _first(later: int | None, earlier: int | None) -> int | None:
+    return earlier if later is None else later
+
+
+@frozen
+class ParameterSet(ByContent):
+    """One item of a class: parameters, and for which devices.
+
+    Attributes:
+        patterns: Paths of devices as Go's globs. Without any, the weight is that of
+            the class on all devices.
+        limits: Throttles are for devices only.
+    """
+
+    patterns: tuple[str, ...] = ()
+    limits: Limits = Limits()
+
+
+BlockIoConfig: TypeAlias = Mapping[str, tuple[ParameterSet, ...]]
+"""Classes by name. Later sets of a class override earlier ones."""
+
+
+@frozen
+class DeviceNumber(ByContent):
+    """How the kernel's files name a block device.
+
+    >>> str(DeviceNumber(8, 16))
+    '8:16'
+    """
+
+    major: int
+    minor: int
+
+    def __str__(self) -> str:
+        return f"{self.major}:{self.minor}"
+
+
+@frozen
+class BlockDevice(ByContent):
+    """A whole disk, or what the kernel treats like one.
+
+    Attributes:
+        number: Major and minor number.
+        name: The kernel's, ``sda``; for people.
+        scheduler: Its I/O scheduler, ``none`` for none; empty where unknown.
+    """
+
+    number: DeviceNumber
+    name: str = ""
+    scheduler: str = ""
+
+    @property
+    def may_weigh(self) -> bool:
+        """Whether its scheduler takes weights, as far as is known.
+
+        The kernel refuses a weight of a device that is scheduled by something else,
+        and the runtime then refuses the container.
+        """
+        return not self.scheduler or self.scheduler in _WEIGHING
+
+
+class Oddity(enum.StrEnum):
+    """What is not as a class would have it."""
+
+    NO_MATCH = "no-match"
+    NO_BLOCK_DEVICE = "no-block-device"
+    PARTITION = "partition"
+    UNREADABLE = "unreadable"
+    NO_WEIGHTS = "no-weights"
+    NO_FILE = "no-file"
+
+
+@frozen
+class Notice(ByContent):
+    """Something that the operator should know, and that stops nothing.
+
+    Attributes:
+        oddity: What it is.
+        subject: The pattern, device or file that it is about.
+        why: What is the matter, and what would help.
+    """
+
+    oddity: Oddity
+    subject: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.subject}: {self.why}"
+
+
+@frozen
+class Found(ByContent):
+    """The devices that a pattern names on a machine.
+
+    Attributes:
+        devices: Each of them once.
+        notices: What was left out, or stands for something else.
+    """
+
+    devices: tuple[BlockDevice, ...] = ()
+    notices: tuple[Notice, ...] = ()

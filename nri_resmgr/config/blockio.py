@@ -1,0 +1,149 @@
+"""Block I/O classes of goresctrl's files, and of documents that hold the same."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from nri_resmgr.classes.blockio import BlockIoConfig, Limits, ParameterSet
+from nri_resmgr.classes.blockio.values import LEAST_WEIGHT, MOST_WEIGHT
+from nri_resmgr.config.errors import BadSetting
+from nri_resmgr.config.table import Table
+from nri_resmgr.values import BadQuantity, parse_bytes
+from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
+from nri_resmgr.values.globs import BadGlob, check_glob
+
+_CLASSES: Final = "Classes"
+_DEVICES: Final = "Devices"
+_WEIGHT: Final = "Weight"
+_THROTTLES: Final = (
+    "ThrottleReadBps",
+    "ThrottleWriteBps",
+    "ThrottleReadIOPS",
+    "ThrottleWriteIOPS",
+)
+
+
+@frozen
+class BlockIoControl(ByContent):
+    """The part of a policy's document that is about block I/O classes.
+
+    Attributes:
+        enabled: Whether containers get classes at all.
+        by_qos: Whether a container without one gets the class that is called like
+            its QoS class.
+        classes: Those that we know. Without any, classes are names that the runtime
+            knows.
+    """
+
+    enabled: bool = False
+    by_qos: bool = False
+    classes: Mapping[str, tuple[ParameterSet, ...]] | None = None
+
+
+def read_block_io(document: object, path: str = "$") -> BlockIoConfig:
+    """Read a parsed goresctrl file, as containerd and CRI-O take it, too.
+
+    Letter case of keys is free. Amounts are Kubernetes quantities, as text or as
+    numbers; fractions are rounded up.
+
+    Args:
+        document: Plain values; None for an empty file.
+        path: Where it stands in a larger document.
+
+    Raises:
+        BadSetting: The first problem met.
+
+    Source:
+        goresctrl, doc/blockio.md.
+    """
+    return _classes(_any_case(document, path, _CLASSES), _CLASSES)
+
+
+def read_block_io_control(control: Table) -> BlockIoControl:
+    """Read ``blockio`` of a document's ``control``: nri-plugins' flags and classes.
+
+    Raises:
+        BadSetting: The first problem met.
+    """
+    keys = ("enable", "usePodQoSAsDefaultClass", "classes")
+    table = control.table("blockio", *keys)
+    classes = _classes(table, "classes") if "classes" in table.rows else None
+    return BlockIoControl(
+        enabled=table.flag("enable", default=False),
+        by_qos=table.flag("usePodQoSAsDefaultClass", default=False),
+        classes=classes,
+    )
+
+
+def _classes(owner: Table, key: str) -> dict[str, tuple[ParameterSet, ...]]:
+    table = owner.open_table(key)
+    names: object = owner.rows.get(key, {})
+    found: dict[str, tuple[ParameterSet, ...]] = {}
+    for name in names if isinstance(names, Mapping) else ():
+        if not name:
+            raise BadSetting(table.path, "a class without a name")
+        # A class without content is one that sets nothing.
+        sets = table.rows.get(name, [])
+        if not isinstance(sets, list):
+            raise BadSetting(table.at(name), "expected a list of parameter sets")
+        found[name] = tuple(
+            _parameter_set(one, f"{table.at(name)}[{place}]")
+            for place, one in enumerate(sets)
+        )
+    return found
+
+
+def _parameter_set(document: object, path: str) -> ParameterSet:
+    row = _any_case(document, path, _DEVICES, _WEIGHT, *_THROTTLES)
+    patterns = row.texts(_DEVICES, ())
+    for place, pattern in enumerate(patterns):
+        _check_pattern(pattern, f"{row.at(_DEVICES)}[{place}]")
+    rates = [_quantity(row, key) for key in _THROTTLES]
+    for key, rate in zip(_THROTTLES, rates, strict=True):
+        if rate is not None and not patterns:
+            raise BadSetting(row.at(key), "needs Devices to throttle")
+    return ParameterSet(patterns, Limits(_weight(row), *rates))
+
+
+def _weight(row: Table) -> int | None:
+    weight = _quantity(row, _WEIGHT)
+    if weight is not None and not LEAST_WEIGHT <= weight <= MOST_WEIGHT:
+        expected = f"expected {LEAST_WEIGHT} to {MOST_WEIGHT}, not {weight}"
+        raise BadSetting(row.at(_WEIGHT), expected)
+    return weight
+
+
+def _quantity(row: Table, key: str) -> int | None:
+    text = row.amount(key)
+    if text is None:
+        return None
+    try:
+        return parse_bytes(text)
+    except BadQuantity as error:
+        raise BadSetting(row.at(key), str(error)) from None
+
+
+def _check_pattern(pattern: str, path: str) -> None:
+    if not pattern.startswith("/"):
+        raise BadSetting(path, f"expected a path from the root on, not {pattern!r}")
+    try:
+        for name in pattern.split("/"):
+            check_glob(name)
+    except BadGlob as error:
+        raise BadSetting(path, str(error)) from None
+
+
+def _any_case(document: object, path: str, *keys: str) -> Table:
+    """Read a mapping whose keys are written in any letter case."""
+    if not isinstance(document, Mapping):
+        return Table.read(document, *keys, path=path)
+    known = {key.lower(): key for key in keys}
+    found: dict[object, object] = {}
+    for key, value in document.items():
+        name = known.get(key.lower(), key) if isinstance(key, str) else key
+        if name in found:
+            raise BadSetting(f"{path}.{key}", "comes twice, in another letter case")
+        found[name] = value
+    return Table.read(found, *keys, path=path)

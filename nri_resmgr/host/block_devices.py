@@ -1,0 +1,148 @@
+"""Which block devices patterns name, and which files of block I/O cgroups have."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import re
+import stat
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+from nri_resmgr.classes.blockio import (
+    BlockDevice,
+    DeviceNumber,
+    Features,
+    Found,
+    Notice,
+    Oddity,
+)
+from nri_resmgr.host.tree import Tree, UnreadableHostFile
+from nri_resmgr.values.globs import glob_pattern
+
+_BY_NUMBER: Final = "/sys/dev/block"
+_MAGIC: Final = re.compile(r"[*?\[]")
+_NUMBER: Final = re.compile(r"(\d+):(\d+)", re.ASCII)
+_MOST_LINKS: Final = 40  # the kernel's own limit, MAXSYMLINKS
+
+
+def find_block_devices(tree: Tree, patterns: Iterable[str]) -> dict[str, Found]:
+    """Find the devices that patterns name, by pattern.
+
+    Links are followed below the host's root. A partition stands for its disk: the
+    kernel throttles whole disks only. What is no block device is left out, with a
+    notice.
+
+    Args:
+        tree: The host.
+        patterns: Absolute paths, as Go's globs: a star ends at a slash, and takes
+            names that begin with a dot, too.
+
+    Source:
+        Go, path/filepath, ``Glob``. Linux, block/blk-cgroup.c, ``blkg_conf_prep``:
+        no partitions.
+    """
+    return {pattern: _find(tree, pattern) for pattern in patterns}
+
+
+def read_features(tree: Tree, folder: str, *, is_v2: bool) -> Features:
+    """Read which files of block I/O the cgroups have.
+
+    Args:
+        tree: The host.
+        folder: A cgroup such as those of containers, not the root, which has none
+            of the files: ``/sys/fs/cgroup/kubepods.slice``.
+        is_v2: Whether it is of version 2.
+
+    Raises:
+        UnreadableHostFile: The folder cannot be read.
+    """
+    return Features.of(frozenset(tree.names(folder)), is_v2=is_v2)
+
+
+def _find(tree: Tree, pattern: str) -> Found:
+    devices: dict[DeviceNumber, BlockDevice] = {}
+    notices: list[Notice] = []
+    try:
+        paths = _glob(tree, pattern)
+        if not paths:
+            notices.append(Notice(Oddity.NO_MATCH, pattern, "names no file"))
+        for path in paths:
+            number = _number_of(tree, path)
+            if number is None:
+                why = "is not a block device, left out"
+                notices.append(Notice(Oddity.NO_BLOCK_DEVICE, path, why))
+                continue
+            device = _describe(tree, number)
+            devices[device.number] = device
+            if device.number != number:
+                why = f"is a partition, the class holds for the disk {device.name}"
+                notices.append(Notice(Oddity.PARTITION, path, why))
+    except UnreadableHostFile as error:
+        notices.append(Notice(Oddity.UNREADABLE, pattern, str(error)))
+    return Found(tuple(devices.values()), tuple(notices))
+
+
+def _glob(tree: Tree, pattern: str) -> list[str]:
+    paths = [""]
+    for part in pattern.strip("/").split("/"):
+        if _MAGIC.search(part) is None:
+            paths = [f"{path}/{part}" for path in paths]
+            continue
+        match = re.compile(glob_pattern(part)).match
+        paths = [
+            f"{path}/{name}"
+            for path in paths
+            for name in tree.names(path)
+            if match(name)
+        ]
+    return [path for path in paths if os.path.lexists(tree.root + path)]
+
+
+def _number_of(tree: Tree, path: str) -> DeviceNumber | None:
+    real = _real_path(tree, path)
+    if real is None:
+        return None
+    try:
+        status = Path(tree.root + real).stat()
+    except OSError as error:
+        if isinstance(error, FileNotFoundError):
+            return None  # it went away just now
+        raise UnreadableHostFile(real, os.strerror(error.errno or 0)) from error
+    if not stat.S_ISBLK(status.st_mode):
+        return None
+    return DeviceNumber(os.major(status.st_rdev), os.minor(status.st_rdev))
+
+
+def _real_path(tree: Tree, path: str) -> str | None:
+    """Follow links as on the host, where an absolute one begins at its root."""
+    for _ in range(_MOST_LINKS):
+        try:
+            link = str(Path(tree.root + path).readlink())
+        except OSError:
+            return tree.target(path)  # no link any more, or gone
+        path = posixpath.normpath(posixpath.join(posixpath.dirname(path), link))
+    return None
+
+
+def _describe(tree: Tree, number: DeviceNumber) -> BlockDevice:
+    """Look a device up in sysfs; where that is missing, only its number is known."""
+    folder = tree.target(f"{_BY_NUMBER}/{number}")
+    if folder is None:
+        return BlockDevice(number)
+    if tree.read(f"{folder}/partition") is not None:
+        folder = posixpath.dirname(folder)
+        match = _NUMBER.fullmatch(tree.read(f"{folder}/dev") or "")
+        if match:
+            number = DeviceNumber(int(match[1]), int(match[2]))
+    scheduler = _scheduler(tree.read(f"{folder}/queue/scheduler"))
+    return BlockDevice(number, posixpath.basename(folder), scheduler)
+
+
+def _scheduler(text: str | None) -> str:
+    """Read the one in brackets out of ``none [bfq] kyber``, or the only one."""
+    if text is None:
+        return ""
+    chosen = re.search(r"\[([^]]+)\]", text)
+    return chosen[1] if chosen else text if " " not in text else ""
