@@ -7,9 +7,11 @@ from functools import cached_property
 from typing import Any
 
 from nri_resmgr.app.catch_up import catch_up
+from nri_resmgr.app.class_setter import NewContainer
 from nri_resmgr.app.conduct import USUAL, Conduct
 from nri_resmgr.app.configuration import Configuration
 from nri_resmgr.app.configuration_status import BUILT_IN, Document, Source
+from nri_resmgr.app.container_classes import ContainerClasses
 from nri_resmgr.app.container_files import ContainerFiles
 from nri_resmgr.app.courier import Courier, Runtime
 from nri_resmgr.app.engine import Engine, Recollection
@@ -34,7 +36,6 @@ from nri_resmgr.policy.events import (
     Updated,
 )
 from nri_resmgr.policy.ledger import KnowsContainers
-from nri_resmgr.stub.adjustment import ContainerAdjustment
 from nri_resmgr.stub.model import Container, LinuxResources, Pod
 from nri_resmgr.stub.replies import CreateReply
 from nri_resmgr.stub.runtime_info import Configuration as HandedOver
@@ -83,7 +84,7 @@ class ResourcePolicy:
         self._alarms: Any = None
         self.courier = Courier(self._engine.wanted)
         self._runtime = RuntimeInfo()
-        self._scheduling: Any = None
+        self._classes = ContainerClasses(self.config, self._runtime)
         self._is_silent = False
         self._files: ContainerFiles | None = None
         told = [Report(dry_run=conduct.dry_run), *witnesses]
@@ -136,7 +137,8 @@ class ResourcePolicy:
 
     def configure(self, handed_over: HandedOver) -> None:
         """Take what the runtime tells of itself, and its text if that counts."""
-        self._runtime, self._scheduling = handed_over.runtime, None
+        self._runtime = handed_over.runtime
+        self._classes = ContainerClasses(self.config, self._runtime)
         # What to tell is found anew when the runtime says what runs.
         self._is_silent = True
         self.configuration.hand_over(handed_over.text)
@@ -183,6 +185,8 @@ class ResourcePolicy:
         """Place a new container; the reply carries its pinning, and the others'."""
         try:
             spec: ContainerSpec = self._specs.of_new(pod, container)
+            new = NewContainer(pod, container, spec)
+            self._classes.check(new)
             decision = self._handle(Created(spec))
         except ResmgrError as error:
             self._refuse(error, pod, container)
@@ -191,7 +195,7 @@ class ResourcePolicy:
             return None
         mount = self._files.mount_for(container) if self._files else None
         adjustment = adjustment_of(decision.pin, *((mount,) if mount else ()))
-        adjustment = self._scheduled(adjustment, spec, decision)
+        adjustment = self._classes.add(adjustment, new, decision)
         return CreateReply(adjustment, self._answer(decision.updates))
 
     def start_container(self, _pod: Pod, container: Container) -> None:
@@ -234,6 +238,7 @@ class ResourcePolicy:
     def _rebuild(self, config: PolicyConfig, machine: Machine) -> None:
         decision = self._engine.rebuild(config, machine)
         self._specs.change_machine(machine)
+        self._classes = ContainerClasses(config, self._runtime)
         if not self._is_silent:
             self._follow(Synchronized(()), decision)
             self._send(decision.updates)
@@ -260,25 +265,6 @@ class ResourcePolicy:
         self._witnesses.refused(error, pod, container)
         if not self._conduct.dry_run:  # which must not fail anybody's creation
             raise error
-
-    def _scheduled(
-        self,
-        adjustment: ContainerAdjustment | None,
-        spec: ContainerSpec,
-        decision: Decision[Any],
-    ) -> ContainerAdjustment | None:
-        if decision.scheduling is None:
-            if asked := spec.preferences.scheduling_class:
-                log.warning("scheduling.no-such-class", title=spec.title, asked=asked)
-            return adjustment
-        if self._scheduling is None:
-            # Few configurations have classes.
-            from nri_resmgr.app.scheduling import SchedulingSetter
-
-            self._scheduling = SchedulingSetter(self._runtime)
-        told: ContainerAdjustment | None
-        told = self._scheduling.add(adjustment, decision.scheduling)
-        return told
 
     def _send(self, updates: Sequence[PinUpdate]) -> None:
         if not self._conduct.dry_run:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from nri_proto import Level
+from nri_resmgr.app.class_setter import ClassSetter, NewContainer
 from nri_resmgr.log import Logger
+from nri_resmgr.policy.decision import Decision
 from nri_resmgr.policy.scheduling import SchedulingClass
 from nri_resmgr.stub.adjustment import ContainerAdjustment
 from nri_resmgr.stub.model import (
@@ -24,7 +26,7 @@ SCHEDULER_LEVEL: Final = Level(0, 11)
 IO_PRIORITY_LEVEL: Final = Level(0, 10)
 
 
-class SchedulingSetter:
+class SchedulingSetter(ClassSetter):
     """Sets what the runtime can set, and says once what it cannot.
 
     Args:
@@ -38,19 +40,29 @@ class SchedulingSetter:
 
     def add(
         self,
-        adjustment: ContainerAdjustment | None,
-        scheduling: SchedulingClass | None,
-    ) -> ContainerAdjustment | None:
-        """Add a class to what a new container is told; None for nothing at all."""
-        if scheduling is None:
-            return adjustment
-        told = adjustment or ContainerAdjustment()
+        adjustment: ContainerAdjustment,
+        new: NewContainer,
+        decision: Decision[Any],
+    ) -> ContainerAdjustment:
+        """Add the class that the policy has chosen."""
+        if decision.scheduling is not None:
+            return self.add_class(adjustment, decision.scheduling)
+        if asked := new.spec.preferences.scheduling_class:
+            title = new.spec.title
+            log.warning("scheduling.no-such-class", title=title, asked=asked)
+        return adjustment
+
+    def add_class(
+        self, adjustment: ContainerAdjustment, scheduling: SchedulingClass
+    ) -> ContainerAdjustment:
+        """Add a class, as far as this runtime can set it."""
+        told = adjustment
         scheduler, priority = scheduler_of(scheduling), io_priority_of(scheduling)
         if scheduler and self._can("scheduler", SCHEDULER_LEVEL):
             told = told.set_scheduler(scheduler)
         if priority and self._can("I/O priority", IO_PRIORITY_LEVEL):
             told = told.set_io_priority(priority)
-        return told if told.linux else adjustment
+        return told
 
     def _can(self, what: str, since: Level) -> bool:
         level = self._runtime.level

@@ -122,17 +122,15 @@ def test_a_pinned_container_is_told_what_its_runtime_can_set(
     level: Level | None, expected: ContainerAdjustment
 ) -> None:
     with structlog.testing.capture_logs():
-        assert setter(level).add(PINNED, BATCH) == expected
+        assert setter(level).add_class(PINNED, BATCH) == expected
 
 
-def test_nothing_to_say_stays_nothing() -> None:
+def test_what_cannot_be_set_leaves_the_adjustment_as_it_is() -> None:
     with structlog.testing.capture_logs():
         assert [
-            setter(None).add(None, None),
-            setter(None).add(PINNED, None),
-            setter(None).add(None, SchedulingClass(name="empty")),
-            setter(Level(0, 8)).add(None, BATCH),
-        ] == [None, PINNED, None, None]
+            setter(None).add_class(PINNED, SchedulingClass(name="empty")),
+            setter(Level(0, 8)).add_class(PINNED, BATCH),
+        ] == [PINNED, PINNED]
 
 
 def test_what_cannot_be_set_is_said_once() -> None:
@@ -140,7 +138,7 @@ def test_what_cannot_be_set_is_said_once() -> None:
 
     with structlog.testing.capture_logs() as logs:
         for _ in range(2):
-            one.add(None, BATCH)
+            one.add_class(PINNED, BATCH)
 
     assert logs == [
         {

@@ -1,0 +1,41 @@
+"""What puts one kind of class into adjustments; each kind is one of these."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nri_resmgr.policy.decision import Decision
+from nri_resmgr.policy.events import ContainerSpec
+from nri_resmgr.stub.adjustment import ContainerAdjustment
+from nri_resmgr.stub.model import Container, Pod
+from nri_resmgr.values.declared import frozen
+
+
+@frozen
+class NewContainer:
+    """A container that is being created, as the runtime tells it and as we read it."""
+
+    pod: Pod
+    container: Container
+    spec: ContainerSpec
+
+
+class ClassSetter:
+    """Does nothing at each step; override what your kind of class needs."""
+
+    def check(self, new: NewContainer) -> None:
+        """Judge what a container asks for, before anything is decided for it.
+
+        Raises:
+            ResmgrError: It asks for what it cannot have; its creation is refused, and
+                nothing has changed.
+        """
+
+    def add(
+        self,
+        adjustment: ContainerAdjustment,
+        new: NewContainer,  # noqa: ARG002 - for those who override
+        decision: Decision[Any],  # noqa: ARG002 - for those who override
+    ) -> ContainerAdjustment:
+        """Add the container's class to what the runtime is told. Must not raise."""
+        return adjustment
