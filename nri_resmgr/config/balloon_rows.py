@@ -45,6 +45,8 @@ _KEYS: Final = (
     "memoryTypes",
     "pinMemory",
     "schedulingClass",
+    "rdtClass",
+    "blockioClass",
     *NOT_OF_COMPOSITES,
     *NOT_IN_FORCE[1:],
 )
@@ -116,6 +118,8 @@ def _who(row: Table) -> dict[str, Any]:
         "prefer_new": row.flag("preferNewBalloons", default=False),
         "scheduling_class": row.text("schedulingClass", ""),
         "cpu_class": row.text("cpuClass", ""),
+        "rdt_class": row.text("rdtClass", ""),
+        "blockio_class": row.text("blockioClass", ""),
     }
 
 

@@ -66,3 +66,5 @@ class BalloonTypeConfig(ByContent):
     pin_memory: bool | None = None
     scheduling_class: str = ""
     cpu_class: str = ""
+    rdt_class: str = ""
+    blockio_class: str = ""

@@ -10,7 +10,7 @@ import attrs
 
 from nri_resmgr.policy.capacity import PoolUse
 from nri_resmgr.policy.events import NO_PIN, Event, Pin
-from nri_resmgr.policy.host_use import HostUse
+from nri_resmgr.policy.host_use import GivenClasses, HostUse
 from nri_resmgr.policy.scheduling import SchedulingClass
 from nri_resmgr.topology import MemoryKind
 from nri_resmgr.values import NO_CPUS, NO_NODES, CpuSet, NodeSet
@@ -180,6 +180,9 @@ class Policy(Protocol[StateT]):
 
     def host_use(self, state: StateT) -> HostUse:
         """Say what the host's own settings are to follow: classes of CPUs."""
+
+    def classes_of(self, state: StateT, container: str) -> GivenClasses:
+        """Say which classes a container has by where it is."""
 
     def pools(self, state: StateT) -> tuple[PoolUse, ...]:
         """Say what every pool has, and how much of it is granted.

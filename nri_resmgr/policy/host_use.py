@@ -1,4 +1,4 @@
-"""What a policy wants of the host besides pinning: classes of CPUs."""
+"""What a policy wants besides pinning: classes of CPUs, and of containers."""
 
 from __future__ import annotations
 
@@ -48,3 +48,20 @@ class HostUse(ByContent):
 
 NO_HOST_USE: Final = HostUse()
 """Of a policy that leaves the host as it is."""
+
+
+@frozen
+class GivenClasses(ByContent):
+    """Classes that a container has by where it is, unless its annotations say others.
+
+    Attributes:
+        rdt: Of cache and memory bandwidth; empty for none.
+        blockio: Of block I/O; empty for none.
+    """
+
+    rdt: str = ""
+    blockio: str = ""
+
+
+NO_CLASSES: Final = GivenClasses()
+"""Of policies whose places have none."""

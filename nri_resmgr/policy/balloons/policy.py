@@ -32,7 +32,7 @@ from nri_resmgr.policy.events import (
     Synchronized,
     Updated,
 )
-from nri_resmgr.policy.host_use import HostUse
+from nri_resmgr.policy.host_use import NO_CLASSES, GivenClasses, HostUse
 from nri_resmgr.policy.population import gone_with, oldest_first, reasons_of_loss
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import NO_CPUS
@@ -131,6 +131,14 @@ class BalloonsPolicy:
         from nri_resmgr.policy.balloons.cpu_classes import cpus_by_class
 
         return HostUse(cpus_by_class(state, self.ground))
+
+    def classes_of(self, state: State, container: str) -> GivenClasses:
+        """Say which classes a container has by the type of its balloon."""
+        seat = state.seats.get(container)
+        if seat is None or not seat.balloon:
+            return NO_CLASSES
+        kind = self.ground.type_of(state.balloons[seat.balloon])
+        return GivenClasses(kind.rdt_class, kind.blockio_class)
 
     def _create(self, state: State, spec: ContainerSpec) -> Decision[State]:
         left = lose(state, state.ledger.preceding(spec), self.ground)

@@ -94,6 +94,8 @@ class BalloonType(ByContent):
         pin_memory: Whether containers are told memory nodes.
         scheduling_class: Of containers that name none.
         cpu_class: Of its CPUs.
+        rdt_class: Of containers whose annotations name none.
+        blockio_class: Likewise.
     """
 
     name: str
@@ -124,6 +126,8 @@ class BalloonType(ByContent):
     pin_memory: bool = True
     scheduling_class: str = ""
     cpu_class: str = ""
+    rdt_class: str = ""
+    blockio_class: str = ""
 
 
 @frozen(kw_only=True)

@@ -23,7 +23,7 @@ from nri_resmgr.policy.events import (
     Synchronized,
     Updated,
 )
-from nri_resmgr.policy.host_use import NO_HOST_USE, HostUse
+from nri_resmgr.policy.host_use import NO_CLASSES, NO_HOST_USE, GivenClasses, HostUse
 from nri_resmgr.policy.ledger import Entry, Ledger
 from nri_resmgr.policy.memory import nodes_near
 from nri_resmgr.policy.population import gone_with, oldest_first, reasons_of_loss
@@ -105,6 +105,10 @@ class StaticPolicy(ByContent):
     def host_use(self, _state: StaticState) -> HostUse:
         """Say what the host's own settings are to follow: nothing of this policy."""
         return NO_HOST_USE
+
+    def classes_of(self, _state: StaticState, _container: str) -> GivenClasses:
+        """Say which classes a container has by where it is: none."""
+        return NO_CLASSES
 
     def _create(self, state: StaticState, spec: ContainerSpec) -> Decision[StaticState]:
         left = state.lose(*state.ledger.preceding(spec))

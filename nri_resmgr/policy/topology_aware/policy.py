@@ -22,7 +22,7 @@ from nri_resmgr.policy.events import (
     Synchronized,
     Updated,
 )
-from nri_resmgr.policy.host_use import HostUse
+from nri_resmgr.policy.host_use import NO_CLASSES, GivenClasses, HostUse
 from nri_resmgr.policy.population import gone_with, oldest_first, reasons_of_loss
 from nri_resmgr.policy.scheduling import scheduling_of
 from nri_resmgr.policy.topology_aware.adopt import adopt
@@ -121,6 +121,10 @@ class TopologyAwarePolicy:
         from nri_resmgr.policy.topology_aware.cpu_classes import cpus_by_class
 
         return HostUse(cpus_by_class(state, self.settings))
+
+    def classes_of(self, _state: State, _container: str) -> GivenClasses:
+        """Say which classes a container has by where it is: none."""
+        return NO_CLASSES
 
     def _other(
         self, state: State, event: PodCreated | Started | ColdStartEnded
