@@ -1,0 +1,134 @@
+"""What the folders of ``info`` say that the machine can do."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from nri_resmgr.classes.rdt.capabilities import (
+    AMD_MAXIMUM,
+    MBPS_MAXIMUM,
+    PERCENT_MAXIMUM,
+    Bandwidth,
+    BandwidthMode,
+    Cache,
+    Capabilities,
+    Monitoring,
+)
+from nri_resmgr.host.resctrl.files import ResctrlFiles
+from nri_resmgr.host.resctrl.groups import names_in, read_if_there
+from nri_resmgr.host.resctrl.schemata import cache_of, parse_schemata
+from nri_resmgr.host.tree import BadHostFile, MissingHostFile
+
+_BANDWIDTH: Final = "MB"
+_MONITORING: Final = "L3_MON"
+
+# These name files that say what is counted, not counters.
+_SETTING: Final = "_config"
+
+_VENDOR: Final = re.compile(r"^vendor_id\s*:\s*(\S+)", re.MULTILINE)
+_AMD: Final = ("AuthenticAMD", "HygonGenuine")
+
+
+def bandwidth_mode(cpuinfo: str, *, in_mbps: bool) -> BandwidthMode:
+    r"""Tell what the numbers of an ``MB`` line count; the kernel does not.
+
+    Args:
+        cpuinfo: Text of ``/proc/cpuinfo``.
+        in_mbps: Whether resctrl is mounted with ``mba_MBps``.
+
+    Source:
+        Linux resctrl.rst, "Memory bandwidth Allocation".
+
+    >>> bandwidth_mode("vendor_id\t: AuthenticAMD\n", in_mbps=False)
+    <BandwidthMode.AMD: 'amd'>
+    """
+    if in_mbps:
+        return BandwidthMode.MBPS
+    vendor = _VENDOR.search(cpuinfo)
+    is_amd = vendor is not None and vendor[1] in _AMD
+    return BandwidthMode.AMD if is_amd else BandwidthMode.PERCENT
+
+
+def read_capabilities(files: ResctrlFiles, mode: BandwidthMode) -> Capabilities:
+    """Read what can be allocated and what is counted.
+
+    Args:
+        files: Where resctrl is mounted.
+        mode: See `bandwidth_mode`.
+
+    Raises:
+        MissingHostFile: A file that belongs to a resource is not there.
+        BadHostFile: A file holds something else than it should.
+        UnreadableHostFile: A file cannot be read.
+    """
+    folders = names_in(files, "info")
+    root = _ids(files)
+    caches = {
+        name: _cache(files, name, root.get(name, ()))
+        for name in folders
+        if cache_of(name)
+    }
+    has_bandwidth = _BANDWIDTH in folders
+    return Capabilities(
+        caches=caches,
+        bandwidth=_bandwidth(files, mode, root) if has_bandwidth else None,
+        monitoring=_monitoring(files) if _MONITORING in folders else None,
+        io_alloc=any(_text(files, f"{name}/io_alloc") == "enabled" for name in caches),
+    )
+
+
+def _ids(files: ResctrlFiles) -> dict[str, tuple[int, ...]]:
+    text = read_if_there(files, "schemata") or ""
+    try:
+        found = parse_schemata(text)
+    except ValueError as error:
+        raise BadHostFile(f"{files.root}/schemata", str(error)) from error
+    return {name: tuple(sorted(values)) for name, values in found.items()}
+
+
+def _cache(files: ResctrlFiles, name: str, ids: tuple[int, ...]) -> Cache:
+    return Cache(
+        mask=_number(files, f"{name}/cbm_mask", 16),
+        min_bits=_number(files, f"{name}/min_cbm_bits"),
+        # Kernels without the file refuse masks with holes.
+        sparse=_text(files, f"{name}/sparse_masks") == "1",
+        closids=_number(files, f"{name}/num_closids"),
+        ids=ids,
+    )
+
+
+def _bandwidth(
+    files: ResctrlFiles, mode: BandwidthMode, ids: dict[str, tuple[int, ...]]
+) -> Bandwidth:
+    minimum = _number(files, f"{_BANDWIDTH}/min_bandwidth")
+    step = _number(files, f"{_BANDWIDTH}/bandwidth_gran")
+    maximum = PERCENT_MAXIMUM
+    match mode:
+        case BandwidthMode.MBPS:  # the files still tell percent
+            minimum, step, maximum = 0, 1, MBPS_MAXIMUM
+        case BandwidthMode.AMD:
+            maximum = AMD_MAXIMUM
+    closids = _number(files, f"{_BANDWIDTH}/num_closids")
+    return Bandwidth(mode, minimum, step, maximum, closids, ids.get(_BANDWIDTH, ()))
+
+
+def _monitoring(files: ResctrlFiles) -> Monitoring:
+    words = _text(files, f"{_MONITORING}/mon_features").split()
+    features = tuple(word for word in words if not word.endswith(_SETTING))
+    return Monitoring(features, _number(files, f"{_MONITORING}/num_rmids"))
+
+
+def _text(files: ResctrlFiles, name: str) -> str:
+    return (read_if_there(files, f"info/{name}") or "").strip()
+
+
+def _number(files: ResctrlFiles, name: str, base: int = 10) -> int:
+    path = f"{files.root}/info/{name}"
+    text = read_if_there(files, f"info/{name}")
+    if text is None:
+        raise MissingHostFile(path)
+    try:
+        return int(text, base)
+    except ValueError as error:
+        raise BadHostFile(path, f"not a number: {text.strip()!r:.40}") from error

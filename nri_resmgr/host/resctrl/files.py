@@ -1,0 +1,130 @@
+"""The few things that are done to a resctrl file system."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Final, Protocol
+
+_CHUNK: Final = 1 << 16
+_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_READ: Final = os.O_RDONLY | os.O_CLOEXEC
+_WRITE: Final = os.O_WRONLY | os.O_CLOEXEC
+
+# Others hold the lock for as long as it takes to set up all their groups.
+_PATIENCE: Final = 5.0  # seconds
+_PAUSE: Final = 0.02  # seconds
+
+
+class ResctrlFiles(Protocol):
+    """A mounted resctrl file system; paths are below its root, which is ``""``.
+
+    Every method raises `OSError` with the kernel's errno.
+    """
+
+    @property
+    def root(self) -> str:
+        """Where it is mounted, for people."""
+
+    def read(self, path: str) -> str:
+        """Return a file's text."""
+
+    def write(self, path: str, text: str) -> None:
+        """Write a text at once: the kernel takes each write as a whole command."""
+
+    def mkdir(self, path: str) -> None:
+        """Make a group."""
+
+    def rmdir(self, path: str) -> None:
+        """Remove a group, whatever is in it."""
+
+    def names(self, path: str) -> tuple[str, ...]:
+        """Return what a folder holds, sorted."""
+
+    def locked(self) -> AbstractContextManager[None]:
+        """Keep other programs from changing groups meanwhile."""
+
+
+class HostFiles:
+    """The real one.
+
+    Args:
+        root: Where it is mounted, as we see it.
+        patience: Seconds to wait for another program that has locked it.
+    """
+
+    def __init__(self, root: str, patience: float = _PATIENCE) -> None:
+        self.root = root
+        self._patience = patience
+
+    def read(self, path: str) -> str:
+        """See `ResctrlFiles.read`."""
+        with _opened(self._at(path), _READ) as fd:
+            text = bytearray()
+            while more := os.read(fd, _CHUNK):
+                text += more
+        return text.decode(errors="replace")
+
+    def write(self, path: str, text: str) -> None:
+        """See `ResctrlFiles.write`."""
+        content = text.encode()
+        with _opened(self._at(path), _WRITE) as fd:
+            if os.write(fd, content) < len(content):
+                # The kernel takes a page at most, and the rest would be another
+                # command.
+                raise OSError(errno.E2BIG, os.strerror(errno.E2BIG))
+
+    def mkdir(self, path: str) -> None:
+        """See `ResctrlFiles.mkdir`."""
+        Path(self._at(path)).mkdir()
+
+    def rmdir(self, path: str) -> None:
+        """See `ResctrlFiles.rmdir`."""
+        Path(self._at(path)).rmdir()
+
+    def names(self, path: str) -> tuple[str, ...]:
+        """See `ResctrlFiles.names`."""
+        with os.scandir(self._at(path)) as entries:
+            return tuple(sorted(entry.name for entry in entries))
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the lock that resctrl's users agree on.
+
+        Raises:
+            BlockingIOError: Another program does not let go of it.
+
+        Source:
+            Linux resctrl.rst, "Locking": flock(2) on the root directory.
+        """
+        with _opened(self.root, _FOLDER) as fd:
+            self._lock(fd)
+            yield
+
+    def _lock(self, fd: int) -> None:
+        end = time.monotonic() + self._patience
+        while True:
+            try:
+                return fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() >= end:
+                    raise
+            time.sleep(_PAUSE)
+
+    def _at(self, path: str) -> str:
+        return f"{self.root}/{path}" if path else self.root
+
+
+@contextlib.contextmanager
+def _opened(path: str, flags: int) -> Iterator[int]:
+    fd = os.open(path, flags)
+    try:
+        yield fd
+    finally:
+        os.close(fd)  # which lets go of a lock, too

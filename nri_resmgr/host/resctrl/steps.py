@@ -1,0 +1,190 @@
+"""What has to be done so that groups hold what a plan says; nothing is done here."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+import attrs
+
+from nri_resmgr.host.resctrl.errors import (
+    ExclusiveOverlap,
+    ForeignGroup,
+    TooManyGroups,
+)
+from nri_resmgr.host.resctrl.groups import EXCLUSIVE, Group, path_in
+from nri_resmgr.host.resctrl.journal import Record, group_of
+from nri_resmgr.host.resctrl.schemata import (
+    Schemata,
+    merged,
+    overlap,
+    parse_schemata,
+    render_schemata,
+)
+from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
+
+
+@frozen
+class Scene(ByContent):
+    """What there is before anything is done.
+
+    Attributes:
+        root: Where resctrl is mounted, for sentences.
+        groups: All groups, by folder.
+        record: What the journal says of those.
+        closids: How many groups there can be, with the root group; 0 if unknown.
+        prefix: What the folders of all our groups begin with; groups that do are ours
+            whoever made them. Empty: only those of the journal are.
+        adopts: Whether groups of others that have the name of a class are ours to
+            change.
+    """
+
+    root: str
+    groups: Mapping[str, Group]
+    record: Record
+    closids: int = 0
+    prefix: str = ""
+    adopts: bool = False
+
+    @property
+    def ours(self) -> frozenset[str]:
+        """Return the groups that are ours to remove."""
+        named = {one for one in self.groups if self.prefix and _begins(one, self)}
+        return frozenset(self.record.made | named)
+
+
+@frozen
+class Steps(ByContent):
+    """What to do, in this order.
+
+    Attributes:
+        remove_first: Leftovers of ours whose closids or bits others need.
+        make: New groups.
+        write: Texts by folder; only those that change something.
+        remove_last: The other leftovers of ours.
+        meanwhile: What the journal has to say before the first step.
+        afterwards: What it has to say after the last.
+        shared: Groups of others that have what we want already, and are left alone.
+    """
+
+    remove_first: tuple[str, ...]
+    make: tuple[str, ...]
+    write: Mapping[str, str]
+    remove_last: tuple[str, ...]
+    meanwhile: Record
+    afterwards: Record
+    shared: tuple[str, ...]
+
+
+def steps_to(wanted: Mapping[str, str], scene: Scene) -> Steps:
+    """Work out how to get from what there is to what is wanted.
+
+    Args:
+        wanted: Schemata by folder; the root group's, if it is to change, too. Text
+            that names only some caches leaves the others as they are.
+        scene: What there is.
+
+    Raises:
+        TooManyGroups: There are not enough closids, whatever is removed.
+        ForeignGroup: A group of others is in the way.
+        ExclusiveOverlap: Two groups want the same bits, and one of them does not share.
+    """
+    texts = {name: parse_schemata(text) for name, text in wanted.items()}
+    changes = {
+        name: text
+        for name, text in texts.items()
+        if name not in scene.groups or _changes(scene.groups[name], text)
+    }
+    taken = _taken(changes, scene)
+    back = {
+        name: parse_schemata(text)
+        for name, text in scene.record.originals.items()
+        if name not in wanted
+    }
+    _check_exclusive(changes | back, scene, wanted)
+    make = tuple(sorted(texts.keys() - scene.groups.keys()))
+    first, last = _leftovers(wanted, make, scene)
+    meanwhile = attrs.evolve(
+        scene.record,
+        made=scene.record.made | {*make},
+        originals={**taken, **scene.record.originals},
+    )
+    ours = {*scene.ours, *make, *scene.record.originals, *taken}
+    put = {n: t for n, t in back.items() if _changes(scene.groups[n], t)}
+    return Steps(
+        remove_first=first,
+        make=make,
+        write={n: render_schemata(t) for n, t in (put | changes).items() if t},
+        remove_last=last,
+        meanwhile=meanwhile,
+        afterwards=_without(meanwhile, {*first, *last, *back}),
+        shared=tuple(sorted(texts.keys() - ours - {""})),
+    )
+
+
+def _begins(name: str, scene: Scene) -> bool:
+    return name.startswith(scene.prefix)
+
+
+def _changes(group: Group, text: Schemata) -> bool:
+    return merged(group.schemata, text) != group.schemata
+
+
+def _taken(changes: Mapping[str, Schemata], scene: Scene) -> dict[str, str]:
+    """Return what groups that are not ours had before we changed them."""
+    taken = {}
+    for name, text in changes.items():
+        if name not in scene.groups or name in scene.ours:
+            continue
+        present = render_schemata(scene.groups[name].schemata)
+        if name and not scene.adopts and name not in scene.record.originals:
+            path = f"{scene.root}/{name}"
+            raise ForeignGroup(name, path, render_schemata(text), present)
+        taken[name] = present
+    return taken
+
+
+def _check_exclusive(
+    changes: Mapping[str, Schemata], scene: Scene, wanted: Collection[str]
+) -> None:
+    then = {
+        name: (group.mode, merged(group.schemata, changes.get(name, {})))
+        for name, group in scene.groups.items()
+        if name in wanted or name not in scene.ours
+    }
+    for name, text in changes.items():
+        mode, mine = then.get(name, ("", text))
+        for other, (their_mode, theirs) in then.items():
+            alone = EXCLUSIVE in {mode, their_mode}
+            if alone and other != name and (where := overlap(mine, theirs)):
+                path = f"{scene.root}/{path_in(name, 'schemata')}"
+                raise ExclusiveOverlap(name, path, *where, other)
+
+
+def _leftovers(
+    wanted: Collection[str], make: tuple[str, ...], scene: Scene
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Split leftovers into those that have to go first, and the others.
+
+    The others go last: until all is well, everything is as it was for what runs in
+    them.
+    """
+    left = sorted(n for n in scene.ours if n in scene.groups and n not in wanted)
+    held = [name for name, group in scene.groups.items() if group.has_closid]
+    short = len(held) + len(make) - scene.closids if scene.closids and make else 0
+    if short > len(left):
+        others = tuple(sorted({*held} - {""} - {*left} - {*wanted}))
+        classes = tuple(sorted(name for name in wanted if name))
+        raise TooManyGroups(classes, others, scene.closids)
+    alone = [name for name in left if scene.groups[name].mode == EXCLUSIVE]
+    order = [*alone, *(name for name in left if name not in alone)]
+    first = order[: max(short, len(alone))]
+    return tuple(first), tuple(name for name in left if name not in first)
+
+
+def _without(record: Record, gone: Collection[str]) -> Record:
+    return Record(
+        record.made.difference(gone),
+        frozenset(one for one in record.monitors if group_of(one) not in gone),
+        {one: text for one, text in record.originals.items() if one not in gone},
+    )

@@ -1,0 +1,139 @@
+"""Threads of running containers, moved from group to group."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from typing import Final
+
+from nri_resmgr.host.resctrl.files import ResctrlFiles
+from nri_resmgr.host.resctrl.groups import path_in, reading
+from nri_resmgr.host.resctrl.transaction import done, write_task
+from nri_resmgr.host.tree import Tree
+from nri_resmgr.values import HostError
+from nri_resmgr.values.error_fields import with_fields
+
+# Version 2 of cgroups; version 1.
+_FILES: Final = ("cgroup.threads", "tasks")
+
+# A child is where its parent was when it was made. Each pass therefore meets only
+# children of threads that the one before had not reached.
+_PASSES: Final = 64
+
+
+@with_fields
+class UnseenThreads(HostError):
+    """Threads have no ids that we could write."""
+
+    path: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.path} lists threads of another PID namespace; "
+            "run with the host's (hostPID: true)"
+        )
+
+
+@with_fields
+class TooManyForks(HostError):
+    """Threads are made faster than they are moved."""
+
+    path: str
+    moved: int
+
+    def __str__(self) -> str:
+        return f"{self.path}: still new threads after {self.moved} were moved"
+
+
+def threads_of(tree: Tree, folder: str) -> frozenset[int]:
+    """Return the ids of all threads in a cgroup and in those below it.
+
+    Args:
+        tree: The host.
+        folder: Of the cgroup, such as ``/sys/fs/cgroup/kubepods.slice/...``.
+
+    Raises:
+        UnreadableHostFile: The kernel does not tell.
+        UnseenThreads: It tells ids of another PID namespace, which read 0.
+    """
+    found: set[int] = set()
+    for one in _with_those_below(tree, folder):
+        path, text = _list_in(tree, one)
+        found.update(int(word) for word in text.split())
+        if 0 in found:
+            raise UnseenThreads(path)
+    return frozenset(found)
+
+
+def move_threads(
+    files: ResctrlFiles, folder: str, threads: Callable[[], Collection[int]]
+) -> int:
+    """Move threads into a group, until a look at them finds no new one.
+
+    Those that are in it already are left alone, so that they stay in a monitoring
+    group of it.
+
+    Args:
+        files: Where groups are.
+        folder: The group.
+        threads: Tells the threads that there are now.
+
+    Returns:
+        How many were moved.
+
+    Raises:
+        GroupRefused: The kernel refused one. Those before are moved.
+        UnreadableHostFile: The kernel does not tell what is in the group.
+        TooManyForks: There is no end.
+    """
+    path = path_in(folder, "tasks")
+    seen: set[int] = set()
+    count = 0
+    for _ in range(_PASSES):
+        there = tasks_in(files, folder)
+        new = set(threads()) - there - seen
+        if not new:
+            return count
+        for task in sorted(new):
+            count += _moved(files, folder, task)
+        seen |= new
+    raise TooManyForks(f"{files.root}/{path}", count)
+
+
+def tasks_in(files: ResctrlFiles, folder: str) -> frozenset[int]:
+    """Return the threads of a group; none if it is gone.
+
+    Raises:
+        UnreadableHostFile: The kernel does not tell.
+    """
+    path = path_in(folder, "tasks")
+    with reading(files, path):
+        return frozenset(map(int, files.read(path).split()))
+    return frozenset()
+
+
+def _moved(files: ResctrlFiles, folder: str, task: int) -> bool:
+    found: list[bool] = []
+    done(
+        files,
+        folder,
+        f"write {task} to",
+        path_in(folder, "tasks"),
+        lambda: found.append(write_task(files, folder, task)),
+    )
+    return found[0]
+
+
+def _with_those_below(tree: Tree, folder: str) -> Iterator[str]:
+    yield folder
+    for name in tree.names(folder):
+        # A file has no names; one more failed open costs less than a stat for each.
+        if _list_in(tree, f"{folder}/{name}")[0]:
+            yield from _with_those_below(tree, f"{folder}/{name}")
+
+
+def _list_in(tree: Tree, folder: str) -> tuple[str, str]:
+    for name in _FILES:
+        text = tree.read(f"{folder}/{name}")
+        if text is not None:
+            return f"{folder}/{name}", text
+    return "", ""
