@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from nri_resmgr.config.cpu_classes import check_cpu_classes
+from nri_resmgr.config.cpu_classes import check_cpu_classes, read_old_cpu_classes
 from nri_resmgr.config.errors import BadSetting
 from nri_resmgr.config.table import Table
 
@@ -125,9 +125,7 @@ def _instrumentation(spec: Table) -> Iterable[str]:
 def _control(spec: Table) -> Iterable[str]:
     control = spec.table("control", "cpu", "rdt", "blockio")
     cpu = control.table("cpu", "classes")
-    classes = cpu.open_table("classes")
-    for key in classes.rows:
-        _frequencies(classes, key)
+    read_old_cpu_classes(spec)
     found = [*_asked(cpu, "classes")]
     shared = ("enable", "usePodQoSAsDefaultClass")
     rdt = control.table("rdt", *shared, "force", "options", "partitions")
@@ -137,16 +135,6 @@ def _control(spec: Table) -> Iterable[str]:
         # The other flags only say how, if at all.
         found += [one for one in _flags(table, *flags) if one.endswith(".enable")]
     return found
-
-
-def _frequencies(classes: Table, name: str) -> None:
-    keys = ("minFreq", "maxFreq", "uncoreMinFreq", "uncoreMaxFreq")
-    epp = "energyPerformancePreference"
-    one = classes.table(name, *keys, epp, "freqGovernor", "disabledCstates")
-    for key in (*keys, epp):
-        one.number(key, 0, (1 << 32) - 1, 0)
-    one.text("freqGovernor", "")
-    one.texts("disabledCstates", ())
 
 
 def _check_rdt(rdt: Table) -> None:

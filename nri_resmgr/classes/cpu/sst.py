@@ -1,0 +1,215 @@
+"""Speed Select as CPU classes want it: classes of service, and who is in which."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
+
+import attrs
+
+from nri_resmgr.classes.cpu.cpu_class import CpuClass, PctPriority
+from nri_resmgr.classes.cpu.facts import CpuKnobFacts
+from nri_resmgr.classes.cpu.frequency import FrequencyWord
+from nri_resmgr.classes.cpu.turbo import InUse, Words, in_use, resolved
+from nri_resmgr.topology.speed_select import Clos, ClosOrder, Feature, Punit
+from nri_resmgr.values import CpuSet, KiloHertz
+
+CLOS_OF: Final = {PctPriority.HIGH: 0, PctPriority.LOW: 3}
+"""Classes of service of priorities; 0 is where the hardware has all cores at first."""
+
+CLOSES: Final = 4
+
+_NO_LIMIT: Final = 255  # of a class of service, in steps of 100 MHz
+
+
+def desired_punits(
+    classes: Mapping[str, CpuClass],
+    members: Mapping[str, CpuSet],
+    facts: CpuKnobFacts,
+) -> tuple[Punit, ...]:
+    """Return the punits as CPU classes want them; none where no class does.
+
+    With priorities (managed), the classes of service are ranked, turbo goes to who
+    has high priority, and every core without a priority is with the low one, if
+    there is a class for it. With numbers of classes of service, cores are put into
+    them and nothing else is changed.
+
+    A core whose threads are in several classes has the lowest class of service.
+
+    Args:
+        classes: By name.
+        members: Class to its CPUs, each of which is in one class at most.
+        facts: Of the machine, with the punits as they were before us.
+
+    Source:
+        nri-plugins, Priority Core Turbo; Linux,
+        Documentation/admin-guide/pm/intel-speed-select.rst.
+    """
+    able = [p for p in facts.punits if p.power is not Feature.UNSUPPORTED]
+    used = in_use(classes, members)
+    if priorities := _priorities(classes):
+        return tuple(_managed(punit, priorities, used, facts) for punit in able)
+    if any(one.sst_clos is not None for one in classes.values()):
+        return tuple(_associated(punit, used, facts) for punit in able)
+    return ()
+
+
+def punit_words(punit: Punit, facts: CpuKnobFacts) -> Words:
+    """Return what the words for frequencies mean to a punit."""
+    policies = [policy for policy in facts.policies if policy.cpus & punit.cpus]
+    lows = [policy.min for policy in policies if policy.min]
+    bases = [policy.base for policy in policies if policy.base]
+    highs = [policy.max for policy in policies if policy.max]
+    return {
+        FrequencyWord.MIN: min(lows, default=None),
+        FrequencyWord.BASE: max(bases, default=None),
+        FrequencyWord.TURBO: max(highs, default=None),
+    }
+
+
+def high_priority_classes(
+    classes: Mapping[str, CpuClass], facts: CpuKnobFacts
+) -> frozenset[str]:
+    """Return the names of the classes whose cores get the most turbo.
+
+    Where others set up the classes of service, it is the one with the highest
+    maximum, of equal ones the first.
+    """
+    if priorities := _priorities(classes):
+        high = priorities.get(PctPriority.HIGH)
+        return frozenset({high.name} if high else ())
+    named = {
+        one.name: one.sst_clos
+        for one in classes.values()
+        if one.sst_clos is not None and one.sst_clos < CLOSES
+    }
+    tables = [punit.clos for punit in facts.punits if punit.clos]
+    if not named or not tables:
+        return frozenset()
+    best = max(set(named.values()), key=lambda number: _rank(tables[0], number))
+    return frozenset(name for name, number in named.items() if number == best)
+
+
+def room(
+    name: str, classes: Mapping[str, CpuClass], facts: CpuKnobFacts, free: CpuSet
+) -> int:
+    """Return how many of *free* CPUs a class of Speed Select can have.
+
+    Of high priority these are, punit by punit, as many as reach the highest turbo
+    together. Of another class it is all of them, of a class without Speed Select 0.
+
+    Source:
+        nri-plugins, capacity of published CPU classes.
+    """
+    one = classes[name]
+    if one.pct_priority is None and one.sst_clos is None:
+        return 0
+    if name not in high_priority_classes(classes, facts):
+        return len(free)
+    is_managed = one.pct_priority is not None
+    return sum(
+        min(_guaranteed(punit), len(punit.cpus & free))
+        for punit in facts.punits
+        if is_managed or punit.turbo is Feature.ON
+    )
+
+
+def _priorities(classes: Mapping[str, CpuClass]) -> dict[PctPriority, CpuClass]:
+    return {c.pct_priority: c for c in classes.values() if c.pct_priority is not None}
+
+
+def _managed(
+    punit: Punit,
+    priorities: Mapping[PctPriority, CpuClass],
+    used: InUse,
+    facts: CpuKnobFacts,
+) -> Punit:
+    others = PctPriority.LOW if PctPriority.LOW in priorities else PctPriority.HIGH
+    numbers = {
+        cpu: CLOS_OF[one.pct_priority or others]
+        for one, cpus in used
+        for cpu in cpus & punit.cpus
+    }
+    members = _members(punit, facts, lambda cpu: numbers.get(cpu, CLOS_OF[others]))
+    words = punit_words(punit, facts)
+    clos = [
+        attrs.evolve(old, cpus=cpus)
+        for old, cpus in zip(punit.clos, members, strict=True)
+    ]
+    for priority, one in priorities.items():
+        number = CLOS_OF[priority]
+        clos[number] = _limited(one, words, members[number])
+    return attrs.evolve(
+        punit,
+        clos=tuple(clos),
+        power=Feature.ON,
+        order=ClosOrder.ORDERED,
+        turbo=Feature.UNSUPPORTED if punit.turbo is Feature.UNSUPPORTED else Feature.ON,
+    )
+
+
+def _associated(punit: Punit, used: InUse, facts: CpuKnobFacts) -> Punit:
+    numbers = {
+        cpu: one.sst_clos
+        for one, cpus in used
+        if one.sst_clos is not None and one.sst_clos < CLOSES
+        for cpu in cpus & punit.cpus
+    }
+    members = _members(punit, facts, numbers.get)
+    pairs = zip(punit.clos, members, strict=True)
+    return attrs.evolve(
+        punit, clos=tuple(attrs.evolve(old, cpus=cpus) for old, cpus in pairs)
+    )
+
+
+def _members(
+    punit: Punit, facts: CpuKnobFacts, number_of: Callable[[int], int | None]
+) -> list[CpuSet]:
+    """Return the CPUs of each class of service; cores stay whole.
+
+    Args:
+        punit: Where they are.
+        facts: Which CPUs are a core.
+        number_of: Of a CPU; None leaves it where it is.
+    """
+    found = [clos.cpus for clos in punit.clos]
+    for core in _cores(punit, facts):
+        numbers = [n for cpu in core if (n := number_of(cpu)) is not None]
+        if numbers:
+            found = [cpus - core for cpus in found]
+            found[min(numbers)] |= core
+    return found
+
+
+def _cores(punit: Punit, facts: CpuKnobFacts) -> Iterator[CpuSet]:
+    return (core & punit.cpus for core in facts.cores if core & punit.cpus)
+
+
+def _limited(one: CpuClass, words: Words, cpus: CpuSet) -> Clos:
+    low, high = (
+        resolved(wanted, words, None, None)
+        for wanted in (one.pct_min or one.min, one.pct_max or one.max)
+    )
+    if low is not None and high is not None:
+        low = min(low, high)
+    return Clos(0, _ratio(low), _ratio(high), cpus)
+
+
+def _ratio(frequency: KiloHertz | None) -> KiloHertz | None:
+    """Cut a frequency to what the hardware can hold: steps of 100 MHz, in a byte."""
+    if frequency is None:
+        return None
+    ratio = frequency // 100_000
+    return KiloHertz(ratio * 100_000) if 0 < ratio < _NO_LIMIT else None
+
+
+def _rank(table: tuple[Clos, ...], number: int) -> tuple[float, int]:
+    limit = table[number].max
+    return (float("inf") if limit is None else limit), -number
+
+
+def _guaranteed(punit: Punit) -> int:
+    """Return how many cores of a punit reach its highest turbo together."""
+    if punit.turbo is not Feature.UNSUPPORTED and punit.buckets:
+        return punit.buckets[0].cores
+    return len(punit.base_cpus)

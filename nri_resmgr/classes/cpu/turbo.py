@@ -1,0 +1,78 @@
+"""Who may have turbo, and what the words for frequencies mean on some CPUs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+from nri_resmgr.classes.cpu.cpu_class import CpuClass, TurboDomain
+from nri_resmgr.classes.cpu.facts import CpufreqPolicy, CpuKnobFacts
+from nri_resmgr.classes.cpu.frequency import Frequency, FrequencyWord
+from nri_resmgr.values import CpuSet, KiloHertz
+
+InUse: TypeAlias = Sequence[tuple[CpuClass, CpuSet]]
+"""Classes that have CPUs, with them."""
+
+Words: TypeAlias = Mapping[FrequencyWord, KiloHertz | None]
+"""What the words mean; None where nobody knows."""
+
+
+def in_use(classes: Mapping[str, CpuClass], members: Mapping[str, CpuSet]) -> InUse:
+    """Return the classes that have CPUs, by name; others are of no matter."""
+    return [
+        (classes[name], members[name])
+        for name in sorted(members)
+        if name in classes and members[name]
+    ]
+
+
+class Arbiter:
+    """Decides, domain by domain, whose word turbo means turbo.
+
+    Source:
+        nri-plugins, turbo priorities of CPU classes.
+    """
+
+    def __init__(self, used: InUse, facts: CpuKnobFacts, domain: TurboDomain) -> None:
+        everything = CpuSet.union(policy.cpus for policy in facts.policies)
+        is_split = domain is TurboDomain.PACKAGE and facts.packages
+        domains = facts.packages if is_split else (everything,)
+        self._tops = [
+            (cpus, max((c.turbo_priority for c, its in used if its & cpus), default=0))
+            for cpus in domains
+        ]
+
+    def words(self, policy: CpufreqPolicy, one: CpuClass) -> Words:
+        """Return what the words mean to a class on the CPUs of a policy.
+
+        Who loses and has no base frequency that the driver tells keeps turbo.
+        """
+        top = max((top for cpus, top in self._tops if cpus & policy.cpus), default=0)
+        wins = one.turbo_priority >= top
+        return {
+            FrequencyWord.MIN: policy.min,
+            FrequencyWord.BASE: policy.base,
+            FrequencyWord.TURBO: policy.max if wins else policy.base or policy.max,
+        }
+
+
+def resolved(
+    wanted: Frequency | None,
+    words: Words,
+    low: KiloHertz | None,
+    high: KiloHertz | None,
+) -> KiloHertz | None:
+    """Return a frequency between limits; None where nothing is wanted or known.
+
+    Args:
+        wanted: What the class says.
+        words: What the words mean here.
+        low: The lowest one that there is; None where nobody knows.
+        high: The highest one.
+    """
+    found = words[wanted] if isinstance(wanted, FrequencyWord) else wanted
+    if found is None:
+        return None
+    if high is not None:
+        found = min(found, high)
+    return found if low is None else max(found, low)
