@@ -1,0 +1,204 @@
+"""Block devices found below a host root, which holds real device files."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from nri_resmgr.classes.blockio import (
+    BlockDevice,
+    DeviceNumber,
+    Features,
+    Found,
+    Notice,
+    Oddity,
+)
+from nri_resmgr.host.block_devices import find_block_devices, read_features
+from nri_resmgr.host.tree import HostTree
+
+SDA = BlockDevice(DeviceNumber(8, 0), "sda", "bfq")
+SDB = BlockDevice(DeviceNumber(8, 16), "sdb", "mq-deadline")
+LOOP = BlockDevice(DeviceNumber(7, 0), "loop0", "none")
+DM = BlockDevice(DeviceNumber(253, 0), "dm-0")
+BARE = BlockDevice(DeviceNumber(99, 9))
+
+
+def add_disk(root: Path, name: str, number: str, scheduler: str = "") -> Path:
+    """Add a disk as sysfs shows it, and its device file."""
+    folder = root / "sys/devices/pci0000:00/block" / name
+    (folder / "queue").mkdir(parents=True)
+    (folder / "dev").write_text(f"{number}\n")
+    if scheduler:
+        (folder / "queue/scheduler").write_text(f"{scheduler}\n")
+    link(root, folder, number)
+    make_node(root / "dev" / name, number)
+    return folder
+
+
+def add_partition(root: Path, disk: Path, name: str, number: str) -> None:
+    folder = disk / name
+    folder.mkdir()
+    (folder / "dev").write_text(f"{number}\n")
+    (folder / "partition").write_text("1\n")
+    link(root, folder, number)
+    make_node(root / "dev" / name, number)
+
+
+def link(root: Path, folder: Path, number: str) -> None:
+    by_number = root / "sys/dev/block"
+    by_number.mkdir(parents=True, exist_ok=True)
+    (by_number / number).symlink_to(os.path.relpath(folder, by_number))
+
+
+def make_node(path: Path, number: str, kind: int = stat.S_IFBLK) -> None:
+    major, minor = number.split(":")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        os.mknod(path, 0o600 | kind, os.makedev(int(major), int(minor)))
+    except PermissionError:
+        pytest.skip("device files can be made with CAP_MKNOD only")
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    sda = add_disk(tmp_path, "sda", "8:0", "none mq-deadline kyber [bfq]")
+    add_partition(tmp_path, sda, "sda1", "8:1")
+    add_partition(tmp_path, sda, "sda2", "8:2")
+    add_disk(tmp_path, "sdb", "8:16", "[mq-deadline] kyber bfq none")
+    add_disk(tmp_path, "loop0", "7:0", "none")
+    add_disk(tmp_path, "dm-0", "253:0")
+    make_node(tmp_path / "dev/bare", "99:9")
+    make_node(tmp_path / "dev/tty", "5:0", stat.S_IFCHR)
+    (tmp_path / "dev/disk/by-id").mkdir(parents=True)
+    links = {
+        "dev/disk/by-id/ata-b": "../../sdb",
+        "dev/disk/by-id/abs": "/dev/sdb",
+        "dev/disk/by-id/twice": "abs",
+        "dev/disk/by-id/ata-b-part1": "../../sda1",
+        "dev/disk/by-id/dangling": "../../sdz",
+        "dev/disk/by-id/loop-a": "loop-b",
+        "dev/disk/by-id/loop-b": "loop-a",
+        "dev/disk/by-id/above": "../../../../../../../../../dev/sdb",
+        "dev/.hidden": "sdb",
+    }
+    for name, target in links.items():
+        (tmp_path / name).symlink_to(target)
+    return tmp_path
+
+
+def nothing(oddity: Oddity, subject: str) -> Found:
+    why = {
+        Oddity.NO_MATCH: "names no file",
+        Oddity.NO_BLOCK_DEVICE: "is not a block device, left out",
+    }
+    return Found((), (Notice(oddity, subject, why[oddity]),))
+
+
+def part_of_sda(path: str) -> Notice:
+    why = "is a partition, the class holds for the disk sda"
+    return Notice(Oddity.PARTITION, path, why)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "found"),
+    [
+        pytest.param("/dev/sda", Found((SDA,)), id="a disk, with its scheduler"),
+        pytest.param("/dev/loop0", Found((LOOP,)), id="a scheduler without brackets"),
+        pytest.param("/dev/dm-0", Found((DM,)), id="a device without a scheduler"),
+        pytest.param("/dev/bare", Found((BARE,)), id="a device without sysfs"),
+        pytest.param("/dev/sd[b-z]", Found((SDB,)), id="a set"),
+        pytest.param("/dev/sd?", Found((SDA, SDB)), id="a question mark"),
+        pytest.param("/dev/[^.a-rt]d[^a]", Found((SDB,)), id="a negated set"),
+        pytest.param("/d*/s*b", Found((SDB,)), id="a star in every part"),
+        pytest.param("/dev/.h*", Found((SDB,)), id="a name that begins with a dot"),
+        pytest.param("/dev/*hidden", Found((SDB,)), id="a star takes such names, too"),
+        pytest.param(
+            "/dev/disk/by-id/ata-b", Found((SDB,)), id="a relative link is followed"
+        ),
+        pytest.param(
+            "/dev/disk/by-id/abs",
+            Found((SDB,)),
+            id="an absolute link begins at the host's root",
+        ),
+        pytest.param("/dev/disk/by-id/twice", Found((SDB,)), id="a link to a link"),
+        pytest.param(
+            "/dev/disk/by-id/above", Found((SDB,)), id="nothing is above the root"
+        ),
+        pytest.param("/dev/disk/by-id/a*s", Found((SDB,)), id="a glob of links"),
+        pytest.param(
+            "/dev/sda1",
+            Found((SDA,), (part_of_sda("/dev/sda1"),)),
+            id="a partition stands for its disk",
+        ),
+        pytest.param(
+            "/dev/sda*",
+            Found((SDA,), (part_of_sda("/dev/sda1"), part_of_sda("/dev/sda2"))),
+            id="a disk and its partitions are one",
+        ),
+        pytest.param(
+            "/dev/disk/by-id/ata-b*",
+            Found((SDB, SDA), (part_of_sda("/dev/disk/by-id/ata-b-part1"),)),
+            id="a link to a partition is told as it was found",
+        ),
+        pytest.param("/dev/xvd*", nothing(Oddity.NO_MATCH, "/dev/xvd*"), id="no match"),
+        pytest.param(
+            "/dev/xvda", nothing(Oddity.NO_MATCH, "/dev/xvda"), id="no such file"
+        ),
+        pytest.param(
+            "/none/*/x", nothing(Oddity.NO_MATCH, "/none/*/x"), id="no such folder"
+        ),
+        pytest.param(
+            "/dev/tty", nothing(Oddity.NO_BLOCK_DEVICE, "/dev/tty"), id="a terminal"
+        ),
+        pytest.param(
+            "/dev/disk", nothing(Oddity.NO_BLOCK_DEVICE, "/dev/disk"), id="a folder"
+        ),
+        pytest.param(
+            "/dev/disk/by-id/dangling",
+            nothing(Oddity.NO_BLOCK_DEVICE, "/dev/disk/by-id/dangling"),
+            id="a link to nothing",
+        ),
+        pytest.param(
+            "/dev/disk/by-id/loop-a",
+            nothing(Oddity.NO_BLOCK_DEVICE, "/dev/disk/by-id/loop-a"),
+            id="links in a circle",
+        ),
+    ],
+)
+def test_a_pattern_names(root: Path, pattern: str, found: Found) -> None:
+    assert find_block_devices(HostTree(root), (pattern,)) == {pattern: found}
+
+
+def test_a_star_ends_at_a_slash(root: Path) -> None:
+    found = find_block_devices(HostTree(root), ("/dev/*b",))["/dev/*b"]
+
+    assert found.devices == (SDB,)
+
+
+def test_a_pattern_that_cannot_be_read_is_told(root: Path) -> None:
+    (root / "sys/dev/block/8:16").unlink()
+    (root / "sys/dev/block/8:16").mkdir()
+    (root / "sys/dev/block/8:16/partition").mkdir()
+    found = find_block_devices(HostTree(root), ("/dev/sda", "/dev/sdb"))
+
+    notices = found["/dev/sdb"].notices
+    assert found["/dev/sda"] == Found((SDA,))
+    assert [one.oddity for one in notices] == [Oddity.UNREADABLE]
+    assert "/partition: Is a directory" in str(notices[0])
+
+
+def test_features_are_read_from_a_cgroup(tmp_path: Path) -> None:
+    folder = tmp_path / "sys/fs/cgroup/kubepods.slice"
+    folder.mkdir(parents=True)
+    for name in ("io.max", "io.bfq.weight", "cpu.max"):
+        (folder / name).touch()
+    tree = HostTree(tmp_path)
+
+    expected = Features(True, "io.bfq.weight", "io.bfq.weight", True)
+    assert read_features(tree, "/sys/fs/cgroup/kubepods.slice", is_v2=True) == expected
+    assert read_features(tree, "/sys/fs/cgroup/none", is_v2=True) == Features(
+        True, has_throttles=False
+    )
