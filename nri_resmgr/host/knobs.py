@@ -15,7 +15,7 @@ from nri_resmgr.host.state_dir import StateDir, StateUnusable
 from nri_resmgr.host.tree import UnreadableHostFile
 
 # Of interrupts that the kernel or their driver places: asking again is no use.
-_FINAL: Final = frozenset((errno.EIO, errno.EPERM))
+_FINAL: Final = frozenset((errno.EIO, errno.EPERM, errno.EACCES, errno.EROFS))
 _INTERRUPTS: Final = "/proc/irq/"
 
 _MISSING: Final = "no such file"

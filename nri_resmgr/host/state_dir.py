@@ -187,7 +187,8 @@ class StateDir:
             self._rename(name, aside)
             # When it was found to be bad; the kernel's own word is some ms coarse.
             now = time.time_ns()
-            os.utime(aside, dir_fd=self._folder, ns=(now, now))
+            times = (now, now)
+            os.utime(aside, dir_fd=self._folder, ns=times, follow_symlinks=False)
             return self._path(aside)
 
     def close(self) -> None:
