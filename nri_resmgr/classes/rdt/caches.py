@@ -1,0 +1,206 @@
+"""Cache lines of schemata: masks of partitions, then of their classes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, TypeAlias
+
+from nri_resmgr.classes.rdt.capabilities import Cache, Capabilities
+from nri_resmgr.classes.rdt.errors import CannotAllocate, MaskRefused
+from nri_resmgr.classes.rdt.masks import (
+    check_mask,
+    divide,
+    min_bits_of,
+    narrow,
+    width_of,
+)
+from nri_resmgr.classes.rdt.settings import (
+    ALL,
+    BitMask,
+    CacheAllocation,
+    CacheShare,
+    Partition,
+    Percent,
+    PercentRange,
+    RdtClass,
+)
+
+UNIFIED: Final = "unified"
+_KINDS: Final = (UNIFIED, "code", "data")
+_WHOLE: Final = CacheAllocation(Percent(100))
+
+# Masks by partition, cache id and kind. Code and data are there if they were given.
+PartitionMasks: TypeAlias = Mapping[tuple[str, int, str], int]
+
+
+def rows_of(level: str, machine: Capabilities) -> tuple[tuple[str, str], ...]:
+    """Return the resources of a level, with the kind of share that each one takes.
+
+    >>> rows_of("L3", Capabilities({"L3": Cache(0xFFF, 1, False, 16, (0,))}))
+    (('L3', 'unified'),)
+    """
+    apart = ((f"{level}CODE", "code"), (f"{level}DATA", "data"))
+    rows = ((level, UNIFIED), *apart)
+    return tuple(row for row in rows if row[0] in machine.caches)
+
+
+def partition_masks(
+    partitions: Sequence[Partition], level: str, machine: Capabilities
+) -> PartitionMasks:
+    """Work out what each partition gets of each cache of a level.
+
+    All kinds of shares are looked at, whether the machine has code and data apart or
+    not: what is right depends on no mount option.
+
+    Raises:
+        CannotAllocate: The shares do not go together, or the machine has no such mask.
+    """
+    asking = [one for one in partitions if level in one.allocations.caches]
+    rows = rows_of(level, machine)
+    if not asking or not rows:
+        return {}
+    cache = machine.caches[rows[0][0]]
+    masks: dict[tuple[str, int, str], int] = {}
+    for cache_id in cache.ids:
+        allocations = {
+            one.name: _allocation(one.allocations.caches[level], cache_id)
+            for one in sorted(asking, key=lambda one: one.name)
+        }
+        for kind in _KINDS:
+            place = (f"{level}{'' if kind == UNIFIED else kind.upper()}", cache_id)
+            shares = _shares(allocations, kind, place)
+            for name, mask in _divide(shares, cache, place).items():
+                masks[name, cache_id, kind] = mask
+    return masks
+
+
+def class_line(
+    asking: tuple[Partition, RdtClass],
+    row: tuple[str, str],
+    cache: Cache,
+    masks: PartitionMasks,
+) -> str:
+    """Write the line of a class for one resource: ``L3:0=fff;1=ff0``, ended.
+
+    Args:
+        asking: The class, after its partition.
+        row: One of `rows_of`.
+        cache: The resource.
+        masks: Of the resource's level.
+
+    Raises:
+        CannotAllocate: The share is not within the partition, or no mask of the cache.
+    """
+    (partition, one), (resource, kind) = asking, row
+    by_id = one.allocations.caches.get(resource[:2])
+    fields = []
+    for cache_id in cache.ids:
+        mask = _partition_mask(masks, partition.name, cache_id, kind)
+        if mask is None:
+            mask = (1 << width_of(cache.mask)) - 1
+        if by_id is not None:
+            share = _effective(_allocation(by_id, cache_id), kind)
+            try:
+                narrowed = narrow(mask, share, min_bits_of(cache))
+                mask = check_mask(narrowed, cache)
+            except MaskRefused as error:
+                raise CannotAllocate(
+                    partition.name, one.name, resource, cache_id, error.why
+                ) from None
+        fields.append(f"{cache_id}={mask:x}")
+    return f"{resource}:{';'.join(fields)}\n"
+
+
+def _partition_mask(
+    masks: PartitionMasks, name: str, cache_id: int, kind: str
+) -> int | None:
+    return masks.get((name, cache_id, kind), masks.get((name, cache_id, UNIFIED)))
+
+
+def _allocation(by_id: Mapping[int, CacheAllocation], cache_id: int) -> CacheAllocation:
+    return by_id.get(cache_id) or by_id.get(ALL, _WHOLE)
+
+
+def _of_kind(allocation: CacheAllocation, kind: str) -> CacheShare | None:
+    match kind:
+        case "code":
+            return allocation.code
+        case "data":
+            return allocation.data
+        case _:
+            return allocation.unified
+
+
+def _effective(allocation: CacheAllocation, kind: str) -> CacheShare:
+    return _of_kind(allocation, kind) or allocation.unified
+
+
+def _shares(
+    allocations: Mapping[str, CacheAllocation], kind: str, place: tuple[str, int]
+) -> dict[str, CacheShare]:
+    """Return what partitions ask for of one kind: all of them something, or none."""
+    shares: dict[str, CacheShare] = {}
+    missing = []
+    for name, allocation in allocations.items():
+        share = _of_kind(allocation, kind)
+        if share is None:
+            missing.append(name)
+        else:
+            shares[name] = share
+    if shares and missing:
+        why = f"has no share for {kind}, as partition {min(shares)!r} has"
+        raise CannotAllocate(missing[0], "", *place, why)
+    return shares
+
+
+def _divide(
+    shares: Mapping[str, CacheShare], cache: Cache, place: tuple[str, int]
+) -> dict[str, int]:
+    """Give partitions their masks, by what the first one's share looks like."""
+    first = next(iter(shares.values()), None)
+    if first is None:
+        return {}
+    if isinstance(first, BitMask):
+        return _absolute(shares, cache, place)
+    percents = dict(_percents(shares, place))
+    try:
+        return divide(percents, width_of(cache.mask), min_bits_of(cache))
+    except MaskRefused as error:
+        raise CannotAllocate("", "", *place, error.why) from None
+
+
+def _absolute(
+    shares: Mapping[str, CacheShare], cache: Cache, place: tuple[str, int]
+) -> dict[str, int]:
+    masks: dict[str, int] = {}
+    for name, share in shares.items():
+        if not isinstance(share, BitMask):
+            raise CannotAllocate(name, "", *place, _mixed(shares))
+        for other, mask in masks.items():
+            if both := mask & share.bits:
+                why = f"shares the bits {both:#x} with partition {other!r}"
+                raise CannotAllocate(name, "", *place, why)
+        try:
+            masks[name] = check_mask(share.bits, cache)
+        except MaskRefused as error:
+            raise CannotAllocate(name, "", *place, error.why) from None
+    return masks
+
+
+def _percents(
+    shares: Mapping[str, CacheShare], place: tuple[str, int]
+) -> Iterator[tuple[str, int]]:
+    for name, share in shares.items():
+        match share:
+            case Percent(percent):
+                yield name, percent
+            case BitMask():
+                raise CannotAllocate(name, "", *place, _mixed(shares))
+            case PercentRange(low, high):
+                why = f"{low}-{high}% is for classes; a partition is a percent or bits"
+                raise CannotAllocate(name, "", *place, why)
+
+
+def _mixed(shares: Mapping[str, CacheShare]) -> str:
+    names = ", ".join(repr(name) for name in shares)
+    return f"percents and bits do not go together (partitions {names})"

@@ -1,0 +1,150 @@
+"""Bit masks of a cache: divided among partitions, narrowed for classes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from nri_resmgr.classes.rdt.capabilities import PERCENT_MAXIMUM, Cache
+from nri_resmgr.classes.rdt.errors import MaskRefused
+from nri_resmgr.classes.rdt.settings import BitMask, CacheShare, Percent, PercentRange
+
+
+def width_of(mask: int) -> int:
+    """Count the one bits of a mask from bit 0 on, to the first zero.
+
+    >>> width_of(0xFFF)
+    12
+    """
+    return (mask ^ (mask + 1)).bit_length() - 1
+
+
+def min_bits_of(cache: Cache) -> int:
+    """Return the fewest bits that a share has.
+
+    AMD takes empty masks. A group with one could fill nothing into the cache, which
+    nobody means who asks for a percent of it.
+    """
+    return max(cache.min_bits, 1)
+
+
+def divide(shares: Mapping[str, int], width: int, min_bits: int) -> dict[str, int]:
+    """Give partitions masks side by side, from bit 0 up, by their names.
+
+    >>> {name: hex(bits) for name, bits in divide({"a": 75, "b": 25}, 20, 1).items()}
+    {'a': '0x7fff', 'b': '0xf8000'}
+
+    Args:
+        shares: Percent by partition.
+        width: Bits of the cache.
+        min_bits: The fewest for each partition; at least 1.
+
+    Raises:
+        MaskRefused: The shares are over 100% together, or nothing, or need more bits
+            than there are.
+
+    Source:
+        goresctrl, ``pkg/rdt/config.go``: the same steps on whole numbers.
+    """
+    total = sum(shares.values())
+    if total > PERCENT_MAXIMUM:
+        raise MaskRefused(f"{total}% together is over 100%")
+    if total == 0:
+        raise MaskRefused("all of them ask for 0%")
+    widths = _widths(shares, total, total * width // 100, min_bits)
+    masks: dict[str, int] = {}
+    start = 0
+    for name in sorted(shares):
+        masks[name] = ((1 << widths[name]) - 1) << start
+        start += widths[name]
+    return masks
+
+
+def _widths(
+    shares: Mapping[str, int], total: int, room: int, min_bits: int
+) -> dict[str, int]:
+    """Share out *room* bits, the smallest first: those may have to be rounded up."""
+    widths: dict[str, int] = {}
+    left = room
+    for name in sorted(shares, key=lambda name: (shares[name], name)):
+        if left < min_bits:
+            raise MaskRefused(
+                f"{total}% together is {room} bits: not {min_bits} for each partition"
+            )
+        # The percent that the rest stands for, rounded down.
+        percent_left = left * total // room
+        wide = min(max(shares[name] * left // percent_left, min_bits), left)
+        if len(widths) == len(shares) - 1:
+            wide = left
+        widths[name] = wide
+        left -= wide
+    return widths
+
+
+def narrow(base: int, share: CacheShare, min_bits: int) -> int:
+    """Return the part of a partition's mask that a class gets.
+
+    Percents count the bits that are set, so that a mask with holes has shares as well.
+
+    >>> hex(narrow(0xFF00, PercentRange(99, 100), 4))
+    '0xf000'
+
+    Args:
+        base: The partition's mask.
+        share: Of it; bits are counted from its lowest.
+        min_bits: The fewest bits; percents are widened to it.
+
+    Raises:
+        MaskRefused: The share is none of the mask, or not within it.
+    """
+    match share:
+        case BitMask(bits):
+            mask = bits << ((base & -base).bit_length() - 1)
+            if mask & ~base:
+                raise MaskRefused(
+                    f"mask {bits:#x} gives {mask:#x}, which is not within the"
+                    f" partition's {base:#x}"
+                )
+            return mask
+        case Percent(percent):
+            return _range_of(base, 1, percent, min_bits)
+        case PercentRange(low, high):
+            return _range_of(base, max(low, 1), high, min_bits)
+
+
+def _range_of(base: int, low: int, high: int, min_bits: int) -> int:
+    if not low <= high <= PERCENT_MAXIMUM:
+        raise MaskRefused(f"{high}% is no share, expected 1% to 100%")
+    places = [bit for bit in range(base.bit_length()) if base >> bit & 1]
+    count = len(places)
+    # Percents count from 1, so that 100% is within.
+    first, last = (low - 1) * count // 100, (high - 1) * count // 100
+    missing = max(min_bits - (last - first + 1), 0)
+    down = min(missing, first)
+    first, last = first - down, last + missing - down
+    if last >= count:
+        raise MaskRefused(f"the partition has {count} bits, under {min_bits}")
+    return sum(1 << place for place in places[first : last + 1])
+
+
+def check_mask(mask: int, cache: Cache) -> int:
+    """Return a mask that the kernel takes.
+
+    Raises:
+        MaskRefused: It is empty, too wide, too narrow, or has holes.
+
+    Source:
+        Linux ``cbm_validate``: with holes, the lowest run has to have the fewest bits.
+    """
+    if not mask:
+        raise MaskRefused("the mask is empty")
+    if mask & ~cache.mask:
+        raise MaskRefused(f"mask {mask:#x} is not within cbm_mask {cache.mask:#x}")
+    lowest = mask >> ((mask & -mask).bit_length() - 1)
+    run = width_of(lowest)
+    if lowest >> run and not cache.sparse:
+        raise MaskRefused(f"mask {mask:#x} has a hole, and sparse_masks is 0")
+    if run < cache.min_bits:
+        raise MaskRefused(
+            f"mask {mask:#x} has {run} bits, and min_cbm_bits is {cache.min_bits}"
+        )
+    return mask

@@ -1,0 +1,118 @@
+"""What an operator wrote about RDT: partitions, classes, the shares of both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, TypeAlias
+
+from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
+
+# The key of what goes for all cache ids that no other key names.
+ALL: Final = -1
+LEVELS: Final = ("L2", "L3")
+BANDWIDTH: Final = "MB"
+
+
+@frozen
+class Percent(ByContent):
+    """``60%`` of a cache, or the lowest 60 percent of a partition."""
+
+    percent: int
+
+
+@frozen
+class PercentRange(ByContent):
+    """``20-60%`` of a partition; for classes only."""
+
+    low: int
+    high: int
+
+
+@frozen
+class BitMask(ByContent):
+    """``0xff0``, or ``4-11``: bits of a cache, or counted from a partition's lowest."""
+
+    bits: int
+
+
+CacheShare: TypeAlias = Percent | PercentRange | BitMask
+
+
+@frozen
+class CacheAllocation(ByContent):
+    """Shares of one cache; code and data are both given, or fall back to unified."""
+
+    unified: CacheShare
+    code: CacheShare | None = None
+    data: CacheShare | None = None
+
+
+@frozen
+class BandwidthAllocation(ByContent):
+    """A share of one domain's memory bandwidth, in the units that were given.
+
+    Attributes:
+        unknown: Entries in no known unit, as they were written.
+    """
+
+    percent: int | None = None
+    mbps: int | None = None
+    unknown: tuple[str, ...] = ()
+
+
+@frozen
+class Allocations(ByContent):
+    """What a partition or a class asks for, by cache id or `ALL`.
+
+    An id that is not named gets everything. A resource that is not there is not
+    asked for at all.
+
+    Attributes:
+        caches: By one of `LEVELS`.
+    """
+
+    caches: Mapping[str, Mapping[int, CacheAllocation]] = {}
+    bandwidth: Mapping[int, BandwidthAllocation] | None = None
+
+    @property
+    def resources(self) -> tuple[str, ...]:
+        """Return the names of what is asked for: some of L2, L3, MB."""
+        levels = tuple(level for level in LEVELS if level in self.caches)
+        return levels if self.bandwidth is None else (*levels, BANDWIDTH)
+
+
+@frozen
+class RdtClass(ByContent):
+    """A group of resctrl; what it asks for is a part of its partition.
+
+    Attributes:
+        name: `ROOT_CLASS` or empty text for the root group.
+    """
+
+    name: str
+    allocations: Allocations = Allocations()
+    deny_pod_annotation: bool = False
+    deny_container_annotation: bool = False
+
+
+@frozen
+class Partition(ByContent):
+    """A part of each cache that no other partition has, and who shares it."""
+
+    name: str
+    allocations: Allocations = Allocations()
+    classes: tuple[RdtClass, ...] = ()
+
+
+@frozen
+class RdtConfig(ByContent):
+    """All partitions.
+
+    Attributes:
+        required: Resources, some of L2, L3, MB, that a machine has to have if a class
+            asks for them; others are left out where they are missing.
+    """
+
+    partitions: tuple[Partition, ...] = ()
+    required: frozenset[str] = frozenset()
