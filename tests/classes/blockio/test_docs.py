@@ -1,0 +1,33 @@
+"""The page about block I/O classes is true."""
+
+from __future__ import annotations
+
+import doctest
+import re
+from pathlib import Path
+
+import yaml
+
+from nri_resmgr.classes.blockio import Limits, ParameterSet
+from nri_resmgr.config.blockio import read_block_io
+
+PAGE = Path(__file__).parents[3] / "docs" / "blockio.md"
+
+
+def test_the_example_runs() -> None:
+    result = doctest.testfile(str(PAGE), module_relative=False)
+
+    assert result.attempted > 0
+    assert result.failed == 0
+
+
+def test_the_file_of_the_page_is_read() -> None:
+    text = re.findall(r"```yaml\n(.*?)```", PAGE.read_text(), re.DOTALL)[0]
+
+    devices = ("/dev/sd[a-z]", "/dev/disk/by-id/ata-x")
+    assert read_block_io(yaml.safe_load(text)) == {
+        "slow": (
+            ParameterSet(devices, Limits(50, 60_000_000, 40 << 20, 10_000, 5_000)),
+            ParameterSet((), Limits(400)),
+        )
+    }
