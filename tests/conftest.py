@@ -13,7 +13,9 @@ settings.register_profile(
     "whole", deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 # `make check`: a law that is broken for good shows in a few examples.
-settings.register_profile("quick", settings.get_profile("whole"), max_examples=8)
+settings.register_profile(
+    "quick", settings.get_profile("whole"), max_examples=8, stateful_step_count=20
+)
 # `make fuzz`: a minute or more for each law.
 settings.register_profile(
     "long", settings.get_profile("whole"), max_examples=5_000, print_blob=True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -30,14 +31,23 @@ def length(node: ast.AST) -> int:
     return lines
 
 
-def too_long(kinds: tuple[type[ast.AST], ...], limit: int) -> list[str]:
-    return [
-        f"{path.relative_to(ROOT)}:{node.lineno} {node.name} has {length(node)} lines"
+@cache
+def definitions() -> tuple[tuple[str, type[ast.AST], int], ...]:
+    """Return each definition that may be too long: where, its kind, its lines."""
+    return tuple(
+        (f"{path.relative_to(ROOT)}:{node.lineno} {node.name}", type(node), lines)
         for path in sources()
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
-        and isinstance(node, kinds)
-        and length(node) > limit
+        and (lines := length(node)) > MAX_FUNCTION
+    )
+
+
+def too_long(kinds: tuple[type[ast.AST], ...], limit: int) -> list[str]:
+    return [
+        f"{where} has {lines} lines"
+        for where, kind, lines in definitions()
+        if issubclass(kind, kinds) and lines > limit
     ]
 
 

@@ -7,7 +7,7 @@ from collections import Counter
 from itertools import count
 
 import attrs
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from nri_resmgr.app.history import MAX_CHANGES, MAX_GONE, REFUSED, History
@@ -26,6 +26,7 @@ from nri_resmgr.policy.ledger import Ledger
 from nri_resmgr.stub import Container, Pod
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import InputError
+from tests.examples import examples
 
 
 @attrs.frozen
@@ -171,7 +172,7 @@ async def test_who_gives_up_waiting_leaves_nothing() -> None:
 NAMES = st.sampled_from("abcd")
 
 
-@settings(max_examples=60, deadline=None)
+@examples(0.6)
 @given(st.lists(st.tuples(st.sampled_from(["come", "go", "sync", "note"]), NAMES)))
 def test_stories_are_those_of_who_is_here_and_no_row_is_left_out(
     steps: list[tuple[str, str]],

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
@@ -13,7 +13,7 @@ from nri_resmgr.testing import Runtime, running_plugin
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import Bytes
 from tests.app.kubelet import Kubelet
-from tests.policy.stories import Story, stories
+from tests.policy.stories import Story, name_of, stories, told_over_socket
 from tests.policy.story_outcomes import expectation_of
 
 pytestmark = pytest.mark.slow  # each story starts a session
@@ -24,21 +24,13 @@ _SEEN: Final = ("gets", "updates", "refused", "shares")
 _POLICIES: Final = ("topology-aware", "balloons")
 
 
-def told_over_socket(kind: str) -> list[Any]:
-    """Find the stories that say ``socket: true``."""
-    return [
-        pytest.param(story, id=f"{kind}/{path.stem}")
-        for path in stories(kind)
-        if (story := Story.read(path)).socket
-    ]
-
-
 @pytest.mark.parametrize(
-    "story", [row for kind in _POLICIES for row in told_over_socket(kind)]
+    "path",
+    [path for kind in _POLICIES for path in told_over_socket(kind)],
+    ids=name_of,
 )
-async def test_the_runtime_gets_what_the_story_says(
-    story: Story, tmp_path: Path
-) -> None:
+async def test_the_runtime_gets_what_the_story_says(path: Path, tmp_path: Path) -> None:
+    story = Story.read(path)
     machine = parse_spec(story.scenario.machine)
     plugin = ResourcePolicy(
         machine,

@@ -74,6 +74,7 @@ def test_a_switch_by_its_variable(value: str, *, is_set: bool) -> None:
     assert options(["--dry-run"], environment)["dry_run"] is True
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("words", "environment", "sentence"),
     [
@@ -144,6 +145,7 @@ def test_a_mistake_is_told_and_the_status_is_2(
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.process
 def test_a_command_that_is_none() -> None:
     done = nri_resmgr("fly")
 
@@ -151,6 +153,7 @@ def test_a_command_that_is_none() -> None:
     assert "invalid choice: 'fly'" in done.stderr.splitlines()[-1]
 
 
+@pytest.mark.process
 def test_the_help_tells_each_variable_and_has_examples(tmp_path: Path) -> None:
     page = nri_resmgr("run", "--help").stdout
     first = nri_resmgr("--help")
@@ -160,6 +163,7 @@ def test_the_help_tells_each_variable_and_has_examples(tmp_path: Path) -> None:
     assert "examples:" in first.stdout
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("told", "width"),
     [

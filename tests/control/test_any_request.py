@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from nri_resmgr.control.client import AnswerLost, Client, Refused
@@ -20,6 +20,7 @@ from nri_resmgr.control.routes import routes_of
 from nri_resmgr.values import InputError
 from tests.control.daemon_parts import Parts, asking, make_parts
 from tests.control.json_schema import mistakes
+from tests.examples import examples
 
 WORDS = st.sampled_from(["", "a", "shop/a", "0", "1", "7", "-1", "main", "id-", "²"])
 TEXTS = WORDS | st.text(max_size=8)
@@ -46,7 +47,7 @@ def parts() -> Parts:
     return made
 
 
-@settings(max_examples=200)
+@examples(2)
 @given(
     st.integers(0, 8),
     st.dictionaries(NAMES, TEXTS, max_size=3),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from nri_resmgr.control.candidates import candidates_of
 from nri_resmgr.policy.decision import Rule
 from tests.control.daemon_parts import make_parts
+from tests.examples import examples
 
 STATIC = """\
 apiVersion: config.nri/v1alpha1
@@ -16,7 +17,7 @@ spec: {reservedResources: {cpu: 1}}
 """
 
 
-@settings(max_examples=25, deadline=None)
+@examples(0.25)
 @given(st.lists(st.sampled_from([0.1, 0.5, 1.5, 1, 2, 3, 5]), min_size=1, max_size=8))
 def test_the_best_one_for_the_last_that_came_is_the_one_that_it_got(
     requests: list[float],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from nri_resmgr.host.discovery import read_machine
@@ -20,6 +20,7 @@ from nri_resmgr.host.tree import (
 from nri_resmgr.topology import Machine
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import HostError
+from tests.examples import examples
 
 CPU = "/sys/devices/system/cpu"
 NODE = "/sys/devices/system/node"
@@ -189,7 +190,7 @@ def shape(machine: Machine) -> object:
 
 
 @given(st.sampled_from(sorted(GOOD.files)), st.integers(0, 12) | st.none())
-@settings(max_examples=200, deadline=None)
+@examples(2)
 def test_a_file_cut_short_or_gone_never_makes_another_machine(
     path: str, length: int | None
 ) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import attrs
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from nri_resmgr.host.discovery import read_machine
@@ -29,6 +29,7 @@ from nri_resmgr.topology import (
 from nri_resmgr.topology.document import from_document, to_document
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import CpuSet, KiloHertz
+from tests.examples import examples
 from tests.host.platforms import with_platform
 from tests.topology.strategies import machines
 
@@ -57,19 +58,19 @@ FULL = attrs.evolve(
 
 
 @given(machines())
-@settings(max_examples=60, deadline=None)
+@examples(0.6)
 def test_sysfs_tells_the_machine_it_was_made_from(machine: Machine) -> None:
     assert read_machine(sysfs_files(machine)) == machine
 
 
 @given(st.sampled_from([RICH, parse_spec("1s1c")]).flatmap(with_platform))
-@settings(max_examples=60, deadline=None)
+@examples(0.6)
 def test_sysfs_tells_the_platform_it_was_made_from(machine: Machine) -> None:
     assert read_machine(sysfs_files(machine)) == machine
 
 
 @given(machines())
-@settings(max_examples=40, deadline=None)
+@examples(0.4)
 def test_a_document_holds_the_whole_machine(machine: Machine) -> None:
     assert from_document(to_document(machine)) == machine
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
@@ -25,6 +25,7 @@ from nri_resmgr.topology.speed_select import (
 )
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import CpuSet, KiloHertz
+from tests.examples import examples
 from tests.host import isst_header as header
 from tests.host.isst_mailbox import letter, mailbox
 from tests.topology.speed_select import punits_of
@@ -146,7 +147,7 @@ def with_told_facts(machine: Machine) -> Machine:
 
 
 @given(punits_of(parse_spec("2s5c")).map(with_told_facts))
-@settings(max_examples=30, deadline=None)
+@examples(0.3)
 def test_tpmi_tells_the_facts_that_it_was_asked_about(machine: Machine) -> None:
     assert read(machine, header.tpmi(machine)) == (machine, [])
 
@@ -167,7 +168,7 @@ def with_profiles_of_a_mailbox(machine: Machine, last: int) -> Machine:
         st.integers(0, 4),
     )
 )
-@settings(max_examples=30, deadline=None)
+@examples(0.3)
 def test_a_mailbox_tells_the_facts_that_it_was_asked_about(machine: Machine) -> None:
     assert read(machine, mailbox(machine)) == (machine, [])
 

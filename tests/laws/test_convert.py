@@ -6,10 +6,11 @@ from typing import Any
 
 from google.protobuf.json_format import MessageToDict
 from google.protobuf.message import Message
-from hypothesis import given, settings
+from hypothesis import given
 
 from nri_resmgr.stub.convert import from_message, to_message
 from nri_resmgr.stub.model.frozen import Value
+from tests.examples import examples
 from tests.strategies_model import any_value
 
 
@@ -35,7 +36,7 @@ def test_equal_values_hash_equal_and_share_their_repr(value: Value) -> None:
 
 
 @given(any_value())
-@settings(max_examples=50)
+@examples(0.5)
 def test_a_message_made_of_what_it_prints_is_the_same_message(value: Value) -> None:
     message: Message = to_message(value)
     printed = MessageToDict(message, preserving_proto_field_name=True)

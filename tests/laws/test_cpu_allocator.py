@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import attrs
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from nri_resmgr.policy.cpus import (
@@ -22,6 +22,7 @@ from nri_resmgr.policy.cpus import (
 )
 from nri_resmgr.topology import Cache, CoreKind, Machine
 from nri_resmgr.values import NO_CPUS, CpuSet
+from tests.examples import examples
 from tests.policy.cpus.wishes import Case, machine_of, requests, wishes
 
 ANY = CpuPriority.ANY
@@ -140,7 +141,7 @@ def test_touches_the_fewest_groups_that_can_hold_the_request(case: Case) -> None
 
 
 # Preferences meet in many ways, most of them rare.
-@settings(max_examples=400)
+@examples(4)
 @given(wishes())
 def test_no_other_pick_is_better(case: Case) -> None:
     request, machine = case[0], machine_of(case[1])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import event, given, settings
+from hypothesis import event, given
 
 from nri_resmgr.policy.cpus.alike import Alike
 from nri_resmgr.policy.cpus.costs import costs_of
@@ -11,6 +11,7 @@ from nri_resmgr.policy.cpus.places import deepest
 from nri_resmgr.policy.cpus.problem import Problem, narrowed
 from nri_resmgr.policy.cpus.search import cheapest
 from nri_resmgr.values import CpuSet
+from tests.examples import examples
 from tests.policy.cpus.wishes import LARGE, Case, machine_of, plain_wishes, wishes
 
 
@@ -24,7 +25,7 @@ def problem_of(case: Case) -> Problem:
 
 
 # The ways through the search are many, and each needs its state of the machine.
-@settings(max_examples=200)
+@examples(2)
 @given(plain_wishes().filter(lambda case: case[0].count))
 def test_alike_cpus_are_picked_as_any_cpus_are(case: Case) -> None:
     problem = problem_of(case)

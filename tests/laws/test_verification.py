@@ -7,9 +7,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.verification.fake_host import FakeHost
 
 HEAD = "apiVersion: config.nri/v1alpha1\nkind: "
@@ -33,7 +34,7 @@ NEVER = 0
 
 @pytest.mark.parametrize("policy", DOCUMENTS)
 @given(steps=STEPS)
-@settings(max_examples=40)
+@examples(0.4)
 def test_an_undisturbed_history_never_drifts(
     policy: str, steps: list[tuple[str, str, float]]
 ) -> None:

@@ -21,8 +21,9 @@ from nri_proto import (
     Reply,
     Trunk,
 )
+from tests.examples import examples
 from tests.wire.spelled import trunk_parts
-from tests.wire.streams import texts, unhurried
+from tests.wire.streams import texts
 
 payloads = st.one_of(
     st.binary(max_size=20),
@@ -156,4 +157,4 @@ class Session(RuleBasedStateMachine):
 
 
 TestSession = Session.TestCase
-TestSession.settings = settings(unhurried, max_examples=60, stateful_step_count=40)
+TestSession.settings = settings(examples(0.6), stateful_step_count=40)

@@ -9,13 +9,14 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.internal import api_implementation
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from nri_proto import nri_pb2
 from nri_proto._gen import ttrpc_pb2
+from tests.examples import examples
 from tests.wire.spelled import field
-from tests.wire.streams import texts, unhurried
+from tests.wire.streams import texts
 
 _SCALARS: dict[int, st.SearchStrategy[Any]] = {
     FieldDescriptor.CPPTYPE_INT32: st.integers(-(2**31), 2**31 - 1),
@@ -92,7 +93,7 @@ def test_the_parser_is_the_fast_one() -> None:
 @pytest.mark.parametrize(
     "descriptor", message_types(), ids=lambda found: found.full_name
 )
-@settings(unhurried, max_examples=20)
+@examples(0.2)
 @given(data=st.data())
 def test_messages_round_trip(descriptor: Descriptor, data: st.DataObject) -> None:
     if not descriptor.fields:

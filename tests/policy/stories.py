@@ -19,9 +19,20 @@ from nri_resmgr.topology import Machine
 from nri_resmgr.values import ResmgrError
 from tests.policy.story_outcomes import WANTED, outcome_of, refusal_of
 
-__all__ = ["KINDS", "Story", "outcome", "policy_of", "stories"]
+__all__ = [
+    "KINDS",
+    "Story",
+    "name_of",
+    "outcome",
+    "policy_of",
+    "stories",
+    "told_over_socket",
+]
 
 CASES: Final = Path(__file__).parent / "cases"
+
+# PyYAML's C part need not be there.
+_Loader: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 # Beside what must come of them: what a step is for, and YAML's anchors.
 _REMARKS: Final = (
@@ -29,10 +40,23 @@ _REMARKS: Final = (
     *("annotations", "other-annotations"),
 )
 
+# A story that says so can be told over a socket, too.
+_SOCKET: Final = "\nsocket: true\n"
+
 
 def stories(kind: str = "*") -> list[Path]:
     """Find all stories, by name."""
     return sorted(CASES.glob(f"{kind}/*.yaml"))
+
+
+def told_over_socket(kind: str) -> list[Path]:
+    """Find the stories that say ``socket: true``; to read all would take seconds."""
+    return [path for path in stories(kind) if _SOCKET in path.read_text("utf-8")]
+
+
+def name_of(path: Path) -> str:
+    """Name a story as the reports of tests do."""
+    return f"{path.parent.name}/{path.stem}"
 
 
 @attrs.frozen
@@ -42,23 +66,22 @@ class Story:
     Attributes:
         document: The configuration at the beginning.
         rows: The steps as they are written, expectations included.
-        socket: Whether it can be told over a socket, too.
     """
 
     scenario: Scenario
     document: str
     rows: tuple[Mapping[str, Any], ...]
-    socket: bool
 
     @classmethod
     def read(cls, path: Path) -> Story:
         """Read the story of a file."""
         text, kind = path.read_text(encoding="utf-8"), KINDS[path.parent.name]
         scenario = read_scenario(text, *WANTED, *_REMARKS, kind=kind)
-        written = yaml.safe_load(text)
+        # Read a second time, so fast: there are hundreds.
+        written = yaml.load(text, Loader=_Loader)  # noqa: S506 - it is a safe loader
         document = scenario.document or document_of(kind)
         rows = tuple(written["story"])
-        return cls(scenario, document, rows, bool(written.get("socket")))
+        return cls(scenario, document, rows)
 
     def steps(self) -> Iterator[tuple[Mapping[str, Any], Step]]:
         """Go through the steps, as they are written and as they are read."""

@@ -5,13 +5,11 @@ from pathlib import Path
 import pytest
 
 from tests.policy.pool_sums import check_pools
-from tests.policy.stories import Story, outcome, stories
+from tests.policy.stories import Story, name_of, outcome, stories
 from tests.policy.story_outcomes import expectation_of
 
 
-@pytest.mark.parametrize(
-    "path", stories(), ids=lambda path: f"{path.parent.name}/{path.stem}"
-)
+@pytest.mark.parametrize("path", stories(), ids=name_of)
 def test_everybody_gets_what_the_story_says(path: Path) -> None:
     story = Story.read(path)
     node = story.node()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ET
 
-from hypothesis import given, settings
+from hypothesis import given
 
 from nri_resmgr.scenario.findings import Findings, findings_of
 from nri_resmgr.scenario.floorplan import Box, floor_plan
@@ -14,6 +14,7 @@ from nri_resmgr.scenario.picture import colour_of, picture_html, picture_svg
 from nri_resmgr.scenario.play import Player
 from nri_resmgr.topology import Machine
 from nri_resmgr.topology.synthetic import parse_spec
+from tests.examples import examples
 from tests.topology.strategies import machines
 
 STORY = """
@@ -72,7 +73,7 @@ def is_tidy(box: Box) -> bool:
     return not any(overlaps(*pair) for pair in pairs) and all(map(is_tidy, inside))
 
 
-@settings(max_examples=15)
+@examples(0.15)
 @given(machines())
 def test_every_cpu_is_drawn_once_and_nothing_overlaps(machine: Machine) -> None:
     plan = floor_plan(machine)

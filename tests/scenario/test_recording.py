@@ -9,7 +9,7 @@ import stat
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from nri_proto import nri_pb2
@@ -39,6 +39,7 @@ from nri_resmgr.scenario.secrets import without_secrets
 from nri_resmgr.topology.hints import Hint
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import CpuSet, NodeSet
+from tests.examples import examples
 from tests.scenario.recorded import churn, load, recorded_node, replayed
 
 HEADER = Header("1.2", 17, parse_spec("1s2n2c1t"), dry_run=True, has_env=True)
@@ -122,7 +123,7 @@ _rows = st.dictionaries(
 )
 
 
-@settings(max_examples=200)
+@examples(2)
 @given(st.lists(st.text(max_size=30) | _rows.map(json.dumps), max_size=4))
 async def test_any_line_is_read_or_ends_the_recording(lines: list[str]) -> None:
     found = load_recording(iter([header_line(HEADER), *lines]), "rec")

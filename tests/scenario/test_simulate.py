@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from nri_resmgr.scenario.compare import Change, changes_between
@@ -11,8 +13,7 @@ from nri_resmgr.scenario.node import InProcessNode
 from nri_resmgr.scenario.play import BadStep, Player
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import CpuSet
-from tests.app.test_stories_over_socket import told_over_socket
-from tests.policy.stories import Story
+from tests.policy.stories import Story, name_of, told_over_socket
 from tests.policy.story_outcomes import text_of
 
 MACHINE = "2s1n2c2t numbering=adjacent"  # node 0: cores {0,1} {2,3}; node 1: the rest
@@ -140,9 +141,10 @@ def test_two_configurations_are_compared() -> None:
     assert Change("default/db/db", "cpus", "4-5", "0-1") in changes
 
 
-@pytest.mark.parametrize("story", told_over_socket("topology-aware"))
-def test_it_decides_as_the_plugin_behind_a_socket(story: Story) -> None:
+@pytest.mark.parametrize("path", told_over_socket("topology-aware"), ids=name_of)
+def test_it_decides_as_the_plugin_behind_a_socket(path: Path) -> None:
     """The same stories are played through a runtime in tests/app."""
+    story = Story.read(path)
     node = InProcessNode(parse_spec(story.scenario.machine), story.document)
 
     for number in Player(node).steps(story.scenario):

@@ -97,6 +97,7 @@ async def test_a_container_may_come_before_its_pod(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 async def test_ten_thousand_empty_messages_are_answered(tmp_path: Path) -> None:
     census = _Census()
     async with Runtime(tmp_path, options=Options(request_timeout=60)) as runtime:

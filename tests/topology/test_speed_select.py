@@ -6,7 +6,7 @@ import json
 
 import attrs
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from nri_resmgr.topology import ContradictoryMachine, Machine
 from nri_resmgr.topology.document import from_document, to_document
@@ -14,13 +14,14 @@ from nri_resmgr.topology.speed_select import Clos, ClosOrder, Feature, Punit
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.topology.text import format_tree
 from nri_resmgr.values import CpuSet
+from tests.examples import examples
 from tests.topology.speed_select import punits_of
 
 cpus = CpuSet.parse
 
 
 @given(punits_of(parse_spec("2s2c2t")))
-@settings(max_examples=30, deadline=None)
+@examples(0.3)
 def test_a_document_holds_every_fact(machine: Machine) -> None:
     assert from_document(json.loads(json.dumps(to_document(machine)))) == machine
 

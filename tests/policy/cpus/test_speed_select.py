@@ -6,13 +6,14 @@ from typing import Any
 
 import attrs
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from nri_resmgr.policy.cpus import PrioritySets, machine_priorities
 from nri_resmgr.topology import CoreKind, Machine
 from nri_resmgr.topology.speed_select import Clos, ClosOrder, Feature, Punit
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import CpuSet, KiloHertz
+from tests.examples import examples
 from tests.topology.speed_select import punits_of
 
 cpus = CpuSet.parse
@@ -151,7 +152,7 @@ def verdict(machine: Machine, cpu: int) -> str:
 
 
 @given(punits_of(parse_spec("2s4c2t2e")))
-@settings(max_examples=120, deadline=None)
+@examples(1.2)
 def test_every_cpu_is_ranked_as_the_table_says(machine: Machine) -> None:
     found = machine_priorities(machine)
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from nri_resmgr.policy.cpus import CpuPriority
@@ -32,6 +32,7 @@ from nri_resmgr.values import (
     PolicyError,
     QosClass,
 )
+from tests.examples import examples
 from tests.policy.topology_aware.choice_oracle import Referee
 
 pytestmark = pytest.mark.slow  # every pair of pools, many times
@@ -161,7 +162,7 @@ def cases(draw: st.DrawFn) -> tuple[Demand, Room]:
     return draw(demands(room)), room
 
 
-@settings(max_examples=150)
+@examples(1.5)
 @given(cases())
 def test_each_pool_is_better_than_all_that_come_after(
     case: tuple[Demand, Room],
