@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fcntl import ioctl
 from typing import Final, Protocol
 
@@ -23,6 +23,7 @@ CORE_POWER_STATE: Final = 0xC008FE06
 CLOS_PARAM: Final = 0xC008FE07
 CLOS_ASSOC: Final = 0xC008FE08
 PERF_LEVELS: Final = 0xC008FE09
+PERF_SET_FEATURE: Final = 0x4008FE0B
 GET_BASE_FREQ_CPU_MASK: Final = 0x8008FE0F
 GET_TURBO_FREQ_INFO: Final = 0x8008FE10
 
@@ -30,6 +31,7 @@ PLATFORM_INFO: Final = struct.Struct("<HHHBB")
 CORE_POWER: Final = struct.Struct("<6B")
 CLOS: Final = struct.Struct("<4BHHBx")
 PERF_LEVEL: Final = struct.Struct("<11B")
+PERF_FEATURE: Final = struct.Struct("<3B")
 CPU_MASK: Final = struct.Struct("<4B4xQH6x")
 TURBO_FREQ: Final = struct.Struct("<BB66H")
 
@@ -120,15 +122,31 @@ def registers(device: IsstDevice, cpu: int, offsets: Sequence[int]) -> list[int]
     return [value for _, _, _, value in _batch(device, IO_CMD, _IO_REG, items)]
 
 
+def set_registers(device: IsstDevice, cpu: int, values: Mapping[int, int]) -> None:
+    """Write registers of the punit of *cpu*, by offset (MMIO).
+
+    Raises:
+        SpeedSelectUnsupported: Only some were written.
+        OSError: The driver refused.
+    """
+    items = [(1, cpu, offset, value) for offset, value in values.items()]
+    for _ in _batch(device, IO_CMD, _IO_REG, items):
+        pass
+
+
 def mailbox(
-    device: IsstDevice, cpu: int, command: tuple[int, int], data: int = 0
+    device: IsstDevice,
+    cpu: int,
+    command: tuple[int, int],
+    data: int = 0,
+    parameter: int = 0,
 ) -> int:
     """Send command and sub-command to the punit of *cpu*; return its answer.
 
     Raises:
         OSError: The driver refused.
     """
-    item = (cpu, 0, data, 0, *command, 0)
+    item = (cpu, parameter, data, 0, *command, 0)
     ((_, _, _, answer, *_),) = _batch(device, MBOX_COMMAND, _MBOX, [item])
     return int(answer)
 
@@ -149,6 +167,19 @@ def associations(
         rows = _ASSOC.iter_unpack(reply[_ASSOC_HEAD.size :])
         found += [clos for _, _, _, clos in rows]
     return found
+
+
+def associate(
+    device: IsstDevice, package: int, punit: int, classes: Mapping[int, int]
+) -> None:
+    """Put cores of a punit, by its own numbers, into classes of service (TPMI).
+
+    Raises:
+        OSError: The driver refused.
+    """
+    for part in _parts([(package, punit, *pair) for pair in classes.items()]):
+        head = _ASSOC_HEAD.pack(len(part), 1, 1)  # set, by the punit's own numbers
+        device.call(CLOS_ASSOC, head + _packed(_ASSOC, part))
 
 
 def _batch(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from nri_resmgr.host import isst
 from nri_resmgr.host.isst import IsstDevice, SpeedSelectUnsupported
+from nri_resmgr.host.punit_areas import Area, find_areas
 from nri_resmgr.topology import Core
 from nri_resmgr.topology.speed_select import (
     Clos,
@@ -16,12 +17,8 @@ from nri_resmgr.topology.speed_select import (
     TurboBucket,
 )
 from nri_resmgr.values import NO_CPUS, CpuSet, KiloHertz
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
-# From here on the driver speaks of power domains and structures (TPMI).
-_TPMI_API: Final = 2
-# Before that, profiles older than this do not tell all that we need.
+# Without TPMI, profiles older than this do not tell all that we need.
 _FIRST_PROFILES: Final = 3
 
 _CLASSES: Final = 4
@@ -55,61 +52,12 @@ def read_punits(device: IsstDevice, cores: Sequence[Core]) -> Iterator[Punit]:
         Linux, include/uapi/linux/isst_if.h; tools/power/x86/intel-speed-select,
         isst-core-tpmi.c and isst-core-mbox.c.
     """
-    info = isst.ask(device, isst.GET_PLATFORM_INFO, isst.PLATFORM_INFO)
-    api, _, _, has_mailbox, has_registers = info
-    numbers = isst.punit_cpus(device, [core.cpus.first for core in cores])
-    if api >= _TPMI_API:
-        for area in _areas(cores, numbers, _by_domain):
-            yield _tpmi(device, area)
-        return
-    if not (has_mailbox and has_registers):
-        raise SpeedSelectUnsupported("the driver lacks the mailbox or the registers")
-    for area in _areas(cores, numbers, _by_die):
-        yield _mailbox(device, area)
+    is_tpmi, areas = find_areas(device, cores)
+    for area in areas:
+        yield _tpmi(device, area) if is_tpmi else _mailbox(device, area)
 
 
-@frozen
-class _Area(ByContent):
-    """One punit and its CPUs by its own numbers of cores, ascending."""
-
-    package: int
-    id: int
-    cores: Mapping[int, CpuSet]
-
-    @property
-    def cpus(self) -> CpuSet:
-        return CpuSet.union(self.cores.values())
-
-    def masked(self, mask: int) -> CpuSet:
-        """Return the CPUs of the cores whose bits are set."""
-        return CpuSet.union(cpus for n, cpus in self.cores.items() if mask >> n & 1)
-
-
-def _by_domain(core: Core, number: int) -> tuple[int, int, int]:
-    """Package, punit and core of MSR_PM_LOGICAL_ID (0x54)."""
-    return core.package, number >> 11 & 0x1F, number >> 3 & 0xFF
-
-
-def _by_die(core: Core, number: int) -> tuple[int, int, int]:
-    """Package, punit and core of MSR_THREAD_ID_INFO (0x53)."""
-    return core.package, core.die, number >> 1 & 0xFF
-
-
-def _areas(
-    cores: Sequence[Core],
-    numbers: Sequence[int],
-    place: Callable[[Core, int], tuple[int, int, int]],
-) -> Iterator[_Area]:
-    found: dict[tuple[int, int], dict[int, CpuSet]] = {}
-    for core, number in zip(cores, numbers, strict=True):
-        package, punit, inner = place(core, number)
-        area = found.setdefault((package, punit), {})
-        area[inner] = area.get(inner, NO_CPUS) | core.cpus
-    for (package, punit), area in sorted(found.items()):
-        yield _Area(package, punit, dict(sorted(area.items())))
-
-
-def _tpmi(device: IsstDevice, area: _Area) -> Punit:
+def _tpmi(device: IsstDevice, area: Area) -> Punit:
     where = (area.package, area.id)
     # This one goes first: the driver refuses a domain that it does not have here,
     # while some of its other requests rely on the caller for that.
@@ -134,7 +82,7 @@ def _tpmi(device: IsstDevice, area: _Area) -> Punit:
     )
 
 
-def _tpmi_base(device: IsstDevice, area: _Area, level: int) -> CpuSet:
+def _tpmi_base(device: IsstDevice, area: Area, level: int) -> CpuSet:
     head = (area.package, area.id, level, 1)  # 1: a mask of cores, not a text
     _, _, _, _, mask, _ = isst.ask(
         device, isst.GET_BASE_FREQ_CPU_MASK, isst.CPU_MASK, *head
@@ -143,7 +91,7 @@ def _tpmi_base(device: IsstDevice, area: _Area, level: int) -> CpuSet:
 
 
 def _tpmi_buckets(
-    device: IsstDevice, area: _Area, level: int
+    device: IsstDevice, area: Area, level: int
 ) -> tuple[TurboBucket, ...]:
     fields = isst.ask(
         device,
@@ -157,7 +105,7 @@ def _tpmi_buckets(
     return _buckets(counts, (speed * 1000 for speed in speeds))
 
 
-def _tpmi_clos(device: IsstDevice, area: _Area) -> tuple[Clos, ...]:
+def _tpmi_clos(device: IsstDevice, area: Area) -> tuple[Clos, ...]:
     where = (area.package, area.id)
     members = _members(area, isst.associations(device, *where, tuple(area.cores)))
     found = []
@@ -168,7 +116,7 @@ def _tpmi_clos(device: IsstDevice, area: _Area) -> tuple[Clos, ...]:
     return tuple(found)
 
 
-def _mailbox(device: IsstDevice, area: _Area) -> Punit:
+def _mailbox(device: IsstDevice, area: Area) -> Punit:
     cpu = area.cpus.first
     info = isst.mailbox(device, cpu, _LEVELS_INFO)
     if info & 0xFF < _FIRST_PROFILES:
@@ -195,7 +143,7 @@ def _mailbox(device: IsstDevice, area: _Area) -> Punit:
     )
 
 
-def _mailbox_base(device: IsstDevice, area: _Area, level: int) -> CpuSet:
+def _mailbox_base(device: IsstDevice, area: Area, level: int) -> CpuSet:
     words = range(max(area.cores) // 32 + 1)
     return area.masked(
         sum(
@@ -217,7 +165,7 @@ def _mailbox_buckets(
     return _buckets(octets(_TURBO_CORES), (ratio * _RATIO for ratio in ratios))
 
 
-def _mailbox_clos(device: IsstDevice, area: _Area) -> tuple[Clos, ...]:
+def _mailbox_clos(device: IsstDevice, area: Area) -> tuple[Clos, ...]:
     offsets = [
         *(_CLOS_REGISTER + 4 * number for number in range(_CLASSES)),
         *(_ASSOC_REGISTER + 4 * core for core in area.cores),
@@ -235,7 +183,7 @@ def _mailbox_clos(device: IsstDevice, area: _Area) -> tuple[Clos, ...]:
     )
 
 
-def _members(area: _Area, classes: Sequence[int]) -> list[CpuSet]:
+def _members(area: Area, classes: Sequence[int]) -> list[CpuSet]:
     """Return the CPUs of each class, given the class of each core in turn."""
     if max(classes) >= _CLASSES:
         raise SpeedSelectUnsupported(f"a class of service {max(classes)}")

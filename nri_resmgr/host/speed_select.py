@@ -25,7 +25,7 @@ def read_speed_select(tree: Tree, cores: Sequence[Core]) -> tuple[Punit, ...]:
     know too little of, and at any refusal there are none, and the log tells.
     """
     try:
-        with _opened(tree) as device:
+        with open_isst(tree) as device:
             return tuple(read_punits(device, cores))
     except (OSError, SpeedSelectUnsupported) as error:
         log.warning(
@@ -35,7 +35,13 @@ def read_speed_select(tree: Tree, cores: Sequence[Core]) -> tuple[Punit, ...]:
 
 
 @contextmanager
-def _opened(tree: Tree) -> Iterator[IsstDevice]:
+def open_isst(tree: Tree) -> Iterator[IsstDevice]:
+    """Open the device of a host; what is done with it needs rights of its own.
+
+    Raises:
+        SpeedSelectUnsupported: There is none, or only what was recorded of files.
+        OSError: It cannot be opened.
+    """
     while isinstance(tree, RecordingTree):
         tree = tree.tree
     if isinstance(tree, RecordedTree) and tree.isst is not None:
