@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
 from nri_resmgr.host.knob_files import HostFiles, WritableTree, is_same
@@ -92,12 +92,6 @@ class Knobs:
     def restore_all(self) -> KnobReport:
         """Set everything back."""
         return self.apply({})
-
-    def forget(self, paths: Iterable[str]) -> None:
-        """Drop originals of things that are gone, though others have their names."""
-        for path in paths:
-            self._drop(path)
-            self.refused.pop(path, None)
 
     def _take(self, wanted: dict[str, str], work: Work) -> None:
         """Note the originals of new files; remove from *wanted* what has none."""

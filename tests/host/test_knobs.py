@@ -168,19 +168,6 @@ def test_what_others_changed_is_put_back_and_told(state: StateDir) -> None:
     assert files.files == ORIGINALS
 
 
-def test_a_thing_that_was_replaced_begins_anew(state: StateDir) -> None:
-    files = kernel()
-    knobs = knobs_of(files, state)
-    knobs.apply({IRQ: "1"})
-    files.files[IRQ] = "2-3"  # another device has the number now
-    knobs.forget([IRQ])
-    knobs.apply({IRQ: "1"})
-    moved = files.files[IRQ]
-    knobs.apply({})
-
-    assert (moved, files.files[IRQ]) == ("1", "2-3")
-
-
 def test_a_journal_of_another_boot_is_dropped(state: StateDir) -> None:
     files = kernel()
     knobs_of(files, state, "first").apply({GOVERNOR: "performance"})

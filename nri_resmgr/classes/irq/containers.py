@@ -1,0 +1,96 @@
+"""Interrupts on the CPUs of containers, or away from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from nri_resmgr.classes.irq.interrupts import Interrupt, is_any_named
+from nri_resmgr.classes.irq.placement import Placement, Room
+from nri_resmgr.values import NO_CPUS, CpuSet
+from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
+
+
+@frozen
+class IrqAffinity(ByContent):
+    """What a container's ``irq-affinity`` annotation says.
+
+    Attributes:
+        claim: Patterns of interrupts that its CPUs shall take.
+        mask: Patterns of interrupts that its CPUs shall not take.
+        claim_first: Whether its mask counts even against those who claim.
+    """
+
+    claim: tuple[str, ...] = ()
+    mask: tuple[str, ...] = ()
+    claim_first: bool = False
+
+    @property
+    def patterns(self) -> tuple[str, ...]:
+        """All patterns, to be checked."""
+        return (*self.claim, *self.mask)
+
+
+@frozen
+class Wish(ByContent):
+    """A container with CPUs of its own, and what it says about interrupts."""
+
+    cpus: CpuSet
+    affinity: IrqAffinity
+
+
+@frozen
+class _Sets(ByContent):
+    """CPUs that wishes are about, for one interrupt."""
+
+    before: CpuSet
+    claimed: CpuSet
+    masked: CpuSet
+
+
+def placed_for_containers(
+    interrupts: Iterable[Interrupt], wishes: Sequence[Wish], room: Room
+) -> Placement:
+    """Place the interrupts that containers claim or mask.
+
+    Of the available CPUs those go first that are masked "claim-first". Of the rest
+    those that claim it take an interrupt, if any does; else all but those that mask
+    it. An interrupt that nobody names stays as it is.
+
+    Args:
+        interrupts: Those that may be moved.
+        wishes: Of all containers that have exclusive CPUs.
+        room: Where they may go.
+
+    Source:
+        nri-plugins, topology-aware policy, ``irq-affinity.go``.
+    """
+    cpus, claimed, unplaced = {}, [], []
+    for one in interrupts:
+        sets = _sets(one, wishes)
+        if not (sets.before or sets.claimed or sets.masked):
+            continue
+        if sets.claimed:
+            claimed.append(one.number)
+            left = (room.available - sets.before) & sets.claimed
+        else:
+            left = room.free - sets.before - sets.masked
+        if left:
+            cpus[one.number] = left
+        else:
+            unplaced.append(one.number)
+    return Placement(cpus, frozenset(claimed), tuple(unplaced))
+
+
+def _sets(interrupt: Interrupt, wishes: Sequence[Wish]) -> _Sets:
+    before = claimed = masked = NO_CPUS
+    for wish in wishes:
+        affinity = wish.affinity
+        if is_any_named(interrupt, affinity.claim):
+            claimed |= wish.cpus
+        if is_any_named(interrupt, affinity.mask):
+            if affinity.claim_first:
+                before |= wish.cpus
+            else:
+                masked |= wish.cpus
+    return _Sets(before, claimed, masked)

@@ -1,0 +1,149 @@
+"""Interrupts of a machine, and patterns that name some of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Final
+
+from nri_resmgr.values import CpuSet, PolicyError
+from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
+from nri_resmgr.values.error_fields import with_fields
+from nri_resmgr.values.globs import check_glob, glob_pattern
+
+ALL: Final = ("*",)
+"""The default of ``controllableInterrupts``."""
+
+DEFAULT_AFFINITY: Final = "/proc/irq/default_smp_affinity"
+"""Where interrupts that come later are put, as a mask."""
+
+
+@frozen
+class Interrupt(ByContent):
+    """A numbered interrupt.
+
+    Attributes:
+        number: As in ``/proc/irq``.
+        name: Its chip and devices, single blanks between the words:
+            ``PCI-MSIX-0000:00:04.0 1-edge eth0-rx-0``.
+        cpus: The CPUs that may take it, but for what we have asked for.
+    """
+
+    number: int
+    name: str
+    cpus: CpuSet
+
+    @property
+    def path(self) -> str:
+        """The file that tells who takes it."""
+        return f"/proc/irq/{self.number}/smp_affinity_list"
+
+    def __str__(self) -> str:
+        return f"interrupt {self.number} ({self.name})"
+
+
+@with_fields
+class DeniedInterrupt(PolicyError):
+    """A pattern names an interrupt that ``controllableInterrupts`` leaves out.
+
+    Attributes:
+        pattern: What was asked for.
+        number: Of the interrupt.
+        name: Of the interrupt.
+        controllable: The patterns of those that may be moved.
+    """
+
+    pattern: str
+    number: int
+    name: str
+    controllable: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return (
+            f"{self.pattern!r} names interrupt {self.number} ({self.name}), which "
+            f"controllableInterrupts {list(self.controllable)} leaves out; to help, "
+            "name fewer interrupts, or allow this one"
+        )
+
+
+def check_pattern(pattern: str) -> None:
+    """Complain about a pattern that can name nothing.
+
+    Raises:
+        BadGlob: A set of signs in it has no end.
+    """
+    check_glob(pattern)
+
+
+def is_named(interrupt: Interrupt, pattern: str) -> bool:
+    """Tell whether a pattern is the number of an interrupt, or a glob of its name.
+
+    >>> nic = Interrupt(31, "PCI-MSI 1-edge eth0-rx-0", CpuSet.of(0))
+    >>> [is_named(nic, pattern) for pattern in ("31", "*eth0*", "eth0*", "3*")]
+    [True, True, False, False]
+    """
+    if pattern == str(interrupt.number):
+        return True
+    return _compiled(pattern).match(interrupt.name) is not None
+
+
+def is_any_named(interrupt: Interrupt, patterns: Iterable[str]) -> bool:
+    """Tell whether any of some patterns names an interrupt."""
+    return any(is_named(interrupt, pattern) for pattern in patterns)
+
+
+def check_allowed(
+    patterns: Iterable[str],
+    interrupts: Iterable[Interrupt],
+    controllable: tuple[str, ...],
+) -> None:
+    """See that patterns name only interrupts that may be moved.
+
+    Args:
+        patterns: What a container or a balloon type asks for.
+        interrupts: Those of the machine.
+        controllable: Patterns of those that may be moved; all if there is none.
+
+    Raises:
+        DeniedInterrupt: Another one is named, the lowest of them.
+    """
+    asked = tuple(patterns)
+    for one in interrupts:
+        if not _is_controllable(one, controllable):
+            for pattern in asked:
+                if is_named(one, pattern):
+                    raise DeniedInterrupt(pattern, one.number, one.name, controllable)
+
+
+def controlled(
+    interrupts: Iterable[Interrupt], controllable: tuple[str, ...]
+) -> tuple[Interrupt, ...]:
+    """Return the interrupts that may be moved."""
+    return tuple(one for one in interrupts if _is_controllable(one, controllable))
+
+
+def changed_since(
+    before: Iterable[Interrupt], now: Iterable[Interrupt]
+) -> tuple[Interrupt, ...]:
+    """Return the interrupts that came, went, or have another name by now.
+
+    One that went is told as it was.
+    """
+    old = {one.number: one for one in before}
+    new = {one.number: one for one in now}
+    return tuple(
+        one
+        for number, one in sorted((old | new).items())
+        if number not in old or number not in new or old[number].name != one.name
+    )
+
+
+def _is_controllable(interrupt: Interrupt, controllable: tuple[str, ...]) -> bool:
+    return not controllable or is_any_named(interrupt, controllable)
+
+
+@lru_cache(maxsize=512)
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(glob_pattern(pattern))
