@@ -7,7 +7,7 @@ files, `find_block_devices` of `nri_resmgr.host.block_devices` looks for the dev
 from __future__ import annotations
 
 from nri_resmgr.classes.blockio.block_class import BlockIoClass, DeviceLimits, changes
-from nri_resmgr.classes.blockio.cgroup_files import Features, Files, Unified, as_unified
+from nri_resmgr.classes.blockio.cgroup_files import Features
 from nri_resmgr.classes.blockio.errors import UnknownBlockIoClass
 from nri_resmgr.classes.blockio.resolve import patterns_of, resolve
 from nri_resmgr.classes.blockio.values import (
@@ -20,6 +20,7 @@ from nri_resmgr.classes.blockio.values import (
     Oddity,
     ParameterSet,
 )
+from nri_resmgr.classes.unified import Files, Unified
 
 __all__ = [
     "BlockDevice",
@@ -36,7 +37,6 @@ __all__ = [
     "ParameterSet",
     "Unified",
     "UnknownBlockIoClass",
-    "as_unified",
     "changes",
     "patterns_of",
     "resolve",

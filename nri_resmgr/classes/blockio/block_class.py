@@ -8,13 +8,11 @@ from typing import Final
 from nri_resmgr.classes.blockio.cgroup_files import (
     NO_LIMIT_IOPS,
     Features,
-    Files,
     Settings,
-    Unified,
-    as_unified,
     render,
 )
 from nri_resmgr.classes.blockio.values import BlockDevice, Limits, Notice, Oddity
+from nri_resmgr.classes.unified import Files, Unified, as_unified
 from nri_resmgr.values.by_content import ByContent
 from nri_resmgr.values.declared import frozen
 
@@ -114,8 +112,16 @@ class BlockIoClass(ByContent):
         return render(self.settings(features))
 
     def unified(self, features: Features, *, by_line: bool = False) -> Unified:
-        """Write the class as ``linux.resources.unified``; see `as_unified`."""
-        return as_unified(self.files(features), features, by_line=by_line)
+        """Write the class as ``linux.resources.unified``.
+
+        Args:
+            features: Of the container's cgroup. Version 1 knows no unified values.
+            by_line: Whether the runtime writes them line by line; see `as_unified`.
+        """
+        files = self.files(features)
+        if not features.is_v2:
+            return Unified({}, files)
+        return as_unified(files, by_line=by_line)
 
     def left_out(self, features: Features) -> tuple[Notice, ...]:
         """Tell what the class asks for and the host has no file for."""

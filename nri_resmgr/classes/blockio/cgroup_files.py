@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final, TypeAlias
 
 from nri_resmgr.values.by_content import ByContent
 from nri_resmgr.values.declared import frozen
-
-Files: TypeAlias = Mapping[str, tuple[str, ...]]
-"""File name to its lines. Each line needs a write of its own: the kernel reads one
-device per write."""
 
 Settings: TypeAlias = dict[tuple[str, str, str], str]
 """File, device and key to a value. Without a device the value is the file's own; a
@@ -121,20 +116,6 @@ class Features(ByContent):
         return "default" if device else _DEFAULT_WEIGHTS[file]
 
 
-@frozen
-class Unified(ByContent):
-    """A class as the runtime can be told, and what is left to write.
-
-    Attributes:
-        values: ``linux.resources.unified``.
-        rest: What has to be written into the container's cgroup once it is there,
-            before its process starts.
-    """
-
-    values: Mapping[str, str]
-    rest: Files
-
-
 def render(settings: Settings) -> dict[str, tuple[str, ...]]:
     """Write settings as lines, those without a device first, then by device."""
     lines: dict[tuple[str, str], list[str]] = {}
@@ -145,30 +126,6 @@ def render(settings: Settings) -> dict[str, tuple[str, ...]]:
     for file, device in sorted(lines, key=_order):
         found[file] = (*found.get(file, ()), " ".join(lines[file, device]))
     return found
-
-
-def as_unified(files: Files, features: Features, *, by_line: bool) -> Unified:
-    """Divide lines into what the runtime writes and what it cannot.
-
-    Args:
-        files: The lines.
-        features: Of the container's cgroup. Version 1 knows no unified values.
-        by_line: Whether the runtime writes values line by line. runc does since
-            1.2. Before, and with crun, a value is one write: of several lines the
-            kernel refuses those of ``io.max``, and with them the container, and
-            ignores all but the first of weights. Then only the first is told.
-    """
-    if not features.is_v2:
-        return Unified({}, files)
-    told = {file: lines if by_line else lines[:1] for file, lines in files.items()}
-    return Unified(
-        {file: "\n".join(lines) for file, lines in told.items()},
-        {
-            f: lines[len(told[f]) :]
-            for f, lines in files.items()
-            if lines[len(told[f]) :]
-        },
-    )
 
 
 def _order(line: tuple[str, str]) -> tuple[str, tuple[int, ...]]:
