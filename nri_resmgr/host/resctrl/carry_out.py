@@ -85,8 +85,10 @@ def undo_all(files: ResctrlFiles, journal: Journal, record: Record) -> Report:
         for name, text in record.originals.items()
     }
     removed = sorted(record.made.difference(stays))
+    originals = {n: text for n, text in record.originals.items() if not back[n]}
     _save(journal, Record(frozenset(stays), frozenset(monitors), originals), failed)
-    return Report(written=tuple(written), removed=tuple(removed), failed=tuple(failed))
+    written = tuple(name for name, is_back in back.items() if is_back)
+    return Report(written=written, removed=tuple(removed), failed=tuple(failed))
 
 
 def _removed(files: ResctrlFiles, name: str, path: str, failed: Failed) -> bool:

@@ -271,11 +271,14 @@ class RdtControl:
 
     def _scene(self) -> Scene:
         groups = survey(self.files)
+        capabilities = self.capabilities()
+        bandwidth = capabilities.bandwidth
         return Scene(
             root=self.files.root,
             groups=groups,
             record=self.journal.load().within(groups),
-            closids=self.capabilities().closids,
+            closids=capabilities.closids,
+            step=max(bandwidth.granularity, 1) if bandwidth else 1,
             prefix=self._options.prefix,
             adopts=self._options.adopts,
         )

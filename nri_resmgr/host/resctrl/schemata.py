@@ -9,7 +9,8 @@ from typing import Final
 Schemata = Mapping[str, Mapping[int, int]]
 
 _CACHES: Final = ("L2", "L3")
-_DECIMAL: Final = ("MB", "SMBA")
+_BANDWIDTH: Final = "MB"
+_DECIMAL: Final = (_BANDWIDTH, "SMBA")
 
 
 def parse_schemata(text: str) -> Schemata:
@@ -55,6 +56,20 @@ def merged(old: Schemata, new: Schemata) -> Schemata:
     return {
         name: {**old.get(name, {}), **new.get(name, {})}
         for name in dict.fromkeys((*old, *new))
+    }
+
+
+def rounded(schemata: Schemata, step: int) -> Schemata:
+    """Return what the kernel makes of bandwidths, which it rounds up.
+
+    >>> rounded({"MB": {0: 33}}, 10)
+    {'MB': {0: 40}}
+    """
+    return {
+        name: {key: -(-value // step) * step for key, value in values.items()}
+        if name == _BANDWIDTH
+        else values
+        for name, values in schemata.items()
     }
 
 

@@ -19,6 +19,7 @@ from nri_resmgr.host.resctrl.schemata import (
     overlap,
     parse_schemata,
     render_schemata,
+    rounded,
 )
 from nri_resmgr.values.by_content import ByContent
 from nri_resmgr.values.declared import frozen
@@ -33,6 +34,7 @@ class Scene(ByContent):
         groups: All groups, by folder.
         record: What the journal says of those.
         closids: How many groups there can be, with the root group; 0 if unknown.
+        step: The kernel rounds bandwidths up to multiples of this.
         prefix: What the folders of all our groups begin with; groups that do are ours
             whoever made them. Empty: only those of the journal are.
         adopts: Whether groups of others that have the name of a class are ours to
@@ -43,6 +45,7 @@ class Scene(ByContent):
     groups: Mapping[str, Group]
     record: Record
     closids: int = 0
+    step: int = 1
     prefix: str = ""
     adopts: bool = False
 
@@ -93,7 +96,8 @@ def steps_to(wanted: Mapping[str, str], scene: Scene) -> Steps:
     changes = {
         name: text
         for name, text in texts.items()
-        if name not in scene.groups or _changes(scene.groups[name], text)
+        if name not in scene.groups
+        or _changes(scene.groups[name], rounded(text, scene.step))
     }
     taken = _taken(changes, scene)
     back = {

@@ -1,0 +1,94 @@
+"""The folders of a pretended resctrl file system, and how to read what is in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Final
+
+from nri_resmgr.testing.resctrl.hardware import FEATURES
+from nri_resmgr.testing.resctrl.lines import show
+from nri_resmgr.testing.resctrl.state import Place, State
+
+MONITORS: Final = "mon_groups"
+_DATA: Final = "mon_data"
+
+# What a folder holds: how to read a file; None for a folder.
+Folder = dict[str, Callable[[], str] | None]
+
+
+def folders_of(state: State, status: Callable[[], str]) -> Mapping[str, Folder]:
+    """Return all folders by their paths; the root's is empty.
+
+    Args:
+        state: Groups.
+        status: Reads ``info/last_cmd_status``.
+    """
+    folders: dict[str, Folder] = {}
+    for name, group in state.groups.items():
+        _add_group(folders, state, (name, ""))
+        for monitor in group.monitors:
+            _add_group(folders, state, (name, monitor))
+    for path, text in state.hardware.info().items():
+        _add(folders, f"info/{path}", partial(str, text))
+    _add(folders, "info/last_cmd_status", status)
+    return folders
+
+
+def _add_group(folders: dict[str, Folder], state: State, place: Place) -> None:
+    name, monitor = place
+    start = f"{name}/" if name else ""
+    path = f"{start}{MONITORS}/{monitor}/" if monitor else start
+    _add(folders, f"{path}tasks", lambda: _lines(state.members(place)))
+    group = state.groups[name]
+    _add(folders, f"{path}cpus_list", lambda: f"{'' if monitor else group.cpus}\n")
+    if not monitor:
+        _add(folders, f"{path}schemata", lambda: _schemata(state, name))
+        _add(folders, f"{path}mode", lambda: f"{group.mode}\n")
+    if state.hardware.rmids:
+        if not monitor:
+            _add_folder(folders, f"{path}{MONITORS}")
+        for cache in state.hardware.domains:
+            _add_counters(folders, f"{path}{_DATA}/mon_L3_{cache:02}", state, place)
+
+
+def _add_counters(
+    folders: dict[str, Folder], path: str, state: State, place: Place
+) -> None:
+    cache = int(path.rpartition("_")[2])
+    for event in FEATURES:
+        read = partial(_count, state, place, cache, event)
+        _add(folders, f"{path}/{event}", read)
+        if state.hardware.clusters > 1:
+            for cluster in range(state.hardware.clusters):
+                _add(folders, f"{path}/mon_sub_L3_{cluster:02}/{event}", read)
+
+
+def _add(folders: dict[str, Folder], path: str, read: Callable[[], str]) -> None:
+    folder, _, name = path.rpartition("/")
+    _add_folder(folders, folder)
+    folders[folder][name] = read
+
+
+def _add_folder(folders: dict[str, Folder], path: str) -> None:
+    if path not in folders:
+        folders[path] = {}
+        if path:
+            parent, _, name = path.rpartition("/")
+            _add_folder(folders, parent)
+            folders[parent][name] = None
+
+
+def _schemata(state: State, name: str) -> str:
+    group = state.groups[name]
+    if group.mode == "pseudo-locksetup":
+        return "".join(f"{one}:uninitialized\n" for one in state.hardware.caches)
+    return show(group.values, state.hardware)
+
+
+def _count(state: State, place: Place, cache: int, event: str) -> str:
+    return f"{state.count(place, cache, event)}\n"
+
+
+def _lines(tasks: list[int]) -> str:
+    return "".join(f"{task}\n" for task in tasks)
