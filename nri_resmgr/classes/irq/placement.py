@@ -86,20 +86,21 @@ def without_cpus(
     """
     if not masked:
         return placement
-    cpus, unplaced = dict(placement.cpus), list(placement.unplaced)
+    cpus, unplaced = dict(placement.cpus), dict.fromkeys(placement.unplaced)
     for one in interrupts:
         present = cpus.get(one.number, one.cpus)
         if one.number in placement.claimed or present.isdisjoint(masked):
             continue
         if left := present - masked or room.free - masked:
             cpus[one.number] = left
+            unplaced.pop(one.number, None)
         else:
             cpus.pop(one.number, None)
-            unplaced.append(one.number)
+            unplaced[one.number] = None
     return Placement(
         cpus,
         placement.claimed,
-        tuple(dict.fromkeys(unplaced)),
+        tuple(unplaced),
         default_without(placement, masked, room),
     )
 
