@@ -1,0 +1,172 @@
+"""Groups of other programs, the closids that they take, and what is whose."""
+
+from __future__ import annotations
+
+import pytest
+
+from nri_resmgr.classes.rdt.plan import Plan
+from nri_resmgr.host.resctrl import Options, Report
+from nri_resmgr.host.resctrl.errors import (
+    ExclusiveOverlap,
+    ForeignGroup,
+    ResctrlLocked,
+    TooManyGroups,
+)
+from nri_resmgr.testing.resctrl import Hardware, Ways
+from tests.host.resctrl.kept import CDP, World
+
+GOLD = "L3:0=ff000;1=ff000\nMB:0=100;1=100\n"
+SILVER = "L3:0=00ff0;1=00ff0\nMB:0=50;1=50\n"
+ROOT = "L3:0=f;1=f\n"
+BOTH = Plan({"gold": GOLD, "silver": SILVER}, root=ROOT)
+
+FEW = Hardware(l3=Ways(closids=3), throttle=None)
+
+
+def few(*classes: str) -> Plan:
+    return Plan(dict.fromkeys(classes, "L3:0=f\n"))
+
+
+def test_groups_of_others_stay() -> None:
+    world = World()
+    world.others_make("theirs", "L3:0=1\n")
+    world.control.apply(BOTH)
+    world.control.apply(Plan({}))
+    report = world.control.restore()
+
+    assert report == Report()
+    assert world.schemata("theirs") == "L3:0=00001;1=fffff\nMB:0=100;1=100"
+    assert world.control.classes() == ("theirs",)
+
+
+def test_a_group_of_others_in_our_way_is_told() -> None:
+    world = World()
+    world.others_make("gold", "L3:0=1\n")
+    before = world.resctrl.picture()
+    with pytest.raises(ForeignGroup) as refusal:
+        world.control.apply(BOTH)
+
+    assert str(refusal.value) == (
+        "RDT class 'gold' is to have L3:0=ff000;1=ff000 MB:0=100;1=100, but "
+        "/sys/fs/resctrl/gold is there, not made by us, and has "
+        "L3:0=1;1=fffff MB:0=100;1=100; rename the class, remove the group, or allow "
+        "to adopt it"
+    )
+    assert (world.resctrl.picture(), world.commands) == (before, [])
+
+
+def test_a_group_of_others_that_has_what_we_want_is_used_and_stays() -> None:
+    world = World()
+    world.others_make("gold", GOLD)
+    report = world.control.apply(BOTH)
+
+    assert report.shared == ("gold",)
+    assert report.made == ("silver",)
+    world.control.restore()
+    assert world.control.classes() == ("gold",)
+    assert world.schemata("gold") == GOLD.strip()
+
+
+def test_an_adopted_group_gets_back_what_it_had() -> None:
+    world = World(options=Options(adopts=True))
+    world.others_make("gold", "L3:0=1\n")
+    world.control.apply(BOTH)
+    changed = world.schemata("gold")
+    world.started().apply(Plan({"silver": SILVER}))
+
+    assert changed == GOLD.strip()
+    assert world.schemata("gold") == "L3:0=00001;1=fffff\nMB:0=100;1=100"
+    assert world.kept.made == ["silver"]
+
+
+def test_all_groups_with_our_prefix_are_ours() -> None:
+    world = World(options=Options(prefix="nri."))
+    world.others_make("nri.old")
+    world.others_make("nri.gold")
+    world.others_make("gold")
+    report = world.control.apply(Plan({"gold": GOLD}))
+
+    assert report == Report(written=("nri.gold",), removed=("nri.old",))
+    assert world.schemata("nri.gold") == GOLD.strip()
+    assert world.control.classes() == ("gold",)
+
+
+def test_groups_are_counted_before_any_is_made() -> None:
+    world = World(FEW)
+    world.others_make("theirs")
+    with pytest.raises(TooManyGroups) as refusal:
+        world.control.apply(few("gold", "silver"))
+
+    assert str(refusal.value) == (
+        "2 RDT classes (gold, silver), 1 of others (theirs) and the root group need 4 "
+        "closids, this machine has 3; have fewer classes, or remove groups that nobody "
+        "needs"
+    )
+    assert world.commands == []
+    assert world.control.apply(few("gold")).made == ("gold",)
+
+
+def test_leftovers_go_first_where_new_groups_need_their_place() -> None:
+    world = World(FEW)
+    world.control.apply(few("gold", "silver"))
+    world.resctrl.commands.clear()
+    report = world.control.apply(few("bronze"))
+
+    assert report.removed == ("gold", "silver")
+    assert world.commands == [
+        "rmdir gold",
+        "mkdir bronze",
+        "write bronze/schemata",
+        "rmdir silver",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("hardware", "rest", "alone", "gold", "where"),
+    [
+        pytest.param(
+            None, "L3:0=1;1=ff\n", "L3:0=ffffe;1=f00\n", GOLD, "L3 id 0", id="a cache"
+        ),
+        pytest.param(
+            CDP,
+            "L3CODE:0=ff;1=ff\nL3DATA:0=ff;1=ff\n",
+            "L3CODE:0=f00;1=f00\nL3DATA:0=f000;1=f000\n",
+            "L3CODE:0=f;1=f000\nL3DATA:0=f;1=f\n",
+            "L3CODE id 1",
+            id="code on data",
+        ),
+    ],
+)
+def test_bits_that_others_have_for_themselves_are_not_ours(
+    hardware: Hardware | None, rest: str, alone: str, gold: str, where: str
+) -> None:
+    world = World(hardware)
+    world.resctrl.write("schemata", rest)
+    world.others_make("theirs", alone, "exclusive")
+    with pytest.raises(ExclusiveOverlap) as refusal:
+        world.control.apply(Plan({"gold": gold}))
+
+    assert str(refusal.value) == (
+        "RDT class 'gold': /sys/fs/resctrl/gold/schemata would have bits of "
+        f"{where} that 'theirs' has for itself; its mode is exclusive"
+    )
+    assert world.commands == []
+
+
+def test_a_leftover_that_shares_with_nobody_goes_first() -> None:
+    world = World()
+    world.control.apply(Plan({"gold": "L3:0=f;1=f\n"}, root="L3:0=f0;1=f0\n"))
+    world.resctrl.write("gold/mode", "exclusive\n")
+    report = world.control.apply(Plan({"silver": "L3:0=f\n"}, root="L3:0=f0;1=f0\n"))
+
+    assert report == Report(made=("silver",), written=("silver",), removed=("gold",))
+
+
+def test_a_lock_of_others_is_told() -> None:
+    world = World()
+    world.resctrl.locked_by_others = True
+    with pytest.raises(ResctrlLocked, match="locked by another program"):
+        world.control.apply(BOTH)
+    with pytest.raises(ResctrlLocked):
+        world.control.restore()
+    assert world.commands == []
