@@ -117,7 +117,6 @@ class Knobs:
             return
         self._originals |= fresh
         self._kept = dict(self._originals)
-        self._seen |= fresh
 
     def _is_due(self, path: str, text: str) -> bool:
         if path in self._texts:

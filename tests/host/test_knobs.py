@@ -106,6 +106,18 @@ def test_any_other_refusal_is_told_each_time_and_tried_again(state: StateDir) ->
     )
 
 
+def test_a_refused_change_of_what_we_wrote_is_drift(state: StateDir) -> None:
+    files = kernel()
+    knobs = knobs_of(files, state)
+    knobs.apply({GOVERNOR: "performance"})
+    files.refusals[GOVERNOR] = errno.EBUSY
+    knobs.apply({GOVERNOR: "schedutil"})
+
+    assert knobs.verify({GOVERNOR: "schedutil"}) == (
+        Drift(GOVERNOR, "schedutil", "performance"),
+    )
+
+
 def test_a_file_that_cannot_be_put_back_stays_in_the_journal(state: StateDir) -> None:
     files = kernel()
     knobs_of(files, state).apply({GOVERNOR: "performance"})
