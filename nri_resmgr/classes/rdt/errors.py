@@ -76,11 +76,13 @@ class TooManyClasses(PolicyError):
         wanted: Classes that need a group of their own.
         taken: Groups of others.
         limit: Closids of the machine; the root group has one of them.
+        has_cdp: Whether code and data are apart, which takes half of them.
     """
 
     wanted: int
     taken: int
     limit: int
+    has_cdp: bool
 
     def __str__(self) -> str:
         free = max(self.limit - 1 - self.taken, 0)
@@ -88,7 +90,10 @@ class TooManyClasses(PolicyError):
         reason = f"{self.limit} closids (info/*/num_closids), 1 for the root group"
         if self.taken:
             reason += f", {self.taken} for groups of others"
-        return f"{text}: {reason}; have fewer classes, or mount without cdp"
+        help_ = "have fewer classes"
+        if self.has_cdp:
+            help_ += ", or mount resctrl without cdp and cdpl2"
+        return f"{text}: {reason}; {help_}"
 
 
 def _place(partition: str, class_name: str, resource: str) -> str:

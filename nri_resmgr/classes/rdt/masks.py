@@ -43,7 +43,8 @@ def divide(shares: Mapping[str, int], width: int, min_bits: int) -> dict[str, in
             than there are.
 
     Source:
-        goresctrl, ``pkg/rdt/config.go``: the same steps on whole numbers.
+        goresctrl, ``pkg/rdt/config.go``: the same steps on whole numbers. It refuses
+        shares if rounding one up leaves less than the fewest bits to a larger one.
     """
     total = sum(shares.values())
     if total > PERCENT_MAXIMUM:
@@ -63,20 +64,20 @@ def _widths(
     shares: Mapping[str, int], total: int, room: int, min_bits: int
 ) -> dict[str, int]:
     """Share out *room* bits, the smallest first: those may have to be rounded up."""
+    least = min_bits * len(shares)
+    if room < least:
+        raise MaskRefused(
+            f"{total}% together is {room} bits: not {min_bits} for each partition"
+        )
     widths: dict[str, int] = {}
     left = room
     for name in sorted(shares, key=lambda name: (shares[name], name)):
-        if left < min_bits:
-            raise MaskRefused(
-                f"{total}% together is {room} bits: not {min_bits} for each partition"
-            )
+        least -= min_bits  # of those that come after
         # The percent that the rest stands for, rounded down.
         percent_left = left * total // room
-        wide = min(max(shares[name] * left // percent_left, min_bits), left)
-        if len(widths) == len(shares) - 1:
-            wide = left
-        widths[name] = wide
-        left -= wide
+        wide = max(shares[name] * left // percent_left, min_bits)
+        widths[name] = min(wide, left - least) if least else left
+        left -= widths[name]
     return widths
 
 

@@ -75,7 +75,8 @@ def _texts(partitions: Sequence[Partition], machine: Capabilities) -> dict[str, 
 
 def _check_closids(wanted: int, taken: int, machine: Capabilities) -> None:
     if wanted and wanted + taken + 1 > machine.closids:
-        raise TooManyClasses(wanted, taken, machine.closids)
+        has_cdp = machine.has_cdp_l2 or machine.has_cdp_l3
+        raise TooManyClasses(wanted, taken, machine.closids, has_cdp)
 
 
 def _ignored(config: RdtConfig, machine: Capabilities) -> Iterator[str]:
