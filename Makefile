@@ -8,6 +8,12 @@ READY  := $(VENV)/.ready
 GEN    := nri_proto/_gen
 CRI    := tests/testbed/_gen
 
+# Whole folders that `make check` does not even read; what else it leaves out is marked.
+LONG   := containerd faults fuzz qemu soak
+
+# Tests start hundreds of Pythons; each would compile all of us again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help setup packages run run-containerd test check lint types layers proto proto-check bench fuzz soak format clean
 
@@ -33,7 +39,8 @@ test: setup packages lint types layers proto-check ## everything, end to end inc
 	@$(BIN)/pytest -n 2 --dist loadgroup
 
 check: setup lint types layers ## the fast subset: no containerd, QEMU or processes
-	@HYPOTHESIS_PROFILE=quick $(BIN)/pytest -n 2 -m "not (containerd or qemu or process or slow)"
+	@HYPOTHESIS_PROFILE=quick $(BIN)/pytest -n 2 --dist worksteal \
+	  -m "not (containerd or qemu or process or slow)" $(LONG:%=--ignore=tests/%)
 
 lint: setup
 	@$(BIN)/ruff check .
