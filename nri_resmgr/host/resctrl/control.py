@@ -9,7 +9,10 @@ from nri_resmgr.classes.rdt.capabilities import BandwidthMode, Capabilities
 from nri_resmgr.classes.rdt.plan import ROOT_CLASS, Plan
 from nri_resmgr.host.resctrl.carry_out import carry_out, undo_all
 from nri_resmgr.host.resctrl.counters import Count, counts_of
-from nri_resmgr.host.resctrl.discovery import bandwidth_mode, read_capabilities
+from nri_resmgr.host.resctrl.discovery import (
+    bandwidth_mode,
+    read_capabilities,
+)
 from nri_resmgr.host.resctrl.errors import (
     GroupInUse,
     ResctrlNotMounted,
@@ -28,8 +31,9 @@ from nri_resmgr.host.resctrl.journal import Journal, Keeper
 from nri_resmgr.host.resctrl.monitors import make_monitor, remove_monitor
 from nri_resmgr.host.resctrl.mount import find_mount
 from nri_resmgr.host.resctrl.report import Drift, Options, Report
+from nri_resmgr.host.resctrl.scene import look
 from nri_resmgr.host.resctrl.schemata import Schemata, merged, render_schemata
-from nri_resmgr.host.resctrl.steps import Scene, Steps, steps_to
+from nri_resmgr.host.resctrl.steps import Steps, steps_to
 from nri_resmgr.host.resctrl.threads import move_threads, tasks_in
 from nri_resmgr.host.tree import Tree
 
@@ -114,7 +118,8 @@ class RdtControl:
         if plan.root is not None:
             wanted[""] = plan.root
         with locked(self.files):
-            scene = self._scene()
+            can = self.capabilities()
+            scene = look(self.files, self.journal, can, self._options)
             steps = steps_to(wanted, scene)
             self._check_idle(steps)
             report = carry_out(steps, scene, self.files, self.journal)
@@ -267,20 +272,6 @@ class RdtControl:
             for group in ("", *groups_in(files))
             for monitor in ("", *names_in(files, path_in(group, "mon_groups")))
             for count in counts_of(files, group, monitor)
-        )
-
-    def _scene(self) -> Scene:
-        groups = survey(self.files)
-        capabilities = self.capabilities()
-        bandwidth = capabilities.bandwidth
-        return Scene(
-            root=self.files.root,
-            groups=groups,
-            record=self.journal.load().within(groups),
-            closids=capabilities.closids,
-            step=max(bandwidth.granularity, 1) if bandwidth else 1,
-            prefix=self._options.prefix,
-            adopts=self._options.adopts,
         )
 
     def _check_idle(self, steps: Steps) -> None:

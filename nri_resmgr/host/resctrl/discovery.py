@@ -17,7 +17,7 @@ from nri_resmgr.classes.rdt.capabilities import (
 )
 from nri_resmgr.host.resctrl.files import ResctrlFiles
 from nri_resmgr.host.resctrl.groups import names_in, read_if_there
-from nri_resmgr.host.resctrl.schemata import cache_of, parse_schemata
+from nri_resmgr.host.resctrl.schemata import Schemata, cache_of, parse_schemata
 from nri_resmgr.host.tree import BadHostFile, MissingHostFile
 
 _BANDWIDTH: Final = "MB"
@@ -76,6 +76,18 @@ def read_capabilities(files: ResctrlFiles, mode: BandwidthMode) -> Capabilities:
         monitoring=_monitoring(files) if _MONITORING in folders else None,
         io_alloc=any(_text(files, f"{name}/io_alloc") == "enabled" for name in caches),
     )
+
+
+def whole_of(capabilities: Capabilities) -> Schemata:
+    """Return all that a group can have."""
+    whole = {
+        name: dict.fromkeys(cache.ids, cache.mask)
+        for name, cache in capabilities.caches.items()
+    }
+    bandwidth = capabilities.bandwidth
+    if bandwidth is not None:
+        whole[_BANDWIDTH] = dict.fromkeys(bandwidth.ids, bandwidth.maximum)
+    return whole
 
 
 def _ids(files: ResctrlFiles) -> dict[str, tuple[int, ...]]:

@@ -13,6 +13,7 @@ from nri_resmgr.host.resctrl.errors import (
 )
 from nri_resmgr.host.resctrl.groups import EXCLUSIVE, Group, path_in
 from nri_resmgr.host.resctrl.journal import Record, group_of
+from nri_resmgr.host.resctrl.scene import Scene
 from nri_resmgr.host.resctrl.schemata import (
     Schemata,
     merged,
@@ -23,37 +24,6 @@ from nri_resmgr.host.resctrl.schemata import (
 )
 from nri_resmgr.values.by_content import ByContent
 from nri_resmgr.values.declared import frozen
-
-
-@frozen
-class Scene(ByContent):
-    """What there is before anything is done.
-
-    Attributes:
-        root: Where resctrl is mounted, for sentences.
-        groups: All groups, by folder.
-        record: What the journal says of those.
-        closids: How many groups there can be, with the root group; 0 if unknown.
-        step: The kernel rounds bandwidths up to multiples of this.
-        prefix: What the folders of all our groups begin with; groups that do are ours
-            whoever made them. Empty: only those of the journal are.
-        adopts: Whether groups of others that have the name of a class are ours to
-            change.
-    """
-
-    root: str
-    groups: Mapping[str, Group]
-    record: Record
-    closids: int = 0
-    step: int = 1
-    prefix: str = ""
-    adopts: bool = False
-
-    @property
-    def ours(self) -> frozenset[str]:
-        """Return the groups that are ours to remove."""
-        named = {one for one in self.groups if self.prefix and _begins(one, self)}
-        return frozenset(self.record.made | named)
 
 
 @frozen
@@ -83,8 +53,8 @@ def steps_to(wanted: Mapping[str, str], scene: Scene) -> Steps:
     """Work out how to get from what there is to what is wanted.
 
     Args:
-        wanted: Schemata by folder; the root group's, if it is to change, too. Text
-            that names only some caches leaves the others as they are.
+        wanted: Schemata by folder; the root group's, if it is to change, too. What a
+            text does not name, a group has as if it had never been changed.
         scene: What there is.
 
     Raises:
@@ -94,10 +64,9 @@ def steps_to(wanted: Mapping[str, str], scene: Scene) -> Steps:
     """
     texts = {name: parse_schemata(text) for name, text in wanted.items()}
     changes = {
-        name: text
+        name: merged(_unnamed(name, text, scene), text)
         for name, text in texts.items()
-        if name not in scene.groups
-        or _changes(scene.groups[name], rounded(text, scene.step))
+        if name not in scene.groups or not _holds(name, text, scene)
     }
     taken = _taken(changes, scene)
     back = {
@@ -126,12 +95,39 @@ def steps_to(wanted: Mapping[str, str], scene: Scene) -> Steps:
     )
 
 
-def _begins(name: str, scene: Scene) -> bool:
-    return name.startswith(scene.prefix)
-
-
 def _changes(group: Group, text: Schemata) -> bool:
     return merged(group.schemata, text) != group.schemata
+
+
+def _holds(name: str, text: Schemata, scene: Scene) -> bool:
+    is_changed = _changes(scene.groups[name], rounded(text, scene.step))
+    return not is_changed and not _unnamed(name, text, scene)
+
+
+def _unnamed(name: str, text: Schemata, scene: Scene) -> Schemata:
+    """Return what an earlier plan made different, and this one does not name."""
+    if name not in scene.groups:
+        return {}
+    present = scene.groups[name].schemata
+    found = {
+        resource: {
+            key: value
+            for key, value in values.items()
+            if key not in text.get(resource, {})
+            and present.get(resource, {}).get(key, value) != value
+        }
+        for resource, values in _unchanged(name, scene).items()
+    }
+    return {resource: values for resource, values in found.items() if values}
+
+
+def _unchanged(name: str, scene: Scene) -> Schemata:
+    """Return what a group had before any plan, as far as that is known."""
+    if name in scene.record.originals:
+        return parse_schemata(scene.record.originals[name])
+    alone = any(group.mode == EXCLUSIVE for group in scene.groups.values())
+    # With such a group, others start with less than the whole.
+    return scene.whole if name in scene.ours and not alone else {}
 
 
 def _taken(changes: Mapping[str, Schemata], scene: Scene) -> dict[str, str]:
