@@ -53,6 +53,7 @@ def balloons_settings(
     reserved = Reserved(len(chosen), cpus)
     types = balloon_types(config, reserved, machine, tree)
     _check_cpus(types, config, available)
+    classes = config.cpu_classes if config.pin_cpu else None
     return BalloonsSettings(
         available=available,
         types=types,
@@ -63,6 +64,8 @@ def balloons_settings(
         scheduling_classes=config.scheduling_classes,
         on_failure=OnFailure(config.on_failure),
         tell_containers=config.tell_containers,
+        cpu_classes=tuple(classes.classes) if classes else (),
+        idle_cpu_class=classes.idle if classes else "",
     )
 
 

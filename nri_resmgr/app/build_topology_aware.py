@@ -7,6 +7,7 @@ from nri_resmgr.config import TopologyAwareConfig
 from nri_resmgr.host.tree import Tree
 from nri_resmgr.policy.cpus import CpuPriority
 from nri_resmgr.policy.errors import OnFailure
+from nri_resmgr.policy.host_use import NO_CPU_CLASSES, CpuClassRules
 from nri_resmgr.policy.preferences import TreeLevel
 from nri_resmgr.policy.topology_aware.policy import TopologyAwarePolicy
 from nri_resmgr.policy.topology_aware.settings import (
@@ -51,7 +52,15 @@ def topology_aware_settings(
         on_failure=OnFailure(config.on_failure),
         place_pods=PodPlacement(config.place_pods),
         tell_containers=config.tell_containers,
+        cpu_classes=_cpu_classes(config),
     )
+
+
+def _cpu_classes(config: TopologyAwareConfig) -> CpuClassRules:
+    use = config.cpu_classes
+    if use is None or not config.pin_cpu:
+        return NO_CPU_CLASSES
+    return CpuClassRules(tuple(use.classes), use.shared, use.reserved, use.exclusive)
 
 
 def _lowest_core(available: CpuSet, machine: Machine) -> CpuSet:

@@ -18,7 +18,7 @@ from nri_resmgr.values import CpuSet, InputError
 from nri_resmgr.values.by_content import ByContent
 from nri_resmgr.values.declared import frozen
 
-NOT_IN_FORCE: Final = ("cpuClass", "showContainersInNrt", "irqClaim", "irqMode")
+NOT_IN_FORCE: Final = ("showContainersInNrt", "irqClaim", "irqMode")
 """Keys of a type that nothing follows yet."""
 
 _MOST: Final = 1 << 16
@@ -48,7 +48,7 @@ _KEYS: Final = (
     "rdtClass",
     "blockioClass",
     *NOT_OF_COMPOSITES,
-    *NOT_IN_FORCE[1:],
+    *NOT_IN_FORCE,
 )
 
 

@@ -15,7 +15,11 @@ from nri_resmgr.config.balloon_rows import (
 )
 from nri_resmgr.config.balloon_rules import doubts_about
 from nri_resmgr.config.balloon_types import BalloonTypeConfig, ExpressionConfig
-from nri_resmgr.config.cpu_classes import check_cpu_class_list
+from nri_resmgr.config.cpu_class_rows import (
+    OF_BALLOONS,
+    not_published,
+    read_of_balloons,
+)
 from nri_resmgr.config.cpus import CpuChoice, read_cpus
 from nri_resmgr.config.errors import BadSetting
 from nri_resmgr.config.foreign import read_services
@@ -27,13 +31,7 @@ from nri_resmgr.values.declared import frozen
 from nri_resmgr.values.scheduling import SchedulingClass
 
 _SERVICES: Final = ("agent", "log", "instrumentation", "control", "dra")
-_CLASSES: Final = (
-    "idleCPUClass",
-    "showContainersInNrt",
-    "cpuClasses",
-    "turboDomain",
-    "controllableInterrupts",
-)
+_NOT_IN_FORCE: Final = ("showContainersInNrt", "controllableInterrupts")
 _OWN: Final = (
     "availableResources",
     "reservedResources",
@@ -125,7 +123,7 @@ def read_balloons(top: Table) -> BalloonsConfig:
     Source:
         nri-plugins, ``BalloonsPolicy``: its names, defaults and meanings.
     """
-    spec = top.table("spec", *_OWN, *_CLASSES, *_SERVICES)
+    spec = top.table("spec", *_OWN, *OF_BALLOONS, *_NOT_IN_FORCE, *_SERVICES)
     loads = _load_classes(spec)
     scheduling = read_scheduling_classes(spec)
     preserve = spec.table("preserve", "matchExpressions")
@@ -147,7 +145,8 @@ def read_balloons(top: Table) -> BalloonsConfig:
         scheduling_classes=scheduling,
         on_failure=spec.choice("onFailure", ("refuse", "shared"), "refuse"),
         tell_containers=spec.flag("tellContainers", default=True),
-        not_in_force=(*read_services(spec), *_classes(spec)),
+        cpu_classes=read_of_balloons(spec),
+        not_in_force=(*read_services(spec), *_not_in_force(spec)),
         doubts=tuple(doubts_about(types)),
     )
 
@@ -170,16 +169,14 @@ def _load_classes(spec: Table) -> dict[str, LoadClassConfig]:
     return found
 
 
-def _classes(spec: Table) -> Iterator[str]:
-    """Check what is about classes of CPUs, interrupts and the cluster's view."""
-    check_cpu_class_list(spec)
-    spec.text("idleCPUClass", "")
-    spec.choice("turboDomain", ("package", "system"), "package")
+def _not_in_force(spec: Table) -> Iterator[str]:
+    """Check what is about interrupts and the cluster's view."""
     spec.texts("controllableInterrupts", ())
     spec.flag("showContainersInNrt", default=False)
-    for key in _CLASSES:
+    for key in _NOT_IN_FORCE:
         if spec.rows.get(key):
             yield spec.at(key)
+    yield from not_published(spec)
     for place, row in enumerate(spec.open_rows("balloonTypes")):
         for key in NOT_IN_FORCE:
             if row.get(key):

@@ -30,37 +30,6 @@ _KEYS: Final = (
 _MOST: Final = (1 << 32) - 1
 
 
-def check_cpu_classes(spec: Table) -> None:
-    """Check the classes of a spec, and that those it names elsewhere are there.
-
-    Raises:
-        BadSetting: The first mistake.
-
-    Source:
-        nri-plugins, ``policy/cpuclass.go``: the same rules.
-    """
-    names = check_cpu_class_list(spec)
-    for key in (
-        "sharedPoolCPUClass",
-        "reservedPoolCPUClass",
-        "defaultExclusiveCPUClass",
-    ):
-        if spec.text(key, ""):
-            spec.choice(key, names, "")
-    if names and not spec.text("sharedPoolCPUClass", ""):
-        path = spec.at("sharedPoolCPUClass")
-        raise BadSetting(path, f"missing, expected {' or '.join(names)}")
-
-
-def check_cpu_class_list(spec: Table) -> list[str]:
-    """Check the classes of a spec alone; return their names.
-
-    Raises:
-        BadSetting: The first mistake.
-    """
-    return list(read_cpu_classes(spec))
-
-
 def read_cpu_classes(spec: Table) -> Mapping[str, CpuClass]:
     """Read the classes of a spec (``cpuClasses``) by name, in their order.
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from nri_resmgr.config.cpu_classes import check_cpu_classes, read_old_cpu_classes
+from nri_resmgr.config.cpu_classes import read_old_cpu_classes
 from nri_resmgr.config.errors import BadSetting
 from nri_resmgr.config.table import Table
 
@@ -61,10 +61,10 @@ def read_foreign(spec: Table) -> tuple[str, ...]:
         BadSetting: Something is not as its documentation says.
     """
     found = read_services(spec)
-    check_cpu_classes(spec)
     spec.texts("controllableInterrupts", ())
-    names = ("sharedPoolCPUClass", "reservedPoolCPUClass", "defaultExclusiveCPUClass")
-    return (*found, *_asked(spec, "cpuClasses", *names, "controllableInterrupts"))
+    # Nothing of this policy names the classes of old documents.
+    old = spec.table("control", "cpu", "rdt", "blockio").table("cpu", "classes")
+    return (*found, *_asked(old, "classes"), *_asked(spec, "controllableInterrupts"))
 
 
 def read_services(spec: Table) -> list[str]:
@@ -124,9 +124,9 @@ def _instrumentation(spec: Table) -> Iterable[str]:
 
 def _control(spec: Table) -> Iterable[str]:
     control = spec.table("control", "cpu", "rdt", "blockio")
-    cpu = control.table("cpu", "classes")
+    control.table("cpu", "classes")
     read_old_cpu_classes(spec)
-    found = [*_asked(cpu, "classes")]
+    found: list[str] = []
     shared = ("enable", "usePodQoSAsDefaultClass")
     rdt = control.table("rdt", *shared, "force", "options", "partitions")
     blockio = control.table("blockio", *shared)

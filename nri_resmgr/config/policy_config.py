@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from nri_resmgr.config.cpu_class_use import CpuClassUse
 from nri_resmgr.values.by_content import ByContent
 from nri_resmgr.values.declared import frozen
 
@@ -16,9 +17,11 @@ class PolicyConfig(ByContent):
         kind: As in the document.
         not_in_force: Paths of what was read, found right, and has no effect.
         doubts: Paths of what is right and hardly meant, each with the reason.
+        cpu_classes: What CPUs are set to; None where they are left alone.
     """
 
     kind: ClassVar[str] = ""
 
     not_in_force: tuple[str, ...] = ()
     doubts: tuple[tuple[str, str], ...] = ()
+    cpu_classes: CpuClassUse | None = None

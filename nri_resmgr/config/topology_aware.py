@@ -32,11 +32,13 @@ _FOREIGN: Final = (
     "instrumentation",
     "control",
     "dra",
+    "controllableInterrupts",
+)
+_CPU_CLASSES: Final = (
     "cpuClasses",
     "sharedPoolCPUClass",
     "reservedPoolCPUClass",
     "defaultExclusiveCPUClass",
-    "controllableInterrupts",
 )
 
 
@@ -118,9 +120,12 @@ def read_topology_aware(top: Table) -> TopologyAwareConfig:
         "placePods",
         "tellContainers",
         *_SCHEDULING,
+        *_CPU_CLASSES,
         *_FOREIGN,
     )
-    return TopologyAwareConfig(**_own(spec), **_scheduling(spec), **_foreign(spec))
+    return TopologyAwareConfig(
+        **_own(spec), **_scheduling(spec), **_cpu_classes(spec), **_not_in_force(spec)
+    )
 
 
 def _own(spec: Table) -> dict[str, Any]:
@@ -163,10 +168,23 @@ def _scheduling(spec: Table) -> dict[str, Any]:
     }
 
 
-def _foreign(spec: Table) -> dict[str, Any]:
-    if not spec.rows.keys() & set(_FOREIGN):
+def _cpu_classes(spec: Table) -> dict[str, Any]:
+    if not spec.rows.keys() & set(_CPU_CLASSES):
         return {}
-    # Documents that are ours alone have none of this.
-    from nri_resmgr.config.foreign import read_foreign
+    from nri_resmgr.config.cpu_class_rows import read_of_topology_aware
 
-    return {"not_in_force": read_foreign(spec)}
+    return {"cpu_classes": read_of_topology_aware(spec)}
+
+
+def _not_in_force(spec: Table) -> dict[str, Any]:
+    # Documents that are ours alone have none of this.
+    found: tuple[str, ...] = ()
+    if spec.rows.keys() & set(_FOREIGN):
+        from nri_resmgr.config.foreign import read_foreign
+
+        found += read_foreign(spec)
+    if "cpuClasses" in spec.rows:
+        from nri_resmgr.config.cpu_class_rows import not_published
+
+        found += tuple(not_published(spec))
+    return {"not_in_force": found}

@@ -3,9 +3,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
+import pytest
 from structlog.testing import capture_logs
 
 from nri_resmgr.app.build import build_policy
+from nri_resmgr.classes.cpu.cpu_class import CpuClass, TurboDomain
 from nri_resmgr.config import (
     AllBut,
     Listed,
@@ -14,7 +16,7 @@ from nri_resmgr.config import (
 from nri_resmgr.config.balloon_types import BalloonTypeConfig, ExpressionConfig
 from nri_resmgr.config.balloons import BalloonsConfig, LoadClassConfig
 from nri_resmgr.topology.synthetic import parse_spec
-from nri_resmgr.values import CpuSet
+from nri_resmgr.values import CpuSet, KiloHertz
 from nri_resmgr.values.scheduling import SchedulerPolicy, SchedulingClass
 
 ROOT: Final = Path(__file__).parents[2]
@@ -177,32 +179,65 @@ def test_what_has_no_effect_is_listed_with_its_path() -> None:
         + """
 spec:
   agent: {nodeResourceTopology: true}
-  idleCPUClass: slow
   showContainersInNrt: true
-  turboDomain: system
-  cpuClasses: [{name: fast, maxFreq: 3.2GHz}, {name: slow, minFreq: min}]
+  cpuClasses: [{name: fast, maxFreq: 3.2GHz, dra: {publish: true}}]
   controllableInterrupts: ["*"]
-  control: {cpu: {classes: {old: {minFreq: 800000, disabledCstates: [C6]}}}}
   balloonTypes:
   - {name: quiet}
-  - {name: web, cpuClass: fast, irqClaim: ["4*"], irqMode: sink,
+  - {name: web, irqClaim: ["4*"], irqMode: sink,
      showContainersInNrt: true}
 """
     )
 
     assert parse_config(text).not_in_force == (
         "$.spec.agent.nodeResourceTopology",
-        "$.spec.control.cpu.classes",
-        "$.spec.idleCPUClass",
         "$.spec.showContainersInNrt",
-        "$.spec.cpuClasses",
-        "$.spec.turboDomain",
         "$.spec.controllableInterrupts",
-        "$.spec.balloonTypes[1].cpuClass",
+        "$.spec.cpuClasses[0].dra",
         "$.spec.balloonTypes[1].showContainersInNrt",
         "$.spec.balloonTypes[1].irqClaim",
         "$.spec.balloonTypes[1].irqMode",
     )
+
+
+@pytest.mark.parametrize(
+    ("spec", "idle", "names"),
+    [
+        pytest.param(
+            """
+  cpuClasses: [{name: fast, maxFreq: 3.2GHz}, {name: slow, minFreq: min}]
+  idleCPUClass: slow""",
+            "slow",
+            ["fast", "slow"],
+            id="a class for CPUs of no balloon",
+        ),
+        pytest.param(
+            """
+  cpuClasses: [{name: fast, maxFreq: 3.2GHz}, {name: default}]""",
+            "default",
+            ["fast", "default"],
+            id="the class named default is that class",
+        ),
+        pytest.param(
+            """
+  control: {cpu: {classes: {fast: {minFreq: 800000}, slow: {}}}}
+  cpuClasses: [{name: fast, maxFreq: 3.2GHz}]""",
+            "",
+            ["fast", "slow"],
+            id="classes of old documents, unless there are new ones of the name",
+        ),
+    ],
+)
+def test_cpu_classes(spec: str, idle: str, names: list[str]) -> None:
+    text = f"{HEAD}spec:{spec}\n  turboDomain: system\n"
+    text += "  balloonTypes: [{name: web, cpuClass: fast}]\n"
+
+    found = parse_config(text).cpu_classes
+
+    fast = CpuClass(name="fast", max=KiloHertz(3_200_000))
+    assert found is not None
+    assert (found.domain, found.idle) == (TurboDomain.SYSTEM, idle)
+    assert (list(found.classes), found.classes["fast"]) == (names, fast)
 
 
 def test_isolated_and_idle_cpus_together_are_doubted_once() -> None:

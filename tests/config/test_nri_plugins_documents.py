@@ -7,6 +7,8 @@ from typing import Final
 
 import pytest
 
+from nri_resmgr.classes.cpu.cpu_class import CpuClass, PctPriority
+from nri_resmgr.classes.cpu.frequency import FrequencyWord
 from nri_resmgr.config import (
     AllBut,
     Amount,
@@ -14,7 +16,8 @@ from nri_resmgr.config import (
     TopologyAwareConfig,
     parse_config,
 )
-from nri_resmgr.values import CpuSet, QosClass
+from nri_resmgr.config.cpu_class_use import CpuClassUse
+from nri_resmgr.values import CpuSet, KiloHertz, QosClass
 from nri_resmgr.values.scheduling import (
     IoClass,
     SchedulerFlag,
@@ -95,20 +98,45 @@ MEANINGS: Final = {
     ),
     "cpu-classes": TopologyAwareConfig(
         reserved=Listed(CpuSet.of(0, 1)),
+        cpu_classes=CpuClassUse(
+            classes={
+                "fast": CpuClass(
+                    name="fast",
+                    min=FrequencyWord.BASE,
+                    max=FrequencyWord.TURBO,
+                    turbo_priority=10,
+                    disabled_cstates=("C6", "C8"),
+                    governor="performance",
+                    epp=0,
+                    pct_priority=PctPriority.HIGH,
+                    pct_max=KiloHertz(3_800_000),
+                    is_published=True,
+                ),
+                "quiet": CpuClass(
+                    name="quiet",
+                    min=FrequencyWord.MIN,
+                    max=KiloHertz(2_400_000),
+                    uncore_min=KiloHertz(800_000),
+                    uncore_max=KiloHertz(1_600_000),
+                    pct_priority=PctPriority.LOW,
+                ),
+                "housekeeping": CpuClass(name="housekeeping", max=KiloHertz(2_000_000)),
+            },
+            shared="quiet",
+            reserved="housekeeping",
+            exclusive="fast",
+        ),
         not_in_force=(
-            "$.spec.cpuClasses",
-            "$.spec.sharedPoolCPUClass",
-            "$.spec.reservedPoolCPUClass",
-            "$.spec.defaultExclusiveCPUClass",
             "$.spec.controllableInterrupts",
+            "$.spec.cpuClasses[0].publishExtendedResource",
         ),
     ),
     "classes-of-cache-and-disk": TopologyAwareConfig(
         reserved=Amount(1),
         not_in_force=(
-            "$.spec.control.cpu.classes",
             "$.spec.control.rdt.enable",
             "$.spec.control.blockio.enable",
+            "$.spec.control.cpu.classes",
         ),
     ),
     "telemetry": TopologyAwareConfig(

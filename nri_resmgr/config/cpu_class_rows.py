@@ -1,0 +1,79 @@
+"""Reading which CPUs the CPU classes of a document are for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from nri_resmgr.classes.cpu.cpu_class import TurboDomain
+from nri_resmgr.config.cpu_class_use import CpuClassUse
+from nri_resmgr.config.cpu_classes import read_cpu_classes, read_old_cpu_classes
+from nri_resmgr.config.errors import BadSetting
+from nri_resmgr.config.table import Table
+
+OF_TOPOLOGY_AWARE: Final = (
+    "cpuClasses",
+    "sharedPoolCPUClass",
+    "reservedPoolCPUClass",
+    "defaultExclusiveCPUClass",
+)
+OF_BALLOONS: Final = ("cpuClasses", "idleCPUClass", "turboDomain")
+
+# CRI Resource Manager's name of the class of CPUs that nobody uses.
+_DEFAULT: Final = "default"
+
+
+def read_of_topology_aware(spec: Table) -> CpuClassUse | None:
+    """Read the classes of a ``TopologyAwarePolicy``; None where there are none.
+
+    Raises:
+        BadSetting: The first mistake.
+
+    Source:
+        nri-plugins, ``policy/cpuclass.go``: the same rules.
+    """
+    classes = read_cpu_classes(spec)
+    names = tuple(classes)
+    shared, reserved, exclusive = (
+        spec.choice(key, names, "") if spec.text(key, "") else ""
+        for key in OF_TOPOLOGY_AWARE[1:]
+    )
+    if not classes:
+        return None
+    if not shared:
+        path = spec.at("sharedPoolCPUClass")
+        raise BadSetting(path, f"missing, expected {' or '.join(names)}")
+    return CpuClassUse(
+        classes=classes, shared=shared, reserved=reserved, exclusive=exclusive
+    )
+
+
+def read_of_balloons(spec: Table) -> CpuClassUse | None:
+    """Read the classes of a ``BalloonsPolicy``; None where there are none.
+
+    Raises:
+        BadSetting: The first mistake.
+    """
+    domain = spec.choice("turboDomain", tuple(TurboDomain), TurboDomain.PACKAGE)
+    classes = {**read_old_cpu_classes(spec), **read_cpu_classes(spec)}
+    names = tuple(classes)
+    asked = [(spec, "idleCPUClass")]
+    asked += [
+        (Table(f"{spec.at('balloonTypes')}[{place}]", row), "cpuClass")
+        for place, row in enumerate(spec.open_rows("balloonTypes"))
+    ]
+    for table, key in asked:
+        if table.text(key, ""):
+            table.choice(key, names, "")
+    if not classes:
+        return None
+    idle = spec.text("idleCPUClass", _DEFAULT if _DEFAULT in names else "")
+    return CpuClassUse(classes=classes, domain=TurboDomain(domain), idle=idle)
+
+
+def not_published(spec: Table) -> Iterator[str]:
+    """List what classes ask the cluster to be told, which nobody does."""
+    for place, row in enumerate(spec.open_rows("cpuClasses")):
+        for key in ("publishExtendedResource", "dra"):
+            if row.get(key):
+                yield f"{spec.at('cpuClasses')}[{place}].{key}"

@@ -1,0 +1,187 @@
+"""Which class each policy's CPUs are in, and who cannot have one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+import yaml
+
+from nri_resmgr.config.table import Table
+from nri_resmgr.policy.events import Created, Stopped
+from nri_resmgr.scenario.rows import ROW_KEYS, read_row
+from nri_resmgr.scenario.specs import spec_of_row
+from nri_resmgr.topology.synthetic import parse_spec
+from nri_resmgr.values import PolicyError
+from tests.policy.stories import policy_of
+
+MACHINE = "1s8c1t memory=16Gi isolated=6"
+KEY = "cpu-class.resource-policy.nri.io"
+
+TREE = """
+availableResources: {cpu: "cpuset:0-6"}
+reservedResources: {cpu: "cpuset:0"}
+cpuClasses: [{name: fast}, {name: quiet}, {name: house}]
+sharedPoolCPUClass: quiet
+"""
+BALLOONS = """
+availableResources: {cpu: "cpuset:0-6"}
+reservedResources: {cpu: "cpuset:0"}
+cpuClasses: [{name: fast}, {name: slow}]
+balloonTypes:
+- {name: quick, cpus: "2-3", cpuClass: fast}
+- {name: plain, cpus: "4"}
+"""
+
+
+class Node:
+    """A node with a policy of a kind, and what becomes of it."""
+
+    def __init__(self, kind: str, spec: str) -> None:
+        self.machine = parse_spec(MACHINE)
+        self.policy = policy_of(kind, yaml.safe_load(spec), self.machine)
+        self.state = self.policy.start()
+
+    def create(self, name: str, **row: Any) -> None:
+        read = read_row(Table.read(row, *ROW_KEYS))
+        spec = spec_of_row(name, read, self.machine, [])
+        self.state = self.policy.decide(self.state, Created(spec)).state
+
+    def classes(self) -> Mapping[str, str]:
+        found = self.policy.host_use(self.state).cpu_classes
+        return {name: str(cpus) for name, cpus in found.items()}
+
+
+@pytest.mark.parametrize(
+    ("more", "annotations", "expected"),
+    [
+        pytest.param(
+            "",
+            {},
+            {"quiet": "0-6"},
+            id="own CPUs without a class are as those of the shared pool",
+        ),
+        pytest.param(
+            "defaultExclusiveCPUClass: fast",
+            {},
+            {"fast": "1-2", "quiet": "0,3-6"},
+            id="a class for own CPUs",
+        ),
+        pytest.param(
+            "defaultExclusiveCPUClass: fast",
+            {f"{KEY}/container.a": "house"},
+            {"house": "1-2", "quiet": "0,3-6"},
+            id="an annotation counts more",
+        ),
+        pytest.param(
+            "reservedPoolCPUClass: house",
+            {f"{KEY}/pod": "fast"},
+            {"fast": "1-2", "house": "0", "quiet": "3-6"},
+            id="a class for the reserved CPUs, and one for a pod",
+        ),
+        pytest.param("pinCPU: false", {}, {}, id="nothing is pinned, nothing is set"),
+    ],
+)
+def test_classes_of_own_shared_and_reserved_cpus(
+    more: str, annotations: Mapping[str, str], expected: Mapping[str, str]
+) -> None:
+    node = Node("TopologyAwarePolicy", TREE + more)
+    node.create("a", guaranteed=2, annotations=dict(annotations))
+    node.create("b", burstable=1)
+
+    assert node.classes() == expected
+
+
+def test_released_cpus_go_back_to_the_class_of_the_shared_pool() -> None:
+    node = Node("TopologyAwarePolicy", f"{TREE}defaultExclusiveCPUClass: fast")
+    node.create("a", guaranteed=2)
+
+    node.state = node.policy.decide(node.state, Stopped("a")).state
+
+    assert node.classes() == {"quiet": "0-6"}
+
+
+@pytest.mark.parametrize(
+    ("row", "key", "why"),
+    [
+        pytest.param(
+            {"guaranteed": 2},
+            f"{KEY}/pod",
+            "default/pod-of-a/a: annotation cpu-class.resource-policy.nri.io/pod asks "
+            "for CPU class swift, expected fast or quiet or house",
+            id="a class that is not there",
+        ),
+        pytest.param(
+            {"burstable": 2},
+            f"{KEY}/container.a",
+            "about CPUs that a container has to itself; the container is Burstable; ",
+            id="a container that is not Guaranteed",
+        ),
+        pytest.param(
+            {"guaranteed": "500m"},
+            f"{KEY}/container.a",
+            "a container has to itself; the container shares its CPUs; to help, ask",
+            id="a container that shares its CPUs",
+        ),
+    ],
+)
+def test_a_class_that_a_container_cannot_have_is_refused(
+    row: dict[str, Any], key: str, why: str
+) -> None:
+    node = Node("TopologyAwarePolicy", TREE)
+    name = "swift" if key.endswith("/pod") else "fast"
+
+    with pytest.raises(PolicyError) as error:
+        node.create("a", **row, annotations={key: name})
+
+    assert why in str(error.value)
+
+
+def test_a_class_for_the_whole_pod_is_no_matter_of_who_shares_his_cpus() -> None:
+    node = Node("TopologyAwarePolicy", TREE)
+    node.create("a", burstable=1, annotations={f"{KEY}/pod": "fast"})
+
+    assert node.classes() == {"quiet": "0-6"}
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        pytest.param("", {"fast": "2-3"}, id="a class of a balloon type"),
+        pytest.param(
+            "idleCPUClass: slow",
+            {"fast": "2-3", "slow": "0-1,4-6"},
+            id="a class for all CPUs whose type names none",
+        ),
+        pytest.param("pinCPU: false", {}, id="nothing is pinned, nothing is set"),
+    ],
+)
+def test_classes_of_balloons(more: str, expected: Mapping[str, str]) -> None:
+    assert Node("BalloonsPolicy", BALLOONS + more).classes() == expected
+
+
+def test_the_class_grows_with_the_balloon() -> None:
+    spec = """
+reservedResources: {cpu: "cpuset:0"}
+idleCPUClass: slow
+cpuClasses: [{name: fast}, {name: slow}]
+balloonTypes: [{name: web, namespaces: [default], cpuClass: fast, maxBalloons: 1}]
+"""
+    node = Node("BalloonsPolicy", spec)
+    node.create("a", burstable=2)
+    before = {name: len(cpus) for name, cpus in node_classes(node).items()}
+    node.create("b", burstable=3)
+    after = {name: len(cpus) for name, cpus in node_classes(node).items()}
+
+    assert (before, after) == ({"fast": 2, "slow": 6}, {"fast": 5, "slow": 3})
+
+
+def node_classes(node: Node) -> Mapping[str, Any]:
+    return node.policy.host_use(node.state).cpu_classes
+
+
+def test_the_static_policy_leaves_the_host_alone() -> None:
+    node = Node("StaticPolicy", "{}")
+
+    assert node.classes() == {}
