@@ -7,6 +7,7 @@ from typing import Final
 
 from nri_resmgr.classes.blockio import BlockIoConfig, Limits, ParameterSet
 from nri_resmgr.classes.blockio.values import LEAST_WEIGHT, MOST_WEIGHT
+from nri_resmgr.config.any_case import read_any_case
 from nri_resmgr.config.errors import BadSetting
 from nri_resmgr.config.table import Table
 from nri_resmgr.values import BadQuantity, parse_bytes
@@ -58,7 +59,7 @@ def read_block_io(document: object, path: str = "$") -> BlockIoConfig:
     Source:
         goresctrl, doc/blockio.md.
     """
-    return _classes(_any_case(document, path, _CLASSES), _CLASSES)
+    return _classes(read_any_case(document, path, _CLASSES), _CLASSES)
 
 
 def read_block_io_control(control: Table) -> BlockIoControl:
@@ -96,7 +97,7 @@ def _classes(owner: Table, key: str) -> dict[str, tuple[ParameterSet, ...]]:
 
 
 def _parameter_set(document: object, path: str) -> ParameterSet:
-    row = _any_case(document, path, _DEVICES, _WEIGHT, *_THROTTLES)
+    row = read_any_case(document, path, _DEVICES, _WEIGHT, *_THROTTLES)
     patterns = row.texts(_DEVICES, ())
     for place, pattern in enumerate(patterns):
         _check_pattern(pattern, f"{row.at(_DEVICES)}[{place}]")
@@ -133,17 +134,3 @@ def _check_pattern(pattern: str, path: str) -> None:
             check_glob(name)
     except BadGlob as error:
         raise BadSetting(path, str(error)) from None
-
-
-def _any_case(document: object, path: str, *keys: str) -> Table:
-    """Read a mapping whose keys are written in any letter case."""
-    if not isinstance(document, Mapping):
-        return Table.read(document, *keys, path=path)
-    known = {key.lower(): key for key in keys}
-    found: dict[object, object] = {}
-    for key, value in document.items():
-        name = known.get(key.lower(), key) if isinstance(key, str) else key
-        if name in found:
-            raise BadSetting(f"{path}.{key}", "comes twice, in another letter case")
-        found[name] = value
-    return Table.read(found, *keys, path=path)

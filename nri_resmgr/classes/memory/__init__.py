@@ -1,0 +1,88 @@
+"""Memory classes: swap by share of the limit, NUMA policies, limits of misc resources.
+
+A library of its own. `nri_resmgr.config.memory_classes` reads the files of
+nri-plugins' memory-qos and memory-policy.
+"""
+
+from __future__ import annotations
+
+from nri_resmgr.classes.memory.errors import (
+    BadMemoryAnnotation,
+    MemoryFileNotAllowed,
+    NoMemoryLimit,
+    NoSuchNodes,
+    UnknownMemoryClass,
+    UnknownMiscResource,
+)
+from nri_resmgr.classes.memory.misc import (
+    CAPACITY_FILE,
+    EPC_KEY,
+    MISC_KEY,
+    misc_files,
+    misc_limits,
+    read_capacity,
+)
+from nri_resmgr.classes.memory.numa_nodes import (
+    MemoryPlace,
+    ResolvedPolicy,
+    resolve_numa_policy,
+)
+from nri_resmgr.classes.memory.numa_values import (
+    BadMemoryPolicy,
+    NodeWord,
+    NumaPolicy,
+    PolicyFlag,
+    PolicyMode,
+)
+from nri_resmgr.classes.memory.numa_wishes import (
+    CLASS_KEY,
+    POLICY_KEY,
+    NumaPolicyWish,
+    chosen_numa_policy,
+    numa_policy_wish,
+)
+from nri_resmgr.classes.memory.qos import (
+    QOS_SUFFIX,
+    MemoryQosClass,
+    MemoryQosConfig,
+    MemoryQosWish,
+    memory_qos_unified,
+    memory_qos_wish,
+)
+from nri_resmgr.classes.memory.scopes import Spoken, narrowest
+
+__all__ = [
+    "CAPACITY_FILE",
+    "CLASS_KEY",
+    "EPC_KEY",
+    "MISC_KEY",
+    "POLICY_KEY",
+    "QOS_SUFFIX",
+    "BadMemoryAnnotation",
+    "BadMemoryPolicy",
+    "MemoryFileNotAllowed",
+    "MemoryPlace",
+    "MemoryQosClass",
+    "MemoryQosConfig",
+    "MemoryQosWish",
+    "NoMemoryLimit",
+    "NoSuchNodes",
+    "NodeWord",
+    "NumaPolicy",
+    "NumaPolicyWish",
+    "PolicyFlag",
+    "PolicyMode",
+    "ResolvedPolicy",
+    "Spoken",
+    "UnknownMemoryClass",
+    "UnknownMiscResource",
+    "chosen_numa_policy",
+    "memory_qos_unified",
+    "memory_qos_wish",
+    "misc_files",
+    "misc_limits",
+    "narrowest",
+    "numa_policy_wish",
+    "read_capacity",
+    "resolve_numa_policy",
+]

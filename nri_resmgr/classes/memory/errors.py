@@ -1,0 +1,142 @@
+"""Refusals of memory classes, memory policies and limits of misc resources."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from nri_resmgr.values import InputError, NodeSet, PolicyError
+from nri_resmgr.values.error_fields import with_fields
+
+_SHOWN: Final = 80  # enough to recognize a value by
+
+
+@with_fields
+class BadMemoryAnnotation(InputError):
+    """An annotation about memory means nothing.
+
+    Attributes:
+        key: As it is written in the pod.
+        value: As it is written in the pod.
+        why: What is wrong, and what would be accepted.
+    """
+
+    key: str
+    value: str
+    why: str
+
+    def __str__(self) -> str:
+        shown = self.value if len(self.value) <= _SHOWN else f"{self.value[:_SHOWN]}..."
+        return f"annotation {self.key}: {shown!r} {self.why}"
+
+
+@with_fields
+class UnknownMemoryClass(PolicyError):
+    """A container asks for a class that nobody wrote.
+
+    Attributes:
+        title: The container, for people.
+        kind: What it is a class of: memory QoS, memory policy.
+        name: The class that it asks for.
+        known: The names of all classes.
+    """
+
+    title: str
+    kind: str
+    name: str
+    known: tuple[str, ...]
+
+    def __str__(self) -> str:
+        known = f"known: {', '.join(self.known)}" if self.known else "none is defined"
+        return (
+            f"{self.title} asks for {self.kind} class {self.name!r}; {known}; "
+            "to help, name one of these, or add the class to the configuration"
+        )
+
+
+@with_fields
+class MemoryFileNotAllowed(PolicyError):
+    """A container sets a cgroup file that the operator did not allow.
+
+    Attributes:
+        title: The container, for people.
+        file: Of cgroup v2.
+        allowed: Files that may be set.
+    """
+
+    title: str
+    file: str
+    allowed: tuple[str, ...]
+
+    def __str__(self) -> str:
+        allowed = f"allowed: {', '.join(self.allowed)}" if self.allowed else "none is"
+        return (
+            f"{self.title} sets {self.file} by annotation, which is not allowed; "
+            f"{allowed}; to help, add it to unifiedannotations of the configuration"
+        )
+
+
+@with_fields
+class NoMemoryLimit(PolicyError):
+    """A class shares out a memory limit that the container does not have.
+
+    Attributes:
+        title: The container, for people.
+        name: The class.
+        share: Which part of the limit is to be swapped, for people.
+    """
+
+    title: str
+    name: str
+    share: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.title} is in memory QoS class {self.name!r}, whose memory.high "
+            f"is its memory limit less {self.share}, and it has no memory limit; to "
+            "help, set one, or put it into no class by an empty annotation"
+        )
+
+
+@with_fields
+class NoSuchNodes(PolicyError):
+    """A memory policy means nodes that the machine or the container has not.
+
+    Attributes:
+        title: The container, for people.
+        nodes: As they are written.
+        meant: The nodes that this means here.
+        why: What is the matter with them.
+    """
+
+    title: str
+    nodes: str
+    meant: NodeSet
+    why: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.title}: nodes {self.nodes!r} of its memory policy mean "
+            f"{self.meant or 'none'} here: {self.why}"
+        )
+
+
+@with_fields
+class UnknownMiscResource(PolicyError):
+    """A limit is for a resource that the kernel does not count.
+
+    Attributes:
+        title: The container, for people.
+        name: The resource.
+        known: Those that ``misc.capacity`` names.
+    """
+
+    title: str
+    name: str
+    known: tuple[str, ...]
+
+    def __str__(self) -> str:
+        known = ", ".join(self.known) or "nothing"
+        return (
+            f"{self.title} limits {self.name} in misc.max; this machine counts "
+            f"{known} (misc.capacity); to help, leave the annotation out"
+        )

@@ -1,0 +1,150 @@
+"""Memory QoS: how much of its memory limit a container keeps before it is swapped."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from nri_resmgr.classes.memory.errors import (
+    BadMemoryAnnotation,
+    MemoryFileNotAllowed,
+    NoMemoryLimit,
+    UnknownMemoryClass,
+)
+from nri_resmgr.classes.memory.scopes import Spoken
+from nri_resmgr.values import Bytes
+from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
+
+QOS_SUFFIX: Final = ".memory-qos.nri.io"
+"""End of the keys: ``class`` or a cgroup v2 file stands before it. ``/NAME`` behind it
+speaks to the container of that name, nothing behind it to all containers."""
+
+WHOLE: Final = 1_000_000
+"""All of a limit, in millionths."""
+
+_CLASS: Final = "class"
+_HIGH: Final = "memory.high"
+_SWAP: Final = "memory.swap.max"
+
+# Linux, lib/cmdline.c, `memparse`; "max" is of the memory controller's files.
+_AMOUNT: Final = re.compile(r"(?:\d+|0[xX][0-9a-fA-F]+)[kKmMgGtTpPeE]?|max", re.ASCII)
+_AMOUNTS: Final = frozenset(
+    f"memory.{name}"
+    for name in ("min", "low", "high", "max", "swap.high", "swap.max", "zswap.max")
+)
+_FLAGS: Final = frozenset({"memory.oom.group", "memory.zswap.writeback"})
+
+
+@frozen
+class MemoryQosClass(ByContent):
+    """How a container shares memory with swap.
+
+    Attributes:
+        swapped: Which part of the memory limit is to be in swap, in millionths; 0
+            sets nothing.
+    """
+
+    swapped: int = 0
+
+
+@frozen
+class MemoryQosConfig(ByContent):
+    """What an operator wrote.
+
+    Attributes:
+        classes: By name.
+        files: Files of cgroup v2 that annotations may set.
+    """
+
+    classes: Mapping[str, MemoryQosClass]
+    files: tuple[str, ...] = ()
+
+
+@frozen
+class MemoryQosWish(ByContent):
+    """What annotations ask for a container.
+
+    Attributes:
+        class_name: Empty for no class.
+        files: What to write as it is, by file.
+    """
+
+    class_name: str = ""
+    files: tuple[tuple[str, Spoken], ...] = ()
+
+
+def memory_qos_wish(annotations: Mapping[str, str], container: str) -> MemoryQosWish:
+    """Read what a pod's annotations ask for one of its containers.
+
+    For each key the annotation of the container counts, else that of the pod. An
+    empty value asks for nothing, so a container can opt out of what its pod asks for.
+
+    Source:
+        nri-plugins, ``cmd/plugins/memory-qos``, whose code does not let one opt out.
+    """
+    found: dict[str, Spoken] = {}
+    for end in (QOS_SUFFIX, f"{QOS_SUFFIX}/{container}"):
+        for key in sorted(annotations):
+            if key.endswith(end) and (stem := key.removesuffix(end)):
+                found[stem] = Spoken(key, annotations[key])
+    asked = {stem: one for stem, one in found.items() if one.value}
+    wanted = asked.pop(_CLASS, None)
+    return MemoryQosWish(wanted.value if wanted else "", tuple(sorted(asked.items())))
+
+
+def memory_qos_unified(
+    wish: MemoryQosWish, config: MemoryQosConfig, limit: Bytes | None, title: str
+) -> dict[str, str]:
+    """Work out the files of cgroup v2 that a wish sets.
+
+    Args:
+        wish: What is asked for.
+        config: What may be asked for.
+        limit: The container's memory limit; None or 0 for none.
+        title: The container, for people.
+
+    Returns:
+        ``linux.resources.unified``: of a class ``memory.high``, the limit less what
+        is to be swapped, rounded down, and unlimited swap. A file that the wish names
+        itself is as it says.
+
+    Raises:
+        UnknownMemoryClass: The class is none of the configuration.
+        NoMemoryLimit: The class shares out a limit, and there is none.
+        MemoryFileNotAllowed: A file is none of those allowed.
+        BadMemoryAnnotation: The kernel would refuse a value.
+    """
+    written: dict[str, str] = {}
+    for file, one in wish.files:
+        if file not in config.files:
+            raise MemoryFileNotAllowed(title, file, config.files)
+        written[file] = _checked(file, one)
+    if not wish.class_name:
+        return written
+    chosen = config.classes.get(wish.class_name)
+    if chosen is None:
+        raise UnknownMemoryClass(
+            title, "memory QoS", wish.class_name, tuple(config.classes)
+        )
+    if not chosen.swapped:
+        return written
+    if not limit:
+        share = f"{chosen.swapped * 100 / WHOLE:g}%"
+        raise NoMemoryLimit(title, wish.class_name, share)
+    high = limit * (WHOLE - chosen.swapped) // WHOLE
+    return {_HIGH: str(high), _SWAP: "max"} | written
+
+
+def _checked(file: str, one: Spoken) -> str:
+    text = one.value.strip()
+    if file in _AMOUNTS and not _AMOUNT.fullmatch(text):
+        accepted = f"is not what {file} takes: bytes (K, M or G may follow) or max"
+        raise BadMemoryAnnotation(one.key, one.value, accepted)
+    if file in _FLAGS and text not in ("0", "1"):
+        accepted = f"is not what {file} takes: 0 or 1"
+        raise BadMemoryAnnotation(one.key, one.value, accepted)
+    if not text or "\n" in text:
+        raise BadMemoryAnnotation(one.key, one.value, "is not one line of text")
+    return text
