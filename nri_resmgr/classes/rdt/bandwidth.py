@@ -9,6 +9,7 @@ from nri_resmgr.classes.rdt.capabilities import (
     Bandwidth,
     BandwidthMode,
 )
+from nri_resmgr.classes.rdt.checks import group_of
 from nri_resmgr.classes.rdt.errors import CannotAllocate
 from nri_resmgr.classes.rdt.settings import (
     ALL,
@@ -43,7 +44,9 @@ def bandwidth_line(partition: Partition, one: RdtClass, bandwidth: Bandwidth) ->
     fields = []
     for domain in bandwidth.ids:
         above = _limit((partition.name, ""), partition.allocations, domain, bandwidth)
-        own = _limit((partition.name, one.name), one.allocations, domain, bandwidth)
+        own = _limit(
+            (partition.name, group_of(one)), one.allocations, domain, bandwidth
+        )
         fields.append(f"{domain}={_within(above, own, bandwidth)}")
     return f"{BANDWIDTH}:{';'.join(fields)}\n"
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from nri_resmgr.classes.rdt.capabilities import Cache, Capabilities
+from nri_resmgr.classes.rdt.checks import group_of
 from nri_resmgr.classes.rdt.errors import CannotAllocate, MaskRefused
 from nri_resmgr.classes.rdt.masks import (
     check_mask,
@@ -105,7 +106,7 @@ def class_line(
                 mask = check_mask(narrowed, cache)
             except MaskRefused as error:
                 raise CannotAllocate(
-                    partition.name, one.name, resource, cache_id, error.why
+                    partition.name, group_of(one), resource, cache_id, error.why
                 ) from None
         fields.append(f"{cache_id}={mask:x}")
     return f"{resource}:{';'.join(fields)}\n"
