@@ -6,8 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from nri_resmgr.classes.irq.balloons import IrqMode, IrqRule
-from nri_resmgr.classes.irq.containers import IrqAffinity
+from nri_resmgr.classes.irq.wishes import IrqAffinity, IrqMode, IrqRule
 from nri_resmgr.config.errors import BadSetting
 from nri_resmgr.config.interrupts import (
     read_controllable,

@@ -2,42 +2,12 @@
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Iterable, Sequence
 
 from nri_resmgr.classes.irq.interrupts import Interrupt, is_any_named
 from nri_resmgr.classes.irq.placement import Placement, Room
+from nri_resmgr.classes.irq.wishes import BalloonCpus, IrqMode
 from nri_resmgr.values import CpuSet
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
-
-
-class IrqMode(enum.StrEnum):
-    """What the CPUs of a balloon are for interrupts that nobody claims."""
-
-    SINK = "sink"
-    ISOLATE = "isolate"
-
-
-@frozen
-class IrqRule(ByContent):
-    """What a balloon type says about interrupts.
-
-    Attributes:
-        claim: Patterns of interrupts that its CPUs shall take.
-        mode: Whether its CPUs take all others, or none; None for neither.
-    """
-
-    claim: tuple[str, ...] = ()
-    mode: IrqMode | None = None
-
-
-@frozen
-class BalloonCpus(ByContent):
-    """The CPUs of a balloon, and what its type says about interrupts."""
-
-    cpus: CpuSet
-    rule: IrqRule
 
 
 def placed_for_balloons(
@@ -73,8 +43,9 @@ def placed_for_balloons(
                 cpus[one.number] = left
             else:
                 unplaced.append(one.number)
+    spared = (room.available | room.default) - sinks if sinks else isolated
     default = _default(sinks, isolated, room)
-    return Placement(cpus, frozenset(claimed), tuple(unplaced), default)
+    return Placement(cpus, frozenset(claimed), tuple(unplaced), default, spared)
 
 
 def _cpus(balloons: Sequence[BalloonCpus], mode: IrqMode) -> CpuSet:

@@ -6,37 +6,10 @@ from collections.abc import Iterable, Sequence
 
 from nri_resmgr.classes.irq.interrupts import Interrupt, is_any_named
 from nri_resmgr.classes.irq.placement import Placement, Room
+from nri_resmgr.classes.irq.wishes import Wish
 from nri_resmgr.values import NO_CPUS, CpuSet
 from nri_resmgr.values.by_content import ByContent
 from nri_resmgr.values.declared import frozen
-
-
-@frozen
-class IrqAffinity(ByContent):
-    """What a container's ``irq-affinity`` annotation says.
-
-    Attributes:
-        claim: Patterns of interrupts that its CPUs shall take.
-        mask: Patterns of interrupts that its CPUs shall not take.
-        claim_first: Whether its mask counts even against those who claim.
-    """
-
-    claim: tuple[str, ...] = ()
-    mask: tuple[str, ...] = ()
-    claim_first: bool = False
-
-    @property
-    def patterns(self) -> tuple[str, ...]:
-        """All patterns, to be checked."""
-        return (*self.claim, *self.mask)
-
-
-@frozen
-class Wish(ByContent):
-    """A container with CPUs of its own, and what it says about interrupts."""
-
-    cpus: CpuSet
-    affinity: IrqAffinity
 
 
 @frozen

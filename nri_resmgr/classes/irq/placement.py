@@ -43,12 +43,14 @@ class Placement(ByContent):
         claimed: Numbers of those that somebody claims for CPUs of his own.
         unplaced: Numbers of those that would have no CPU left; they stay.
         default: The CPUs for interrupts that come later; None for as it was.
+        spared: CPUs that shall take no interrupt but what is claimed for them.
     """
 
     cpus: Mapping[int, CpuSet] = attrs.field(factory=dict, hash=False)
     claimed: frozenset[int] = frozenset()
     unplaced: tuple[int, ...] = ()
     default: CpuSet | None = None
+    spared: CpuSet = NO_CPUS
 
 
 def desired_files(
@@ -101,11 +103,12 @@ def without_cpus(
         cpus,
         placement.claimed,
         tuple(unplaced),
-        default_without(placement, masked, room),
+        _default_without(placement, masked, room),
+        placement.spared | masked,
     )
 
 
-def default_without(placement: Placement, masked: CpuSet, room: Room) -> CpuSet | None:
+def _default_without(placement: Placement, masked: CpuSet, room: Room) -> CpuSet | None:
     """Return the default without some CPUs; as it is where none would be left."""
     default = room.default if placement.default is None else placement.default
     if default.isdisjoint(masked):

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from nri_resmgr.classes.irq.balloons import (
-    BalloonCpus,
-    IrqMode,
-    IrqRule,
-    placed_for_balloons,
-)
-from nri_resmgr.classes.irq.containers import (
-    IrqAffinity,
-    Wish,
-    placed_for_containers,
-)
+from nri_resmgr.classes.irq.balloons import placed_for_balloons
+from nri_resmgr.classes.irq.containers import placed_for_containers
 from nri_resmgr.classes.irq.interrupts import Interrupt
 from nri_resmgr.classes.irq.placement import (
     Placement,
     Room,
     desired_files,
     without_cpus,
+)
+from nri_resmgr.classes.irq.wishes import (
+    BalloonCpus,
+    IrqAffinity,
+    IrqMode,
+    IrqRule,
+    Wish,
 )
 from nri_resmgr.values import NO_CPUS, CpuSet
 
@@ -134,9 +132,12 @@ def test_balloons(balloons: list[BalloonCpus], expected: dict[int, str]) -> None
 
 
 def test_isolation_of_every_cpu_leaves_an_interrupt_where_it_is() -> None:
+    isolated = CpuSet.parse("2-7")
     placement = placed_for_balloons(ALL, [balloon("2-7", mode=IrqMode.ISOLATE)], ROOM)
 
-    assert placement == Placement({28: CpuSet.parse("0-1")}, unplaced=(31,))
+    assert placement == Placement(
+        {28: CpuSet.parse("0-1")}, unplaced=(31,), spared=isolated
+    )
 
 
 @pytest.mark.parametrize(
@@ -184,9 +185,12 @@ def test_what_is_claimed_stays_claimed_when_cpus_are_taken_out() -> None:
 
 def test_taking_out_every_cpu_leaves_interrupts_where_they_are() -> None:
     room = Room(ROOM.available, default=CpuSet.parse("2-3"))
-    placement = without_cpus(Placement(), ALL, CpuSet.parse("2-7"), room)
+    masked = CpuSet.parse("2-7")
+    placement = without_cpus(Placement(), ALL, masked, room)
 
-    assert placement == Placement({28: CpuSet.parse("0-1")}, unplaced=(31,))
+    assert placement == Placement(
+        {28: CpuSet.parse("0-1")}, unplaced=(31,), spared=masked
+    )
 
 
 def test_the_files_are_a_mask_and_lists_in_order() -> None:

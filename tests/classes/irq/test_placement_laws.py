@@ -7,19 +7,17 @@ from fnmatch import fnmatchcase
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nri_resmgr.classes.irq.balloons import (
-    BalloonCpus,
-    IrqMode,
-    IrqRule,
-    placed_for_balloons,
-)
-from nri_resmgr.classes.irq.containers import (
-    IrqAffinity,
-    Wish,
-    placed_for_containers,
-)
+from nri_resmgr.classes.irq.balloons import placed_for_balloons
+from nri_resmgr.classes.irq.containers import placed_for_containers
 from nri_resmgr.classes.irq.interrupts import Interrupt
 from nri_resmgr.classes.irq.placement import Placement, Room, without_cpus
+from nri_resmgr.classes.irq.wishes import (
+    BalloonCpus,
+    IrqAffinity,
+    IrqMode,
+    IrqRule,
+    Wish,
+)
 from nri_resmgr.values import CpuSet
 
 COUNT = 8  # CPUs

@@ -1,0 +1,135 @@
+"""What irqbalance leaves alone, and what it has to, to live beside us."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Final
+
+from nri_resmgr.classes.irq.placement import Placement, Room
+from nri_resmgr.values import NO_CPUS, CpuSet, InputError
+from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
+
+# It reads 500 bytes of a request and drops the rest.
+_LONGEST: Final = 480
+
+_LIST: Final = "IRQBALANCE_BANNED_CPULIST="
+_MASK: Final = "IRQBALANCE_BANNED_CPUS="
+_BAN: Final = ("-i", "--banirq")
+
+ASK: Final = "setup"
+"""The request for what it leaves alone now."""
+
+
+@frozen
+class Bans(ByContent):
+    """What irqbalance leaves alone.
+
+    Attributes:
+        cpus: CPUs that it gives no interrupts to.
+        interrupts: Numbers of interrupts that it does not move.
+    """
+
+    cpus: CpuSet = NO_CPUS
+    interrupts: frozenset[int] = frozenset()
+
+    def __or__(self, other: Bans) -> Bans:
+        return Bans(self.cpus | other.cpus, self.interrupts | other.interrupts)
+
+    def __bool__(self) -> bool:
+        return bool(self.cpus or self.interrupts)
+
+
+def bans_of_process(environ: str, arguments: str, quiet: CpuSet) -> Bans:
+    """Return what an irqbalance was started with.
+
+    Args:
+        environ: As in ``/proc/PID/environ``.
+        arguments: As in ``/proc/PID/cmdline``.
+        quiet: CPUs of ``isolcpus=`` and ``nohz_full=``: its own choice where it is
+            told none.
+
+    Source:
+        irqbalance(1), ENVIRONMENT VARIABLES.
+    """
+    cpus = None
+    for row in environ.split("\0"):
+        try:
+            if row.startswith(_LIST):
+                cpus = CpuSet.parse(row.removeprefix(_LIST))
+            elif row.startswith(_MASK) and cpus is None:
+                cpus = CpuSet.from_mask(row.removeprefix(_MASK))
+        except InputError:
+            continue
+    words = arguments.split("\0")
+    return Bans(quiet if cpus is None else cpus, frozenset(_banned(words)))
+
+
+def bans_of_reply(text: str) -> Bans | None:
+    """Return what an irqbalance leaves alone now; None if it did not say.
+
+    Args:
+        text: Its reply, ``SLEEP 10 IRQ 43 LOAD 0 DIFF 0 CLASS 0 BANNED 00000003``.
+
+    Source:
+        irqbalance(1), API.
+    """
+    words = text.replace("\0", "").split()
+    pairs = list(pairwise(words))
+    try:
+        cpus = next(
+            CpuSet.from_mask(after) for word, after in pairs if word == "BANNED"
+        )
+    except (StopIteration, InputError):
+        return None
+    numbers = (after for word, after in pairs if word == "IRQ")
+    return Bans(cpus, frozenset(int(one) for one in numbers if one.isdecimal()))
+
+
+def bans_for(placement: Placement, room: Room) -> Bans:
+    """Return what irqbalance has to leave alone for a placement to last.
+
+    CPUs that are spared by all are enough for most interrupts, and it goes on to
+    balance those. The others are ours alone.
+    """
+    ours = {
+        number
+        for number, cpus in placement.cpus.items()
+        if not room.available - cpus <= placement.spared
+    }
+    return Bans(placement.spared, placement.claimed & placement.cpus.keys() | ours)
+
+
+def requests_for(bans: Bans, own: Bans) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """Write the requests that make an irqbalance leave things alone.
+
+    Args:
+        bans: All that it shall leave alone.
+        own: What it was started with.
+
+    Returns:
+        The requests, and numbers of interrupts that do not fit into them, the
+        highest ones.
+
+    Source:
+        irqbalance(1), API; as irqbalance 1.9 reads it.
+    """
+    cpus = "NULL" if bans.cpus == own.cpus or not bans.cpus else str(bans.cpus)
+    text, left = "settings ban irqs", []
+    for number in sorted(bans.interrupts):
+        if number and len(longer := f"{text} {number}") <= _LONGEST:
+            text = longer
+        else:  # a zero would end the list
+            left.append(number)
+    if not bans.interrupts - set(left):
+        text += " NONE"
+    return (f"settings cpus {cpus}", text), tuple(left)
+
+
+def _banned(words: Sequence[str]) -> Iterator[int]:
+    for word, after in zip(words, [*words[1:], ""], strict=True):
+        name, _, number = word.partition("=")
+        given = number or after if name in _BAN else ""
+        if given.isdecimal():
+            yield int(given)

@@ -1,0 +1,65 @@
+"""What containers and balloon types say about interrupts."""
+
+from __future__ import annotations
+
+import enum
+
+from nri_resmgr.values import CpuSet
+from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
+
+
+@frozen
+class IrqAffinity(ByContent):
+    """What a container's ``irq-affinity`` annotation says.
+
+    Attributes:
+        claim: Patterns of interrupts that its CPUs shall take.
+        mask: Patterns of interrupts that its CPUs shall not take.
+        claim_first: Whether its mask counts even against those who claim.
+    """
+
+    claim: tuple[str, ...] = ()
+    mask: tuple[str, ...] = ()
+    claim_first: bool = False
+
+    @property
+    def patterns(self) -> tuple[str, ...]:
+        """All patterns, to be checked."""
+        return (*self.claim, *self.mask)
+
+
+@frozen
+class Wish(ByContent):
+    """A container with CPUs of its own, and what it says about interrupts."""
+
+    cpus: CpuSet
+    affinity: IrqAffinity
+
+
+class IrqMode(enum.StrEnum):
+    """What the CPUs of a balloon are for interrupts that nobody claims."""
+
+    SINK = "sink"
+    ISOLATE = "isolate"
+
+
+@frozen
+class IrqRule(ByContent):
+    """What a balloon type says about interrupts.
+
+    Attributes:
+        claim: Patterns of interrupts that its CPUs shall take.
+        mode: Whether its CPUs take all others, or none; None for neither.
+    """
+
+    claim: tuple[str, ...] = ()
+    mode: IrqMode | None = None
+
+
+@frozen
+class BalloonCpus(ByContent):
+    """The CPUs of a balloon, and what its type says about interrupts."""
+
+    cpus: CpuSet
+    rule: IrqRule

@@ -1,0 +1,165 @@
+"""What irqbalance leaves alone by itself, and what it has to be told."""
+
+from __future__ import annotations
+
+import pytest
+
+from nri_resmgr.classes.irq.balloons import placed_for_balloons
+from nri_resmgr.classes.irq.containers import placed_for_containers
+from nri_resmgr.classes.irq.interrupts import Interrupt
+from nri_resmgr.classes.irq.irqbalance import (
+    Bans,
+    bans_for,
+    bans_of_process,
+    bans_of_reply,
+    requests_for,
+)
+from nri_resmgr.classes.irq.placement import Placement, Room, without_cpus
+from nri_resmgr.classes.irq.wishes import (
+    BalloonCpus,
+    IrqAffinity,
+    IrqMode,
+    IrqRule,
+    Wish,
+)
+from nri_resmgr.values import NO_CPUS, CpuSet
+
+ROOM = Room(CpuSet.parse("2-7"), default=CpuSet.parse("0-7"))
+# As irqbalance leaves them: each on one CPU.
+DISK = Interrupt(28, "nvme0q0", CpuSet.of(4))
+NIC = Interrupt(31, "eth0-rx-0", CpuSet.of(2))
+ALL = (DISK, NIC)
+
+
+def bans(cpus: str = "", *interrupts: int) -> Bans:
+    return Bans(CpuSet.parse(cpus), frozenset(interrupts))
+
+
+@pytest.mark.parametrize(
+    ("environ", "arguments", "expected"),
+    [
+        pytest.param("PATH=/bin", "irqbalance", bans("7"), id="what the kernel says"),
+        pytest.param("IRQBALANCE_BANNED_CPULIST=0-1,4", "", bans("0-1,4"), id="a list"),
+        pytest.param(
+            "IRQBALANCE_BANNED_CPUS=1,0000000f", "", bans("0-3,32"), id="mask"
+        ),
+        pytest.param(
+            "IRQBALANCE_BANNED_CPUS=f|IRQBALANCE_BANNED_CPULIST=9",
+            "",
+            bans("9"),
+            id="a list goes before a mask",
+        ),
+        pytest.param(
+            "IRQBALANCE_BANNED_CPULIST=9|IRQBALANCE_BANNED_CPUS=f",
+            "",
+            bans("9"),
+            id="whatever their order",
+        ),
+        pytest.param("IRQBALANCE_BANNED_CPULIST=x", "", bans("7"), id="nonsense"),
+        pytest.param(
+            "",
+            "irqbalance|--foreground|--banirq=28|-i|31|--banirq|33|--banmod=e1000|-t|5",
+            bans("7", 28, 31, 33),
+            id="interrupts",
+        ),
+    ],
+)
+def test_what_it_was_started_with(environ: str, arguments: str, expected: Bans) -> None:
+    rows, words = environ.replace("|", "\0"), arguments.replace("|", "\0")
+
+    assert bans_of_process(rows, words, CpuSet.of(7)) == expected
+
+
+@pytest.mark.parametrize(
+    ("reply", "expected"),
+    [
+        pytest.param("SLEEP 10 BANNED 00000000", bans(), id="nothing"),
+        pytest.param(
+            "SLEEP 2 IRQ 28 LOAD 0 DIFF 0 CLASS 0 IRQ 29 LOAD 9 DIFF 7 CLASS 5 "
+            "BANNED 00000001,00000002",
+            bans("1,32", 28, 29),
+            id="CPUs and interrupts",
+        ),
+        pytest.param("SLEEP 10", None, id="cut"),
+        pytest.param("BANNED ?", None, id="nonsense"),
+        pytest.param("", None, id="silence"),
+    ],
+)
+def test_what_it_says(reply: str, expected: Bans | None) -> None:
+    assert bans_of_reply(reply) == expected
+
+
+@pytest.mark.parametrize(
+    ("balloons", "expected"),
+    [
+        pytest.param([("4-5", "", IrqMode.ISOLATE)], bans("4-5"), id="CPUs are enough"),
+        pytest.param([("4-5", "eth*", None)], bans("", 31), id="a claim"),
+        pytest.param(
+            [("6-7", "", IrqMode.SINK)], bans("0-5"), id="a sink: all other CPUs"
+        ),
+        pytest.param(
+            [("6", "", IrqMode.SINK), ("4", "31", IrqMode.ISOLATE)],
+            bans("0-5,7", 31),
+            id="a sink and a claim",
+        ),
+    ],
+)
+def test_what_balloons_need(
+    balloons: list[tuple[str, str, IrqMode | None]], expected: Bans
+) -> None:
+    found = [
+        BalloonCpus(CpuSet.parse(cpus), IrqRule(tuple(claim.split()), mode))
+        for cpus, claim, mode in balloons
+    ]
+
+    assert bans_for(placed_for_balloons(ALL, found, ROOM), ROOM) == expected
+
+
+def test_interrupts_that_some_cpus_do_not_take_are_ours_alone() -> None:
+    wishes = [Wish(CpuSet.of(3), IrqAffinity(mask=("nvme*",)))]
+    masked = placed_for_containers(ALL, wishes, ROOM)
+    both = without_cpus(masked, ALL, CpuSet.of(2), ROOM)
+
+    assert bans_for(masked, ROOM) == bans("", 28)
+    # The other one is on any CPU but the second.
+    assert bans_for(both, ROOM) == bans("2", 28)
+
+
+def test_nothing_placed_needs_nothing() -> None:
+    assert not bans_for(Placement(), ROOM)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "own", "requests"),
+    [
+        pytest.param(
+            bans("4-5", 31, 28),
+            bans(),
+            ("settings cpus 4-5", "settings ban irqs 28 31"),
+            id="both",
+        ),
+        pytest.param(
+            bans("1", 28),
+            bans("1", 28),
+            ("settings cpus NULL", "settings ban irqs 28"),
+            id="as it was started",
+        ),
+        pytest.param(
+            bans(), bans(), ("settings cpus NULL", "settings ban irqs NONE"), id="none"
+        ),
+    ],
+)
+def test_requests(wanted: Bans, own: Bans, requests: tuple[str, ...]) -> None:
+    assert requests_for(wanted, own) == (requests, ())
+
+
+def test_a_request_is_not_longer_than_it_reads() -> None:
+    many = frozenset(range(1000, 1200)) | {0}
+    requests, left = requests_for(Bans(NO_CPUS, many), Bans())
+
+    assert len(requests[1]) <= 480
+    told = [int(word) for word in requests[1].split()[3:]]
+    assert (told, list(left)) == (
+        list(range(1000, 1000 + len(told))),
+        [0, *range(1000 + len(told), 1200)],
+    )

@@ -1,0 +1,159 @@
+"""An irqbalance that runs: found, asked, told, and told that all is as it was."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from nri_resmgr.classes.irq.irqbalance import Bans
+from nri_resmgr.host.irqbalance import (
+    Irqbalance,
+    IrqbalanceLine,
+    Told,
+    ask_irqbalance,
+    find_irqbalance,
+)
+from nri_resmgr.host.state_dir import StateDir
+from nri_resmgr.host.tree import HostTree
+from nri_resmgr.values import CpuSet
+from tests.host.irqbalance_double import Balancer
+
+PID = 77
+SOCKET = f"run/irqbalance/irqbalance{PID}.sock"
+FILES = {
+    "proc/1/comm": "systemd\n",
+    f"proc/{PID}/comm": "irqbalance\n",
+    f"proc/{PID}/environ": "PATH=/bin\0IRQBALANCE_BANNED_CPULIST=0\0",
+    f"proc/{PID}/cmdline": "/usr/sbin/irqbalance\0--foreground\0--banirq=5\0",
+}
+
+
+def bans(cpus: str = "", *interrupts: int) -> Bans:
+    return Bans(CpuSet.parse(cpus), frozenset(interrupts))
+
+
+OWN = bans("0", 5)
+
+
+@pytest.fixture
+def root() -> Iterator[Path]:
+    # pytest's own folders have longer names than sockets may have.
+    with tempfile.TemporaryDirectory(prefix="irqb") as folder:
+        for name, text in FILES.items():
+            file = Path(folder) / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+        (Path(folder) / SOCKET).parent.mkdir(parents=True)
+        yield Path(folder)
+
+
+@pytest.fixture
+def balancer(root: Path) -> Iterator[Balancer]:
+    made = Balancer(root / SOCKET)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Iterator[StateDir]:
+    opened = StateDir.open(f"{tmp_path}/state")
+    yield opened
+    opened.close()
+
+
+def test_it_is_found_with_what_it_was_started_with(
+    root: Path, balancer: Balancer
+) -> None:
+    found = find_irqbalance(HostTree(root))
+
+    assert found == Irqbalance(PID, OWN, f"/{SOCKET}")
+    assert ask_irqbalance(HostTree(root), found) == OWN
+    assert balancer.requests == []
+
+
+def test_without_a_list_it_spares_what_the_kernel_keeps_quiet(root: Path) -> None:
+    (root / f"proc/{PID}/environ").write_text("PATH=/bin\0")
+    cpus = root / "sys/devices/system/cpu"
+    cpus.mkdir(parents=True)
+    (cpus / "isolated").write_text("4-5\n")
+    (cpus / "nohz_full").write_text(" (null)\n")
+
+    assert find_irqbalance(HostTree(root)) == Irqbalance(PID, bans("4-5", 5))
+
+
+def test_without_a_socket_it_is_found_and_cannot_be_told(
+    root: Path, state: StateDir
+) -> None:
+    tree = HostTree(root)
+    found = find_irqbalance(tree)
+    told = IrqbalanceLine(tree, state).tell(bans("", 9, 8))
+
+    assert found == Irqbalance(PID, OWN)
+    assert ask_irqbalance(tree, found) is None
+    assert told == Told(PID, (8, 9), "it takes no requests")
+
+
+def test_where_none_runs_nobody_is_told(tmp_path: Path, state: StateDir) -> None:
+    tree = HostTree(tmp_path)
+
+    assert find_irqbalance(tree) is None
+    assert IrqbalanceLine(tree, state).tell(bans("4")) == Told()
+    assert state.read("irqbalance") is None
+
+
+def test_a_socket_at_which_nobody_listens_is_told_of(
+    root: Path, state: StateDir
+) -> None:
+    with contextlib.closing(socket.socket(socket.AF_UNIX)) as line:
+        line.bind(f"{root}/{SOCKET}")
+    told = IrqbalanceLine(HostTree(root), state).tell(bans("4"))
+
+    assert told == Told(PID, (), "connection refused")
+
+
+def test_it_is_told_once_besides_its_own(
+    root: Path, balancer: Balancer, state: StateDir
+) -> None:
+    line = IrqbalanceLine(HostTree(root), state)
+    wishes = [bans(), bans("4-5", 31), bans("4-5", 31)]
+    tolds = [line.tell(wanted) for wanted in wishes]
+    found = find_irqbalance(HostTree(root))
+
+    assert tolds == [Told(PID)] * 3
+    assert balancer.requests == ["settings cpus 0,4-5", "settings ban irqs 5 31"]
+    assert found
+    assert ask_irqbalance(HostTree(root), found) == bans("0,4-5", 5, 31)
+    assert state.read("irqbalance") == f"{PID}"
+
+
+@pytest.mark.parametrize("is_new", [False, True], ids=["the same", "the next process"])
+def test_all_is_taken_back(
+    root: Path, balancer: Balancer, state: StateDir, *, is_new: bool
+) -> None:
+    line = IrqbalanceLine(HostTree(root), state)
+    line.tell(bans("4-5", 31))
+    last = IrqbalanceLine(HostTree(root), state) if is_new else line
+    tolds = [last.restore(), last.restore()]
+
+    assert tolds == [Told(PID), Told(PID)]
+    assert balancer.requests[2:] == ["settings cpus NULL", "settings ban irqs 5"]
+    assert state.read("irqbalance") is None
+
+
+def test_the_next_irqbalance_is_told_anew(
+    root: Path, balancer: Balancer, state: StateDir
+) -> None:
+    state.write("irqbalance", "76")
+    line = IrqbalanceLine(HostTree(root), state)
+    line.restore()
+    requests = list(balancer.requests)
+    line.tell(bans("4"))
+
+    assert requests == []
+    assert balancer.requests == ["settings cpus 0,4", "settings ban irqs 5"]
+    assert state.read("irqbalance") == f"{PID}"
