@@ -9,7 +9,6 @@ from nri_resmgr.classes.memory.numa_values import (
     NumaPolicy,
     PolicyFlag,
     PolicyMode,
-    is_word,
 )
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import NO_CPUS, NO_NODES, CpuSet, NodeSet
@@ -70,10 +69,9 @@ def resolve_numa_policy(
     """
     if not policy.nodes:
         return ResolvedPolicy(policy.mode, NO_NODES, policy.flags)
-    is_list = not is_word(policy.nodes)
     meant = _meant(policy.nodes, place, machine)
     if PolicyFlag.RELATIVE_NODES not in policy.flags:
-        if is_list and not meant <= machine.node_ids:
+        if not meant <= machine.node_ids:
             why = f"the machine has {machine.node_ids}"
             raise NoSuchNodes(title, policy.nodes, meant, why)
         allowed = (place.mems or machine.memory_nodes) & machine.memory_nodes

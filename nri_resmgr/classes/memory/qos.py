@@ -102,7 +102,7 @@ def memory_qos_unified(
     Args:
         wish: What is asked for.
         config: What may be asked for.
-        limit: The container's memory limit; None or 0 for none.
+        limit: The container's memory limit; None, 0 or less for none.
         title: The container, for people.
 
     Returns:
@@ -130,7 +130,7 @@ def memory_qos_unified(
         )
     if not chosen.swapped:
         return written
-    if not limit:
+    if limit is None or limit <= 0:
         share = f"{chosen.swapped * 100 / WHOLE:g}%"
         raise NoMemoryLimit(title, wish.class_name, share)
     high = limit * (WHOLE - chosen.swapped) // WHOLE

@@ -24,7 +24,7 @@ QOS = """
 classes:
 - name: bronze
   swaplimitratio: 0.5
-- {name: silver, swapLimitRatio: 0.2}
+- {name: silver, swapLimitRatio: 0.0157} # a millionth: 15699.999...
 - {name: gold, SwapLimitRatio: 0}
 - {name: iron, swaplimitratio: 1}
 - name: plain
@@ -52,7 +52,7 @@ def test_the_file_of_memory_qos_is_read() -> None:
     assert read_memory_qos(yaml.safe_load(QOS)) == MemoryQosConfig(
         {
             "bronze": MemoryQosClass(500_000),
-            "silver": MemoryQosClass(200_000),
+            "silver": MemoryQosClass(15_700),
             "gold": MemoryQosClass(0),
             "iron": MemoryQosClass(1_000_000),
             "plain": MemoryQosClass(),

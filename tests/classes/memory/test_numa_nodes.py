@@ -22,10 +22,10 @@ from nri_resmgr.values import CpuSet, NodeSet, ResmgrError
 # memory yes  no  yes  yes  yes; two sockets: nodes 0-1 and 2-3
 MACHINE = parse_spec(
     "2s2n2c1t memory=4Gi,0,4Gi,4Gi cxl=1x8Gi distances="
-    "10,12,20,22,30;12,10,22,20,31;20,22,10,12,40;22,20,12,10,41;30,31,40,41,10"
+    "10,12,21,22,30;12,10,22,20,31;20,22,10,12,40;22,20,12,10,41;30,31,40,41,10"
 )
 FAR = [
-    [10, 12, 20, 22, 30],
+    [10, 12, 21, 22, 30],
     [12, 10, 22, 20, 31],
     [20, 22, 10, 12, 40],
     [22, 20, 12, 10, 41],
@@ -67,6 +67,7 @@ def place(cpus: str = "", mems: str = "") -> MemoryPlace:
         pytest.param("max-dist:12", place("4"), "2-3", id="as far as the neighbour"),
         pytest.param("max-dist:19", place("4"), "2-3", id="not as far as the other"),
         pytest.param("max-dist:20", place("4"), "0,2-3", id="as far as the other one"),
+        pytest.param("max-dist:20", place("0"), "0", id="farther there than back"),
         pytest.param("max-dist:39", place("4"), "0,2-3", id="not as far as the CXL"),
         pytest.param("max-dist:40", place("4"), "0,2-4", id="as far as the CXL"),
         pytest.param("max-dist:30", place("0,4"), "0,2-4", id="from the nearest CPU"),

@@ -197,6 +197,12 @@ def test_a_refusal_says_what_would_help(
     assert str(error.value) == complaint
 
 
+@pytest.mark.parametrize("limit", [None, 0, -1])
+def test_no_limit_is_written_in_several_ways(limit: int | None) -> None:
+    with pytest.raises(ResmgrError, match="it has no memory limit"):
+        files({CLASS: "silver"}, limit)
+
+
 def test_where_nothing_is_allowed_that_is_said() -> None:
     wish = memory_qos_wish({HIGH: "1"}, "web")
     with pytest.raises(ResmgrError, match=r"not allowed; none is; to help"):

@@ -1,0 +1,69 @@
+"""The page about memory classes is true."""
+
+from __future__ import annotations
+
+import doctest
+import re
+from pathlib import Path
+
+import yaml
+
+from nri_resmgr.classes.memory import (
+    CLASS_KEY,
+    EPC_KEY,
+    MISC_KEY,
+    POLICY_KEY,
+    MemoryQosClass,
+    MemoryQosConfig,
+    NodeWord,
+    NumaPolicy,
+    PolicyFlag,
+    PolicyMode,
+    misc_limits,
+)
+from nri_resmgr.config.memory_classes import (
+    NumaPolicyConfig,
+    parse_numa_policy,
+    read_memory_qos,
+    read_numa_policies,
+)
+
+PAGE = Path(__file__).parents[3] / "docs" / "memory-classes.md"
+
+
+def test_the_examples_run() -> None:
+    result = doctest.testfile(str(PAGE), module_relative=False)
+
+    assert result.attempted > 0
+    assert result.failed == 0
+
+
+def test_the_files_of_the_page_are_read() -> None:
+    qos, policies = re.findall(r"```yaml\n(.*?)```", PAGE.read_text(), re.DOTALL)
+
+    assert read_memory_qos(yaml.safe_load(qos)) == MemoryQosConfig(
+        {"bronze": MemoryQosClass(500_000)}, ("memory.high", "memory.swap.max")
+    )
+    near = NumaPolicy(PolicyMode.BIND, "cpu-nodes", (PolicyFlag.STATIC_NODES,))
+    assert read_numa_policies(yaml.safe_load(policies)) == NumaPolicyConfig(
+        {"near": near}
+    )
+
+
+def test_the_page_tells_all_words_and_keys() -> None:
+    prose = re.sub(r"```.*?```", "", PAGE.read_text(), flags=re.DOTALL)
+    told = set(re.findall(r"`([^`]+)`", prose))
+
+    keys = {CLASS_KEY, POLICY_KEY, EPC_KEY, MISC_KEY}
+    assert {*NodeWord, *PolicyMode, *PolicyFlag, *keys} <= told
+
+
+def test_the_values_of_the_page_mean_something() -> None:
+    assert misc_limits({MISC_KEY: "sev_es 4, tdx 2"}, "web") == {
+        "sev_es": "4",
+        "tdx": "2",
+    }
+    assert "`sev_es 4, tdx 2`" in PAGE.read_text()
+    spoken = "{mode: MPOL_INTERLEAVE, nodes: all}"
+    assert parse_numa_policy(spoken) == NumaPolicy(PolicyMode.INTERLEAVE, "all")
+    assert f"`{spoken}`" in PAGE.read_text()

@@ -1,0 +1,161 @@
+"""Block I/O classes in the cgroups of a real kernel, whichever version it has."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import attrs
+import pytest
+
+from nri_resmgr.classes.blockio import (
+    BlockDevice,
+    BlockIoClass,
+    Features,
+    Files,
+    changes,
+    patterns_of,
+    resolve,
+)
+from nri_resmgr.config.blockio import read_block_io
+from nri_resmgr.host.block_devices import find_block_devices, read_features
+from nri_resmgr.host.tree import HostTree
+
+pytestmark = pytest.mark.machine
+
+MOUNT = Path("/sys/fs/cgroup")
+TREE = HostTree("/")
+# Disks and loop devices, not what is stacked on them.
+PATTERN = "/dev/[hlnsvx]*[0-9a-z]"
+
+
+@attrs.frozen
+class OwnCgroup:
+    """A cgroup of the test's own; no process is ever in it."""
+
+    folder: Path
+    features: Features
+
+    def write(self, files: Files) -> None:
+        for file, lines in files.items():
+            for line in lines:
+                (self.folder / file).write_text(line)
+
+    def read(self, file: str) -> list[str]:
+        return (self.folder / file).read_text().splitlines()
+
+
+@pytest.fixture
+def cgroup() -> Iterator[OwnCgroup]:
+    is_v2 = (MOUNT / "cgroup.controllers").exists()
+    top = MOUNT if is_v2 else MOUNT / "blkio"
+    folder = top / f"nri-resmgr-block-io-{os.getpid()}"
+    try:
+        if is_v2:
+            (top / "cgroup.subtree_control").write_text("+io")
+        folder.mkdir()
+    except OSError as reason:
+        pytest.skip(f"no cgroup for block I/O can be made: {reason}")
+    try:
+        features = read_features(TREE, str(folder), is_v2=is_v2)
+        if not features.has_throttles:
+            pytest.skip("this kernel throttles no block devices")
+        yield OwnCgroup(folder, features)
+    finally:
+        remove(folder)
+
+
+def remove(folder: Path) -> None:
+    for _ in range(50):
+        try:
+            folder.rmdir()
+        except OSError:
+            time.sleep(0.1)  # the kernel still takes it apart
+        else:
+            return
+
+
+@pytest.fixture(scope="module")
+def disks() -> list[BlockDevice]:
+    found = find_block_devices(TREE, (PATTERN,))[PATTERN].devices
+    whole = [one for one in found if one.name and not one.name.startswith("loop")]
+    if not whole:
+        pytest.skip("this machine has no disk with a device file")
+    return [*whole, *(one for one in found if one.name.startswith("loop"))]
+
+
+def class_of(*sets: object) -> BlockIoClass:
+    config = read_block_io({"Classes": {"some": list(sets)}})
+    return resolve(config, find_block_devices(TREE, patterns_of(config)))["some"]
+
+
+def limits_of(cgroup: OwnCgroup) -> dict[str, list[str]]:
+    """Read what is limited, in the words of version 2, by device."""
+    found: dict[str, list[str]] = {}
+    if cgroup.features.is_v2:
+        for line in cgroup.read("io.max"):
+            device, *words = line.split()
+            found[device] = [one for one in words if not one.endswith("=max")]
+        return found
+    for key in ("rbps", "wbps", "riops", "wiops"):
+        way, unit = "read" if key[0] == "r" else "write", key[1:]
+        for line in cgroup.read(f"blkio.throttle.{way}_{unit}_device"):
+            device, rate = line.split()
+            found.setdefault(device, []).append(f"{key}={rate}")
+    return found
+
+
+def test_a_class_holds_changes_and_goes(
+    cgroup: OwnCgroup, disks: list[BlockDevice]
+) -> None:
+    number, path = str(disks[0].number), f"/dev/{disks[0].name}"
+    features = cgroup.features
+    slow = class_of(
+        {"Devices": [path], "ThrottleReadBps": "60M", "ThrottleWriteIOPS": "5k"}
+    )
+    fast = class_of(
+        {"Devices": [path], "ThrottleReadBps": "1G", "ThrottleReadIOPS": 1 << 32}
+    )
+    cgroup.write(slow.files(features))
+    at_first = limits_of(cgroup)
+    cgroup.write(changes(slow, fast, features))
+    then = limits_of(cgroup)
+    cgroup.write(changes(fast, None, features))
+
+    assert at_first == {number: ["rbps=60000000", "wiops=5000"]}
+    assert then == {number: ["rbps=1000000000"]}
+    assert limits_of(cgroup) == {}
+
+
+def test_a_weight_holds_and_goes(cgroup: OwnCgroup) -> None:
+    features = cgroup.features
+    if not features.weight_file:
+        pytest.skip("this kernel weighs no block I/O")
+    before = cgroup.read(features.weight_file)
+    heavy = class_of({"Weight": 800})
+    cgroup.write(heavy.files(features))
+    held = cgroup.read(features.weight_file)
+    cgroup.write(changes(heavy, None, features))
+
+    # 790 * 9999 // 990 + 1 where the scale is that of io.weight.
+    weight = "7980" if features.weight_file == "io.weight" else "800"
+    assert [line.removeprefix("default ") for line in held] == [weight]
+    assert cgroup.read(features.weight_file) == before
+
+
+def test_version_2_reads_one_device_per_write_and_no_zero(
+    cgroup: OwnCgroup, disks: list[BlockDevice]
+) -> None:
+    if not cgroup.features.is_v2 or len(disks) < 2:
+        pytest.skip("needs version 2 and two block devices")
+    one, other = (f"{disk.number} rbps=5000" for disk in disks[:2])
+    with pytest.raises(OSError, match="Invalid argument"):
+        cgroup.write({"io.max": (f"{one}\n{other}",)})
+    with pytest.raises(OSError, match="Numerical result out of range"):
+        cgroup.write({"io.max": (f"{disks[0].number} rbps=0",)})
+    cgroup.write({"io.max": (one, other)})
+
+    numbers = {str(disk.number): ["rbps=5000"] for disk in disks[:2]}
+    assert limits_of(cgroup) == numbers
