@@ -53,17 +53,16 @@ def bans_of_process(environ: str, arguments: str, quiet: CpuSet) -> Bans:
     Source:
         irqbalance(1), ENVIRONMENT VARIABLES.
     """
-    cpus = None
-    for row in environ.split("\0"):
-        try:
-            if row.startswith(_LIST):
-                cpus = CpuSet.parse(row.removeprefix(_LIST))
-            elif row.startswith(_MASK) and cpus is None:
-                cpus = CpuSet.from_mask(row.removeprefix(_MASK))
-        except InputError:
-            continue
-    words = arguments.split("\0")
-    return Bans(quiet if cpus is None else cpus, frozenset(_banned(words)))
+    rows = environ.split("\0")
+    masks = (row.removeprefix(_MASK) for row in rows if row.startswith(_MASK))
+    lists = (row.removeprefix(_LIST) for row in rows if row.startswith(_LIST))
+    mask, listed = next(masks, ""), next(lists, "")
+    try:
+        # The old name goes first; an empty one is as none.
+        cpus = CpuSet.from_mask(mask) if mask else CpuSet.parse(listed) or quiet
+    except InputError:
+        cpus = quiet
+    return Bans(cpus, frozenset(_banned(arguments.split("\0"))))
 
 
 def bans_of_reply(text: str) -> Bans | None:

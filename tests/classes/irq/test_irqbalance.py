@@ -46,15 +46,22 @@ def bans(cpus: str = "", *interrupts: int) -> Bans:
         pytest.param(
             "IRQBALANCE_BANNED_CPUS=f|IRQBALANCE_BANNED_CPULIST=9",
             "",
-            bans("9"),
-            id="a list goes before a mask",
+            bans("0-3"),
+            id="a mask goes before a list",
         ),
         pytest.param(
             "IRQBALANCE_BANNED_CPULIST=9|IRQBALANCE_BANNED_CPUS=f",
             "",
-            bans("9"),
+            bans("0-3"),
             id="whatever their order",
         ),
+        pytest.param(
+            "IRQBALANCE_BANNED_CPUS=|IRQBALANCE_BANNED_CPULIST=",
+            "",
+            bans("7"),
+            id="an empty one is as none",
+        ),
+        pytest.param("IRQBALANCE_BANNED_CPUS=0", "", bans(), id="no CPU at all"),
         pytest.param("IRQBALANCE_BANNED_CPULIST=x", "", bans("7"), id="nonsense"),
         pytest.param(
             "",
