@@ -13,14 +13,19 @@ import pytest
 from nri_resmgr.classes.blockio import (
     BlockDevice,
     BlockIoClass,
+    DeviceLimits,
+    DeviceNumber,
     Features,
     Files,
+    Limits,
     changes,
     patterns_of,
     resolve,
 )
 from nri_resmgr.config.blockio import read_block_io
 from nri_resmgr.host.block_devices import find_block_devices, read_features
+from nri_resmgr.host.cgroup_writes import write_cgroup_files
+from nri_resmgr.host.knob_files import HostFiles
 from nri_resmgr.host.tree import HostTree
 
 pytestmark = pytest.mark.machine
@@ -38,10 +43,10 @@ class OwnCgroup:
     folder: Path
     features: Features
 
-    def write(self, files: Files) -> None:
-        for file, lines in files.items():
-            for line in lines:
-                (self.folder / file).write_text(line)
+    def write(self, files: Files) -> list[str]:
+        """Write lines; return what the kernel answered to those that it refused."""
+        found = write_cgroup_files(HostFiles("/"), str(self.folder), files)
+        return [one.why for one in found]
 
     def read(self, file: str) -> list[str]:
         return (self.folder / file).read_text().splitlines()
@@ -118,12 +123,13 @@ def test_a_class_holds_changes_and_goes(
     fast = class_of(
         {"Devices": [path], "ThrottleReadBps": "1G", "ThrottleReadIOPS": 1 << 32}
     )
-    cgroup.write(slow.files(features))
+    refused = cgroup.write(slow.files(features))
     at_first = limits_of(cgroup)
-    cgroup.write(changes(slow, fast, features))
+    refused += cgroup.write(changes(slow, fast, features))
     then = limits_of(cgroup)
-    cgroup.write(changes(fast, None, features))
+    refused += cgroup.write(changes(fast, None, features))
 
+    assert refused == []
     assert at_first == {number: ["rbps=60000000", "wiops=5000"]}
     assert then == {number: ["rbps=1000000000"]}
     assert limits_of(cgroup) == {}
@@ -151,11 +157,21 @@ def test_version_2_reads_one_device_per_write_and_no_zero(
     if not cgroup.features.is_v2 or len(disks) < 2:
         pytest.skip("needs version 2 and two block devices")
     one, other = (f"{disk.number} rbps=5000" for disk in disks[:2])
-    with pytest.raises(OSError, match="Invalid argument"):
-        cgroup.write({"io.max": (f"{one}\n{other}",)})
-    with pytest.raises(OSError, match="Numerical result out of range"):
-        cgroup.write({"io.max": (f"{disks[0].number} rbps=0",)})
+    both = cgroup.write({"io.max": (f"{one}\n{other}",)})
+    zero = cgroup.write({"io.max": (f"{disks[0].number} rbps=0",)})
     cgroup.write({"io.max": (one, other)})
 
+    assert both == ["Invalid argument"]
+    assert zero == ["Numerical result out of range"]
     numbers = {str(disk.number): ["rbps=5000"] for disk in disks[:2]}
     assert limits_of(cgroup) == numbers
+
+
+def test_a_device_that_is_gone_needs_nothing(cgroup: OwnCgroup) -> None:
+    gone = BlockDevice(DeviceNumber(4095, 77), "gone")
+    some = BlockIoClass("some", devices=(DeviceLimits(gone, Limits(read_bps=5000)),))
+    features = cgroup.features
+
+    assert cgroup.write(some.files(features)) == []
+    assert cgroup.write(changes(some, None, features)) == []
+    assert limits_of(cgroup) == {}
