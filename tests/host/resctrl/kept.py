@@ -63,8 +63,10 @@ class World:
 
     def started(self) -> RdtControl:
         """Start a program that knows only what is on the machine."""
-        in_mbps = self.resctrl.hardware.in_mbps
-        mode = BandwidthMode.MBPS if in_mbps else BandwidthMode.PERCENT
+        hardware = self.resctrl.hardware
+        vendor = hardware.throttle.kind if hardware.throttle else ""
+        mode = BandwidthMode.AMD if vendor == "AMD" else BandwidthMode.PERCENT
+        mode = BandwidthMode.MBPS if hardware.in_mbps else mode
         journal = Journal(self.kept, "this boot")
         self.control = RdtControl(self.resctrl, journal, mode, self.options)
         return self.control
