@@ -189,6 +189,7 @@ def _type(
         pin_memory=_said(one.pin_memory, config.pin_memory),
         scheduling_class=one.scheduling_class,
         cpu_class=one.cpu_class,
+        interrupts=one.interrupts,
         rdt_class=one.rdt_class,
         blockio_class=one.blockio_class,
         **_limits(one),

@@ -1,7 +1,8 @@
-"""The class that an annotation asks for."""
+"""What annotations ask of the host, and whom they are about."""
 
 from __future__ import annotations
 
+from nri_resmgr.classes.irq.wishes import IrqAffinity
 from nri_resmgr.values.by_content import ByContent
 from nri_resmgr.values.declared import frozen
 
@@ -18,5 +19,14 @@ class ClassWish(ByContent):
     """
 
     name: str
+    key: str = ""
+    of_container: bool = False
+
+
+@frozen
+class IrqWish(ByContent):
+    """What is asked about interrupts; see `ClassWish` for the other two."""
+
+    affinity: IrqAffinity
     key: str = ""
     of_container: bool = False

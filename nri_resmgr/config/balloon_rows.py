@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+from nri_resmgr.classes.irq.wishes import IrqRule
 from nri_resmgr.config.balloon_rules import (
     NOT_OF_COMPOSITES,
     check_components,
@@ -18,7 +19,7 @@ from nri_resmgr.values import CpuSet, InputError
 from nri_resmgr.values.by_content import ByContent
 from nri_resmgr.values.declared import frozen
 
-NOT_IN_FORCE: Final = ("showContainersInNrt", "irqClaim", "irqMode")
+NOT_IN_FORCE: Final = ("showContainersInNrt",)
 """Keys of a type that nothing follows yet."""
 
 _MOST: Final = 1 << 16
@@ -45,6 +46,8 @@ _KEYS: Final = (
     "memoryTypes",
     "pinMemory",
     "schedulingClass",
+    "irqClaim",
+    "irqMode",
     "rdtClass",
     "blockioClass",
     *NOT_OF_COMPOSITES,
@@ -118,6 +121,7 @@ def _who(row: Table) -> dict[str, Any]:
         "prefer_new": row.flag("preferNewBalloons", default=False),
         "scheduling_class": row.text("schedulingClass", ""),
         "cpu_class": row.text("cpuClass", ""),
+        "interrupts": _interrupts(row),
         "rdt_class": row.text("rdtClass", ""),
         "blockio_class": row.text("blockioClass", ""),
     }
@@ -152,6 +156,14 @@ def _cpus(row: Table, loads: Sequence[str]) -> dict[str, Any]:
     }
 
 
+def _interrupts(row: Table) -> IrqRule | None:
+    if not row.rows.get("irqClaim") and not row.rows.get("irqMode"):
+        return None
+    from nri_resmgr.config.interrupts import read_irq_rule  # few documents have any
+
+    return read_irq_rule(row)
+
+
 def _flag(row: Table, key: str) -> bool | None:
     return row.flag(key, default=False) if key in row.rows else None
 
@@ -182,5 +194,3 @@ def _listed(text: str, path: str) -> CpuSet:
 
 def _check_ignored(row: Table) -> None:
     row.flag("showContainersInNrt", default=False)
-    row.texts("irqClaim", ())
-    row.choice("irqMode", ("sink", "isolate"), "")

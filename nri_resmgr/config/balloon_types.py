@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from nri_resmgr.classes.irq.wishes import IrqRule
 from nri_resmgr.values import CpuSet
 from nri_resmgr.values.by_content import ByContent
 from nri_resmgr.values.declared import frozen
@@ -66,5 +67,6 @@ class BalloonTypeConfig(ByContent):
     pin_memory: bool | None = None
     scheduling_class: str = ""
     cpu_class: str = ""
+    interrupts: IrqRule | None = None
     rdt_class: str = ""
     blockio_class: str = ""

@@ -23,6 +23,7 @@ from nri_resmgr.config.cpu_class_rows import (
 from nri_resmgr.config.cpus import CpuChoice, read_cpus
 from nri_resmgr.config.errors import BadSetting
 from nri_resmgr.config.foreign import read_services
+from nri_resmgr.config.interrupts import read_controllable
 from nri_resmgr.config.policy_config import PolicyConfig
 from nri_resmgr.config.scheduling import read_scheduling_classes
 from nri_resmgr.config.table import Table
@@ -31,7 +32,7 @@ from nri_resmgr.values.declared import frozen
 from nri_resmgr.values.scheduling import SchedulingClass
 
 _SERVICES: Final = ("agent", "log", "instrumentation", "control", "dra")
-_NOT_IN_FORCE: Final = ("showContainersInNrt", "controllableInterrupts")
+_NOT_IN_FORCE: Final = "showContainersInNrt"
 _OWN: Final = (
     "availableResources",
     "reservedResources",
@@ -47,6 +48,7 @@ _OWN: Final = (
     "preserve",
     "loadClasses",
     "schedulingClasses",
+    "controllableInterrupts",
     "onFailure",
     "tellContainers",
 )
@@ -123,7 +125,7 @@ def read_balloons(top: Table) -> BalloonsConfig:
     Source:
         nri-plugins, ``BalloonsPolicy``: its names, defaults and meanings.
     """
-    spec = top.table("spec", *_OWN, *OF_BALLOONS, *_NOT_IN_FORCE, *_SERVICES)
+    spec = top.table("spec", *_OWN, *OF_BALLOONS, _NOT_IN_FORCE, *_SERVICES)
     loads = _load_classes(spec)
     scheduling = read_scheduling_classes(spec)
     preserve = spec.table("preserve", "matchExpressions")
@@ -145,6 +147,7 @@ def read_balloons(top: Table) -> BalloonsConfig:
         scheduling_classes=scheduling,
         on_failure=spec.choice("onFailure", ("refuse", "shared"), "refuse"),
         tell_containers=spec.flag("tellContainers", default=True),
+        interrupts=read_controllable(spec),
         cpu_classes=read_of_balloons(spec),
         not_in_force=(*read_services(spec), *_not_in_force(spec)),
         doubts=tuple(doubts_about(types)),
@@ -170,12 +173,9 @@ def _load_classes(spec: Table) -> dict[str, LoadClassConfig]:
 
 
 def _not_in_force(spec: Table) -> Iterator[str]:
-    """Check what is about interrupts and the cluster's view."""
-    spec.texts("controllableInterrupts", ())
-    spec.flag("showContainersInNrt", default=False)
-    for key in _NOT_IN_FORCE:
-        if spec.rows.get(key):
-            yield spec.at(key)
+    """Check what is about the cluster's view."""
+    if spec.flag(_NOT_IN_FORCE, default=False):
+        yield spec.at(_NOT_IN_FORCE)
     yield from not_published(spec)
     for place, row in enumerate(spec.open_rows("balloonTypes")):
         for key in NOT_IN_FORCE:

@@ -61,10 +61,9 @@ def read_foreign(spec: Table) -> tuple[str, ...]:
         BadSetting: Something is not as its documentation says.
     """
     found = read_services(spec)
-    spec.texts("controllableInterrupts", ())
     # Nothing of this policy names the classes of old documents.
     old = spec.table("control", "cpu", "rdt", "blockio").table("cpu", "classes")
-    return (*found, *_asked(old, "classes"), *_asked(spec, "controllableInterrupts"))
+    return (*found, *_asked(old, "classes"))
 
 
 def read_services(spec: Table) -> list[str]:

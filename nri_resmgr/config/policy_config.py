@@ -17,6 +17,7 @@ class PolicyConfig(ByContent):
         kind: As in the document.
         not_in_force: Paths of what was read, found right, and has no effect.
         doubts: Paths of what is right and hardly meant, each with the reason.
+        interrupts: Patterns of those that may be moved.
         cpu_classes: What CPUs are set to; None where they are left alone.
     """
 
@@ -24,4 +25,5 @@ class PolicyConfig(ByContent):
 
     not_in_force: tuple[str, ...] = ()
     doubts: tuple[tuple[str, str], ...] = ()
+    interrupts: tuple[str, ...] = ("*",)
     cpu_classes: CpuClassUse | None = None

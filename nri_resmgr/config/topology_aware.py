@@ -32,7 +32,6 @@ _FOREIGN: Final = (
     "instrumentation",
     "control",
     "dra",
-    "controllableInterrupts",
 )
 _CPU_CLASSES: Final = (
     "cpuClasses",
@@ -40,6 +39,7 @@ _CPU_CLASSES: Final = (
     "reservedPoolCPUClass",
     "defaultExclusiveCPUClass",
 )
+_INTERRUPTS: Final = "controllableInterrupts"
 
 
 @frozen
@@ -121,10 +121,11 @@ def read_topology_aware(top: Table) -> TopologyAwareConfig:
         "tellContainers",
         *_SCHEDULING,
         *_CPU_CLASSES,
+        _INTERRUPTS,
         *_FOREIGN,
     )
     return TopologyAwareConfig(
-        **_own(spec), **_scheduling(spec), **_cpu_classes(spec), **_not_in_force(spec)
+        **_own(spec), **_scheduling(spec), **_host(spec), **_not_in_force(spec)
     )
 
 
@@ -168,12 +169,18 @@ def _scheduling(spec: Table) -> dict[str, Any]:
     }
 
 
-def _cpu_classes(spec: Table) -> dict[str, Any]:
-    if not spec.rows.keys() & set(_CPU_CLASSES):
-        return {}
-    from nri_resmgr.config.cpu_class_rows import read_of_topology_aware
+def _host(spec: Table) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    # Few documents are about the host itself.
+    if spec.rows.keys() & set(_CPU_CLASSES):
+        from nri_resmgr.config.cpu_class_rows import read_of_topology_aware
 
-    return {"cpu_classes": read_of_topology_aware(spec)}
+        found["cpu_classes"] = read_of_topology_aware(spec)
+    if _INTERRUPTS in spec.rows:
+        from nri_resmgr.config.interrupts import read_controllable
+
+        found["interrupts"] = read_controllable(spec)
+    return found
 
 
 def _not_in_force(spec: Table) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What a policy wants besides pinning: classes of CPUs, and of containers."""
+"""What a policy wants besides pinning: classes, and interrupts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Final
 
 import attrs
 
-from nri_resmgr.values import CpuSet
+from nri_resmgr.classes.irq.wishes import BalloonCpus, Wish
+from nri_resmgr.values import NO_CPUS, CpuSet
 from nri_resmgr.values.by_content import ByContent
 from nri_resmgr.values.declared import frozen
 
@@ -41,9 +42,18 @@ class HostUse(ByContent):
     Attributes:
         cpu_classes: CPUs by the class that they are in. A CPU that is in none is left
             as it is.
+        containers: CPUs that containers have to themselves, with what these say about
+            interrupts.
+        balloons: CPUs of balloons, with what their types say; empty where no type
+            says anything.
+        available: The CPUs that the policy works with; interrupts are moved among
+            these.
     """
 
     cpu_classes: Mapping[str, CpuSet] = attrs.field(factory=dict, hash=False)
+    containers: tuple[Wish, ...] = ()
+    balloons: tuple[BalloonCpus, ...] = ()
+    available: CpuSet = NO_CPUS
 
 
 NO_HOST_USE: Final = HostUse()

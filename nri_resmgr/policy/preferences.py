@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from typing import Final
 
-from nri_resmgr.classes.wish import ClassWish
+from nri_resmgr.classes.wish import ClassWish, IrqWish
 from nri_resmgr.policy.affinity import Affinity
 from nri_resmgr.policy.cpus import CpuPriority
 from nri_resmgr.topology import MemoryKind
@@ -46,6 +46,7 @@ class Preferences(ByContent):
         affinities: Rules in the order in which they are written.
         balloon: Name of a balloon type; empty where none is asked for.
         cpu_class: Of CPUs that it has to itself.
+        irq: Which interrupts CPUs that it has to itself take.
         rdt_class: Of cache and memory bandwidth. No policy asks.
         blockio_class: Of block I/O. No policy asks.
     """
@@ -67,6 +68,7 @@ class Preferences(ByContent):
     affinities: tuple[Affinity, ...] = ()
     balloon: str = ""
     cpu_class: ClassWish | None = None
+    irq: IrqWish | None = None
     rdt_class: ClassWish | None = None
     blockio_class: ClassWish | None = None
 

@@ -218,9 +218,6 @@ def test_which_hints_are_wanted(
 @pytest.mark.parametrize(
     ("key", "value"),
     [
-        pytest.param(
-            "irq-affinity", "{claim: [eth*, 24], mode: claim-first}", id="interrupts"
-        ),
         pytest.param("toptierlimit", "1Gi", id="limit of fast memory"),
     ],
 )

@@ -112,8 +112,6 @@ def test_a_strict_annotation_that_is_misread_refuses(
             "gpu: {CPUs: 0}",
             "'gpu: {CPUs: 0}' is not accepted out",
         ),
-        ("irq-affinity", "claims: [1]", "$.claims: unknown key, did you mean claim?"),
-        ("irq-affinity", "mode: last", "$.mode: unknown value, "),
         ("toptierlimit", "much", "bad quantity 'much': not a number with a Kubernetes"),
     ],
 )

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from nri_resmgr.app.annotations import Reading, read_preferences
-from nri_resmgr.classes.wish import ClassWish
+from nri_resmgr.classes.wish import ClassWish, IrqWish
 from nri_resmgr.policy.affinity import Affinity, Expression
 from nri_resmgr.topology.hint_options import PathRule
 
@@ -28,8 +28,8 @@ def plain(value: Any) -> Any:
         case Affinity():
             scope = {"scope": plain(value.scope)} if value.scope else {}
             return scope | {"match": plain(value.match), "weight": value.weight}
-        case ClassWish():
-            return attrs.asdict(value)
+        case ClassWish() | IrqWish():
+            return attrs.asdict(value, value_serializer=lambda _i, _f, one: plain(one))
         case _:
             return value
 

@@ -181,22 +181,17 @@ spec:
   agent: {nodeResourceTopology: true}
   showContainersInNrt: true
   cpuClasses: [{name: fast, maxFreq: 3.2GHz, dra: {publish: true}}]
-  controllableInterrupts: ["*"]
   balloonTypes:
   - {name: quiet}
-  - {name: web, irqClaim: ["4*"], irqMode: sink,
-     showContainersInNrt: true}
+  - {name: web, showContainersInNrt: true}
 """
     )
 
     assert parse_config(text).not_in_force == (
         "$.spec.agent.nodeResourceTopology",
         "$.spec.showContainersInNrt",
-        "$.spec.controllableInterrupts",
         "$.spec.cpuClasses[0].dra",
         "$.spec.balloonTypes[1].showContainersInNrt",
-        "$.spec.balloonTypes[1].irqClaim",
-        "$.spec.balloonTypes[1].irqMode",
     )
 
 

@@ -126,8 +126,8 @@ MEANINGS: Final = {
             reserved="housekeeping",
             exclusive="fast",
         ),
+        interrupts=("*nvme*", "mlx5*"),
         not_in_force=(
-            "$.spec.controllableInterrupts",
             "$.spec.cpuClasses[0].publishExtendedResource",
         ),
     ),

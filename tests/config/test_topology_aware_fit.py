@@ -197,7 +197,7 @@ def test_without_a_host_there_are_no_cgroups() -> None:
 
 
 def test_what_is_not_in_force_is_said_once() -> None:
-    config = config_of(log={"source": True}, controllableInterrupts=["*"])
+    config = config_of(log={"source": True}, dra={"enabled": True})
 
     with capture_logs() as logs:
         policy = build_policy(config, parse_spec("1s2c1t"))
@@ -207,7 +207,7 @@ def test_what_is_not_in_force_is_said_once() -> None:
         {
             "event": "configuration.not-in-force",
             "log_level": "warning",
-            "paths": ("$.spec.log.source", "$.spec.controllableInterrupts"),
+            "paths": ("$.spec.dra.enabled", "$.spec.log.source"),
         }
     ]
 

@@ -21,7 +21,8 @@ from nri_resmgr.app.annotations.written import (
     effective,
     take_apart,
 )
-from nri_resmgr.classes.wish import ClassWish
+from nri_resmgr.classes.irq.wishes import IrqAffinity
+from nri_resmgr.classes.wish import ClassWish, IrqWish
 from nri_resmgr.policy.preferences import NO_PREFERENCES, Preferences
 from nri_resmgr.topology.hint_options import ALL_HINTS, HintOptions
 from nri_resmgr.values import InputError
@@ -147,8 +148,7 @@ class _Draft:
                 self._preferences[key.field] = found
                 self._scopes[key.field] = one.scope
             case Target.CLASS:
-                wish = ClassWish(str(found), one.key, one.scope is Scope.CONTAINER)
-                self._preferences[key.field] = wish
+                self._preferences[key.field] = _wish(found, one)
             case Target.HINTS:
                 self._hints[key.field] = found
             case Target.PENDING:
@@ -158,6 +158,13 @@ class _Draft:
     def _complain(self, one: Written, why: str, **more: bool) -> None:
         why = shortened(why, _SENTENCE)
         self._problems.append(Problem(one.key, one.value, why, **more))
+
+
+def _wish(found: object, one: Written) -> ClassWish | IrqWish:
+    of_container = one.scope is Scope.CONTAINER
+    if isinstance(found, IrqAffinity):
+        return IrqWish(found, one.key, of_container)
+    return ClassWish(str(found), one.key, of_container)
 
 
 def _is_known(stem: str) -> bool:

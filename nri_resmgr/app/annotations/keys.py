@@ -16,7 +16,7 @@ from nri_resmgr.app.annotations.values import (
     read_cold_start,
     read_exact_flag,
     read_flag,
-    read_irq_affinity,
+    read_interrupts,
     read_kinds,
     read_level,
     read_name,
@@ -28,8 +28,8 @@ from nri_resmgr.values.declared import frozen
 class Target(enum.Enum):
     """What an annotation is about.
 
-    A `CLASS` is a preference that says whom it is about. `PENDING` ones are checked,
-    and have no effect yet.
+    A `CLASS` is a preference that says whom it is about: a wish. `PENDING` ones are
+    checked, and have no effect yet.
     """
 
     PREFERENCE = enum.auto()
@@ -80,7 +80,7 @@ KEYS: Final[Mapping[str, Key]] = {
     "allow.topologyhints": Key(read_path_rule, "allow", Target.HINTS),
     "test.topologyhints": Key(read_hints, "given", Target.HINTS, testing=True),
     "cpu-class": Key(read_name, "cpu_class", Target.CLASS, strict=True),
-    "irq-affinity": Key(read_irq_affinity, target=Target.PENDING),
+    "irq-affinity": Key(read_interrupts, "irq", Target.CLASS, strict=True),
     "rdtclass": Key(read_name, "rdt_class", Target.CLASS, strict=True),
     "blockioclass": Key(read_name, "blockio_class", Target.CLASS, strict=True),
     "toptierlimit": Key(read_amount, target=Target.PENDING),

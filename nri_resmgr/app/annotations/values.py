@@ -6,8 +6,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final, TypeVar
 
-from nri_resmgr.app.annotations.documents import read_document, read_texts
+from nri_resmgr.app.annotations.documents import read_document
 from nri_resmgr.app.annotations.errors import NotAccepted
+from nri_resmgr.classes.irq.wishes import IrqAffinity
+from nri_resmgr.config.interrupts import read_irq_affinity
 from nri_resmgr.config.table import Table
 from nri_resmgr.policy.cpus import CpuPriority
 from nri_resmgr.policy.preferences import TreeLevel
@@ -99,12 +101,9 @@ def read_amount(text: str) -> int:
     return parse_bytes(text)
 
 
-def read_irq_affinity(text: str) -> None:
-    """Check ``{claim: [...], mask: [...], mode: mask-first|claim-first}``."""
-    table = Table.read(read_document(text), "claim", "mask", "mode")
-    for key in ("claim", "mask"):
-        read_texts(table.rows.get(key), table.at(key))
-    table.choice("mode", ("mask-first", "claim-first"), "mask-first")
+def read_interrupts(text: str) -> IrqAffinity:
+    """Read ``{claim: [...], mask: [...], mode: mask-first|claim-first}``."""
+    return read_irq_affinity(read_document(text))
 
 
 def read_cold_start(text: str) -> int:

@@ -128,9 +128,9 @@ class BalloonsPolicy:
     def host_use(self, state: State) -> HostUse:
         """Say what the host's own settings are to follow."""
         # Nobody asks while a runtime waits for us to register.
-        from nri_resmgr.policy.balloons.cpu_classes import cpus_by_class
+        from nri_resmgr.policy.balloons.host_use import host_use_of
 
-        return HostUse(cpus_by_class(state, self.ground))
+        return host_use_of(state, self.ground)
 
     def classes_of(self, state: State, container: str) -> GivenClasses:
         """Say which classes a container has by the type of its balloon."""

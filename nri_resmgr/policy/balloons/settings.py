@@ -8,6 +8,7 @@ from typing import Final
 
 import attrs
 
+from nri_resmgr.classes.irq.wishes import IrqRule
 from nri_resmgr.policy.affinity import Expression
 from nri_resmgr.policy.cpus import CpuPriority
 from nri_resmgr.policy.errors import OnFailure
@@ -94,6 +95,7 @@ class BalloonType(ByContent):
         pin_memory: Whether containers are told memory nodes.
         scheduling_class: Of containers that name none.
         cpu_class: Of its CPUs.
+        interrupts: Which interrupts its CPUs take; None where it says nothing.
         rdt_class: Of containers whose annotations name none.
         blockio_class: Likewise.
     """
@@ -126,6 +128,7 @@ class BalloonType(ByContent):
     pin_memory: bool = True
     scheduling_class: str = ""
     cpu_class: str = ""
+    interrupts: IrqRule | None = None
     rdt_class: str = ""
     blockio_class: str = ""
 

@@ -28,8 +28,8 @@ from nri_resmgr.policy.scheduling import scheduling_of
 from nri_resmgr.policy.topology_aware.adopt import adopt
 from nri_resmgr.policy.topology_aware.books import Books
 from nri_resmgr.policy.topology_aware.cold_start import ends_to_come, warm_up
-from nri_resmgr.policy.topology_aware.cpu_classes import check_cpu_class
 from nri_resmgr.policy.topology_aware.demand import Demand, demand_of
+from nri_resmgr.policy.topology_aware.own_cpus import check_wishes
 from nri_resmgr.policy.topology_aware.pins import resources_of
 from nri_resmgr.policy.topology_aware.place import Earlier, Placement, move, place
 from nri_resmgr.policy.topology_aware.pools import PoolTree
@@ -118,9 +118,9 @@ class TopologyAwarePolicy:
     def host_use(self, state: State) -> HostUse:
         """Say what the host's own settings are to follow."""
         # Nobody asks while a runtime waits for us to register.
-        from nri_resmgr.policy.topology_aware.cpu_classes import cpus_by_class
+        from nri_resmgr.policy.topology_aware.own_cpus import host_use_of
 
-        return HostUse(cpus_by_class(state, self.settings))
+        return host_use_of(state, self.settings)
 
     def classes_of(self, _state: State, _container: str) -> GivenClasses:
         """Say which classes a container has by where it is: none."""
@@ -151,8 +151,8 @@ class TopologyAwarePolicy:
             there = attrs.evolve(vacated, fraction=demand.fraction)
             offers.append(Earlier(there))
         placement = place(demand, left.room(self.settings), offers)
-        if spec.preferences.cpu_class:
-            check_cpu_class(spec, placement.grant, self.settings.cpu_classes)
+        if spec.preferences.cpu_class or spec.preferences.irq:
+            check_wishes(spec, placement.grant, self.settings.cpu_classes)
         if held and placement.rule is not Rule.OLD_PLACE:
             placement = self._against_the_plan(placement, spec)
         told = Pin(shares=spec.present.shares)

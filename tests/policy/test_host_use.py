@@ -1,4 +1,4 @@
-"""Which class each policy's CPUs are in, and who cannot have one."""
+"""What policies want of the host for their CPUs, and who cannot have it."""
 
 from __future__ import annotations
 
@@ -8,16 +8,25 @@ from typing import Any
 import pytest
 import yaml
 
+from nri_resmgr.classes.irq.wishes import (
+    BalloonCpus,
+    IrqAffinity,
+    IrqMode,
+    IrqRule,
+    Wish,
+)
 from nri_resmgr.config.table import Table
 from nri_resmgr.policy.events import Created, Stopped
 from nri_resmgr.scenario.rows import ROW_KEYS, read_row
 from nri_resmgr.scenario.specs import spec_of_row
 from nri_resmgr.topology.synthetic import parse_spec
-from nri_resmgr.values import PolicyError
+from nri_resmgr.values import CpuSet, PolicyError
 from tests.policy.stories import policy_of
 
 MACHINE = "1s8c1t memory=16Gi isolated=6"
 KEY = "cpu-class.resource-policy.nri.io"
+IRQ = "irq-affinity.resource-policy.nri.io"
+AFFINITY = IrqAffinity(("eth*",), (), claim_first=True)
 
 TREE = """
 availableResources: {cpu: "cpuset:0-6"}
@@ -179,6 +188,55 @@ balloonTypes: [{name: web, namespaces: [default], cpuClass: fast, maxBalloons: 1
 
 def node_classes(node: Node) -> Mapping[str, Any]:
     return node.policy.host_use(node.state).cpu_classes
+
+
+@pytest.mark.parametrize(
+    ("row", "key", "expected"),
+    [
+        pytest.param(
+            {"guaranteed": 2},
+            f"{IRQ}/container.a",
+            (Wish(CpuSet.parse("1-2"), AFFINITY),),
+            id="a container with CPUs of its own",
+        ),
+        pytest.param(
+            {"burstable": 2}, f"{IRQ}/pod", (), id="another one of the same pod"
+        ),
+    ],
+)
+def test_interrupts_of_containers(
+    row: dict[str, Any], key: str, expected: tuple[Wish, ...]
+) -> None:
+    node = Node("TopologyAwarePolicy", TREE)
+    node.create("a", **row, annotations={key: "{claim: [eth*], mode: claim-first}"})
+    use = node.policy.host_use(node.state)
+
+    assert (use.containers, use.available) == (expected, CpuSet.parse("0-6"))
+
+
+def test_interrupts_are_no_matter_of_who_has_no_cpus() -> None:
+    node = Node("TopologyAwarePolicy", TREE)
+
+    with pytest.raises(PolicyError, match=r"irq-affinity.* is Burstable"):
+        node.create("a", burstable=1, annotations={f"{IRQ}/container.a": "{claim: []}"})
+
+
+def test_interrupts_of_balloons_count_once_there_is_somebody_in_them() -> None:
+    spec = """
+reservedResources: {cpu: "cpuset:0"}
+balloonTypes:
+- {name: web, namespaces: [default], cpus: 2-3, irqClaim: [eth*], irqMode: isolate}
+- {name: sink, cpus: "4", irqMode: sink}
+"""
+    node = Node("BalloonsPolicy", spec)
+    before = node.policy.host_use(node.state).balloons
+    node.create("a", burstable=1)
+    rule = IrqRule(("eth*",), IrqMode.ISOLATE)
+
+    assert before == ()
+    assert node.policy.host_use(node.state).balloons == (
+        BalloonCpus(CpuSet.parse("2-3"), rule),
+    )
 
 
 def test_the_static_policy_leaves_the_host_alone() -> None:
