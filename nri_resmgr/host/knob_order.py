@@ -1,4 +1,4 @@
-"""The order of writing, where the kernel takes no minimum above its maximum."""
+"""The order of writing, where the kernel takes one value only beside another."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ _PAIRS: Final = {
     "scaling_min_freq": "scaling_max_freq",
     "min_freq_khz": "max_freq_khz",
 }
+_GOVERNOR: Final = "scaling_governor"
+_PREFERENCE: Final = "energy_performance_preference"
 _MAXIMA: Final = {top: bottom for bottom, top in _PAIRS.items()}
 
 
@@ -17,6 +19,9 @@ def in_order(
 ) -> Iterator[tuple[str, str]]:
     """Yield paths and texts so that no minimum is ever above its maximum.
 
+    A governor goes before the preference of its policy: beside the governor
+    performance the kernel takes no other preference.
+
     Args:
         targets: Path to text; in this order, but for such pairs, which come where
             their first one is.
@@ -24,11 +29,16 @@ def in_order(
     """
     done: set[str] = set()
     for path in targets:
+        governor = _governor(path)
+        if governor in targets and governor not in done:
+            done.add(governor)
+            yield governor, targets[governor]
+        if path in done:
+            continue
         pair = _pair(path)
         if pair is None or not all(one in targets for one in pair):
+            done.add(path)
             yield path, targets[path]
-            continue
-        if path in done:
             continue
         bottom, top = pair
         # Upwards the maximum has to go first, downwards the minimum.
@@ -36,6 +46,11 @@ def in_order(
         for one in (top, bottom) if is_up else (bottom, top):
             yield one, targets[one]
         done |= {bottom, top}
+
+
+def _governor(path: str) -> str:
+    folder, _, name = path.rpartition("/")
+    return f"{folder}/{_GOVERNOR}" if name == _PREFERENCE else ""
 
 
 def _pair(path: str) -> tuple[str, str] | None:

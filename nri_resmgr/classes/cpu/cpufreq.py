@@ -65,9 +65,7 @@ def cpufreq_files(
             governor = _governor(sharers, policy)
             if governor:
                 yield f"{policy.folder}/scaling_governor", governor
-            epp = _epp(sharers, policy)
-            # The kernel refuses any other preference beside this governor.
-            if epp and (governor != PERFORMANCE or _demand(epp) == 0):
+            if epp := _epp(sharers, policy, governor):
                 yield f"{policy.folder}/energy_performance_preference", epp
             low, high = _limits(sharers, policy, arbiter)
             if low is not None:
@@ -132,7 +130,11 @@ def _governor(sharers: Sequence[CpuClass], policy: CpufreqPolicy) -> str:
     return min(words, key=lambda word: (place(word), word))
 
 
-def _epp(sharers: Sequence[CpuClass], policy: CpufreqPolicy) -> str:
+def _epp(sharers: Sequence[CpuClass], policy: CpufreqPolicy, governor: str) -> str:
+    if governor == PERFORMANCE:
+        # The kernel sets this with the governor, and refuses any other. Who writes it
+        # knows what it was before.
+        return PERFORMANCE if PERFORMANCE in policy.epps else ""
     words = ["" if one.epp is None else epp_text(one.epp, policy) for one in sharers]
     return min(words, key=lambda word: (_demand(word) if word else 0.5, word))
 

@@ -65,13 +65,18 @@ def named(name: str, **wishes: object) -> CpuClass:
         ),
         pytest.param(
             {"governor": "performance", "epp": "power"},
-            {"p1/governor": "performance"},
-            id="a preference that the kernel refuses beside performance is left out",
+            {"p1/governor": "performance", "p1/epp": "performance"},
+            id="beside performance the kernel takes no other preference",
         ),
         pytest.param(
             {"governor": "powersave", "epp": 100},
             {"p1/governor": "powersave", "p1/epp": "100"},
             id="a number between stays a number",
+        ),
+        pytest.param(
+            {"governor": "performance"},
+            {"p1/governor": "performance", "p1/epp": "performance"},
+            id="what the kernel sets with performance is known to be set",
         ),
         pytest.param({"epp": 255}, {"p1/epp": "power"}, id="255 has a word, too"),
         pytest.param({"epp": 256}, {}, id="no preference is above 255"),
@@ -201,7 +206,11 @@ QUIET = named(
         ),
         pytest.param(
             named("eager", governor="performance"),
-            {"p0/governor": "performance", "p0/min_freq": "900000"},
+            {
+                "p0/governor": "performance",
+                "p0/epp": "performance",
+                "p0/min_freq": "900000",
+            },
             id="nothing asks more than performance",
         ),
         pytest.param(

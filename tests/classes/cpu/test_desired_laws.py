@@ -18,6 +18,7 @@ from nri_resmgr.classes.cpu.facts import (
 from nri_resmgr.classes.cpu.frequency import FrequencyWord
 from nri_resmgr.values import CpuSet
 from tests.classes.cpu.draws import CLASSES, COUNT, MEMBERS, machines
+from tests.examples import examples
 
 Classes = Mapping[str, CpuClass]
 Members = Mapping[str, CpuSet]
@@ -80,6 +81,7 @@ def _are_near(cpu: int, cpus: CpuSet, facts: CpuKnobFacts) -> bool:
 
 
 @given_all
+@examples(0.3)
 def test_no_minimum_is_above_its_maximum(
     classes: Classes, members: Members, facts: CpuKnobFacts
 ) -> None:
@@ -109,6 +111,7 @@ def test_the_kernel_would_take_every_word(
 
 
 @given_all
+@examples(0.3)
 def test_an_idle_state_is_disabled_for_those_who_name_it(
     classes: Classes, members: Members, facts: CpuKnobFacts
 ) -> None:
@@ -126,6 +129,7 @@ def test_an_idle_state_is_disabled_for_those_who_name_it(
 
 
 @given_all
+@examples(0.3)
 def test_the_order_of_members_does_not_matter(
     classes: Classes, members: Members, facts: CpuKnobFacts
 ) -> None:
@@ -136,6 +140,7 @@ def test_the_order_of_members_does_not_matter(
 
 
 @given_all
+@examples(0.3)
 def test_files_of_cpus_without_a_class_are_left_alone(
     classes: Classes, members: Members, facts: CpuKnobFacts
 ) -> None:
