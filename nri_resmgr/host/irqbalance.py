@@ -110,9 +110,9 @@ class IrqbalanceLine:
         """
         found = find_irqbalance(self._tree)
         mark = self._state.read(MARK)
-        if found is None or not (wanted or mark):
+        if found is None:
             self._forget(mark)
-            return Told(found.pid if found else 0)
+            return Told()
         bans = found.own | wanted
         requests, untold = requests_for(bans, found.own)
         if self._told == (found.pid, bans):

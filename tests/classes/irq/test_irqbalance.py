@@ -109,6 +109,11 @@ def test_what_it_says(reply: str, expected: Bans | None) -> None:
             bans("0-5,7", 31),
             id="a sink and a claim",
         ),
+        pytest.param(
+            [("4", "31", None), ("2-3,5-7", "", IrqMode.ISOLATE)],
+            bans("2-3,5-7", 31),
+            id="a claim of the only CPU that is not isolated",
+        ),
     ],
 )
 def test_what_balloons_need(
