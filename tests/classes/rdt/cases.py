@@ -52,8 +52,8 @@ class Case:
         document = document.get("document", document)
         try:
             config = read_rdt_document(document)
-            taken = self.machine.get("taken", 0)
-            plan = plan_of(config, machine_of(self.machine), taken=taken)
+            taken = {key: row for key, row in self.machine.items() if key == "taken"}
+            plan = plan_of(config, machine_of(self.machine), **taken)
         except ResmgrError as error:
             return {"error": str(error)}
         return told(plan)

@@ -180,13 +180,16 @@ def test_any_document_is_read_or_refused(options: object, rows: object) -> None:
 
 def test_a_name_is_under_4096_characters() -> None:
     machine = Capabilities({"L3": Cache(0xFF, 1, False, 16, (0,))})
-    plan = plan_of(
-        RdtConfig((Partition("p", classes=(RdtClass("n" * 4095),)),)), machine
-    )
+    name = "n" * 4095
+    plan = plan_of(RdtConfig((Partition("p", classes=(RdtClass(name),)),)), machine)
 
-    assert plan.schemata == {"n" * 4095: "L3:0=ff\n"}
-    with pytest.raises(BadClass, match="under 4096 characters"):
-        plan_of(RdtConfig((Partition("p", classes=(RdtClass("n" * 4096),)),)), machine)
+    assert plan.schemata == {name: "L3:0=ff\n"}
+    with pytest.raises(BadClass) as found:
+        plan_of(RdtConfig((Partition("p", classes=(RdtClass(f"{name}n"),)),)), machine)
+    assert str(found.value) == (
+        "RDT partition 'p', class 'nnnnnnnnnnnnnnnnnnnn…': the name has to be under 4096"
+        " characters"
+    )
 
 
 def test_a_partition_comes_once() -> None:
