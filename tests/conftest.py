@@ -24,8 +24,16 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "whole"))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Start the emulated machine first: all other tests fit beside it."""
-    items.sort(key=lambda item: item.get_closest_marker("qemu") is None)
+    """Start the emulated machine first: all other tests fit beside it.
+
+    Then those that need a time limit of their own, so that none of them is the last.
+    """
+    items.sort(
+        key=lambda item: (
+            item.get_closest_marker("qemu") is None,
+            item.get_closest_marker("timeout") is None,
+        )
+    )
 
 
 @pytest.fixture(autouse=True, scope="session")

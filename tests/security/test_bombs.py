@@ -13,8 +13,9 @@ from typing import Final
 import pytest
 
 from nri_resmgr.config import BadSyntax, parse_config
+from nri_resmgr.config.syntax import MAX_TEXT
 from nri_resmgr.scenario.manifests import read_workload
-from nri_resmgr.values import ResmgrError
+from nri_resmgr.values import InputError, ResmgrError
 from tests.fuzz import samples
 
 KIB: Final = 1 << 10
@@ -119,6 +120,30 @@ def test_pods_that_are_gone_leave_nothing_behind(name: str) -> None:
         policy.remove_pod_sandbox(pod)
 
     assert resident() - before < 24
+
+
+@pytest.mark.parametrize("read", [parse_config, read_workload])
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("a" * MAX_TEXT, id="a word"),
+        pytest.param("a" + "\n" * (MAX_TEXT - 2) + "b", id="lines without words"),
+        pytest.param("#\n" * (MAX_TEXT // 2), id="remarks"),
+        pytest.param("? " + "k" * (MAX_TEXT - 2), id="a key"),
+        pytest.param("!" + "t" * (MAX_TEXT - 1), id="a tag"),
+        pytest.param('"' + "a\n" * (MAX_TEXT // 2 - 1), id="a quotation without end"),
+        pytest.param("a: |\n" + "  a\n" * (MAX_TEXT // 4 - 2), id="a poem"),
+    ],
+)
+def test_the_longest_document_takes_a_moment(
+    read: Callable[[str], object], text: str
+) -> None:
+    begun = time.thread_time()
+
+    with contextlib.suppress(InputError):
+        read(text)
+
+    assert time.thread_time() - begun < SECONDS
 
 
 @pytest.mark.parametrize("read", [parse_config, read_workload])

@@ -70,11 +70,6 @@ class PluginProcess:
         """Whether it was started and has not ended."""
         return self._process is not None and self._process.poll() is None
 
-    def send(self, signal: int) -> None:
-        """Send a signal to it."""
-        assert self._process is not None
-        self._process.send_signal(signal)
-
     def kill(self) -> None:
         """End it as a crash would."""
         if self._process is not None:
