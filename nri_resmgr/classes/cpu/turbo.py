@@ -11,19 +11,15 @@ from nri_resmgr.classes.cpu.frequency import Frequency, FrequencyWord
 from nri_resmgr.values import CpuSet, KiloHertz
 
 InUse: TypeAlias = Sequence[tuple[CpuClass, CpuSet]]
-"""Classes that have CPUs, with them."""
+"""Classes with their CPUs, if they have any."""
 
 Words: TypeAlias = Mapping[FrequencyWord, KiloHertz | None]
 """What the words mean; None where nobody knows."""
 
 
 def in_use(classes: Mapping[str, CpuClass], members: Mapping[str, CpuSet]) -> InUse:
-    """Return the classes that have CPUs, by name; others are of no matter."""
-    return [
-        (classes[name], members[name])
-        for name in sorted(members)
-        if name in classes and members[name]
-    ]
+    """Return the classes that are known, by name, with their CPUs."""
+    return [(classes[n], members[n]) for n in sorted(members) if n in classes]
 
 
 class Arbiter:
