@@ -24,6 +24,10 @@ from nri_resmgr.values.globs import glob_pattern
 _BY_NUMBER: Final = "/sys/dev/block"
 _MAGIC: Final = re.compile(r"[*?\[]")
 _NUMBER: Final = re.compile(r"(\d+):(\d+)", re.ASCII)
+
+# How deep and how far another cgroup is looked for.
+_LEVELS: Final = 2
+_MOST_FOLDERS: Final = 500
 _MOST_LINKS: Final = 40  # the kernel's own limit, MAXSYMLINKS
 
 
@@ -59,6 +63,35 @@ def read_features(tree: Tree, folder: str, *, is_v2: bool) -> Features:
         UnreadableHostFile: The folder cannot be read.
     """
     return Features.of(frozenset(tree.names(folder)), is_v2=is_v2)
+
+
+def find_features(tree: Tree, top: str, *, is_v2: bool) -> Features:
+    """Find out which files of block I/O a new container's cgroup will have.
+
+    They are the same in all cgroups that have the controller, so one is looked for.
+    Where none has it yet, the runtime will switch it on on the way to its container;
+    all that is known then is that devices can be throttled.
+
+    Args:
+        tree: The host.
+        top: The root of the hierarchy, ``/sys/fs/cgroup`` or ``/sys/fs/cgroup/blkio``.
+        is_v2: Whether it is of version 2.
+
+    Raises:
+        UnreadableHostFile: A folder cannot be read.
+    """
+    mark = "io.stat" if is_v2 else "cgroup.procs"
+    level = [top]
+    for _ in range(_LEVELS):
+        level = [f"{folder}/{name}" for folder in level for name in tree.names(folder)]
+        for folder in level[:_MOST_FOLDERS]:
+            present = frozenset(tree.names(folder))  # none, if it is a file
+            if mark in present:
+                return Features.of(present, is_v2=is_v2)
+    if not is_v2:
+        return read_features(tree, top, is_v2=False)
+    controllers = (tree.read(f"{top}/cgroup.controllers") or "").split()
+    return Features(is_v2=True, has_throttles="io" in controllers)
 
 
 def _find(tree: Tree, pattern: str) -> Found:

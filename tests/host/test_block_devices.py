@@ -16,7 +16,11 @@ from nri_resmgr.classes.blockio import (
     Notice,
     Oddity,
 )
-from nri_resmgr.host.block_devices import find_block_devices, read_features
+from nri_resmgr.host.block_devices import (
+    find_block_devices,
+    find_features,
+    read_features,
+)
 from nri_resmgr.host.tree import HostTree
 
 SDA = BlockDevice(DeviceNumber(8, 0), "sda", "bfq")
@@ -202,3 +206,67 @@ def test_features_are_read_from_a_cgroup(tmp_path: Path) -> None:
     assert read_features(tree, "/sys/fs/cgroup/none", is_v2=True) == Features(
         True, has_throttles=False
     )
+
+
+TOP = "/sys/fs/cgroup"
+WEIGHED = Features(True, "io.weight")
+THROTTLED = Features(True)
+NOTHING = Features(True, has_throttles=False)
+
+
+@pytest.mark.parametrize(
+    ("files", "features"),
+    [
+        pytest.param(
+            ("cpu.stat", "system.slice/io.stat", "system.slice/io.max"),
+            THROTTLED,
+            id="a cgroup under the root",
+        ),
+        pytest.param(
+            (
+                "a.slice/cpu.max",
+                "b.slice/io.stat",
+                "b.slice/io.max",
+                "b.slice/io.weight",
+            ),
+            WEIGHED,
+            id="the first one that has the controller",
+        ),
+        pytest.param(
+            ("a.slice/cpu.max", "a.slice/pod/io.stat", "a.slice/pod/io.weight"),
+            Features(True, "io.weight", has_throttles=False),
+            id="a cgroup two levels down",
+        ),
+        pytest.param(
+            ("io.stat", "io.max", "a.slice/cpu.max", "cgroup.controllers"),
+            THROTTLED,
+            id="nobody has it yet, but somebody can",
+        ),
+        pytest.param(("a.slice/cpu.max",), NOTHING, id="nobody can have it"),
+        pytest.param((), NOTHING, id="no cgroups"),
+    ],
+)
+def test_features_are_found_in_some_cgroup(
+    tmp_path: Path, files: tuple[str, ...], features: Features
+) -> None:
+    for name in files:
+        path = tmp_path / "sys/fs/cgroup" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("cpuset cpu io memory\n")
+
+    assert find_features(HostTree(tmp_path), TOP, is_v2=True) == features
+
+
+def test_features_of_version_1_are_those_of_any_cgroup_but_the_root(
+    tmp_path: Path,
+) -> None:
+    throttle = "blkio.throttle.read_bps_device"
+    (tmp_path / "blkio/docker").mkdir(parents=True)
+    (tmp_path / "blkio" / throttle).touch()
+    at_first = find_features(HostTree(tmp_path), "/blkio", is_v2=False)
+    for name in ("cgroup.procs", "blkio.bfq.weight", throttle):
+        (tmp_path / "blkio/docker" / name).touch()
+
+    assert at_first == Features(False)
+    then = find_features(HostTree(tmp_path), "/blkio", is_v2=False)
+    assert then == Features(False, "blkio.bfq.weight")
