@@ -7,6 +7,7 @@ from typing import Final
 
 from nri_resmgr.classes.cpu.cpu_class import CpuClass
 from nri_resmgr.classes.cpu.facts import CpufreqPolicy, CpuKnobFacts
+from nri_resmgr.classes.cpu.frequency import FrequencyWord
 from nri_resmgr.classes.cpu.turbo import Arbiter, InUse, in_use, resolved
 from nri_resmgr.values import CpuSet, KiloHertz
 from nri_resmgr.values.by_content import ByContent
@@ -113,7 +114,9 @@ def _sharers(policy: CpufreqPolicy, used: InUse) -> list[CpuClass]:
 
 
 def _wishes(one: CpuClass) -> tuple[object, ...]:
-    return one.min, one.max, one.governor, one.epp, one.turbo_priority
+    competes = FrequencyWord.TURBO in (one.min, one.max)
+    priority = one.turbo_priority if competes else 0
+    return one.min, one.max, one.governor, one.epp, priority
 
 
 def _governor(sharers: Sequence[CpuClass], policy: CpufreqPolicy) -> str:

@@ -276,6 +276,9 @@ def test_policies_are_told_that_are_shared_by_different_wishes() -> None:
         "quiet": QUIET,
         "same": attrs.evolve(QUIET, name="same", disabled_cstates=("C6",)),
         "loud": named("loud", governor="performance"),
+        "proud": attrs.evolve(QUIET, name="proud", turbo_priority=1),
+        "fast": FAST,
+        "medium": MEDIUM,
     }
 
     def shared(**members: str) -> tuple[SharedPolicy, ...]:
@@ -284,6 +287,10 @@ def test_policies_are_told_that_are_shared_by_different_wishes() -> None:
 
     folder = PARTS.policies[0].folder
     assert shared(quiet="0", same="1", loud="2-3") == ()
+    assert shared(quiet="0", proud="1") == ()
+    assert shared(fast="0", medium="1") == (
+        SharedPolicy(folder, cpus("0-1"), ("fast", "medium")),
+    )
     assert shared(quiet="0", loud="1-3") == (
         SharedPolicy(folder, cpus("0-1"), ("loud", "quiet")),
     )
