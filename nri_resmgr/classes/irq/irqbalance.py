@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
+from nri_resmgr.classes.irq.interrupts import Interrupt
 from nri_resmgr.classes.irq.placement import Placement, Room
 from nri_resmgr.values import NO_CPUS, CpuSet, InputError
 from nri_resmgr.values.by_content import ByContent
@@ -98,6 +99,33 @@ def bans_for(placement: Placement, room: Room) -> Bans:
         if not room.available - cpus <= placement.spared
     }
     return Bans(placement.spared, placement.claimed & placement.cpus.keys() | ours)
+
+
+def strays(
+    placement: Placement, present: Iterable[Interrupt], room: Room
+) -> tuple[Interrupt, ...]:
+    """Return the interrupts that are where they must not be, beside an irqbalance.
+
+    It puts each interrupt that it may move on a CPU of its choice, which is as good
+    as the set that it was given, unless that CPU is spared. What is ours alone has to
+    be as it was placed.
+
+    Args:
+        placement: What was placed.
+        present: The interrupts as they are now, without any originals.
+        room: Where they may go.
+    """
+    ours = bans_for(placement, room).interrupts
+    return tuple(
+        one
+        for one in present
+        if one.number in placement.cpus
+        and (
+            one.cpus != placement.cpus[one.number]
+            if one.number in ours
+            else not one.cpus.isdisjoint(placement.spared)
+        )
+    )
 
 
 def requests_for(bans: Bans, own: Bans) -> tuple[tuple[str, ...], tuple[int, ...]]:

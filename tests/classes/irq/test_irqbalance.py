@@ -13,6 +13,7 @@ from nri_resmgr.classes.irq.irqbalance import (
     bans_of_process,
     bans_of_reply,
     requests_for,
+    strays,
 )
 from nri_resmgr.classes.irq.placement import Placement, Room, without_cpus
 from nri_resmgr.classes.irq.wishes import (
@@ -135,6 +136,33 @@ def test_interrupts_that_some_cpus_do_not_take_are_ours_alone() -> None:
     assert bans_for(masked, ROOM) == bans("", 28)
     # The other one is on any CPU but the second.
     assert bans_for(both, ROOM) == bans("2", 28)
+
+
+@pytest.mark.parametrize(
+    ("disk", "nic", "stray"),
+    [
+        pytest.param("2-3,7", "6", [], id="as they were placed"),
+        pytest.param("7", "6", [], id="one CPU of those that are left"),
+        pytest.param("0", "6", [], id="a CPU that is not ours"),
+        pytest.param("4", "6", [28], id="a CPU that is spared"),
+        pytest.param("2-3,5", "6", [28], id="one of them is spared"),
+        pytest.param("7", "7", [31], id="not where it is claimed"),
+        pytest.param("7", "6-7", [31], id="nor only there"),
+    ],
+)
+def test_a_choice_of_irqbalance_is_as_good_unless_it_is_spared(
+    disk: str, nic: str, stray: list[int]
+) -> None:
+    rules = [("4-5", IrqRule((), IrqMode.ISOLATE)), ("6", IrqRule(("eth*",)))]
+    balloons = [BalloonCpus(CpuSet.parse(cpus), rule) for cpus, rule in rules]
+    placement = placed_for_balloons(ALL, balloons, ROOM)
+    present = (
+        Interrupt(28, DISK.name, CpuSet.parse(disk)),
+        Interrupt(31, NIC.name, CpuSet.parse(nic)),
+        Interrupt(33, "ttyS0", CpuSet.of(4)),
+    )
+
+    assert [one.number for one in strays(placement, present, ROOM)] == stray
 
 
 def test_nothing_placed_needs_nothing() -> None:
