@@ -8,6 +8,7 @@ from typing import Final, Protocol
 
 import attrs
 
+from nri_resmgr.host.resctrl.schemata import parse_schemata
 from nri_resmgr.host.state_dir import StateUnusable
 from nri_resmgr.host.trust import UntrustedState
 from nri_resmgr.values.by_content import ByContent
@@ -103,7 +104,7 @@ class Journal:
             try:
                 text = self._keeper.read(_NAME)
                 self._record = _parse(text, self._place) if text else Record()
-            except (ValueError, UntrustedState):
+            except (ValueError, RecursionError, UntrustedState):
                 self.set_aside = self._keeper.set_aside(_NAME)
                 self._record = Record()
         return self._record
@@ -147,6 +148,8 @@ def _parse(text: str, place: str) -> Record:
     originals = document.get("originals")
     if not isinstance(originals, dict):
         raise ValueError("no originals")  # noqa: TRY004 - nobody's bug: a file is bad
+    for schemata in _texts([*originals.values()]):
+        parse_schemata(schemata)
     return Record(
         frozenset(_texts(document.get("made"))),
         frozenset(_texts(document.get("monitors"))),
