@@ -46,7 +46,7 @@ class Pin(ByContent):
     shares: int = 0
 
     def __bool__(self) -> bool:
-        return bool(self.cpus or self.mems or self.shares)
+        return bool(self.cpus.bits or self.mems.bits or self.shares)
 
     def since(self, told: Pin) -> Pin:
         """Return what has to be told to one who knows *told*; maybe nothing."""
@@ -58,7 +58,7 @@ class Pin(ByContent):
 
     def over(self, told: Pin) -> Pin:
         """Return what is in force at one who knew *told* and was told this."""
-        if self.cpus and self.mems and self.shares:
+        if self.cpus.bits and self.mems.bits and self.shares:
             return self
         both = Pin(
             cpus=self.cpus or told.cpus,

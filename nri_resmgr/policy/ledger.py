@@ -74,19 +74,24 @@ class Ledger(ByContent):
     def preceding(self, spec: ContainerSpec) -> tuple[str, ...]:
         """Return the ids of those that must be gone if *spec* is being created."""
         slot, entries = spec.slot, self.entries
-        gone = [key for key in self.in_pod(spec.pod) if entries[key].spec.slot == slot]
         same = (spec.id,) if spec.id in entries else ()
-        return tuple(dict.fromkeys((*(gone if slot else ()), *same)))
+        if not slot or spec.pod not in self.pods:
+            return same
+        gone = [key for key in self.pods[spec.pod] if entries[key].spec.slot == slot]
+        return tuple(dict.fromkeys((*gone, *same)))
 
     def put(self, spec: ContainerSpec, told: Pin) -> Ledger:
         """Add a container, or replace what is known of it."""
-        entries = MappingProxyType(self.entries | {spec.id: Entry(spec, told)})
-        if (known := self.entries.get(spec.id)) is None:
-            ids = (*self.in_pod(spec.pod), spec.id)
-            return Ledger(entries, {**self.pods, spec.pod: ids})
-        if known.spec.pod == spec.pod:
-            return Ledger(entries, self.pods)
-        return Ledger(entries)
+        key, pod = spec.id, spec.pod
+        known, entries = self.entries.get(key), self.entries.copy()
+        entries[key] = Entry(spec, told)
+        if known is None:
+            pods = dict(self.pods)
+            pods[pod] = (*pods.get(pod, ()), key)
+            return Ledger(MappingProxyType(entries), pods)
+        if known.spec.pod == pod:
+            return Ledger(MappingProxyType(entries), self.pods)
+        return Ledger(MappingProxyType(entries))
 
     def drop(self, *containers: str) -> Ledger:
         """Forget containers; ids that are not here are fine."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from itertools import combinations
-from typing import Any
 
-from nri_resmgr.policy.mems import MemoryLedger
+from nri_resmgr.policy.mems import Grant, MemoryLedger
 from nri_resmgr.policy.mems.accounts import Accounts
 from nri_resmgr.topology import Machine
-from nri_resmgr.values import Bytes, NodeSet
+from nri_resmgr.values import NodeSet
 
 
 def check_memory(machine: Machine, memory: MemoryLedger) -> None:
@@ -28,7 +27,7 @@ def check_memory(machine: Machine, memory: MemoryLedger) -> None:
         assert grant.zone <= machine.memory_nodes
         assert grant.zone & machine.normal_nodes
     again = Accounts(memory.layout, grants)
-    assert content_of(memory.accounts) == content_of(again)
+    assert content_of(memory.accounts, grants) == content_of(again, grants)
 
 
 def _ordinary(nodes: NodeSet, machine: Machine) -> int:
@@ -40,11 +39,8 @@ def _set_aside(nodes: NodeSet, machine: Machine) -> int:
     return sum(pool.size * pool.count for pool in pools)
 
 
-def content_of(accounts: Accounts) -> Mapping[str, object]:
-    def without_empty(table: Mapping[Bytes, Mapping[int, Any]]) -> Iterator[Any]:
-        return ((page, dict(zones)) for page, zones in table.items() if zones)
-
-    return {
-        "sums": dict(without_empty(accounts.sums)),
-        "rows": dict(without_empty(accounts.rows)),
-    }
+def content_of(accounts: Accounts, grants: Iterable[Grant]) -> Mapping[str, object]:
+    sums = {page: dict(zones) for page, zones in accounts.sums.items() if zones}
+    known = accounts.copy()
+    known.learn_rows(grants)  # if nobody has had to give way so far
+    return {"sums": sums, "rows": {page: known.rows(page) for page in sums}}

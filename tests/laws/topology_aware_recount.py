@@ -227,7 +227,7 @@ def snapshot(state: TopologyAwareState) -> dict[str, Any]:
         "books": (books.taken, books.shared, books.idlers, books.reserved),
         "guests": dict(books.guests),
         "memory": dict(state.memory.grants),
-        "accounts": content_of(state.memory.accounts),
+        "accounts": content_of(state.memory.accounts, state.memory.grants.values()),
         "vacated": dict(state.vacated),
         "held": dict(state.held),
         "unsettled": state.unsettled,

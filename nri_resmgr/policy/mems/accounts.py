@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from nri_resmgr.policy.mems.fill import Fill, filled
@@ -20,14 +20,14 @@ The order of tuples is the order in which they are asked to give way.
 
 
 class Accounts:
-    """Sums, rows and a way to lay them, per page size and zone.
+    """Sums, a way to lay them, and who may give way, per page size and zone.
 
-    Those of a ledger never change: whoever wants to change any takes a copy.
+    Those of a ledger never change: whoever wants to change any takes a copy. Who
+    may give way is found out when somebody has to, and kept up from then on: where
+    memory is plenty nobody ever asks.
 
     Attributes:
         sums: Page size to zone to bytes promised; no zero among them.
-        rows: Page size to zone to who is promised them and may be widened,
-            ascending. A list is never changed, only replaced.
     """
 
     def __init__(self, layout: MemoryLayout, grants: Iterable[Grant] = ()) -> None:
@@ -35,7 +35,8 @@ class Accounts:
         self._fills: dict[Bytes, Fill] = {}
         self._rooms: dict[tuple[Bytes, int], int] = {}
         self.sums: dict[Bytes, dict[int, int]] = {}
-        self.rows: dict[Bytes, dict[int, list[Row]]] = {}
+        # A list of rows is never changed, only replaced.
+        self._rows: dict[Bytes, dict[int, list[Row]]] | None = None
         for grant in grants:
             self.add(grant)
 
@@ -44,8 +45,26 @@ class Accounts:
         other = Accounts(self._layout)
         other._fills = {page: fill.copy() for page, fill in self._fills.items()}
         other.sums = {page: zones.copy() for page, zones in self.sums.items()}
-        other.rows = {page: zones.copy() for page, zones in self.rows.items()}
+        if self._rows is not None:
+            other._rows = {page: zones.copy() for page, zones in self._rows.items()}
         return other
+
+    def learn_rows(self, grants: Iterable[Grant]) -> bool:
+        """Find out who may give way; False where that is known already.
+
+        Args:
+            grants: All that are counted.
+        """
+        if self._rows is not None:
+            return False
+        self._rows = {}
+        for grant in grants:
+            self._seat(grant)
+        return True
+
+    def rows(self, page: Bytes) -> Mapping[int, Sequence[Row]]:
+        """Return by zone who is promised memory and may be widened, ascending."""
+        return self._rows.get(page, {}) if self._rows else {}
 
     def add(self, grant: Grant) -> None:
         """Count a grant in, whether there is room for it or not."""
@@ -91,7 +110,7 @@ class Accounts:
             (one.zone.bits, page) for one, _ in moved for page, _ in one.request.demand
         ]
         for zone, page in dict.fromkeys(seats):
-            rows = self.rows.get(page, {})
+            rows = self._rows.get(page, {}) if self._rows else {}
             if kept := [row for row in rows.pop(zone, []) if row[-2] not in ids]:
                 rows[zone] = kept
         for _, to in moved:
@@ -111,6 +130,11 @@ class Accounts:
         """Return what is promised to those who may be nowhere but in *nodes*."""
         zones = self.sums.get(page, {})
         return sum([zones[zone] for zone in zones if not zone & ~nodes])
+
+    def has_room_anywhere(self, page: Bytes, amount: int) -> bool:
+        """Tell whether each single node can take so much with nobody moved."""
+        fill = self._fill(page)
+        return fill is not None and fill.least_free() >= amount
 
     def has_room(self, zone: int, page: Bytes, amount: int) -> bool:
         """Tell whether *zone* can take so much more with nobody widened."""
@@ -144,20 +168,24 @@ class Accounts:
             del sums[zone]
 
     def _seat(self, grant: Grant) -> None:
+        if self._rows is None:
+            return
         zone, reach = grant.zone.bits, reach_of(grant, self._layout)
         if reach == zone:
             return
         for page, amount in grant.request.demand:
-            rows = self.rows.setdefault(page, {})
+            rows = self._rows.setdefault(page, {})
             rows[zone] = row = rows.get(zone, []).copy()
             insort(row, row_of(grant, zone, amount, reach))
 
     def _unseat(self, grant: Grant) -> None:
+        if self._rows is None:
+            return
         zone, reach = grant.zone.bits, reach_of(grant, self._layout)
         if reach == zone:
             return
         for page, amount in grant.request.demand:
-            rows = self.rows[page]
+            rows = self._rows[page]
             rows[zone] = row = rows[zone].copy()
             del row[bisect_left(row, row_of(grant, zone, amount, reach))]
             if not row:

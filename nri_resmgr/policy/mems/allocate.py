@@ -179,13 +179,13 @@ def _placed(request: MemoryRequest, ledger: MemoryLedger, age: int) -> MemoryOff
 def _offer(
     grant: Grant, rules: tuple[ZoneRule, ...], ledger: MemoryLedger
 ) -> MemoryOffer:
-    settled = settle(grant, ledger)
-    final = settled.ledger.grants[grant.request.id]
-    return MemoryOffer(ledger, settled.ledger, final, rules, settled.widened)
+    after, widened = settle(grant, ledger)
+    final = after.grants[grant.request.id]
+    return MemoryOffer(ledger, after, final, rules, widened)
 
 
 def _check_new(request: MemoryRequest, ledger: MemoryLedger) -> None:
-    if request.id in ledger:
+    if request.id in ledger.grants:
         msg = f"{request.title} has memory already"
         raise ValueError(msg)
 

@@ -20,18 +20,21 @@ class Fill:
     are the same however the other amounts came to lie.
     """
 
-    def __init__(self, free: Sequence[int]) -> None:
-        """Start with nothing laid, and so much room in each node, by id."""
+    def __init__(
+        self, free: Sequence[int], laid: list[dict[int, int]] | None = None
+    ) -> None:
+        """Start with so much room in each node, by id, and what is laid there."""
         self._free = list(free)
-        self._laid: list[dict[int, int]] = [{} for _ in free]
+        self._laid = [{} for _ in free] if laid is None else laid
         self.reached = 0
 
     def copy(self) -> Fill:
         """Return the same, to go on with."""
-        other = Fill(())
-        other._free = self._free.copy()
-        other._laid = [laid.copy() for laid in self._laid]
-        return other
+        return Fill(self._free, [laid.copy() for laid in self._laid])
+
+    def least_free(self) -> int:
+        """Return what is free in the fullest node; 0 with a node without memory."""
+        return min(self._free)
 
     def free(self, zone: int) -> int:
         """Return what is free in the nodes of *zone* with nothing moved over."""

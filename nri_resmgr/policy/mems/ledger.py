@@ -90,15 +90,17 @@ class MemoryLedger(ByContent):
             if old:
                 accounts.remove(old)
             accounts.add(grant)
-        grants = MappingProxyType(self.grants | {request.id: grant})
-        return MemoryLedger(self.layout, grants, accounts)
+        grants = self.grants.copy()
+        grants[request.id] = grant
+        return MemoryLedger(self.layout, MappingProxyType(grants), accounts)
 
     def release(self, *requests: str) -> MemoryLedger:
         """Forget requests; ids that are not here are fine. Nobody is narrowed."""
         grants, accounts = self.grants.copy(), self.accounts
-        gone = [grants.pop(request) for request in requests if request in grants]
-        if any(grant.request.demand for grant in gone):
-            accounts = accounts.copy()
-            for grant in gone:
+        for request in requests:
+            grant = grants.pop(request, None)
+            if grant is not None and grant.request.demand:
+                if accounts is self.accounts:
+                    accounts = accounts.copy()
                 accounts.remove(grant)
         return MemoryLedger(self.layout, grants, accounts)

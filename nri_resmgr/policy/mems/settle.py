@@ -13,15 +13,9 @@ from nri_resmgr.policy.mems.request import Grant
 from nri_resmgr.policy.mems.shortage import shortage
 from nri_resmgr.policy.mems.zones import reach_of, widened
 from nri_resmgr.values import Bytes, NodeSet
-from nri_resmgr.values.declared import frozen
 
-
-@frozen
-class Settled:
-    """A ledger in which everybody fits, and who was widened for it."""
-
-    ledger: MemoryLedger
-    widened: tuple[Widening, ...]
+Settled: TypeAlias = tuple[MemoryLedger, tuple[Widening, ...]]
+"""A ledger in which everybody fits, and who was widened for it."""
 
 
 def settle(grant: Grant, ledger: MemoryLedger) -> Settled:
@@ -33,11 +27,14 @@ def settle(grant: Grant, ledger: MemoryLedger) -> Settled:
     Raises:
         MemoryShort: No widening makes room.
     """
-    for page, _ in grant.request.demand:
+    demand = grant.request.demand
+    for page, _ in demand:
         ledger.accounts.overfull(page)  # worked out once, then copied on
     counted = ledger.count(grant)
-    if not any(counted.accounts.overfull(page) for page, _ in grant.request.demand):
-        return Settled(counted, ())
+    if not [page for page, _ in demand if counted.accounts.overfull(page)]:
+        return counted, ()
+    if ledger.accounts.learn_rows(ledger.grants.values()):
+        counted = ledger.count(grant)
     trial = _Trial(grant, counted)
     while spill := trial.spill():
         movable = trial.movable(spill)
@@ -82,7 +79,7 @@ class _Trial:
     def movable(self, spill: Spill) -> list[Row]:
         """Return who may leave the nodes of a shortage, and would help by it."""
         outside, moved = ~spill.nodes.bits, self._zones
-        rows = self._accounts.rows.get(spill.page_size, {})
+        rows = self._accounts.rows(spill.page_size)
         stayed = [
             row
             for zone in rows
@@ -121,7 +118,7 @@ class _Trial:
         self._grants.update((to.request.id, to) for _, to in moved)
         ledger = MemoryLedger(self._layout, self._grants, self._accounts)
         moved.sort(key=lambda pair: pair[0].age)
-        return Settled(ledger, tuple(self._widening(*pair) for pair in moved))
+        return ledger, tuple(self._widening(*pair) for pair in moved)
 
     def _now(self, request: str) -> Grant:
         grant, zone = self._grants[request], NodeSet(self._zones[request])

@@ -112,7 +112,7 @@ class Books(ByContent):
     def spares(self) -> tuple[int, ...]:
         """What `spare` returns for each pool, by its id."""
         spares = self._slacks()
-        for here, above in reversed(self.tree.above):  # parents first
+        for here, above in self.tree.below:  # parents first
             spares[here] = min(spares[here], spares[above])
         return tuple(spares)
 
@@ -122,25 +122,28 @@ class Books(ByContent):
             granted[above] += granted[here]
             idle[above] += idle[here]
         free = ~self.taken.bits
-        rows = zip(self.tree.sharable, granted, idle, strict=True)
         return [
-            1000 * (cpus & free).bit_count() - (some or (1 if idlers else 0))
-            for cpus, some, idlers in rows
+            1000 * (cpus & free).bit_count() - (granted[pool] or bool(idle[pool]))
+            for pool, cpus in enumerate(self.tree.sharable)
         ]
 
     def _changed(self, grant: Grant, sign: int) -> Books:
-        key = (grant.pool, grant.kind)
-        guests = {**self.guests, key: self.guests.get(key, 0) + sign}
-        if not guests[key]:
-            del guests[key]
+        pool, kind, fraction = grant.pool, grant.kind, grant.fraction
+        guests = dict(self.guests)
+        if count := guests.get((pool, kind), 0) + sign:
+            guests[pool, kind] = count
+        else:
+            del guests[pool, kind]
         shared, idlers, reserved = self.shared, self.idlers, self.reserved
-        if grant.kind is CpuKind.RESERVED:
-            reserved += sign * grant.fraction
-        elif grant.shares and grant.fraction:
-            shared = _plus(shared, grant.pool, sign * grant.fraction)
-        elif grant.shares:
-            idlers = _plus(idlers, grant.pool, sign)
-        taken = self.taken | grant.cpus if sign > 0 else self.taken - grant.cpus
+        if kind is CpuKind.RESERVED:
+            reserved += sign * fraction
+        elif kind in SHARING and fraction:
+            shared = _plus(shared, pool, sign * fraction)
+        elif kind in SHARING:
+            idlers = _plus(idlers, pool, sign)
+        taken = self.taken
+        if grant.cpus:
+            taken = taken | grant.cpus if sign > 0 else taken - grant.cpus
         return Books(self.tree, taken, shared, idlers, guests, reserved)
 
 
@@ -157,4 +160,6 @@ def grant_of(demand: Demand, pool: Pool, cpus: CpuSet = NO_CPUS) -> Grant:
 
 
 def _plus(sums: tuple[int, ...], place: int, amount: int) -> tuple[int, ...]:
-    return (*sums[:place], sums[place] + amount, *sums[place + 1 :])
+    changed = list(sums)
+    changed[place] += amount
+    return tuple(changed)

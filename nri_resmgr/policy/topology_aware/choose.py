@@ -25,7 +25,7 @@ class Candidate:
 
     pool: Pool
     decided: Stage
-    steps: tuple[Step, ...] = ()
+    steps: Sequence[Step] = ()
 
     def scores(self) -> tuple[tuple[Stage, int], ...]:
         """Say how good the pool is in every respect, the weightiest first.
@@ -52,7 +52,7 @@ def candidates(demand: Demand, room: Room) -> Iterator[Candidate]:
     if demand.spec.preferences.strict_hints:
         enough = [key for key in enough if _is_inside(demand, pools[key], room)]
     less = len(enough) < len(pools)
-    steps = tuple(steps_of(demand, room))
+    steps = steps_of(demand, room)
     last = Stage.CAPACITY if less else Stage.ONLY_ONE
     while enough:
         best, decided = _best_of(enough, steps, last)
@@ -75,8 +75,7 @@ def _best_of(pools: list[int], steps: Sequence[Step], last: Stage) -> tuple[int,
         merits = list(map(merit, pools))
         most = max(merits)
         if merits.count(most) < len(pools):
-            rows = zip(pools, merits, strict=True)
-            pools = [key for key, one in rows if one == most]
+            pools = [key for at, key in enumerate(pools) if merits[at] == most]
             decided = stage
     return pools[0], decided
 

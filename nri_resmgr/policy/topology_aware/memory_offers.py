@@ -63,7 +63,7 @@ class MemoryOffers:
         self._starts = _starts(room.tree, wish.memory_kinds, bool(wish.cold_start))
         self._demand = _amounts(spec, room.tree)
         self._fits: dict[int, bool] = {}
-        self.fits_everywhere = not self._demand or all(
+        self.fits_everywhere = self._fits_each_node() or all(
             map(self._has_room, self._starts.all_zones)
         )
         self._narrowness: dict[int, int] = {}
@@ -117,6 +117,13 @@ class MemoryOffers:
             return expected
         return -_width(offer.zone.bits, room.memory.layout)
 
+    def _fits_each_node(self) -> bool:
+        accounts = self._room.memory.accounts
+        for page, amount in self._demand:
+            if not accounts.has_room_anywhere(page, amount):
+                return False
+        return True
+
     def _has_room(self, zone: int) -> bool:
         found = self._fits.get(zone)
         if found is None:
@@ -130,7 +137,7 @@ class MemoryOffers:
 
 def depends_on_pool(spec: ContainerSpec, tree: PoolTree) -> bool:
     """Tell whether it matters for a container's memory which pool it is in."""
-    return bool(tree.root.nodes) and not spec.preferences.preserve_memory
+    return bool(tree.memory.nodes) and not spec.preferences.preserve_memory
 
 
 def limit_above_request(spec: ContainerSpec) -> bool:
@@ -154,8 +161,8 @@ def _starts(
     cold: bool,  # noqa: FBT001 - positional keys make the cache faster
 ) -> _Starts:
     wish = Preferences(memory_kinds=kinds, cold_start=int(cold))
-    spec, nobody = ContainerSpec("", preferences=wish), MemoryLedger.of(tree.machine)
-    layout = nobody.layout
+    spec, layout = ContainerSpec("", preferences=wish), tree.memory
+    nobody = MemoryLedger(layout)
     zones = tuple(
         fit_memory(request_of(spec, pool, tree), nobody).zone.bits
         for pool in tree.pools

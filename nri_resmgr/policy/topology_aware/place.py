@@ -31,7 +31,7 @@ class Earlier:
     zone: NodeSet = NO_NODES
 
 
-@attrs.frozen(eq=False, repr=False, kw_only=True)
+@frozen(kw_only=True)
 class Placement:
     """A place found, with what it means for the others.
 
@@ -89,7 +89,7 @@ def find(demand: Demand, room: Room) -> Placement:
     tried: Failures = []
     for candidate in candidates(demand, room):
         try:
-            decided, pool = candidate.decided.value, candidate.pool
+            decided, pool = str(candidate.decided), candidate.pool
             return within(demand, pool, room, decided=decided, tried=in_words(tried))
         except PolicyError as error:
             tried.append((candidate.pool.name, error))

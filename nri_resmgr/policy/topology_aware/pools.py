@@ -7,6 +7,7 @@ from functools import cached_property
 
 import attrs
 
+from nri_resmgr.policy.mems import MemoryLayout
 from nri_resmgr.policy.preferences import TreeLevel
 from nri_resmgr.policy.topology_aware.parts import Part, memory_at, parts_of
 from nri_resmgr.topology import Machine, MemoryKind
@@ -84,9 +85,19 @@ class PoolTree:
         return self.pools[-1]
 
     @cached_property
+    def memory(self) -> MemoryLayout:
+        """The machine's memory; one object, since it is a key of caches."""
+        return MemoryLayout.of(self.machine)
+
+    @cached_property
     def above(self) -> tuple[tuple[int, int], ...]:
         """Pairs of a pool's id and that of its parent; children come first."""
         return tuple((pool.id, pool.path[1]) for pool in self.pools[:-1])
+
+    @cached_property
+    def below(self) -> tuple[tuple[int, int], ...]:
+        """The same pairs; parents come first."""
+        return self.above[::-1]
 
     @cached_property
     def depths(self) -> tuple[int, ...]:

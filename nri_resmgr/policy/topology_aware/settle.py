@@ -89,9 +89,9 @@ def settle(
     touched = dict.fromkeys(moved)
     if state.unsettled:
         touched = dict.fromkeys(state.ledger.entries)
-    elif changed := before.taken ^ state.books.taken:
-        pools = state.books.tree.pools
-        lost = {pool.id for pool in pools if not pool.sharable.isdisjoint(changed)}
+    elif changed := before.taken.bits ^ state.books.taken.bits:
+        sharable = enumerate(state.books.tree.sharable)
+        lost = {pool for pool, cpus in sharable if cpus & changed}
         entries = state.ledger.entries
         for key, grant in state.grants.items():
             if grant.pool in lost and grant.kind in SHARING and key in entries:

@@ -56,8 +56,8 @@ Merit: TypeAlias = Callable[[int], int]
 Step: TypeAlias = tuple[Stage, Merit]
 
 
-def steps_of(demand: Demand, room: Room) -> Iterator[Step]:
-    """Yield the comparisons that matter for a container, the weightiest first.
+def steps_of(demand: Demand, room: Room) -> list[Step]:
+    """Return the comparisons that matter for a container, the weightiest first.
 
     The merits of a pool depend on no other pool, so that the order is total: no
     two pools are alike in all of them. None is computed before it is asked for.
@@ -66,31 +66,25 @@ def steps_of(demand: Demand, room: Room) -> Iterator[Step]:
         nri-plugins, topology-aware, ``pools.go``, ``compareScores``, with the
         branches put right that answered differently when asked the other way round.
     """
-    tree, books = room.tree, room.books
-    if demand.isolated:
-        pools = tree.pools
-        yield Stage.ISOLATED, lambda key: has_isolated(demand, pools[key], books)
-    weights = attraction(demand.spec, room.ledger, room.settings)
-    if weights:
-        scores = pool_scores(weights, room.grants, tree)
-        yield Stage.AFFINITY, scores.__getitem__
-    if demand.spec.hints:
-        yield from _by_hints(demand, tree)
+    spec, tree, books = demand.spec, room.tree, room.books
+    steps = list(_by_wishes(demand, room))
     level = _wanted_level(demand, room)
     memory = None
-    if depends_on_pool(demand.spec, tree):
-        memory = MemoryOffers(demand.spec, room)
-        yield from _by_memory(demand, memory, level)
+    if depends_on_pool(spec, tree):
+        memory = MemoryOffers(spec, room)
+        steps += _by_memory(demand, memory, level)
     if level is not None:
-        yield from _by_level(level, books)
-        return
-    if demand.spec.qos is QosClass.BURSTABLE and (limit := demand.spec.limit):
-        yield Stage.BURSTABLE_LIMIT, lambda key: books.spares[key] >= limit
+        steps += _by_level(level, books)
+        return steps
+    if spec.qos is QosClass.BURSTABLE and (limit := spec.limit):
+        spares = books.spares
+        steps.append((Stage.BURSTABLE_LIMIT, lambda key: spares[key] >= limit))
     if memory is not None:
-        yield Stage.FEWER_NODES, memory.narrowness
-        if demand.spec.preferences.memory_kinds:
-            yield Stage.MEMORY_KINDS, memory.has_kinds
-    yield from _by_cpus(demand, room)
+        steps.append((Stage.FEWER_NODES, memory.narrowness))
+        if spec.preferences.memory_kinds:
+            steps.append((Stage.MEMORY_KINDS, memory.has_kinds))
+    steps += _by_cpus(demand, room)
+    return steps
 
 
 def has_isolated(demand: Demand, pool: Pool, books: Books) -> bool:
@@ -100,6 +94,18 @@ def has_isolated(demand: Demand, pool: Pool, books: Books) -> bool:
     free = pool.isolated.bits & ~books.taken.bits
     shares = not demand.fraction or books.spare(pool) >= demand.fraction
     return free.bit_count() >= demand.count and shares
+
+
+def _by_wishes(demand: Demand, room: Room) -> Iterator[Step]:
+    tree, books = room.tree, room.books
+    if demand.isolated:
+        pools = tree.pools
+        yield Stage.ISOLATED, lambda key: has_isolated(demand, pools[key], books)
+    if weights := attraction(demand.spec, room.ledger, room.settings):
+        scores = pool_scores(weights, room.grants, tree)
+        yield Stage.AFFINITY, scores.__getitem__
+    if demand.spec.hints:
+        yield from _by_hints(demand, tree)
 
 
 def _by_hints(demand: Demand, tree: PoolTree) -> Iterator[Step]:

@@ -15,6 +15,8 @@ from nri_resmgr.policy.topology_aware.books import Books, Grant
 from nri_resmgr.policy.topology_aware.pools import PoolTree
 from nri_resmgr.policy.topology_aware.room import Room
 from nri_resmgr.policy.topology_aware.settings import TopologyAwareSettings
+from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
 
 Slot: TypeAlias = tuple[str, str]
 """A pod's id and a name in it."""
@@ -23,8 +25,8 @@ _NONE: Final[Mapping[Slot, Grant]] = MappingProxyType({})
 _NOBODY: Final[Mapping[Slot, ContainerSpec]] = MappingProxyType({})
 
 
-@attrs.frozen
-class TopologyAwareState:
+@frozen
+class TopologyAwareState(ByContent):
     """Containers, grants, and places that are kept for containers to come.
 
     Attributes:
@@ -55,7 +57,7 @@ class TopologyAwareState:
             ledger=Ledger(),
             grants=MappingProxyType({}),
             books=Books.of(tree),
-            memory=MemoryLedger.of(tree.machine),
+            memory=MemoryLedger(tree.memory),
         )
 
     def room(self, settings: TopologyAwareSettings) -> Room:
