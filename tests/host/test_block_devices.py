@@ -270,3 +270,14 @@ def test_features_of_version_1_are_those_of_any_cgroup_but_the_root(
     assert at_first == Features(False)
     then = find_features(HostTree(tmp_path), "/blkio", is_v2=False)
     assert then == Features(False, "blkio.bfq.weight")
+
+
+def test_a_folder_that_leads_out_of_the_host_has_no_devices_of_it(
+    root: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    make_node(elsewhere / "sda", "8:0")
+    (root / "dev/out").symlink_to(elsewhere)
+
+    found = find_block_devices(HostTree(root), ("/dev/out/sda",))
+    assert found["/dev/out/sda"] == nothing(Oddity.NO_BLOCK_DEVICE, "/dev/out/sda")
