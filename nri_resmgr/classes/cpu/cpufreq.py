@@ -8,7 +8,7 @@ from typing import Final
 from nri_resmgr.classes.cpu.cpu_class import CpuClass
 from nri_resmgr.classes.cpu.facts import CpufreqPolicy, CpuKnobFacts
 from nri_resmgr.classes.cpu.frequency import FrequencyWord
-from nri_resmgr.classes.cpu.turbo import Arbiter, InUse, in_use, resolved
+from nri_resmgr.classes.cpu.turbo import Arbiter, InUse, cpu_words, in_use, resolved
 from nri_resmgr.values import CpuSet, KiloHertz
 from nri_resmgr.values.by_content import ByContent
 from nri_resmgr.values.declared import frozen
@@ -61,18 +61,18 @@ def cpufreq_files(
 
     A governor comes before what only goes with it.
     """
+    homes = _homes(used)
+    # Most policies are alike, and there may be one for each of hundreds of CPUs.
+    known: dict[object, tuple[tuple[str, str], ...]] = {}
     for policy in facts.policies:
-        if sharers := _sharers(policy, used):
-            governor = _governor(sharers, policy)
-            if governor:
-                yield f"{policy.folder}/scaling_governor", governor
-            if epp := _epp(sharers, policy, governor):
-                yield f"{policy.folder}/energy_performance_preference", epp
-            low, high = _limits(sharers, policy, arbiter)
-            if low is not None:
-                yield f"{policy.folder}/scaling_min_freq", str(low)
-            if high is not None:
-                yield f"{policy.folder}/scaling_max_freq", str(high)
+        if sharers := _sharers(policy, homes):
+            top = arbiter.top(policy)
+            key = (tuple(sharers), top, *_limits_told(policy))
+            if key not in known:
+                wishes = tuple(sharers.values())
+                known[key] = tuple(_texts(wishes, policy, top))
+            for name, text in known[key]:
+                yield f"{policy.folder}/{name}", text
 
 
 def shared_policies(
@@ -81,12 +81,12 @@ def shared_policies(
     facts: CpuKnobFacts,
 ) -> tuple[SharedPolicy, ...]:
     """Return the policies on which not every class gets what it says."""
-    used = in_use(classes, members)
+    homes = _homes(in_use(classes, members))
     found = []
     for policy in facts.policies:
-        sharers = _sharers(policy, used)
-        if len({_wishes(one) for one in sharers}) > 1:
-            names = tuple(sorted(one.name for one in sharers))
+        sharers = _sharers(policy, homes)
+        if len(sharers) > 1 and len(set(map(_wishes, sharers.values()))) > 1:
+            names = tuple(sorted(sharers))
             found.append(SharedPolicy(policy.folder, policy.cpus, names))
     return tuple(found)
 
@@ -101,16 +101,35 @@ def epp_text(wanted: str | int, policy: CpufreqPolicy) -> str:
     return wanted if wanted in policy.epps else ""
 
 
-def _sharers(policy: CpufreqPolicy, used: InUse) -> list[CpuClass]:
+def _homes(used: InUse) -> Mapping[int, CpuClass]:
+    return {cpu: one for one, cpus in used for cpu in cpus}
+
+
+def _sharers(
+    policy: CpufreqPolicy, homes: Mapping[int, CpuClass]
+) -> Mapping[str, CpuClass]:
     """Return the classes of a policy's CPUs; none where no class has any."""
-    found, left = [], policy.cpus
-    for one, cpus in used:
-        if cpus & policy.cpus:
-            found.append(one)
-            left -= cpus
-    if found and left:
-        found.append(_NOBODY)
-    return found
+    found = [homes.get(cpu, _NOBODY) for cpu in policy.cpus]
+    sharers = {one.name: one for one in found}
+    return {} if sharers.keys() == {_NOBODY.name} else sharers
+
+
+def _limits_told(policy: CpufreqPolicy) -> tuple[object, ...]:
+    return policy.min, policy.max, policy.base, policy.governors, policy.epps
+
+
+def _texts(
+    sharers: Sequence[CpuClass], policy: CpufreqPolicy, top: int
+) -> Iterator[tuple[str, str]]:
+    if governor := _governor(sharers, policy):
+        yield "scaling_governor", governor
+    if epp := _epp(sharers, policy, governor):
+        yield "energy_performance_preference", epp
+    low, high = _limits(sharers, policy, top)
+    if low is not None:
+        yield "scaling_min_freq", str(low)
+    if high is not None:
+        yield "scaling_max_freq", str(high)
 
 
 def _wishes(one: CpuClass) -> tuple[object, ...]:
@@ -147,9 +166,9 @@ def _demand(epp: str) -> int:
 
 
 def _limits(
-    sharers: Sequence[CpuClass], policy: CpufreqPolicy, arbiter: Arbiter
+    sharers: Sequence[CpuClass], policy: CpufreqPolicy, top: int
 ) -> tuple[KiloHertz | None, KiloHertz | None]:
-    pairs = [_limits_of(one, policy, arbiter) for one in sharers]
+    pairs = [_limits_of(one, policy, top) for one in sharers]
     lows = [low for low, _ in pairs if low is not None]
     highs = [high for _, high in pairs if high is not None]
     # Who sets no maximum must not be slowed down by who does.
@@ -158,9 +177,9 @@ def _limits(
 
 
 def _limits_of(
-    one: CpuClass, policy: CpufreqPolicy, arbiter: Arbiter
+    one: CpuClass, policy: CpufreqPolicy, top: int
 ) -> tuple[KiloHertz | None, KiloHertz | None]:
-    words = arbiter.words(policy, one)
+    words = cpu_words(policy, one, top)
     low = resolved(one.min, words, policy.min, policy.max)
     high = resolved(one.max, words, policy.min, policy.max)
     if low is not None and high is not None:

@@ -51,8 +51,10 @@ def _idle_files(used: InUse, facts: CpuKnobFacts) -> Iterator[tuple[str, str]]:
         if one.disabled_cstates is None:
             continue
         for alike in facts.idle:
-            flags = ["01"[name in one.disabled_cstates] for name in alike.names]
+            flags = [
+                (f"cpuidle/state{number}/disable", "01"[name in one.disabled_cstates])
+                for number, name in enumerate(alike.names)
+            ]
             for cpu in alike.cpus & cpus:
-                folder = f"{CPU_ROOT}/cpu{cpu}/cpuidle"
-                for number, flag in enumerate(flags):
-                    yield f"{folder}/state{number}/disable", flag
+                for file, flag in flags:
+                    yield f"{CPU_ROOT}/cpu{cpu}/{file}", flag

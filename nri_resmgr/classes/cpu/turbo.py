@@ -38,18 +38,30 @@ class Arbiter:
             for cpus in domains
         ]
 
-    def words(self, policy: CpufreqPolicy, one: CpuClass) -> Words:
-        """Return what the words mean to a class on the CPUs of a policy.
+    def top(self, policy: CpufreqPolicy) -> int:
+        """Return the highest priority that is in use where a policy's CPUs are."""
+        return max(
+            (top for its, top in self._tops if not its.isdisjoint(policy.cpus)),
+            default=0,
+        )
 
-        Who loses and has no base frequency that the driver tells keeps turbo.
-        """
-        top = max((top for cpus, top in self._tops if cpus & policy.cpus), default=0)
-        wins = one.turbo_priority >= top
-        return {
-            FrequencyWord.MIN: policy.min,
-            FrequencyWord.BASE: policy.base,
-            FrequencyWord.TURBO: policy.max if wins else policy.base or policy.max,
-        }
+
+def cpu_words(policy: CpufreqPolicy, one: CpuClass, top: int) -> Words:
+    """Return what the words mean to a class on the CPUs of a policy.
+
+    Who loses and has no base frequency that the driver tells keeps turbo.
+
+    Args:
+        policy: Whose limits are meant.
+        one: The class.
+        top: The highest priority there; see `Arbiter.top`.
+    """
+    wins = one.turbo_priority >= top
+    return {
+        FrequencyWord.MIN: policy.min,
+        FrequencyWord.BASE: policy.base,
+        FrequencyWord.TURBO: policy.max if wins else policy.base or policy.max,
+    }
 
 
 def resolved(
