@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,7 +24,11 @@ from nri_resmgr.classes.blockio import (
     resolve,
 )
 from nri_resmgr.config.blockio import read_block_io
-from nri_resmgr.host.block_devices import find_block_devices, read_features
+from nri_resmgr.host.block_devices import (
+    find_block_devices,
+    find_features,
+    read_features,
+)
 from nri_resmgr.host.cgroup_writes import write_cgroup_files
 from nri_resmgr.host.knob_files import HostFiles
 from nri_resmgr.host.tree import HostTree
@@ -57,9 +62,11 @@ def cgroup() -> Iterator[OwnCgroup]:
     is_v2 = (MOUNT / "cgroup.controllers").exists()
     top = MOUNT if is_v2 else MOUNT / "blkio"
     folder = top / f"nri-resmgr-block-io-{os.getpid()}"
+    switch = top / "cgroup.subtree_control"
+    is_ours = is_v2 and "io" not in switch.read_text().split()
     try:
-        if is_v2:
-            (top / "cgroup.subtree_control").write_text("+io")
+        if is_ours:
+            switch.write_text("+io")
         folder.mkdir()
     except OSError as reason:
         pytest.skip(f"no cgroup for block I/O can be made: {reason}")
@@ -67,9 +74,12 @@ def cgroup() -> Iterator[OwnCgroup]:
         features = read_features(TREE, str(folder), is_v2=is_v2)
         if not features.has_throttles:
             pytest.skip("this kernel throttles no block devices")
+        assert find_features(TREE, str(top), is_v2=is_v2) == features
         yield OwnCgroup(folder, features)
     finally:
         remove(folder)
+        if is_ours:
+            switch.write_text("-io")
 
 
 def remove(folder: Path) -> None:
@@ -80,6 +90,19 @@ def remove(folder: Path) -> None:
             time.sleep(0.1)  # the kernel still takes it apart
         else:
             return
+
+
+@pytest.fixture
+def bfq(disks: list[BlockDevice]) -> Iterator[BlockDevice]:
+    """A disk that bfq schedules, which only the emulated machine may be made to do."""
+    if "NRI_RESMGR_TEST_GUEST" not in os.environ:
+        pytest.skip("the I/O scheduler of this machine is not ours to change")
+    subprocess.run(("modprobe", "bfq"), check=True)
+    scheduler = Path(f"/sys/block/{disks[0].name}/queue/scheduler")
+    scheduler.write_text("bfq")
+    yield attrs.evolve(disks[0], scheduler="bfq")
+    scheduler.write_text(disks[0].scheduler)
+    subprocess.run(("modprobe", "-r", "bfq"), check=False)  # as far as nobody uses it
 
 
 @pytest.fixture(scope="module")
@@ -175,3 +198,21 @@ def test_a_device_that_is_gone_needs_nothing(cgroup: OwnCgroup) -> None:
     assert cgroup.write(some.files(features)) == []
     assert cgroup.write(changes(some, None, features)) == []
     assert limits_of(cgroup) == {}
+
+
+def test_bfq_weighs_devices(bfq: BlockDevice, cgroup: OwnCgroup) -> None:
+    features = cgroup.features
+    heavy = class_of({"Weight": 800}, {"Devices": [f"/dev/{bfq.name}"], "Weight": 50})
+    refused = cgroup.write(heavy.files(features))
+    held = cgroup.read("io.bfq.weight")
+    refused += cgroup.write(changes(heavy, None, features))
+    after = cgroup.read("io.bfq.weight")
+    cgroup.write({"io.bfq.weight": (f"800\n{bfq.number} 50",)})
+
+    assert refused == []
+    assert features == Features(True, "io.bfq.weight", "io.bfq.weight", True)
+    assert [one.device for one in heavy.devices] == [bfq]
+    assert held == ["default 800", f"{bfq.number} 50"]
+    assert after == ["default 100"]
+    # Two lines at once do not do what each of them does.
+    assert cgroup.read("io.bfq.weight") != held
