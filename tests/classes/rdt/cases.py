@@ -75,7 +75,8 @@ def machine_of(row: dict[str, Any]) -> Capabilities:
     """Read a machine: its caches by name, ``MB``, and whether ``io_alloc`` is on."""
     caches = {name: _cache(row[name]) for name in row if name[0] == "L"}
     bandwidth = _bandwidth(row["MB"]) if "MB" in row else None
-    return Capabilities(caches, bandwidth, None, row.get("io_alloc", False))
+    switches = {key: row[key] for key in row if key == "io_alloc"}
+    return Capabilities(caches, bandwidth, **switches)
 
 
 def cases() -> Iterator[Case]:

@@ -187,7 +187,7 @@ def test_a_name_is_under_4096_characters() -> None:
     with pytest.raises(BadClass) as found:
         plan_of(RdtConfig((Partition("p", classes=(RdtClass(f"{name}n"),)),)), machine)
     assert str(found.value) == (
-        "RDT partition 'p', class 'nnnnnnnnnnnnnnnnnnnn…': the name has to be under 4096"
+        f"RDT partition 'p', class '{'n' * 20}…': the name has to be under 4096"
         " characters"
     )
 
