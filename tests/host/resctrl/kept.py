@@ -47,7 +47,8 @@ class Kept:
         try:
             self._faults.step()
         except OSError as error:
-            raise StateUnusable(name, os.strerror(error.errno or 0)) from error
+            why = os.strerror(error.errno or 0).lower()
+            raise StateUnusable(name, why) from error
 
 
 class World:

@@ -102,7 +102,7 @@ def test_a_step_that_fails_leaves_all_old_or_all_new(at: int) -> None:
 
     if isinstance(result, Report):
         # What nobody needs gone may stay until the next time.
-        assert [why.lower() for _, why in result.failed] == ["input/output error"]
+        assert [why for _, why in result.failed] == ["input/output error"]
         assert picture.items() >= apart(new).items()
     else:
         assert getattr(result, "left", ()) == ()
@@ -129,11 +129,26 @@ def test_where_nothing_works_any_more_the_journal_knows(at: int) -> None:
     assert world.kept.texts == {}
 
 
+@pytest.mark.parametrize("at", STEPS)
+@pytest.mark.parametrize("later", [1, 2, 4])
+def test_where_a_step_of_the_way_back_fails_the_journal_knows(
+    at: int, later: int
+) -> None:
+    world, clean = prepared()
+    world.resctrl.faults.fail(at, errno.EIO)
+    world.resctrl.faults.fail(at + later, errno.EBUSY)
+    outcome(world)
+    world.resctrl.faults.clear()
+
+    assert world.started().restore().failed == ()
+    assert apart(world.resctrl.picture()) == apart(clean)
+
+
 Claim = Callable[[World], object]
 
 
 @pytest.mark.parametrize("at", [*STEPS, len(STEPS)])
-@pytest.mark.parametrize("again", [None, 0, 1, 2, 3, 4, 5])
+@pytest.mark.parametrize("again", [None, 0, 2, 4])
 def test_after_a_kill_nothing_is_left_where_nobody_claims_it(
     at: int, again: int | None
 ) -> None:
@@ -175,6 +190,30 @@ def kill(world: World, at: int, program: Claim) -> None:
 def test_a_journal_that_cannot_be_written_stops_all() -> None:
     world = World()
     world.resctrl.faults.fail(0, errno.ENOSPC)
-    with pytest.raises(StateUnusable, match="No space left"):
+    with pytest.raises(StateUnusable, match="no space left"):
         world.control.apply(NEW)
     assert world.commands == []
+
+
+def test_a_leftover_that_stays_is_ours_with_its_monitoring_groups() -> None:
+    world = World()
+    world.control.apply(Plan({"gold": ""}))
+    world.control.monitor("pod1", "gold")
+    world.resctrl.faults.fail(0, errno.EBUSY)
+    report = world.control.apply(Plan({}))
+
+    path = "/sys/fs/resctrl/gold"
+    assert report.failed == ((path, "device or resource busy"),)
+    assert report.removed == ()
+    world.started().unmonitor("pod1", "gold")
+    assert world.resctrl.names("gold/mon_groups") == ()
+    assert world.control.apply(Plan({})).removed == ("gold",)
+
+
+def test_what_another_program_removes_meanwhile_is_gone() -> None:
+    world = World()
+    world.control.apply(Plan({"gold": ""}))
+    world.resctrl.faults.fail(0, errno.ENOENT)
+
+    assert world.control.restore().failed == ()
+    assert world.kept.texts == {}
