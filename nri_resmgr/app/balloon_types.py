@@ -187,13 +187,19 @@ def _type(
         loads=_loads(one, config),
         memory_kinds=_memory_kinds(one.memory_types, _KINDS),
         pin_memory=_said(one.pin_memory, config.pin_memory),
-        scheduling_class=one.scheduling_class,
-        cpu_class=one.cpu_class,
-        interrupts=one.interrupts,
-        rdt_class=one.rdt_class,
-        blockio_class=one.blockio_class,
+        **_classes(one),
         **_limits(one),
     )
+
+
+def _classes(one: BalloonTypeConfig) -> dict[str, Any]:
+    return {
+        "scheduling_class": one.scheduling_class,
+        "cpu_class": one.cpu_class,
+        "interrupts": one.interrupts,
+        "rdt_class": one.rdt_class,
+        "blockio_class": one.blockio_class,
+    }
 
 
 def _limits(one: BalloonTypeConfig) -> dict[str, Any]:
