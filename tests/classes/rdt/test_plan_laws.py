@@ -183,7 +183,7 @@ def test_a_name_is_under_4096_characters() -> None:
     name = "n" * 4095
     plan = plan_of(RdtConfig((Partition("p", classes=(RdtClass(name),)),)), machine)
 
-    assert plan.schemata == {name: "L3:0=ff\n"}
+    assert plan == Plan({name: "L3:0=ff\n"})
     with pytest.raises(BadClass) as found:
         plan_of(RdtConfig((Partition("p", classes=(RdtClass(f"{name}n"),)),)), machine)
     assert str(found.value) == (
