@@ -93,8 +93,8 @@ class ExclusiveOverlap(HostError):
     def __str__(self) -> str:
         return (
             f"RDT class {self.name!r}: {self.path} would have bits of "
-            f"{self.resource} id {self.cache} that {self.other!r} has for itself; "
-            f"its mode is exclusive"
+            f"{self.resource} id {self.cache} that {self.other!r} must not share; "
+            "see the mode files of both"
         )
 
 

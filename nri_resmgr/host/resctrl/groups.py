@@ -17,7 +17,7 @@ from nri_resmgr.values.declared import frozen
 
 SHAREABLE: Final = "shareable"
 EXCLUSIVE: Final = "exclusive"
-LOCKED: Final = "pseudo-locked"
+_LOCKED: Final = "pseudo-locked"
 
 _GONE: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENODEV})
 _LONGEST: Final = 255  # NAME_MAX
@@ -43,7 +43,12 @@ class Group(ByContent):
     @property
     def has_closid(self) -> bool:
         """Whether it takes one of the hardware's classes of service."""
-        return self.mode != LOCKED  # which gave its own back
+        return self.mode != _LOCKED  # which gave its own back
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether no other group may have bits of its own."""
+        return self.mode in {EXCLUSIVE, _LOCKED}
 
 
 def survey(files: ResctrlFiles) -> Mapping[str, Group]:

@@ -11,7 +11,7 @@ from nri_resmgr.host.resctrl.errors import (
     ForeignGroup,
     TooManyGroups,
 )
-from nri_resmgr.host.resctrl.groups import EXCLUSIVE, Group, path_in
+from nri_resmgr.host.resctrl.groups import Group, path_in
 from nri_resmgr.host.resctrl.journal import Record, group_of
 from nri_resmgr.host.resctrl.scene import Scene
 from nri_resmgr.host.resctrl.schemata import (
@@ -125,7 +125,7 @@ def _unchanged(name: str, scene: Scene) -> Schemata:
     """Return what a group had before any plan, as far as that is known."""
     if name in scene.record.originals:
         return parse_schemata(scene.record.originals[name])
-    alone = any(group.mode == EXCLUSIVE for group in scene.groups.values())
+    alone = any(group.is_alone for group in scene.groups.values())
     # With such a group, others start with less than the whole.
     return scene.whole if name in scene.ours and not alone else {}
 
@@ -147,16 +147,18 @@ def _taken(changes: Mapping[str, Schemata], scene: Scene) -> dict[str, str]:
 def _check_exclusive(
     changes: Mapping[str, Schemata], scene: Scene, wanted: Collection[str]
 ) -> None:
-    then = {
-        name: (group.mode, merged(group.schemata, changes.get(name, {})))
+    stay = {
+        name: group
         for name, group in scene.groups.items()
         if name in wanted or name not in scene.ours
     }
+    then = {n: merged(g.schemata, changes.get(n, {})) for n, g in stay.items()}
     for name, text in changes.items():
-        mode, mine = then.get(name, ("", text))
-        for other, (their_mode, theirs) in then.items():
-            alone = EXCLUSIVE in {mode, their_mode}
-            if alone and other != name and (where := overlap(mine, theirs)):
+        mine = then.get(name, text)
+        alone = name in stay and stay[name].is_alone
+        for other, group in stay.items():
+            clash = other != name and (alone or group.is_alone)
+            if clash and (where := overlap(mine, then[other])):
                 path = f"{scene.root}/{path_in(name, 'schemata')}"
                 raise ExclusiveOverlap(name, path, *where, other)
 
@@ -176,7 +178,7 @@ def _leftovers(
         others = tuple(sorted({*held} - {""} - {*left} - {*wanted}))
         classes = tuple(sorted(name for name in wanted if name))
         raise TooManyGroups(classes, others, scene.closids)
-    alone = [name for name in left if scene.groups[name].mode == EXCLUSIVE]
+    alone = [name for name in left if scene.groups[name].is_alone]
     order = [*alone, *(name for name in left if name not in alone)]
     first = order[: max(short, len(alone))]
     return tuple(first), tuple(name for name in left if name not in first)

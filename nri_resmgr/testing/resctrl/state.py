@@ -13,6 +13,7 @@ from nri_resmgr.testing.resctrl.lines import Refused, is_valid_mask, read_lines
 
 SHAREABLE: Final = "shareable"
 EXCLUSIVE: Final = "exclusive"
+LOCKED: Final = "pseudo-locked"  # gives its closid back; a test sets it by hand
 
 # A group, and a monitoring group in it or nothing; the root group's name is empty.
 Place = tuple[str, str]
@@ -45,6 +46,7 @@ class State:
         groups: By name.
         threads: Where each living thread is.
         counts: What counters say, by place, cache and event.
+        draining: Whether freed RMIDs are still in use by what is in the caches.
     """
 
     def __init__(self, hardware: Hardware) -> None:
@@ -52,10 +54,12 @@ class State:
         self.groups = {"": Group(self._all())}
         self.threads: dict[int, Place] = {}
         self.counts: dict[tuple[Place, int, str], int | str] = {}
+        self.draining = False
 
     def make_group(self, name: str) -> None:
         """Source: Linux fs/resctrl/rdtgroup.c: rdtgroup_mkdir_ctrl_mon."""
-        if len(self.groups) >= self.hardware.closids:
+        held = [group for group in self.groups.values() if group.mode != LOCKED]
+        if len(held) >= self.hardware.closids:
             raise Refused(errno.ENOSPC, "Out of CLOSIDs")
         self._take_rmid()
         self.groups[name] = Group(self._initial())
@@ -151,7 +155,8 @@ class State:
     def _take_rmid(self) -> None:
         used = sum(1 + len(group.monitors) for group in self.groups.values())
         if self.hardware.rmids and used >= self.hardware.rmids:
-            raise Refused(errno.ENOSPC, "Out of RMIDs")
+            number = errno.EBUSY if self.draining else errno.ENOSPC
+            raise Refused(number, "Out of RMIDs")
 
     def _all(self) -> Values:
         hardware = self.hardware
@@ -186,6 +191,9 @@ class State:
     def _check_overlap(self, name: str, resource: str, values: dict[int, int]) -> None:
         mine = self.groups[name].mode
         for group, theirs in self._others(name, resource):
+            if group.mode == LOCKED and _meet(values, theirs):
+                status = "CBM overlaps with pseudo-locked region"
+                raise Refused(errno.EINVAL, status)
             if EXCLUSIVE in {mine, group.mode} and _meet(values, theirs):
                 whose = "exclusive" if group.mode == EXCLUSIVE else "other"
                 raise Refused(errno.EINVAL, f"Overlaps with {whose} group")

@@ -62,6 +62,9 @@ def test_pods_beyond_the_counters_are_refused_with_the_kernels_word() -> None:
         "Out of RMIDs (no space left on device)"
     )
     assert world.kept.texts == kept
+    world.resctrl.state.draining = True
+    with pytest.raises(GroupRefused, match=r"Out of RMIDs \(device or resource busy"):
+        world.control.monitor("pod3", "gold")
 
 
 def test_there_is_no_group_without_class_or_name() -> None:

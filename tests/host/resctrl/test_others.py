@@ -148,9 +148,34 @@ def test_bits_that_others_have_for_themselves_are_not_ours(
 
     assert str(refusal.value) == (
         "RDT class 'gold': /sys/fs/resctrl/gold/schemata would have bits of "
-        f"{where} that 'theirs' has for itself; its mode is exclusive"
+        f"{where} that 'theirs' must not share; see the mode files of both"
     )
     assert world.commands == []
+
+
+def test_locked_memory_keeps_its_bits_and_needs_no_closid() -> None:
+    world = World(FEW)
+    world.resctrl.write("schemata", "L3:0=ff;1=ff\n")
+    world.others_make("region", "L3:0=f00;1=f00\n")
+    world.resctrl.state.groups["region"].mode = "pseudo-locked"
+    with pytest.raises(ExclusiveOverlap, match="'region' must not share"):
+        world.control.apply(Plan({"gold": "L3:0=1f0\n"}))
+
+    assert world.commands == []
+    assert len(world.control.apply(few("gold", "silver")).made) == 2
+
+
+def test_an_adopted_group_stays_ours_to_change() -> None:
+    world = World(options=Options(adopts=True))
+    world.others_make("gold", "L3:0=1\n")
+    world.control.apply(Plan({"gold": "L3:0=3\n"}))
+    world.options = Options()
+    world.started().apply(Plan({"gold": "L3:0=7\n"}))
+    changed = world.schemata("gold")
+    world.control.restore()
+
+    assert changed.startswith("L3:0=00007;1=fffff")
+    assert world.schemata("gold").startswith("L3:0=00001;1=fffff")
 
 
 def test_a_leftover_that_shares_with_nobody_goes_first() -> None:
