@@ -38,6 +38,8 @@ class CpuClass(ByContent):
         uncore_max: The highest one.
         disabled_cstates: Names of idle states that its CPUs must not enter; all
             others are enabled, and an empty tuple enables all.
+        wake_latency: The microseconds in which its CPUs have to wake from idle, as the
+            kernel writes them: ``0`` for any time, ``n/a`` for none at all.
         turbo_priority: Who has less than another class in use in its domain has the
             base frequency where it says turbo. With 0 everywhere nobody loses.
         pct_priority: High or low priority of Speed Select, all of it set by us.
@@ -55,6 +57,7 @@ class CpuClass(ByContent):
     uncore_min: Frequency | None = None
     uncore_max: Frequency | None = None
     disabled_cstates: tuple[str, ...] | None = None
+    wake_latency: str = ""
     turbo_priority: int = 0
     pct_priority: PctPriority | None = None
     pct_min: Frequency | None = None

@@ -48,6 +48,10 @@ def desired(
 
 def _idle_files(used: InUse, facts: CpuKnobFacts) -> Iterator[tuple[str, str]]:
     for one, cpus in used:
+        if one.wake_latency:
+            for cpu in cpus:
+                path = f"{CPU_ROOT}/cpu{cpu}/power/pm_qos_resume_latency_us"
+                yield path, one.wake_latency
         if one.disabled_cstates is None:
             continue
         for alike in facts.idle:

@@ -1,0 +1,127 @@
+"""What a container asks of its own CPUs beside their class, as CRI-O lets it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+import attrs
+
+from nri_resmgr.classes.cpu.cpu_class import CpuClass
+from nri_resmgr.values import CpuSet, InputError
+from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
+from nri_resmgr.values.error_fields import with_fields
+
+GOVERNOR_KEY: Final = "cpu-freq-governor.crio.io"
+CSTATES_KEY: Final = "cpu-c-states.crio.io"
+
+# As the kernel writes them: any time to wake, and none at all.
+_ANY, _NONE = "0", "n/a"
+
+_LIMIT: Final = "max_latency:"
+_MOST: Final = (1 << 31) - 1  # the kernel has 32 bits with a sign for it
+
+
+@with_fields
+class BadCpuWish(InputError):
+    """An annotation about CPUs does not mean anything."""
+
+    key: str
+    text: str
+
+    def __str__(self) -> str:
+        known = f"enable, disable or {_LIMIT}MICROSECONDS"
+        return f"{self.key}: expected {known}, not {self.text!r}"
+
+
+@frozen
+class CpuWish(ByContent):
+    """What a container asks of its CPUs.
+
+    Attributes:
+        cpus: All of them its own.
+        governor: The scaling governor; empty to leave it.
+        wake_latency: See `CpuClass.wake_latency`.
+    """
+
+    cpus: CpuSet
+    governor: str = ""
+    wake_latency: str = ""
+
+
+def read_wish(cpus: CpuSet, governor: str, cstates: str) -> CpuWish:
+    """Read the annotations of CRI-O; empty text is as no annotation.
+
+    Args:
+        cpus: Of the container.
+        governor: Of `GOVERNOR_KEY`.
+        cstates: Of `CSTATES_KEY`: ``enable`` all idle states, ``disable`` all but
+            polling, or allow those out of which the CPU wakes in ``max_latency:N``
+            microseconds.
+
+    Raises:
+        BadCpuWish: The last one is something else.
+
+    Source:
+        CRI-O, high-performance hooks; Linux,
+        Documentation/ABI/testing/sysfs-devices-power, pm_qos_resume_latency_us.
+
+    >>> read_wish(CpuSet.of(2), "", "max_latency:10").wake_latency
+    '10'
+    """
+    return CpuWish(cpus, governor, _latency(cstates) if cstates else "")
+
+
+def with_wishes(
+    classes: Mapping[str, CpuClass],
+    members: Mapping[str, CpuSet],
+    wishes: Iterable[CpuWish],
+) -> tuple[Mapping[str, CpuClass], Mapping[str, CpuSet]]:
+    """Return classes and members in which containers have what they ask for.
+
+    CPUs of a wish get a class of their own, like the one that they are in but for the
+    wish. It has the name of both, so nobody can name it in a document.
+
+    Args:
+        classes: By name.
+        members: Class to its CPUs.
+        wishes: Of containers that share no CPU.
+    """
+    found, homes = dict(classes), dict(members)
+    for wish in wishes:
+        unclassed = wish.cpus - CpuSet.union(members.values())
+        for name, its in ({"": unclassed} | dict(members)).items():
+            cpus = its & wish.cpus
+            if cpus and (wish.governor or wish.wake_latency):
+                like = found.get(name, CpuClass(name=name))
+                one = _wished(like, wish)
+                found[one.name] = one
+                homes[name] = homes.get(name, its) - cpus
+                homes[one.name] = homes.get(one.name, CpuSet()) | cpus
+    return found, {name: cpus for name, cpus in homes.items() if cpus}
+
+
+def _wished(like: CpuClass, wish: CpuWish) -> CpuClass:
+    parts = [like.name, wish.governor]
+    parts += [f"wake {wish.wake_latency}"] if wish.wake_latency else []
+    return attrs.evolve(
+        like,
+        name=" + ".join(part for part in parts if part),
+        governor=wish.governor or like.governor,
+        wake_latency=wish.wake_latency or like.wake_latency,
+    )
+
+
+def _latency(text: str) -> str:
+    number = text.removeprefix(_LIMIT)
+    match text:
+        case "enable":
+            return _ANY
+        case "disable":
+            return _NONE
+        case _ if number != text and number.isascii() and number.isdecimal():
+            if (limit := int(number)) <= _MOST:
+                # To the kernel 0 is no limit; who writes it wants the lowest one.
+                return str(limit) if limit else _NONE
+    raise BadCpuWish(CSTATES_KEY, text)
