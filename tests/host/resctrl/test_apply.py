@@ -190,3 +190,13 @@ def test_classes_are_what_containers_can_be_in() -> None:
     assert control.schemata_of("gold") == "L3:0=f;1=fffff\nMB:0=100;1=100\n"
     assert control.schemata_of(ROOT_CLASS) == "L3:0=fffff;1=fffff\nMB:0=100;1=100\n"
     assert control.schemata_of("silver") is None
+
+
+def test_what_a_plan_no_longer_names_is_as_before_any_plan() -> None:
+    world = World()
+    world.resctrl.write("schemata", "MB:1=70\n")
+    world.control.apply(Plan({"gold": "L3:0=f\nMB:0=50;1=50\n"}, root="MB:0=50;1=50\n"))
+    world.started().apply(Plan({"gold": "L3:1=f\n"}, root="L3:0=f\n"))
+
+    assert world.schemata("gold") == "L3:0=fffff;1=0000f\nMB:0=100;1=100"
+    assert world.schemata("") == "L3:0=0000f;1=fffff\nMB:0=100;1=70"

@@ -195,3 +195,14 @@ def test_a_lock_of_others_is_told() -> None:
     with pytest.raises(ResctrlLocked):
         world.control.restore()
     assert world.commands == []
+
+
+def test_where_others_share_nothing_a_group_keeps_what_the_kernel_gave_it() -> None:
+    world = World()
+    world.resctrl.write("schemata", "L3:0=fff;1=fff\n")
+    world.others_make("theirs", "L3:0=f0000;1=f0000\n", "exclusive")
+    world.control.apply(Plan({"gold": "L3:0=f\n"}))
+    world.resctrl.commands.clear()
+
+    assert world.control.apply(Plan({"gold": "L3:0=f\n"})) == Report()
+    assert world.schemata("gold") == "L3:0=0000f;1=0ffff\nMB:0=100;1=100"
