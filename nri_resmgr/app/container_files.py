@@ -35,6 +35,8 @@ class ContainerFiles(Witness):
         """Write the files of those whose resources have changed."""
         mounts, present = self._mounts(), self._engine.state.ledger.entries
         changed = [update.container for update in decision.updates]
+        if isinstance(event, Created):
+            mounts.fill(event.spec.id)
         if isinstance(event, Synchronized):
             mounts.find(present.keys())
             changed = list(present)

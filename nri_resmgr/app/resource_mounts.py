@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Final
 
-from nri_resmgr.app.after_reply import after_reply
 from nri_resmgr.app.resource_texts import resource_texts
 from nri_resmgr.host.resource_files import ResourceFiles, ResourceFileUnwritable
 from nri_resmgr.log import Logger
@@ -35,13 +34,13 @@ class ResourceMounts:
         self._files = files
         self._resources_of = resources_of
         self._written: dict[str, Mapping[str, str]] = {}
+        self._unseen: set[str] = set()  # whose folders no container has yet
         self._is_failing = False
 
     def mount_for(self, container: Container) -> Mount | None:
         """Make a new container's folder, and say how it gets into the container.
 
-        The files in it come after the reply: before the next request, so before the
-        runtime can start the container.
+        The files in it come with `fill`, before the runtime can start the container.
 
         Returns:
             None where it is not told, has something else there, or cannot be told.
@@ -57,8 +56,16 @@ class ResourceMounts:
             self._report(error)
             return None
         self._written[name] = {}
-        after_reply(self._write_first if is_new else self._rewrite, name)
+        if is_new:
+            self._unseen.add(name)
         return Mount(DESTINATION, "bind", self._files.folder_of(name), _OPTIONS)
+
+    def fill(self, container: str) -> None:
+        """Write the files of a new container, if it has the mount."""
+        is_unseen = container in self._unseen
+        self._unseen.discard(container)
+        files = self._files
+        self._write(container, files.write_first if is_unseen else files.write)
 
     def rewritten(self, containers: Iterable[str]) -> Iterator[str]:
         """Write what changed for containers that have the mount.
@@ -91,9 +98,6 @@ class ResourceMounts:
             return
         self._written = {one: {} for one in there if one in containers}
         self._remove([one for one in there if one not in containers])
-
-    def _write_first(self, container: str) -> None:
-        self._write(container, self._files.write_first)
 
     def _rewrite(self, container: str) -> None:
         self._write(container, self._files.write)

@@ -187,13 +187,15 @@ class ResourcePolicy:
             spec: ContainerSpec = self._specs.of_new(pod, container)
             new = NewContainer(pod, container, spec)
             self._classes.check(new)
-            decision = self._handle(Created(spec))
+            created = Created(spec)
+            decision = self._engine.decide(created)
         except ResmgrError as error:
             self._refuse(error, pod, container)
             return None
+        mount = self._files.mount_for(container) if self._files else None
+        self._follow(created, decision)  # which writes what is to be found there
         if self._conduct.dry_run:
             return None
-        mount = self._files.mount_for(container) if self._files else None
         adjustment = adjustment_of(decision.pin, *((mount,) if mount else ()))
         adjustment = self._classes.add(adjustment, new, decision)
         return CreateReply(adjustment, self._answer(decision.updates))

@@ -141,6 +141,8 @@ def test_a_file_that_cannot_be_written_costs_one_line(tmp_path: Path) -> None:
     mounts = ResourceMounts(files, resources_of)
     with capture_logs() as lines:
         found = [mounts.mount_for(Container(id=name)) for name in ("web", "log")]
+        for name in ("web", "log"):
+            mounts.fill(name)
 
     assert [one.source for one in found if one] == [
         f"{tmp_path}/containers/web",
