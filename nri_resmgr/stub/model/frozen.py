@@ -38,12 +38,12 @@ class OnDemand:
         *readers* has all fields by name.
         """
         value = cls.__new__(cls)
-        _set(value, "_source", (message, readers))
+        _set(value, "_source", (message, readers, {}))
         return value
 
     def _look_up(self, name: str) -> Any:
         try:
-            message, readers = _source_of(self)
+            message, readers, _ = _source_of(self)
             read = readers[name]
         except (AttributeError, KeyError):  # without a source, __init__ took all
             kind = type(self).__name__
@@ -64,7 +64,7 @@ def read_ahead(value: OnDemand, *names: str) -> None:
     to read most fields.
     """
     try:
-        message, readers = _source_of(value)
+        message, readers, _ = _source_of(value)
     except AttributeError:  # without a source, __init__ took all
         return
     for name in names:
@@ -79,10 +79,12 @@ def unread(value: OnDemand, name: str) -> Any:
     being with its class, a value.
     """
     try:
-        message, _ = _source_of(value)
+        message, _, items = _source_of(value)
     except AttributeError:
         return getattr(value, name)
-    return getattr(message, name)[:]
+    if name not in items:  # an object for each, which the message does not keep
+        items[name] = getattr(message, name)[:]
+    return items[name]
 
 
 # The slot itself: the classes' own ways refuse, or lead back to `_look_up`.
