@@ -69,7 +69,9 @@ class SpecReader:
         """
         read_ahead(container, "labels", "annotations", "linux")
         if container.linux:
-            read_ahead(container.linux, "resources", "oom_score_adj", "devices")
+            read_ahead(
+                container.linux, "resources", "oom_score_adj", "devices", "cgroups_path"
+            )
         background = self._read_background(pod, container, is_new=True)
         return spec_of(pod, container, requests=self._requests, background=background)
 

@@ -14,6 +14,7 @@ from google.protobuf.message_factory import GetMessageClass
 
 from nri_resmgr.stub.schema import (
     ENUMS,
+    OF_THE_ENDED,
     RECURRING,
     REPEATING,
     VALUES,
@@ -78,6 +79,8 @@ def _lazy_reader(descriptor: Descriptor) -> Read:
 
 
 def _is_plain(field: FieldDescriptor) -> bool:
+    if field.name in OF_THE_ENDED:
+        return False
     return not _has_presence(field) and _field_reader(field) is None
 
 

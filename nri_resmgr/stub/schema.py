@@ -89,6 +89,11 @@ REPEATING: Final = frozenset(
 # resources with the containers of every pod of a deployment.
 RECURRING: Final = frozenset({"LinuxResources", "PodSandbox"})
 
+# Fields that are empty until a container has ended; they are read on demand.
+OF_THE_ENDED: Final = frozenset(
+    {"exit_code", "finished_at", "status_message", "status_reason"}
+)
+
 # Parts that plugins make once and send to all containers that are to have the same.
 SENT_AGAIN: Final = frozenset({"LinuxContainerAdjustment"})
 
