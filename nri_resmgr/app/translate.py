@@ -206,6 +206,8 @@ def adjustment_of(pin: Pin, *mounts: Mount) -> ContainerAdjustment | None:
 
 def updates_of(updates: Sequence[PinUpdate]) -> tuple[ContainerUpdate, ...]:
     """Pin containers that exist; those with the same news share the content."""
+    if not updates:
+        return ()
     # By identity: a ledger gives those with the same news the same object.
     news = {id(one.pin): one.pin for one in updates}
     told = {

@@ -203,9 +203,9 @@ def _add_updates(response: Any, updates: tuple[ContainerUpdate, ...]) -> None:
 
 
 def _add_evictions(response: Any, evictions: tuple[ContainerEviction, ...]) -> None:
-    if not all(eviction.container_id for eviction in evictions):
-        raise MissingContainerId("eviction")
     for eviction in evictions:
+        if not eviction.container_id:
+            raise MissingContainerId("eviction")
         write_to(response.evict.add(), eviction)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import enum
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, Final, TypeAlias
 
 import attrs
@@ -100,7 +100,7 @@ class Runner:
         token = enter(request)
         try:
             result = invocation.handler(*invocation.arguments)
-            if hasattr(type(result), "__await__"):
+            if isinstance(result, Awaitable):
                 self._start_task(call, invocation, request, result)
                 return
             self._answer(call, invocation, result)

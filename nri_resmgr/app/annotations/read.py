@@ -81,7 +81,7 @@ def read_preferences(
         Manager, docs/policy/topology-aware.md.
     """
     keys = "\n".join(annotations)  # one search instead of one for each key
-    if not any(space in keys for space in _NAME_SPACES):
+    if NATIVE not in keys and CRI_RM not in keys and KUBERNETES not in keys:
         return _NOTHING
     from nri_resmgr.app.annotations.interpret import interpret  # most pods have none
 
