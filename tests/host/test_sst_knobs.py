@@ -215,39 +215,6 @@ def test_a_punit_that_is_gone_is_told(state: StateDir) -> None:
     assert (path, found) == (failure.path, None)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        pytest.param("", id="nothing"),
-        pytest.param("[]", id="a list"),
-        pytest.param('{"format": 2, "boot": "boot", "punits": []}', id="a later one"),
-        pytest.param('{"format": 1, "boot": "boot", "punits": [{}]}', id="no punit"),
-        pytest.param(
-            '{"format": 1, "boot": "boot", "punits": [{"package": -1, "id": 0, "cpus":'
-            ' "", "turbo": "on", "power": "on", "order": "ordered", "clos": []}]}',
-            id="no package",
-        ),
-        pytest.param(
-            '{"format": 1, "boot": "boot", "punits": [{"package": 0, "id": 0, "cpus":'
-            ' "a", "turbo": "on", "power": "on", "order": "ordered", "clos": []}]}',
-            id="no CPUs",
-        ),
-        pytest.param(
-            '{"format": 1, "boot": "boot", "punits": [{"package": 0, "id": 0, "cpus":'
-            ' "0", "turbo": "on", "power": "on", "order": "ordered", "clos": [[1]]}]}',
-            id="no class of service",
-        ),
-    ],
-)
-def test_a_journal_without_sense_is_set_aside(text: str, state: StateDir) -> None:
-    state.write(NAME, text)
-    journal = SstJournal(state, "boot")
-
-    assert journal.read() == ()
-    assert journal.set_aside == f"{state.path}/{NAME}.bad-1"
-    assert state.read(NAME) is None
-
-
 @examples(0.3)
 @given(data=st.data(), is_tpmi=st.booleans(), high=st.sets(st.integers(0, 7)))
 def test_any_punits_come_back(
@@ -289,3 +256,30 @@ def _possible(punit: Punit) -> Punit:
         base=Feature.OFF,
         order=punit.order if is_able else ClosOrder.PROPORTIONAL,
     )
+
+
+def test_a_profile_without_core_power_is_left_alone(state: StateDir) -> None:
+    driver = IsstDriver(MACHINE)
+    knobs = knobs_of(driver, state)
+    knobs.apply(WANTED[:1])
+    # Another profile was chosen, of which the punit tells less.
+    less = attrs.evolve(PUNIT, power=Feature.UNSUPPORTED, clos=())
+    others = MACHINE.speed_select[1:]
+    driver.machine = attrs.evolve(MACHINE, speed_select=(less, *others))
+    before = driver.writes
+
+    assert knobs.restore_all() == KnobReport(restored=(FIRST,))
+    assert driver.writes == before
+
+
+def test_cores_that_came_online_since_stay_where_they_are(state: StateDir) -> None:
+    small = attrs.evolve(
+        PUNIT, cpus=cpus("0,4"), clos=(Clos(cpus=cpus("0,4")), *PUNIT.clos[1:])
+    )
+    SstJournal(state, "boot").write((small,))
+    driver = IsstDriver(attrs.evolve(MACHINE, speed_select=WANTED))
+
+    knobs_of(driver, state).apply(WANTED[1:])
+    homes = [str(clos.cpus) for clos in driver.punit(0, 0).clos]
+    assert homes == ["0,4", "", "", "1,5"]
+    assert driver.punit(0, 0).power is Feature.OFF
