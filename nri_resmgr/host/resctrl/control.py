@@ -36,6 +36,7 @@ from nri_resmgr.host.resctrl.schemata import Schemata, merged, render_schemata
 from nri_resmgr.host.resctrl.steps import Steps, steps_to
 from nri_resmgr.host.resctrl.threads import move_threads, tasks_in
 from nri_resmgr.host.tree import Tree
+from nri_resmgr.values import HostError
 
 _BOOT: Final = "/proc/sys/kernel/random/boot_id"
 
@@ -123,9 +124,7 @@ class RdtControl:
             steps = steps_to(wanted, scene)
             self._check_idle(steps)
             report = carry_out(steps, scene, self.files, self.journal)
-            # The kernel rounds bandwidths: what it says now is what we wrote.
-            groups = survey(self.files)
-            self._held = {n: groups[n].schemata for n in wanted if n in groups}
+            self._held = self._holding(wanted)
         return report
 
     def restore(self) -> Report:
@@ -273,6 +272,14 @@ class RdtControl:
             for monitor in ("", *names_in(files, path_in(group, "mon_groups")))
             for count in counts_of(files, group, monitor)
         )
+
+    def _holding(self, wanted: Collection[str]) -> dict[str, Schemata]:
+        """Read what the kernel made of what we wrote: it rounds bandwidths."""
+        try:
+            groups = survey(self.files)
+        except HostError:  # all is done, and who asks for drift is told
+            return {}
+        return {name: groups[name].schemata for name in wanted if name in groups}
 
     def _check_idle(self, steps: Steps) -> None:
         for name in (*steps.remove_first, *steps.remove_last):

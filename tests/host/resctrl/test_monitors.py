@@ -40,6 +40,14 @@ def test_a_pod_has_a_group_in_its_class_until_it_goes() -> None:
     assert all(command.locked for command in world.resctrl.commands)
 
 
+def test_groups_of_pods_go_with_their_class() -> None:
+    world = world_with()
+    world.control.monitor("pod1", "gold")
+    world.control.apply(Plan({}))
+
+    assert world.kept.texts == {}
+
+
 def test_a_group_of_another_program_will_do_and_stays() -> None:
     world = world_with()
     world.resctrl.mkdir("gold/mon_groups/pod1")
