@@ -9,7 +9,6 @@ from typing import Final, Protocol
 import attrs
 
 from nri_resmgr.host.resctrl.schemata import parse_schemata
-from nri_resmgr.host.state_dir import StateUnusable
 from nri_resmgr.host.trust import UntrustedState
 from nri_resmgr.values.by_content import ByContent
 from nri_resmgr.values.declared import frozen
@@ -113,18 +112,14 @@ class Journal:
         """Replace the record, before what it tells of is done.
 
         Raises:
-            StateUnusable: It cannot be written.
+            StateUnusable: It cannot be written; the old one is still there.
         """
         if record == self._record:
             return
-        try:
-            if record == Record():
-                self._keeper.remove(_NAME)
-            else:
-                self._keeper.write(_NAME, _render(record, self._place))
-        except StateUnusable:
-            self._record = None  # what is there, only reading tells
-            raise
+        if record == Record():
+            self._keeper.remove(_NAME)
+        else:
+            self._keeper.write(_NAME, _render(record, self._place))
         self._record = record
 
 
