@@ -79,6 +79,8 @@ def test_threads_of_a_monitoring_group_stay_in_it(world: World) -> None:
 
     assert world.control.tasks("gold", "pod1") == {10}
     assert world.control.tasks("gold") == {10, 11}
+    assert world.control.move(lambda: [10, 11], "gold", "pod1") == 1
+    assert world.control.tasks("gold", "pod1") == {10, 11}
 
 
 def test_a_move_into_a_monitoring_group_goes_by_its_class(world: World) -> None:
