@@ -61,7 +61,7 @@ MEMBERS = st.lists(
 def _policies(draw: st.DrawFn) -> tuple[CpufreqPolicy, ...]:
     found = []
     for cpus in draw(st.sampled_from((_SINGLE, _PAIRS, _ALL))):
-        base = draw(st.none() | st.just(KiloHertz(2_000_000)))
+        base = draw(st.sampled_from((None, KiloHertz(1_500_000), KiloHertz(2_000_000))))
         epps = draw(st.sampled_from(((), EPPS)))
         governors = draw(st.sampled_from((GOVERNORS, ("performance", "powersave"))))
         found.append(policy(cpus, base=base, epps=epps, governors=governors))
