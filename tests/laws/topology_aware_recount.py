@@ -149,9 +149,13 @@ def check_books(policy: TopologyAwarePolicy, state: TopologyAwareState) -> None:
     sharing = [one for one in grants if one.kind in SHARING]
     assert books.tree is policy.tree
     assert books.taken == CpuSet.union(one.cpus for one in grants)
-    assert list(books.shared) == _sums(pools, ((g.pool, g.fraction) for g in sharing))
-    idle = ((g.pool, not g.fraction) for g in sharing)
+    around = [(pool, g) for g in sharing for pool in policy.tree.pools[g.pool].path]
+    shared = ((pool, g.fraction) for pool, g in around)
+    assert list(books.shared) == _sums(pools, shared)
+    idle = ((pool, not g.fraction) for pool, g in around)
     assert list(books.idlers) == _sums(pools, idle)
+    cpus = (pool.sharable - books.taken for pool in policy.tree.pools)
+    assert list(books.sizes) == [1000 * len(free) for free in cpus]
     assert books.guests == Counter((one.pool, one.kind) for one in grants)
     reserved = (one.fraction for one in grants if one.kind is CpuKind.RESERVED)
     assert books.reserved == sum(reserved)

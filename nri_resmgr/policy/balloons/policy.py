@@ -145,10 +145,10 @@ class BalloonsPolicy:
         told = Pin(shares=spec.present.shares)
         old = left.vacated.get((spec.pod, spec.slot)) if spec.slot else None
         placement = place(spec, left.put(spec, told), self.ground, old)
-        decision = self._seated(state, spec, placement, told)
-        news = decision.pin.since(told)
+        found = self._seated(state, spec, placement, told)
         scheduling = scheduling_of(spec, self.settings)
-        return attrs.evolve(decision, pin=news, scheduling=scheduling)
+        news = found.pin.since(told)
+        return Decision(found.state, found.reasons, news, found.updates, scheduling)
 
     def _update(self, state: State, spec: ContainerSpec) -> Decision[State]:
         if spec.id not in state.ledger:
@@ -233,7 +233,7 @@ class BalloonsPolicy:
             mems=pin.mems,
             pool=state.seats[spec.id].balloon,
             decided=found.decided,
-            source=spec.source.value,
+            source=str(spec.source),
         )
 
 

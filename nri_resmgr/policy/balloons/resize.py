@@ -32,9 +32,8 @@ def create(
     balloon = Balloon(type=kind.name, index=_lowest_free(kind, state), within=within)
     name = balloon.name
     if kind.cpus:
-        balloon = attrs.evolve(balloon, cpus=kind.cpus[balloon.index])
-        reach = ground.reach_of(kind, balloon.cpus)
-        balloon = attrs.evolve(balloon, reach=reach)
+        cpus = kind.cpus[balloon.index]
+        balloon = balloon.sized(cpus, ground.reach_of(kind, cpus))
         return state.with_balloons((balloon,), state.free - balloon.cpus), name
     state = state.with_balloons((balloon,))
     parts = []
@@ -157,7 +156,7 @@ def _with_cpus(
 ) -> BalloonsState:
     free = state.free | leaf.cpus
     reach = ground.reach_of(ground.type_of(leaf), cpus)
-    changed = [attrs.evolve(leaf, cpus=cpus, reach=reach)]
+    changed = [leaf.sized(cpus, reach)]
     above = leaf.within
     known = {changed[0].name: changed[0]}
     while above:
@@ -166,7 +165,7 @@ def _with_cpus(
         total = CpuSet.union(part.cpus for part in parts)
         own = ground.reach_of(ground.type_of(whole), total) if total else NO_CPUS
         reach = CpuSet.union((own, *(part.reach for part in parts)))
-        whole = attrs.evolve(whole, cpus=total, reach=reach)
+        whole = whole.sized(total, reach)
         known[above], above = whole, whole.within
         changed.append(whole)
     return state.with_balloons(changed, free - cpus)

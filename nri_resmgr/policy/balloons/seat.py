@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import attrs
-
 from nri_resmgr.policy.balloons.choose_type import choose_type, is_left_alone
 from nri_resmgr.policy.balloons.ground import Ground
 from nri_resmgr.policy.balloons.memory import promise, promise_again, request_of
@@ -32,7 +30,7 @@ def with_memory(
     if offer is None:
         return state, {}
     moved = {one.id: None for one in offer.moved}
-    return attrs.evolve(state, memory=offer.ledger), moved
+    return state.promised(offer.ledger), moved
 
 
 def scheduling_of(

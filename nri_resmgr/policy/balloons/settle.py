@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-import attrs
-
 from nri_resmgr.policy.balloons.ground import Ground
 from nri_resmgr.policy.balloons.memory import follow_cpus
 from nri_resmgr.policy.balloons.pins import allowed_cpus, pin_of
@@ -40,7 +38,7 @@ def follow(
         memory, moved = follow_cpus(balloon.members, cpus, memory, ground)
         touched |= moved
     if memory is not state.memory:
-        state = attrs.evolve(state, memory=memory)
+        state = state.promised(memory)
     return state, touched
 
 
@@ -63,7 +61,7 @@ def settle(
     if not keys:
         return state, ()
     ledger, updates = state.ledger.settle(pins_of(keys, state, ground))
-    return attrs.evolve(state, ledger=ledger, unsettled=False), updates
+    return state.told(ledger), updates
 
 
 def _changed(before: State, state: State) -> Iterator[Balloon]:

@@ -53,11 +53,20 @@ class Balloon(ByContent):
 
     def holding(self, members: tuple[str, ...], load: int) -> Balloon:
         """Return the same balloon with other containers in it."""
+        return self._replaced(self.cpus, self.reach, members, load)
+
+    def sized(self, cpus: CpuSet, reach: CpuSet) -> Balloon:
+        """Return the same balloon with other CPUs."""
+        return self._replaced(cpus, reach, self.members, self.load)
+
+    def _replaced(
+        self, cpus: CpuSet, reach: CpuSet, members: tuple[str, ...], load: int
+    ) -> Balloon:
         return Balloon(  # attrs.evolve takes several times as long
             type=self.type,
             index=self.index,
-            cpus=self.cpus,
-            reach=self.reach,
+            cpus=cpus,
+            reach=reach,
             parts=self.parts,
             within=self.within,
             members=members,
@@ -97,8 +106,8 @@ class Vacated(ByContent):
     cpus: CpuSet
 
 
-@attrs.frozen
-class BalloonsState:
+@frozen
+class BalloonsState(ByContent):
     """Containers, balloons, and places to come back to.
 
     Attributes:
@@ -200,6 +209,29 @@ class BalloonsState:
         """Note what is known of a container and what the runtime knows of it."""
         ledger = self.ledger.put(spec, told)
         return self._replaced(ledger, self.balloons, self.seats, self.free)
+
+    def told(self, ledger: Ledger) -> BalloonsState:
+        """Note what all have been told: from now on only changes are looked for."""
+        return BalloonsState(
+            ledger,
+            self.balloons,
+            self.seats,
+            self.free,
+            self.memory,
+            self.vacated,
+        )
+
+    def promised(self, memory: MemoryLedger) -> BalloonsState:
+        """Replace what each container has of the memory."""
+        return BalloonsState(  # attrs.evolve takes several times as long
+            self.ledger,
+            self.balloons,
+            self.seats,
+            self.free,
+            memory,
+            self.vacated,
+            self.unsettled,
+        )
 
     def _replaced(
         self,

@@ -15,6 +15,7 @@ from nri_resmgr.values.by_content import ByContent
 from nri_resmgr.values.declared import frozen
 
 _NOTHING = MilliCpus(0)
+_CPU: Final = 1000  # thousandths
 
 SHARING: Final = (CpuKind.SHARED, CpuKind.MIXED)
 """The kinds of who runs on the shared CPUs of a pool."""
@@ -53,10 +54,13 @@ class Books(ByContent):
     Attributes:
         tree: The pools.
         taken: CPUs that somebody has to himself.
-        shared: Thousandths granted from each pool's shared CPUs, by pool id.
-        idlers: How many containers without a request share each pool, by pool id.
+        shared: Thousandths granted from shared CPUs of each pool and of those below,
+            by pool id.
+        idlers: How many containers without a request share these, by pool id.
         guests: How many grants of a kind each pool has; no zeros.
         reserved: Thousandths granted from the reserved CPUs.
+        sizes: Thousandths of each pool's shared CPUs, by pool id; found from what is
+            taken where left out.
     """
 
     tree: PoolTree
@@ -65,6 +69,12 @@ class Books(ByContent):
     idlers: tuple[int, ...]
     guests: Mapping[tuple[int, CpuKind], int] = attrs.field(hash=False)
     reserved: int = 0
+    sizes: tuple[int, ...] = attrs.field(eq=False, repr=False)
+
+    @sizes.default
+    def _not_taken(self) -> tuple[int, ...]:
+        free = ~self.taken.bits
+        return tuple(_CPU * (cpus & free).bit_count() for cpus in self.tree.sharable)
 
     @classmethod
     def of(cls, tree: PoolTree, grants: Iterable[Grant] = ()) -> Books:
@@ -101,34 +111,31 @@ class Books(ByContent):
 
     def slack(self, pool: Pool) -> int:
         """Return what *pool* itself has beyond what is granted in its subtree."""
-        return self._slacks()[pool.id]
+        return self._slacks[pool.id]
 
     @property
     def spare_reserved(self) -> int:
         """Thousandths of the reserved CPUs that can still be granted."""
-        return 1000 * len(self.tree.root.reserved) - self.reserved
+        return _CPU * len(self.tree.root.reserved) - self.reserved
 
     @cached_property
     def spares(self) -> tuple[int, ...]:
         """What `spare` returns for each pool, by its id."""
-        spares = self._slacks()
+        spares = list(self._slacks)
         for here, above in self.tree.below:  # parents first
             spares[here] = min(spares[here], spares[above])
         return tuple(spares)
 
+    @property
     def _slacks(self) -> list[int]:
-        granted, idle = list(self.shared), list(self.idlers)
-        for here, above in self.tree.above:  # children first: their sums are complete
-            granted[above] += granted[here]
-            idle[above] += idle[here]
-        free = ~self.taken.bits
+        shared, idlers = self.shared, self.idlers
         return [
-            1000 * (cpus & free).bit_count() - (granted[pool] or bool(idle[pool]))
-            for pool, cpus in enumerate(self.tree.sharable)
+            size - (shared[pool] or bool(idlers[pool]))
+            for pool, size in enumerate(self.sizes)
         ]
 
     def _changed(self, grant: Grant, sign: int) -> Books:
-        pool, kind, fraction = grant.pool, grant.kind, grant.fraction
+        tree, pool, kind, fraction = self.tree, grant.pool, grant.kind, grant.fraction
         guests = dict(self.guests)
         if count := guests.get((pool, kind), 0) + sign:
             guests[pool, kind] = count
@@ -138,13 +145,14 @@ class Books(ByContent):
         if kind is CpuKind.RESERVED:
             reserved += sign * fraction
         elif kind in SHARING and fraction:
-            shared = _plus(shared, pool, sign * fraction)
+            shared = _plus(shared, tree.pools[pool].path, sign * fraction)
         elif kind in SHARING:
-            idlers = _plus(idlers, pool, sign)
-        taken = self.taken
-        if grant.cpus:
-            taken = taken | grant.cpus if sign > 0 else taken - grant.cpus
-        return Books(self.tree, taken, shared, idlers, guests, reserved)
+            idlers = _plus(idlers, tree.pools[pool].path, sign)
+        if not grant.cpus:
+            taken, sizes = self.taken, self.sizes
+            return Books(tree, taken, shared, idlers, guests, reserved, sizes)
+        taken = self.taken | grant.cpus if sign > 0 else self.taken - grant.cpus
+        return Books(tree, taken, shared, idlers, guests, reserved)
 
 
 def grant_of(demand: Demand, pool: Pool, cpus: CpuSet = NO_CPUS) -> Grant:
@@ -159,7 +167,8 @@ def grant_of(demand: Demand, pool: Pool, cpus: CpuSet = NO_CPUS) -> Grant:
     )
 
 
-def _plus(sums: tuple[int, ...], place: int, amount: int) -> tuple[int, ...]:
+def _plus(sums: tuple[int, ...], places: Iterable[int], amount: int) -> tuple[int, ...]:
     changed = list(sums)
-    changed[place] += amount
+    for place in places:
+        changed[place] += amount
     return tuple(changed)

@@ -153,7 +153,7 @@ def move(demand: Demand, earlier: Earlier, room: Room) -> Placement:
     tried: Failures = []
     for pool in chain((stay,), (one.pool for one in candidates(demand, room))):
         try:
-            taken = take(demand, pool, room, earlier.grant.cpus)
+            grant, level = take(demand, pool, room, earlier.grant.cpus)
             request = request_of(demand.spec, pool, room.tree)
             zone = earlier.zone
             if pool is not stay:
@@ -162,9 +162,9 @@ def move(demand: Demand, earlier: Earlier, room: Room) -> Placement:
         except PolicyError as error:
             tried.append((pool.name, error))
             continue
-        rule = _rule_of_move(earlier.grant, taken.grant)
-        found = _placement(rule, taken.grant, offer)
-        return attrs.evolve(found, detail=taken.level, tried=in_words(tried))
+        rule = _rule_of_move(earlier.grant, grant)
+        found = _placement(rule, grant, offer)
+        return attrs.evolve(found, detail=level, tried=in_words(tried))
     if demand.kind is CpuKind.SHARED and not room.tree.root.sharable:
         found = fall_back(demand, room, "no CPU is left to share")
         return _keeping(earlier.zone, found)
@@ -231,19 +231,19 @@ def within(
     Raises:
         PolicyError: The pool cannot take it.
     """
-    taken = take(demand, pool, room)
+    grant, level = take(demand, pool, room)
     offer = promise(demand.spec, pool, room.tree, room.memory)
     check_memory(demand, offer.zone, pool)
     rule = demand.rule
-    if demand.isolated and taken.grant.cpus <= pool.isolated and demand.count:
+    if demand.isolated and grant.cpus <= pool.isolated and demand.count:
         rule = Rule.ISOLATED_CPU
     return Placement(
         rule=rule,
-        grant=taken.grant,
+        grant=grant,
         memory=offer.ledger,
         moved=_moved(offer),
         decided=decided,
-        detail=taken.level,
+        detail=level,
         tried=tried,
     )
 

@@ -270,7 +270,7 @@ class TopologyAwarePolicy:
             pool=self.tree.pools[found.grant.pool].name,
             decided=found.decided,
             tried=found.tried,
-            source=spec.source.value,
+            source=str(spec.source),
         )
 
 

@@ -18,7 +18,7 @@ from nri_resmgr.policy.mems import (
 )
 from nri_resmgr.policy.topology_aware.pools import Pool, PoolTree
 from nri_resmgr.topology import MemoryKind
-from nri_resmgr.values import Bytes, NodeSet, PolicyError
+from nri_resmgr.values import NO_NODES, Bytes, NodeSet, PolicyError
 
 # What a cold start is without. HBM is not meant: its owner asked for it by name.
 _LATE: Final = frozenset({MemoryKind.DRAM})
@@ -67,13 +67,14 @@ def request_of(spec: ContainerSpec, pool: Pool, tree: PoolTree) -> MemoryRequest
             hugepages=spec.hugepages,
             priority=MemoryPriority.PRESERVED,
         )
-    kinds = kinds_of(spec, pool, tree)
-    if is_cold(spec, pool, tree):
+    wish, kinds = spec.preferences, kinds_of(spec, pool, tree)
+    if wish.cold_start and is_cold(spec, pool, tree):
         kinds -= _LATE
+    near = _hinted(spec, tree) if wish.pick_by_hints else NO_NODES
     return MemoryRequest(
         id=spec.id,
         title=spec.title or spec.id,
-        affinity=_near(spec, pool, tree),
+        affinity=near or pool.nodes or tree.root.nodes,
         size=size_of(spec),
         hugepages=spec.hugepages,
         kinds=kinds,
@@ -111,9 +112,6 @@ def is_cold(spec: ContainerSpec, pool: Pool, tree: PoolTree) -> bool:
     return bool(kinds & _LATE) and bool(slow & tree.machine.normal_nodes)
 
 
-def _near(spec: ContainerSpec, pool: Pool, tree: PoolTree) -> NodeSet:
-    if spec.preferences.pick_by_hints:
-        devices = (hint.nodes for hint in spec.hints if hint.is_pod_resource)
-        if hinted := NodeSet.union(devices) & tree.root.nodes:
-            return hinted
-    return pool.nodes or tree.root.nodes
+def _hinted(spec: ContainerSpec, tree: PoolTree) -> NodeSet:
+    devices = (hint.nodes for hint in spec.hints if hint.is_pod_resource)
+    return NodeSet.union(devices) & tree.root.nodes

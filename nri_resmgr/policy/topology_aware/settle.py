@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import attrs
-
 from nri_resmgr.policy.decision import PinUpdate
 from nri_resmgr.policy.events import ContainerSpec, Pin
 from nri_resmgr.policy.preferences import NO_PREFERENCES
@@ -99,4 +97,4 @@ def settle(
     if not touched:
         return state, ()
     ledger, updates = state.ledger.settle(pins_of(touched, state, settings))
-    return attrs.evolve(state, ledger=ledger, unsettled=False), updates
+    return state.told(ledger), updates

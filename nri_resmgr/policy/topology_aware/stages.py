@@ -76,8 +76,8 @@ def steps_of(demand: Demand, room: Room) -> list[Step]:
     if level is not None:
         steps += _by_level(level, books)
         return steps
-    if spec.qos is QosClass.BURSTABLE and (limit := spec.limit):
-        spares = books.spares
+    spares, limit = books.spares, spec.limit
+    if limit and spec.qos is QosClass.BURSTABLE and limit > min(spares):
         steps.append((Stage.BURSTABLE_LIMIT, lambda key: spares[key] >= limit))
     if memory is not None:
         steps.append((Stage.FEWER_NODES, memory.narrowness))

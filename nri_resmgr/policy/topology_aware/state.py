@@ -71,6 +71,17 @@ class TopologyAwareState(ByContent):
             self.memory,
         )
 
+    def told(self, ledger: Ledger) -> TopologyAwareState:
+        """Note what all have been told: from now on only changes are looked for."""
+        return TopologyAwareState(  # attrs.evolve takes several times as long
+            ledger,
+            self.grants,
+            self.books,
+            self.memory,
+            self.vacated,
+            self.held,
+        )
+
     def put(
         self,
         spec: ContainerSpec,
@@ -104,7 +115,7 @@ class TopologyAwareState(ByContent):
         for key in ids:
             if grant := grants.pop(key, None):
                 books = books.remove(grant)
-        return TopologyAwareState(  # attrs.evolve takes several times as long
+        return TopologyAwareState(
             self.ledger,
             MappingProxyType(grants),
             books,

@@ -18,20 +18,13 @@ from nri_resmgr.policy.topology_aware.pools import Pool
 from nri_resmgr.policy.topology_aware.room import Room
 from nri_resmgr.topology.hints import Hint
 from nri_resmgr.values import NO_CPUS, CpuSet, NodeSet
-from nri_resmgr.values.declared import frozen
 
 _CPU: Final = 1000  # thousandths
 
 
-@frozen
-class Taken:
-    """A grant, and the level of the machine that all its own CPUs are within."""
-
-    grant: Grant
-    level: str = ""
-
-
-def take(demand: Demand, pool: Pool, room: Room, held: CpuSet = NO_CPUS) -> Taken:
+def take(
+    demand: Demand, pool: Pool, room: Room, held: CpuSet = NO_CPUS
+) -> tuple[Grant, str]:
     """Grant what is demanded from one pool.
 
     Args:
@@ -40,6 +33,9 @@ def take(demand: Demand, pool: Pool, room: Room, held: CpuSet = NO_CPUS) -> Take
         room: The node without the container that asks.
         held: Whole CPUs that it has now and wants to keep, as far as it can.
 
+    Returns:
+        A grant, and the level of the machine that all its own CPUs are within.
+
     Raises:
         PoolShort: The pool cannot grant it.
     """
@@ -47,7 +43,7 @@ def take(demand: Demand, pool: Pool, room: Room, held: CpuSet = NO_CPUS) -> Take
     if demand.count:
         cpus, level = _whole_cpus(demand, pool, room, held)
     _check(demand, cpus, pool, room)
-    return Taken(grant_of(demand, pool, cpus), level)
+    return grant_of(demand, pool, cpus), level
 
 
 def retake(demand: Demand, cpus: CpuSet, pool: Pool, room: Room) -> Grant:
@@ -196,7 +192,7 @@ def _check_shared(demand: Demand, cpus: CpuSet, pool: Pool, room: Room) -> None:
     """
     books, sharable, own = room.books, pool.sharable.bits, cpus.bits
     shared = sharable & ~(books.taken.bits | own)
-    spare = books.spare(pool) - _CPU * (own & sharable).bit_count()
+    spare = books.spares[pool.id] - _CPU * (own & sharable).bit_count()
     if not shared or (demand.fraction and spare < demand.fraction):
         raise PoolShort(pool.name, f"{max(spare, 0)}m of shared CPUs are free")
 

@@ -27,7 +27,6 @@ def uses_of(state: TopologyAwareState) -> tuple[PoolUse, ...]:
 def _of_pool(pool: Pool, state: TopologyAwareState) -> PoolUse:
     books, memory, tree = state.books, state.memory, state.books.tree
     own = books.taken & pool.cpus
-    shared = sum(books.shared[one] for one in pool.subtree)
     return PoolUse(
         kind=pool.level.value,
         name=pool.name,
@@ -38,7 +37,7 @@ def _of_pool(pool: Pool, state: TopologyAwareState) -> PoolUse:
         exclusive=own,
         reserved=pool.reserved,
         capacity=MilliCpus(_CPU * len(pool.sharable | pool.isolated)),
-        granted=MilliCpus(_CPU * len(own) + shared),
+        granted=MilliCpus(_CPU * len(own) + books.shared[pool.id]),
         free=MilliCpus(max(books.spare(pool), 0)),
         mems=pool.nodes,
         memory=Bytes(memory.capacity(pool.nodes)),
