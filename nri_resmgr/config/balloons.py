@@ -15,6 +15,7 @@ from nri_resmgr.config.balloon_rows import (
 )
 from nri_resmgr.config.balloon_rules import doubts_about
 from nri_resmgr.config.balloon_types import BalloonTypeConfig, ExpressionConfig
+from nri_resmgr.config.control import read_control
 from nri_resmgr.config.cpu_class_rows import (
     OF_BALLOONS,
     not_published,
@@ -151,6 +152,7 @@ def read_balloons(top: Table) -> BalloonsConfig:
         cpu_classes=read_of_balloons(spec),
         not_in_force=(*read_services(spec), *_not_in_force(spec)),
         doubts=tuple(doubts_about(types)),
+        **read_control(spec, "cpu"),
     )
 
 

@@ -39,7 +39,6 @@ _KLOG: Final = (
     "v",
     "vmodule",
 )
-_ALLOCATIONS: Final = ("l2Allocation", "l3Allocation", "mbAllocation")
 _MILLION: Final = 1_000_000
 
 # Go's time.ParseDuration.
@@ -125,25 +124,4 @@ def _control(spec: Table) -> Iterable[str]:
     control = spec.table("control", "cpu", "rdt", "blockio")
     control.table("cpu", "classes")
     read_old_cpu_classes(spec)
-    found: list[str] = []
-    shared = ("enable", "usePodQoSAsDefaultClass")
-    rdt = control.table("rdt", *shared, "force", "options", "partitions")
-    blockio = control.table("blockio", *shared)
-    _check_rdt(rdt)
-    for table, flags in ((rdt, (*shared, "force")), (blockio, shared)):
-        # The other flags only say how, if at all.
-        found += [one for one in _flags(table, *flags) if one.endswith(".enable")]
-    return found
-
-
-def _check_rdt(rdt: Table) -> None:
-    options = rdt.table("options", "l2", "l3", "mb")
-    for key in ("l2", "l3", "mb"):
-        options.table(key, "optional").flag("optional", default=False)
-    partitions = rdt.open_table("partitions")
-    for name in partitions.rows:
-        one = partitions.table(name, *_ALLOCATIONS, "classes")
-        classes = one.open_table("classes")
-        for class_name in classes.rows:
-            # What a class holds beside its allocations is resctrl's matter.
-            classes.open_table(class_name)
+    return ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from nri_resmgr.config.cpu_class_use import CpuClassUse
 from nri_resmgr.values.by_content import ByContent
@@ -19,6 +19,8 @@ class PolicyConfig(ByContent):
         doubts: Paths of what is right and hardly meant, each with the reason.
         interrupts: Patterns of those that may be moved.
         cpu_classes: What CPUs are set to; None where they are left alone.
+        rdt: The `RdtUse`; its class is imported late. None where it is off.
+        blockio: The `BlockIoControl`, likewise.
     """
 
     kind: ClassVar[str] = ""
@@ -27,3 +29,5 @@ class PolicyConfig(ByContent):
     doubts: tuple[tuple[str, str], ...] = ()
     interrupts: tuple[str, ...] = ("*",)
     cpu_classes: CpuClassUse | None = None
+    rdt: Any = None
+    blockio: Any = None

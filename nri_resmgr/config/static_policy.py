@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Final
 
+from nri_resmgr.config.control import CONTROL, read_control
 from nri_resmgr.config.cpus import CpuChoice, read_cpus
 from nri_resmgr.config.policy_config import PolicyConfig
 from nri_resmgr.config.table import Table
@@ -56,6 +57,7 @@ def read_static_policy(top: Table) -> StaticPolicyConfig:
         "pinMemory",
         "preferIsolatedCPUs",
         "onFailure",
+        CONTROL,
     )
     default = StaticPolicyConfig()
     namespaces = spec.texts("reservedPoolNamespaces", ())
@@ -69,4 +71,5 @@ def read_static_policy(top: Table) -> StaticPolicyConfig:
             "preferIsolatedCPUs", default=default.prefer_isolated_cpus
         ),
         on_failure=spec.choice("onFailure", ("refuse", "shared"), default.on_failure),
+        **read_control(spec),
     )

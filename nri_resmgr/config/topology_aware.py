@@ -180,6 +180,10 @@ def _host(spec: Table) -> dict[str, Any]:
         from nri_resmgr.config.interrupts import read_controllable
 
         found["interrupts"] = read_controllable(spec)
+    if "control" in spec.rows:
+        from nri_resmgr.config.control import read_control
+
+        found |= read_control(spec, "cpu")
     return found
 
 

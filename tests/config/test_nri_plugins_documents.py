@@ -9,6 +9,16 @@ import pytest
 
 from nri_resmgr.classes.cpu.cpu_class import CpuClass, PctPriority
 from nri_resmgr.classes.cpu.frequency import FrequencyWord
+from nri_resmgr.classes.rdt import (
+    ALL,
+    Allocations,
+    BandwidthAllocation,
+    CacheAllocation,
+    Partition,
+    Percent,
+    RdtClass,
+    RdtConfig,
+)
 from nri_resmgr.config import (
     AllBut,
     Amount,
@@ -16,7 +26,9 @@ from nri_resmgr.config import (
     TopologyAwareConfig,
     parse_config,
 )
+from nri_resmgr.config.blockio import BlockIoControl
 from nri_resmgr.config.cpu_class_use import CpuClassUse
+from nri_resmgr.config.rdt_use import RdtUse
 from nri_resmgr.values import CpuSet, KiloHertz, QosClass
 from nri_resmgr.values.scheduling import (
     IoClass,
@@ -26,6 +38,11 @@ from nri_resmgr.values.scheduling import (
 )
 
 FOLDER: Final = Path(__file__).parent / "nri_plugins"
+
+
+def l3(percent: int) -> dict[str, dict[int, CacheAllocation]]:
+    return {"L3": {ALL: CacheAllocation(Percent(percent))}}
+
 
 CLASSES: Final = (
     SchedulingClass(
@@ -127,17 +144,28 @@ MEANINGS: Final = {
             exclusive="fast",
         ),
         interrupts=("*nvme*", "mlx5*"),
-        not_in_force=(
-            "$.spec.cpuClasses[0].publishExtendedResource",
-        ),
+        not_in_force=("$.spec.cpuClasses[0].publishExtendedResource",),
     ),
     "classes-of-cache-and-disk": TopologyAwareConfig(
         reserved=Amount(1),
-        not_in_force=(
-            "$.spec.control.rdt.enable",
-            "$.spec.control.blockio.enable",
-            "$.spec.control.cpu.classes",
+        not_in_force=("$.spec.control.cpu.classes",),
+        rdt=RdtUse(
+            config=RdtConfig(
+                (
+                    Partition(
+                        "everything",
+                        Allocations(l3(100), {ALL: BandwidthAllocation(percent=100)}),
+                        (
+                            RdtClass("Guaranteed", Allocations(l3(100))),
+                            RdtClass("Burstable", Allocations(l3(66))),
+                            RdtClass("BestEffort", Allocations(l3(33))),
+                        ),
+                    ),
+                )
+            ),
+            by_qos=True,
         ),
+        blockio=BlockIoControl(enabled=True, by_qos=True),
     ),
     "telemetry": TopologyAwareConfig(
         reserved=AllBut(CpuSet.parse("2-63")),

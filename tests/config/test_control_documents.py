@@ -1,0 +1,140 @@
+"""``control.rdt`` and ``control.blockio`` of documents, for policies of all kinds."""
+
+from __future__ import annotations
+
+import pytest
+
+from nri_resmgr.classes.blockio import Limits, ParameterSet
+from nri_resmgr.classes.rdt import (
+    ALL,
+    Allocations,
+    CacheAllocation,
+    Partition,
+    Percent,
+    RdtClass,
+    RdtConfig,
+)
+from nri_resmgr.config import BadSetting, PolicyConfig, parse_config
+from nri_resmgr.config.blockio import BlockIoControl
+from nri_resmgr.config.rdt_use import RdtUse
+
+KINDS = ("BalloonsPolicy", "StaticPolicy", "TopologyAwarePolicy")
+PARTITIONS = "partitions: {p: {l3Allocation: 60%, classes: {gold: {}}}}"
+
+
+def read(control: str, kind: str = "StaticPolicy") -> PolicyConfig:
+    head = f"apiVersion: config.nri/v1alpha1\nkind: {kind}\n"
+    return parse_config(f"{head}spec: {{control: {control}}}")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("control", "rdt", "blockio"),
+    [
+        pytest.param("{}", None, None, id="nothing is asked for"),
+        pytest.param(
+            f"{{rdt: {{{PARTITIONS}}}, blockio: {{classes: {{a: []}}}}}}",
+            None,
+            None,
+            id="what is not switched on is off",
+        ),
+        pytest.param(
+            "{rdt: {enable: true, options: {l3: {optional: false}}}}",
+            RdtUse(),
+            None,
+            id="without partitions the groups of the host are the classes",
+        ),
+        pytest.param(
+            f"{{rdt: {{enable: true, force: true, adoptGroups: true, "
+            f"monitorPods: true, usePodQoSAsDefaultClass: true, {PARTITIONS}}}}}",
+            RdtUse(
+                config=RdtConfig(
+                    (
+                        Partition(
+                            "p",
+                            Allocations({"L3": {ALL: CacheAllocation(Percent(60))}}),
+                            (RdtClass("gold"),),
+                        ),
+                    )
+                ),
+                by_qos=True,
+                forces=True,
+                adopts=True,
+                monitors=True,
+            ),
+            None,
+            id="a partition, and all that there is to say besides",
+        ),
+        pytest.param(
+            "{blockio: {enable: true}}",
+            None,
+            BlockIoControl(enabled=True),
+            id="block I/O classes that the runtime knows",
+        ),
+        pytest.param(
+            "{blockio: {enable: true, usePodQoSAsDefaultClass: true, "
+            "classes: {Burstable: [{weight: 80}]}}}",
+            None,
+            BlockIoControl(
+                enabled=True,
+                by_qos=True,
+                classes={"Burstable": (ParameterSet(limits=Limits(weight=80)),)},
+            ),
+            id="block I/O classes of our own",
+        ),
+    ],
+)
+def test_what_a_document_says_of_classes(
+    kind: str, control: str, rdt: RdtUse | None, blockio: BlockIoControl | None
+) -> None:
+    config = read(control, kind)
+
+    assert (config.rdt, config.blockio, config.not_in_force) == (rdt, blockio, ())
+
+
+@pytest.mark.parametrize(
+    ("control", "complaint"),
+    [
+        pytest.param(
+            "{rtd: {}}",
+            "$.spec.control.rtd: unknown key, did you mean rdt?",
+            id="no such kind of class",
+        ),
+        pytest.param(
+            "{rdt: {enable: yes please}}",
+            "$.spec.control.rdt.enable: expected true or false, not 'yes please'",
+            id="a word for a flag",
+        ),
+        pytest.param(
+            "{rdt: {partitions: {p: {l3Allocation: 101%}}}}",
+            "$.spec.control.rdt.partitions.p.l3Allocation: '101%': ",
+            id="more than all of a cache, even if it is off",
+        ),
+        pytest.param(
+            "{rdt: {enable: true, partitions: {p: {classes: {c: {}}}, "
+            "q: {classes: {c: {}}}}}}",
+            "$.spec.control.rdt.partitions.q.classes.c: ",
+            id="a class in two partitions",
+        ),
+        pytest.param(
+            "{rdt: {monitorpods: true}}",
+            "$.spec.control.rdt.monitorpods: unknown key, did you mean monitorPods?",
+            id="a key in another letter case",
+        ),
+        pytest.param(
+            "{blockio: {classes: {a: [{Weight: 9}]}}}",
+            "$.spec.control.blockio.classes.a[0].Weight: expected 10 to 1000, not 9",
+            id="less weight than there is",
+        ),
+        pytest.param(
+            "{blockio: {configFile: /etc/blockio.yaml}}",
+            "$.spec.control.blockio.configFile: unknown key, ",
+            id="a file of classes: a document has them all",
+        ),
+    ],
+)
+def test_a_mistake_in_classes_is_told(control: str, complaint: str) -> None:
+    with pytest.raises(BadSetting) as found:
+        read(control)
+
+    assert str(found.value).startswith(complaint)
