@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import errno
+from pathlib import Path
 
 import attrs
 import pytest
 
 from nri_resmgr.classes.rdt.plan import ROOT_CLASS, Plan
-from nri_resmgr.host.resctrl import Count
+from nri_resmgr.host import HostTree
+from nri_resmgr.host.resctrl import Count, RdtControl
 from nri_resmgr.host.resctrl.errors import BadGroupName, GroupRefused, UnknownGroup
-from nri_resmgr.testing.resctrl import Hardware, Ways
+from nri_resmgr.host.state_dir import StateDir
+from nri_resmgr.testing.resctrl import Hardware, Resctrl, Ways
 from tests.host.resctrl.kept import World
 
 # One cache, so that a group has one row.
@@ -46,6 +49,15 @@ def test_groups_of_pods_go_with_their_class() -> None:
     world.control.apply(Plan({}))
 
     assert world.kept.texts == {}
+
+
+def test_a_group_that_is_gone_is_forgotten() -> None:
+    world = world_with()
+    world.control.monitor("pod1", "gold")
+    world.resctrl.rmdir("gold/mon_groups/pod1")
+    world.control.unmonitor("pod1", "gold")
+
+    assert "pod1" not in world.kept.texts["resctrl"]
 
 
 def test_a_group_of_another_program_will_do_and_stays() -> None:
@@ -142,6 +154,18 @@ def test_a_word_or_an_error_is_no_sample(word: str) -> None:
 
     # Nothing is known of the root group: it has no row.
     assert world.control.counters() == (Count("gold", "", 5, occupancy=0),)
+
+
+def test_counters_of_energy_are_no_rows(tmp_path: Path) -> None:
+    Resctrl(SMALL).write_out(tmp_path)
+    data = tmp_path / "sys/fs/resctrl/mon_data"
+    (data / "mon_PERF_PKG_00").mkdir()
+    (data / "mon_PERF_PKG_00/core_energy").write_text("1.5\n")
+    state = StateDir.open(f"{tmp_path}/state")
+    counters = RdtControl.open(HostTree(tmp_path), state).counters()
+    state.close()
+
+    assert counters == (Count("", "", 5, occupancy=0, local=0, total=0),)
 
 
 def test_without_counters_there_are_no_rows() -> None:
