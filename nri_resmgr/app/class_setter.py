@@ -8,12 +8,13 @@ from nri_resmgr.policy.decision import Decision
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.stub.adjustment import ContainerAdjustment
 from nri_resmgr.stub.model import Container, Pod
+from nri_resmgr.stub.update import ContainerUpdate
 from nri_resmgr.values.declared import frozen
 
 
 @frozen
 class NewContainer:
-    """A container that is being created, as the runtime tells it and as we read it."""
+    """A container that is created or resized, as it is told and as we read it."""
 
     pod: Pod
     container: Container
@@ -31,6 +32,14 @@ class ClassSetter:
                 nothing has changed.
         """
 
+    def judge(self, new: NewContainer, decision: Decision[Any]) -> None:
+        """Judge what depends on where a container would be put, before it counts.
+
+        Raises:
+            ResmgrError: There it cannot have what it asks for; its creation is
+                refused, and nothing has changed.
+        """
+
     def add(
         self,
         adjustment: ContainerAdjustment,
@@ -39,3 +48,11 @@ class ClassSetter:
     ) -> ContainerAdjustment:
         """Add the container's class to what the runtime is told. Must not raise."""
         return adjustment
+
+    def update(
+        self,
+        update: ContainerUpdate,
+        resized: NewContainer,  # noqa: ARG002 - for those who override
+    ) -> ContainerUpdate:
+        """Add what follows from a container's new amounts. Must not raise."""
+        return update

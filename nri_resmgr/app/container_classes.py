@@ -8,9 +8,12 @@ from typing import Any
 
 from nri_resmgr.app.class_setter import ClassSetter, NewContainer
 from nri_resmgr.config import PolicyConfig
+from nri_resmgr.host.tree import Tree
 from nri_resmgr.policy.decision import Decision
 from nri_resmgr.stub.adjustment import ContainerAdjustment
 from nri_resmgr.stub.runtime_info import RuntimeInfo
+from nri_resmgr.stub.update import ContainerUpdate
+from nri_resmgr.topology import Machine
 
 
 class ContainerClasses:
@@ -19,11 +22,21 @@ class ContainerClasses:
     Args:
         config: Which classes there are.
         runtime: To whom adjustments are sent.
+        machine: Where the containers are.
+        tree: The host; None where there is nothing to look up.
     """
 
-    def __init__(self, config: PolicyConfig, runtime: RuntimeInfo) -> None:
+    def __init__(
+        self,
+        config: PolicyConfig,
+        runtime: RuntimeInfo,
+        machine: Machine,
+        tree: Tree | None,
+    ) -> None:
         self._config = config
         self._runtime = runtime
+        self._machine = machine
+        self._tree = tree
 
     def check(self, new: NewContainer) -> None:
         """Judge what a container asks for.
@@ -33,6 +46,15 @@ class ContainerClasses:
         """
         for setter in self._setters:
             setter.check(new)
+
+    def judge(self, new: NewContainer, decision: Decision[Any]) -> None:
+        """Judge what depends on where a container would be put.
+
+        Raises:
+            ResmgrError: There it cannot have what it asks for.
+        """
+        for setter in self._setters:
+            setter.judge(new, decision)
 
     def add(
         self,
@@ -45,6 +67,20 @@ class ContainerClasses:
         for setter in self._setters:
             told = setter.add(told, new, decision)
         return adjustment if told is begun else told
+
+    def update(
+        self, updates: tuple[ContainerUpdate, ...], resized: NewContainer
+    ) -> tuple[ContainerUpdate, ...]:
+        """Add what follows from the new amounts of one container to all updates."""
+        own = ContainerUpdate(resized.container.id)
+        told = begun = next(
+            (one for one in updates if one.container_id == own.container_id), own
+        )
+        for setter in self._setters:
+            told = setter.update(told, resized)
+        if told is begun:
+            return updates
+        return (told, *(one for one in updates if one is not begun))
 
     @cached_property
     def _setters(self) -> tuple[ClassSetter, ...]:

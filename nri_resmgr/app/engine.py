@@ -63,13 +63,21 @@ class Engine:
             self._former = None
             self.state = self.state if state is None else state
 
-    def decide(self, event: Event) -> Decision[Any]:
+    def decide(
+        self, event: Event, judge: Callable[[Decision[Any]], None] | None = None
+    ) -> Decision[Any]:
         """Answer an event; the state is what the answer says from then on.
+
+        Args:
+            event: What happened.
+            judge: Raises where the answer must not count.
 
         Raises:
             PolicyError: The node cannot grant the request; nothing has changed.
         """
         decision = self.policy.decide(self.state, event)
+        if judge is not None:
+            judge(decision)
         self.state = decision.state
         return decision
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from nri_resmgr.app.catch_up import catch_up
@@ -84,7 +84,7 @@ class ResourcePolicy:
         self._alarms: Any = None
         self.courier = Courier(self._engine.wanted)
         self._runtime = RuntimeInfo()
-        self._classes = ContainerClasses(self.config, self._runtime)
+        self._classes = self._setters()
         self._is_silent = False
         self._files: ContainerFiles | None = None
         told = [Report(dry_run=conduct.dry_run), *witnesses]
@@ -138,7 +138,7 @@ class ResourcePolicy:
     def configure(self, handed_over: HandedOver) -> None:
         """Take what the runtime tells of itself, and its text if that counts."""
         self._runtime = handed_over.runtime
-        self._classes = ContainerClasses(self.config, self._runtime)
+        self._classes = self._setters()
         # What to tell is found anew when the runtime says what runs.
         self._is_silent = True
         self.configuration.hand_over(handed_over.text)
@@ -188,7 +188,7 @@ class ResourcePolicy:
             new = NewContainer(pod, container, spec)
             self._classes.check(new)
             created = Created(spec)
-            decision = self._engine.decide(created)
+            decision = self._engine.decide(created, partial(self._classes.judge, new))
         except ResmgrError as error:
             self._refuse(error, pod, container)
             return None
@@ -215,7 +215,10 @@ class ResourcePolicy:
             self._refuse(error, pod, container)
             return ()
         own = (PinUpdate(container.id, decision.pin),) if decision.pin else ()
-        return self._answer(own + decision.updates)
+        told = self._answer(own + decision.updates)
+        if self._conduct.dry_run:
+            return ()
+        return self._classes.update(told, NewContainer(pod, container, spec))
 
     def stop_container(self, _pod: Pod, container: Container) -> Updates:
         """Take back what a container had; the shared pool grows in the reply."""
@@ -240,11 +243,14 @@ class ResourcePolicy:
     def _rebuild(self, config: PolicyConfig, machine: Machine) -> None:
         decision = self._engine.rebuild(config, machine)
         self._specs.change_machine(machine)
-        self._classes = ContainerClasses(config, self._runtime)
+        self._classes = self._setters()
         if not self._is_silent:
             self._follow(Synchronized(()), decision)
             self._send(decision.updates)
         self._witnesses.configured(config)
+
+    def _setters(self) -> ContainerClasses:
+        return ContainerClasses(self.config, self._runtime, self.machine, self._tree)
 
     def _handle(self, event: Event) -> Decision[KnowsContainers]:
         decision = self._engine.decide(event)
