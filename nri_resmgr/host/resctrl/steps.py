@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 
 import attrs
 
+from nri_resmgr.classes.rdt.plan import ROOT_CLASS
 from nri_resmgr.host.resctrl.errors import (
     ExclusiveOverlap,
     ForeignGroup,
@@ -160,7 +161,8 @@ def _check_exclusive(
             clash = other != name and (alone or group.is_alone)
             if clash and (where := overlap(mine, then[other])):
                 path = f"{scene.root}/{path_in(name, 'schemata')}"
-                raise ExclusiveOverlap(name, path, *where, other)
+                one, two = name or ROOT_CLASS, other or ROOT_CLASS
+                raise ExclusiveOverlap(one, path, *where, two)
 
 
 def _leftovers(

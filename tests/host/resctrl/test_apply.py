@@ -199,3 +199,5 @@ def test_what_a_plan_no_longer_names_is_as_before_any_plan() -> None:
 
     assert world.schemata("gold") == "L3:0=fffff;1=0000f\nMB:0=100;1=100"
     assert world.schemata("") == "L3:0=0000f;1=fffff\nMB:0=100;1=70"
+    world.control.apply(Plan({"gold": ""}))
+    assert world.schemata("gold") == "L3:0=fffff;1=fffff\nMB:0=100;1=100"

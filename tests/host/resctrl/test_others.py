@@ -206,3 +206,15 @@ def test_where_others_share_nothing_a_group_keeps_what_the_kernel_gave_it() -> N
 
     assert world.control.apply(Plan({"gold": "L3:0=f\n"})) == Report()
     assert world.schemata("gold") == "L3:0=0000f;1=0ffff\nMB:0=100;1=100"
+
+
+def test_a_class_that_somebody_made_exclusive_stays_off_others() -> None:
+    world = World()
+    rest = "L3:0=f0;1=f0\n"
+    world.control.apply(Plan({"gold": "L3:0=f;1=f\n"}, root=rest))
+    world.resctrl.write("gold/mode", "exclusive\n")
+    world.resctrl.commands.clear()
+    with pytest.raises(ExclusiveOverlap, match="'system/default' must not share"):
+        world.control.apply(Plan({"gold": "L3:0=1f\n"}, root=rest))
+
+    assert world.commands == []
