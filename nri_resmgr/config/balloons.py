@@ -25,7 +25,8 @@ from nri_resmgr.config.cpus import CpuChoice, read_cpus
 from nri_resmgr.config.errors import BadSetting
 from nri_resmgr.config.foreign import read_services
 from nri_resmgr.config.interrupts import read_controllable
-from nri_resmgr.config.policy_config import PolicyConfig
+from nri_resmgr.config.memory_use import ignored_of_memory, read_memory_use
+from nri_resmgr.config.policy_config import MEMORY_KEYS, PolicyConfig
 from nri_resmgr.config.scheduling import read_scheduling_classes
 from nri_resmgr.config.table import Table
 from nri_resmgr.values.by_content import ByContent
@@ -52,6 +53,7 @@ _OWN: Final = (
     "controllableInterrupts",
     "onFailure",
     "tellContainers",
+    *MEMORY_KEYS,
 )
 _LEVELS: Final = ("core", "l2cache")
 
@@ -153,6 +155,7 @@ def read_balloons(top: Table) -> BalloonsConfig:
         not_in_force=(*read_services(spec), *_not_in_force(spec)),
         doubts=tuple(doubts_about(types)),
         **read_control(spec, "cpu"),
+        **read_memory_use(spec),
     )
 
 
@@ -179,6 +182,7 @@ def _not_in_force(spec: Table) -> Iterator[str]:
     if spec.flag(_NOT_IN_FORCE, default=False):
         yield spec.at(_NOT_IN_FORCE)
     yield from not_published(spec)
+    yield from ignored_of_memory(spec)
     for place, row in enumerate(spec.open_rows("balloonTypes")):
         for key in NOT_IN_FORCE:
             if row.get(key):

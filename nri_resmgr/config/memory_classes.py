@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+import attrs
+
 from nri_resmgr.classes.memory.numa_values import (
     BadMemoryPolicy,
     NumaPolicy,
@@ -18,12 +20,6 @@ from nri_resmgr.config.errors import BadSetting, BadSyntax
 from nri_resmgr.config.table import Table
 from nri_resmgr.values.by_content import ByContent
 from nri_resmgr.values.declared import frozen
-
-MEMORY_QOS: Final = "memoryQos"
-"""Where a policy's document holds what is else the file of memory-qos."""
-
-MEMORY_POLICY: Final = "memoryPolicy"
-"""Where it holds what is else the file of memory-policy."""
 
 _CLASSES: Final = "classes"
 _FILES: Final = "unifiedAnnotations"
@@ -43,7 +39,7 @@ class NumaPolicyConfig(ByContent):
         ignored: Paths of what has no effect with us.
     """
 
-    classes: Mapping[str, NumaPolicy]
+    classes: Mapping[str, NumaPolicy] = attrs.field(hash=False)
     ignored: tuple[str, ...] = ()
 
 

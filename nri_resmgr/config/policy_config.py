@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from nri_resmgr.config.cpu_class_use import CpuClassUse
 from nri_resmgr.values.by_content import ByContent
 from nri_resmgr.values.declared import frozen
+
+MEMORY_KEYS: Final = ("memoryQos", "memoryPolicy", "miscLimits")
+"""Of documents of all kinds; `nri_resmgr.config.memory_use` reads them."""
 
 
 @frozen
@@ -21,6 +24,10 @@ class PolicyConfig(ByContent):
         cpu_classes: What CPUs are set to; None where they are left alone.
         rdt: The `RdtUse`; its class is imported late. None where it is off.
         blockio: The `BlockIoControl`, likewise.
+        memory_qos: The `MemoryQosConfig`, likewise. None where its annotations are
+            not for us.
+        memory_policy: The `NumaPolicyConfig`, likewise.
+        misc_limits: Whether annotations that limit misc resources are for us.
     """
 
     kind: ClassVar[str] = ""
@@ -31,3 +38,6 @@ class PolicyConfig(ByContent):
     cpu_classes: CpuClassUse | None = None
     rdt: Any = None
     blockio: Any = None
+    memory_qos: Any = None
+    memory_policy: Any = None
+    misc_limits: bool = True

@@ -6,7 +6,8 @@ from typing import ClassVar, Final
 
 from nri_resmgr.config.control import CONTROL, read_control
 from nri_resmgr.config.cpus import CpuChoice, read_cpus
-from nri_resmgr.config.policy_config import PolicyConfig
+from nri_resmgr.config.memory_use import ignored_of_memory, read_memory_use
+from nri_resmgr.config.policy_config import MEMORY_KEYS, PolicyConfig
 from nri_resmgr.config.table import Table
 from nri_resmgr.values.declared import frozen
 
@@ -58,6 +59,7 @@ def read_static_policy(top: Table) -> StaticPolicyConfig:
         "preferIsolatedCPUs",
         "onFailure",
         CONTROL,
+        *MEMORY_KEYS,
     )
     default = StaticPolicyConfig()
     namespaces = spec.texts("reservedPoolNamespaces", ())
@@ -71,5 +73,7 @@ def read_static_policy(top: Table) -> StaticPolicyConfig:
             "preferIsolatedCPUs", default=default.prefer_isolated_cpus
         ),
         on_failure=spec.choice("onFailure", ("refuse", "shared"), default.on_failure),
+        not_in_force=ignored_of_memory(spec),
         **read_control(spec),
+        **read_memory_use(spec),
     )

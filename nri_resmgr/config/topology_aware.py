@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final
 import attrs
 
 from nri_resmgr.config.cpus import CpuChoice, read_cpus
-from nri_resmgr.config.policy_config import PolicyConfig
+from nri_resmgr.config.policy_config import MEMORY_KEYS, PolicyConfig
 from nri_resmgr.config.table import Table
 from nri_resmgr.values import QosClass
 from nri_resmgr.values.declared import frozen
@@ -122,6 +122,7 @@ def read_topology_aware(top: Table) -> TopologyAwareConfig:
         *_SCHEDULING,
         *_CPU_CLASSES,
         _INTERRUPTS,
+        *MEMORY_KEYS,
         *_FOREIGN,
     )
     return TopologyAwareConfig(
@@ -184,6 +185,10 @@ def _host(spec: Table) -> dict[str, Any]:
         from nri_resmgr.config.control import read_control
 
         found |= read_control(spec, "cpu")
+    if spec.rows.keys() & set(MEMORY_KEYS):
+        from nri_resmgr.config.memory_use import read_memory_use
+
+        found |= read_memory_use(spec)
     return found
 
 
@@ -198,4 +203,8 @@ def _not_in_force(spec: Table) -> dict[str, Any]:
         from nri_resmgr.config.cpu_class_rows import not_published
 
         found += tuple(not_published(spec))
+    if "memoryPolicy" in spec.rows:
+        from nri_resmgr.config.memory_use import ignored_of_memory
+
+        found += ignored_of_memory(spec)
     return {"not_in_force": found}

@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+import attrs
+
 from nri_resmgr.classes.memory.errors import (
     BadMemoryAnnotation,
     MemoryFileNotAllowed,
@@ -58,7 +60,7 @@ class MemoryQosConfig(ByContent):
         files: Files of cgroup v2 that annotations may set.
     """
 
-    classes: Mapping[str, MemoryQosClass]
+    classes: Mapping[str, MemoryQosClass] = attrs.field(hash=False)
     files: tuple[str, ...] = ()
 
 
