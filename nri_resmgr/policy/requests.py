@@ -75,6 +75,7 @@ def limited_cpus(quota: int | None, period: int | None) -> MilliCpus | None:
     return MilliCpus(-(-quota * _MILLI // (period or DEFAULT_PERIOD)))
 
 
+@lru_cache(maxsize=1024)  # of everybody on CPUs that change hands, each time
 def shares_of(request: MilliCpus) -> int:
     """Give the ``cpu.shares`` that the kubelet makes of a CPU request.
 

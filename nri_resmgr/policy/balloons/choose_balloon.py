@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import TypeAlias
+from operator import attrgetter
+from typing import Final, TypeAlias
 
 from nri_resmgr.policy.balloons.ground import Ground
 from nri_resmgr.policy.balloons.resize import create
@@ -21,6 +22,9 @@ from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.values.declared import frozen
 
 Way: TypeAlias = Callable[["Search"], "Found | None"]
+
+# Asked of every container in a type's balloons, at each creation.
+_NAMESPACE: Final = attrgetter("spec.namespace")
 
 
 @frozen
@@ -93,36 +97,34 @@ def _same_group(search: Search) -> Found | None:
     seats, group = search.state.seats, search.seat.group
     if not group:
         return None
-    names = {
-        one.name
+    mine = [
+        one
         for one in _own(search)
         if group in [seats[key].group for key in one.members]
-    }
-    return _with_neighbours(search, names, Rule.SAME_GROUP)
+    ]
+    return _beside(search, mine, Rule.SAME_GROUP)
 
 
 def _same_pod(search: Search) -> Found | None:
     state = search.state
     pod = state.ledger.in_pod(search.spec.pod) if search.spec.pod else ()
     names = {state.seats[one].balloon for one in pod if one in state.seats}
-    return _with_neighbours(search, names, Rule.SAME_POD)
+    mine = [one for one in _own(search) if one.name in names] if names else []
+    return _beside(search, mine, Rule.SAME_POD)
 
 
 def _same_namespace(search: Search) -> Found | None:
-    entries, namespace = search.state.ledger.entries, search.spec.namespace
-    names = {
-        one.name
+    entry, namespace = search.state.ledger.entries.__getitem__, search.spec.namespace
+    mine = [
+        one
         for one in _own(search)
-        if namespace in [entries[key].spec.namespace for key in one.members]
-    }
-    return _with_neighbours(search, names, Rule.SAME_NAMESPACE)
+        if namespace in map(_NAMESPACE, map(entry, one.members))
+    ]
+    return _beside(search, mine, Rule.SAME_NAMESPACE)
 
 
-def _with_neighbours(search: Search, names: set[str], rule: Rule) -> Found | None:
-    if not names - {""}:
-        return None
-    mine = (one for one in _own(search) if one.name in names and fits(search, one))
-    return _roomiest(search, mine, rule)
+def _beside(search: Search, mine: Iterable[Balloon], rule: Rule) -> Found | None:
+    return _roomiest(search, (one for one in mine if fits(search, one)), rule)
 
 
 def _balanced(search: Search) -> Found | None:
@@ -137,8 +139,7 @@ def _balanced(search: Search) -> Found | None:
 
 
 def _inflated(search: Search) -> Found | None:
-    mine = (one for one in _own(search) if fits(search, one))
-    return _roomiest(search, mine, Rule.INFLATED)
+    return _beside(search, _own(search), Rule.INFLATED)
 
 
 def _new(search: Search) -> Found | None:

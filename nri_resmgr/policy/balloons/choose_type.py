@@ -27,7 +27,9 @@ class Choice:
 
 def is_left_alone(spec: ContainerSpec, settings: BalloonsSettings) -> bool:
     """Tell whether a container is to be neither in a balloon nor pinned."""
-    return spec.preferences.preserve_cpus or _fits_any(spec, settings.preserve)
+    if settings.preserve and _fits_any(spec, settings.preserve):
+        return True
+    return spec.preferences.preserve_cpus
 
 
 def choose_type(spec: ContainerSpec, settings: BalloonsSettings) -> Choice:
@@ -47,7 +49,7 @@ def choose_type(spec: ContainerSpec, settings: BalloonsSettings) -> Choice:
             raise NoSuchType(spec.title or spec.id, asked, tuple(settings.by_name))
         return Choice(settings.by_name[asked], "annotation")
     for kind in settings.types:
-        if _fits_any(spec, kind.expressions):
+        if kind.expressions and _fits_any(spec, kind.expressions):
             return Choice(kind, "expression")
         if kind.namespaces and matches_any(spec.namespace, kind.namespaces):
             return Choice(kind, "namespace")

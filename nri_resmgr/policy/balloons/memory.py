@@ -9,6 +9,7 @@ from nri_resmgr.policy.balloons.settings import BalloonType, MemoryBy
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.policy.memory_wishes import PRIORITIES, USUAL_KINDS
 from nri_resmgr.policy.mems import (
+    MemoryLayout,
     MemoryLedger,
     MemoryOffer,
     MemoryPriority,
@@ -18,6 +19,7 @@ from nri_resmgr.policy.mems import (
     grow_memory,
     restore_memory,
 )
+from nri_resmgr.topology import MemoryKind
 from nri_resmgr.values import Bytes, CpuSet, NodeSet, PolicyError
 
 
@@ -65,9 +67,15 @@ def follow_cpus(
     """
     near = ground.nodes_of(cpus)
     moved: dict[str, None] = {}
+    wanted: dict[frozenset[MemoryKind], int] = {}  # of many who want the same
     for container in containers:
-        if container in memory and not _is_near(container, near, memory):
-            kinds = memory.grants[container].request.kinds
+        known = memory.grants.get(container)
+        if known is None or known.request.priority is MemoryPriority.PRESERVED:
+            continue
+        kinds = known.request.kinds
+        if (nodes := wanted.get(kinds)) is None:
+            nodes = wanted[kinds] = _of_kinds(kinds, near, memory.layout)
+        if nodes & ~known.zone.bits:
             offer = grow_memory(container, memory, nodes=near, kinds=kinds)
             moved |= dict.fromkeys((container, *(one.id for one in offer.moved)))
             memory = offer.ledger
@@ -103,11 +111,6 @@ def size_of(spec: ContainerSpec, by: MemoryBy) -> Bytes:
     return spec.memory_request or spec.memory_limit or Bytes(0)
 
 
-def _is_near(container: str, near: NodeSet, memory: MemoryLedger) -> bool:
-    known = memory.grants[container]
-    wanted = near.bits & memory.layout.nodes
-    if known.request.priority is MemoryPriority.PRESERVED:
-        return True
-    if known.request.kinds:
-        wanted &= memory.layout.of_kinds(known.request.kinds)
-    return not wanted & ~known.zone.bits
+def _of_kinds(kinds: frozenset[MemoryKind], near: NodeSet, layout: MemoryLayout) -> int:
+    nodes = near.bits & layout.nodes
+    return nodes & layout.of_kinds(kinds) if kinds else nodes

@@ -8,7 +8,7 @@ from nri_resmgr.policy.balloons.ground import Ground
 from nri_resmgr.policy.balloons.state import Balloon, BalloonsState, Seat
 from nri_resmgr.policy.events import NO_PIN, ContainerSpec, Pin
 from nri_resmgr.policy.requests import shares_of
-from nri_resmgr.values import NO_CPUS, NO_NODES, CpuSet, NodeSet
+from nri_resmgr.values import CpuSet, NodeSet
 
 
 def pin_of(spec: ContainerSpec, state: BalloonsState, ground: Ground) -> Pin:
@@ -16,21 +16,27 @@ def pin_of(spec: ContainerSpec, state: BalloonsState, ground: Ground) -> Pin:
     seat = state.seats[spec.id]
     if not seat.balloon:
         return NO_PIN
-    cpus, shares, mems = NO_CPUS, 0, NO_NODES
+    cpus = visible(allowed_cpus(state.balloons[seat.balloon], state), seat, ground)
+    return pin_on(cpus, spec, state, ground)
+
+
+def pin_on(
+    cpus: CpuSet, spec: ContainerSpec, state: BalloonsState, ground: Ground
+) -> Pin:
+    """Say the same of a container in a balloon, of whose CPUs it sees these."""
+    bits, shares, mems = 0, 0, 0
     if ground.settings.pin_cpus:
-        cpus = visible(allowed_cpus(state.balloons[seat.balloon], state), seat, ground)
-        shares = shares_of(spec.request)
+        bits, shares = cpus.bits, shares_of(spec.request)
     promised = state.memory.grants.get(spec.id)
-    if promised and not spec.preferences.preserve_memory:
-        mems = promised.zone
-    return _interned(cpus.bits, mems.bits, shares)
+    if promised is not None and not spec.preferences.preserve_memory:
+        mems = promised.zone.bits
+    return _interned(bits, mems, shares)
 
 
 def allowed_cpus(balloon: Balloon, state: BalloonsState) -> CpuSet:
     """Return a balloon's CPUs, and those of no balloon that it uses besides."""
-    return (
-        balloon.cpus | (balloon.reach & state.free) if balloon.reach else balloon.cpus
-    )
+    idle = balloon.reach.bits & state.free.bits
+    return CpuSet(balloon.cpus.bits | idle) if idle else balloon.cpus
 
 
 def visible(cpus: CpuSet, seat: Seat, ground: Ground) -> CpuSet:

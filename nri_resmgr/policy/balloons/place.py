@@ -140,7 +140,7 @@ def move(spec: ContainerSpec, state: State, ground: Ground) -> Placement:
     )
     stays = rule is Rule.SHRUNK_IN_PLACE or fits(search, balloon)
     if stays or has_room(balloon, spec.request, left):
-        seat = attrs.evolve(search.seat, balloon=balloon.name)
+        seat = search.seat.within(balloon.name)
         seated = inflate(balloon.name, left.sit(spec.id, seat), ground, as_far=True)
         seated = deflate(balloon.name, seated, ground)
         return Placement(state=seated, rule=rule, decided=decided)
@@ -154,7 +154,7 @@ def crowd_into(kind: str, search: Search) -> State | None:
     """Put a container where it does not fit, if there is any CPU for it."""
     ground = search.ground
     for balloon in _with_most_room(kind, search.state):
-        seat = attrs.evolve(search.seat, balloon=balloon.name)
+        seat = search.seat.within(balloon.name)
         state = search.state.sit(search.spec.id, seat)
         state = inflate(balloon.name, state, ground, as_far=True)
         if state.balloons[balloon.name].cpus:
@@ -221,7 +221,7 @@ def _is_free_again(found: Found, old: Vacated, search: Search) -> bool:
 
 
 def _seated(search: Search, found: Found, old: Vacated | None = None) -> State:
-    seat = attrs.evolve(search.seat, balloon=found.balloon)
+    seat = search.seat.within(found.balloon)
     state = found.state.sit(search.spec.id, seat)
     if found.rule is Rule.BALANCED:
         return state

@@ -6,18 +6,31 @@ from collections.abc import Iterable, Iterator
 
 from nri_resmgr.policy.balloons.ground import Ground
 from nri_resmgr.policy.balloons.memory import follow_cpus
-from nri_resmgr.policy.balloons.pins import allowed_cpus, pin_of
+from nri_resmgr.policy.balloons.pins import allowed_cpus, pin_on, visible
 from nri_resmgr.policy.balloons.state import Balloon, BalloonsState
 from nri_resmgr.policy.decision import PinUpdate
-from nri_resmgr.policy.events import Pin
+from nri_resmgr.policy.events import NO_PIN, Pin
+from nri_resmgr.values import CpuSet
 
 State = BalloonsState
 
 
 def pins_of(containers: Iterable[str], state: State, ground: Ground) -> dict[str, Pin]:
     """Return what should hold for each of *containers*, by id."""
-    ledger = state.ledger
-    return {key: pin_of(ledger.spec_of(key), state, ground) for key in containers}
+    entries, seats = state.ledger.entries, state.seats
+    pins: dict[str, Pin] = {}
+    known: dict[tuple[str, bool], CpuSet] = {}  # of many in the same balloon
+    for key in containers:
+        seat = seats[key]
+        if not seat.balloon:
+            pins[key] = NO_PIN
+            continue
+        at = seat.balloon, seat.hidden
+        if (cpus := known.get(at)) is None:
+            allowed = allowed_cpus(state.balloons[seat.balloon], state)
+            cpus = known[at] = visible(allowed, seat, ground)
+        pins[key] = pin_on(cpus, entries[key].spec, state, ground)
+    return pins
 
 
 def follow(
@@ -55,9 +68,8 @@ def settle(
     Returns:
         The state in which that is noted as told, and the updates.
     """
-    keys = [key for key in touched if key in state.ledger]
-    if state.unsettled:
-        keys = list(state.ledger.entries)
+    entries = state.ledger.entries
+    keys = list(entries if state.unsettled else filter(entries.__contains__, touched))
     if not keys:
         return state, ()
     ledger, updates = state.ledger.settle(pins_of(keys, state, ground))

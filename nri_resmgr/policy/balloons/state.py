@@ -93,6 +93,10 @@ class Seat(ByContent):
     group: str = ""
     hidden: bool = False
 
+    def within(self, balloon: str) -> Seat:
+        """Return the same seat in a balloon."""
+        return Seat(balloon, self.kind, self.request, self.group, self.hidden)
+
 
 LEFT_ALONE: Final = Seat("")
 """Of containers that are none of ours."""

@@ -75,11 +75,8 @@ def _shares_of(grant: Grant) -> int:
     # A container on CPUs of its own competes with nobody; the weight counts on
     # the shared ones, where a mixed container is to have its fraction's only.
     if grant.kind is CpuKind.OWN:
-        return _weight(MilliCpus(_CPU * len(grant.cpus)))
-    return _weight(grant.fraction)
-
-
-_weight = lru_cache(maxsize=1024)(shares_of)
+        return shares_of(MilliCpus(_CPU * len(grant.cpus)))
+    return shares_of(grant.fraction)
 
 
 @lru_cache(maxsize=1024)
