@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from nri_resmgr.values import InputError
 from nri_resmgr.values.error_fields import with_fields
+from nri_resmgr.values.shorten import shortened
+
+# A document may be one long word, and each complaint goes to the log and to status.
+_PATH: Final = 200
+_SENTENCE: Final = 600
 
 
 @with_fields
@@ -18,7 +25,8 @@ class BadSyntax(InputError):
     line: int = 0
 
     def __str__(self) -> str:
-        return f"line {self.line}: {self.why}" if self.line else self.why
+        why = shortened(self.why, _SENTENCE)
+        return f"line {self.line}: {why}" if self.line else why
 
 
 @with_fields
@@ -33,4 +41,4 @@ class BadSetting(InputError):
     why: str
 
     def __str__(self) -> str:
-        return f"{self.path}: {self.why}"
+        return f"{shortened(self.path, _PATH)}: {shortened(self.why, _SENTENCE)}"

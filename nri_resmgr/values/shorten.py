@@ -1,0 +1,12 @@
+"""Text of others in sentences of ours, as far as a reader wants it."""
+
+from __future__ import annotations
+
+
+def shortened(text: str, most: int) -> str:
+    """Return *text*, or its first *most* characters where it is longer.
+
+    >>> shortened("turbo", 3)
+    'tur...'
+    """
+    return text if len(text) <= most else f"{text[:most]}..."

@@ -1,0 +1,26 @@
+"""Complaints stay short, whatever the document is full of."""
+
+from __future__ import annotations
+
+import pytest
+
+from nri_resmgr.config import BadSetting, BadSyntax, parse_config
+
+HEAD = "apiVersion: config.nri/v1alpha1\nkind: TopologyAwarePolicy\n"
+LONG = "x" * 100_000
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(f"{HEAD}spec: {{pinCPU: {LONG}}}", id="a value"),
+        pytest.param(f"{HEAD}spec: {{{LONG}: true}}", id="a key"),
+        pytest.param(f"{HEAD}spec: !{LONG} 1", id="a tag"),
+        pytest.param(f"{LONG}: [", id="no YAML"),
+    ],
+)
+def test_a_complaint_about_something_long_is_short(text: str) -> None:
+    with pytest.raises((BadSetting, BadSyntax)) as error:
+        parse_config(text)
+
+    assert len(str(error.value)) < 1000
