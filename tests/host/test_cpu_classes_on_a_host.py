@@ -85,6 +85,25 @@ def test_a_class_is_in_the_files_of_its_cpus_and_of_no_others(tmp_path: Path) ->
     assert contents(root) == before
 
 
+def test_a_preference_comes_back_once_the_governor_lets_it(tmp_path: Path) -> None:
+    before, facts = DRIVERS[0]
+    kernel = CpuKernel(before)
+    state = StateDir.open(str(tmp_path / "state"))
+    knobs = Knobs(kernel, KnobJournal(state, "boot"))
+    # The governor of the second class is not the one of before.
+    classes = {
+        "fast": CpuClass(name="fast", governor="performance"),
+        "slow": CpuClass(name="slow", governor="powersave", max=KiloHertz(900_000)),
+    }
+
+    for name in ("fast", "slow", "fast"):
+        files = desired(classes, {name: cpus("1")}, facts)
+        assert knobs.apply(files).failed == ()
+        assert {path: kernel.files[path] for path in files} == files
+    assert knobs.restore_all().failed == ()
+    assert kernel.files == before
+
+
 @given(
     driver=st.sampled_from(DRIVERS),
     classes=CLASSES,

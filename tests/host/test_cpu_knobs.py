@@ -127,6 +127,7 @@ def test_turbo_that_intel_pstate_has_off(tmp_path: Path) -> None:
 
 def test_offline_cpus_have_no_knobs(tmp_path: Path) -> None:
     files = intel_pstate() | {f"{CPU}/cpufreq/policy7/affected_cpus": ""}
+    files[f"{CPU}/cpufreq/policy8/affected_cpus"] = "8"  # it came a moment ago
     write(tmp_path, files | idle((8,)))
     found = read(tmp_path)
 
