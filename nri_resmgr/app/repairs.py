@@ -41,6 +41,7 @@ class Repairs:
     Args:
         send: Has containers updated.
         pause: Seconds between two attempts for one container.
+        at_once: Updates that may be sent together.
 
     Attributes:
         sent: Updates that were sent so far.
@@ -48,8 +49,12 @@ class Repairs:
     """
 
     def __init__(
-        self, send: Callable[[Iterable[str]], object], pause: float = 0.0
+        self,
+        send: Callable[[Iterable[str]], object],
+        pause: float = 0.0,
+        at_once: int = MOST_AT_ONCE,
     ) -> None:
+        self._at_once = at_once
         self._send = send
         self._pause = pause
         self._cases: dict[str, _Case] = {}
@@ -90,7 +95,8 @@ class Repairs:
             else:
                 due.append((case.attempts, key))
         # Who has had the fewest attempts comes first.
-        chosen = [key for _, key in sorted(due, key=lambda one: one[0])[:MOST_AT_ONCE]]
+        due.sort(key=lambda one: one[0])
+        chosen = [key for _, key in due[: self._at_once]]
         for key in chosen:
             self._cases[key].attempts += 1
             self._cases[key].last = now

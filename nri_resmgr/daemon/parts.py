@@ -9,6 +9,7 @@ import attrs
 
 from nri_resmgr.daemon.memory_kinds import MemoryKinds
 from nri_resmgr.daemon.watch import Watch
+from nri_resmgr.host.state_dir import StateDir
 from nri_resmgr.host.tree import HostTree
 from nri_resmgr.stub import Stub
 
@@ -27,6 +28,8 @@ class Daemon:
         watch: Who is told of sessions and decisions.
         keeper: The `Keeper` that writes the state; None where nothing is kept.
         kubelet: Each `KubeletManager` that is in the way; looked for now and then.
+        state: The state directory; None where nothing is kept.
+        host: Notices what is wanted of the host, and knows the `HostEffects`.
         verification: Compares the kernel's word with what was decided; None where it
             is off.
     """
@@ -39,5 +42,7 @@ class Daemon:
     stub: Stub
     watch: Watch
     keeper: Any = None
+    state: StateDir | None = None
+    host: Any = None
     kubelet: tuple[Any, ...] = ()
     verification: Any = None

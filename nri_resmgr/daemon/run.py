@@ -97,6 +97,8 @@ async def _serve(start: Start) -> None:
         await run_until_signal(stub)
     finally:
         beside.cancel()
+        if start.host:
+            start.host.close()
         if start.keeper:
             start.keeper.close()
         if start.recorder:
@@ -123,5 +125,7 @@ async def _serve_beside(start: Start, stub: Stub) -> None:
             stub=stub,
             watch=start.watch,
             keeper=start.keeper,
+            state=start.state,
+            host=start.host,
         )
     )

@@ -98,6 +98,13 @@ async def verification(daemon: Daemon) -> None:
         await served.verify(daemon)
 
 
+async def host(daemon: Daemon) -> None:
+    """Have CPU classes and interrupts of the host follow the policy."""
+    from nri_resmgr.daemon.host_effects import have_host_follow
+
+    await have_host_follow(daemon)
+
+
 async def traces(daemon: Daemon) -> None:
     """Send traces to a collector."""
     if (tracing := daemon.watch.tracing) is not None:
@@ -115,5 +122,6 @@ SERVICES: Final[tuple[Service, ...]] = (
     systemd,
     kubelet,
     verification,
+    host,
     traces,
 )

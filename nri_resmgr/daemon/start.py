@@ -35,6 +35,7 @@ class Start:
         recorder: The `Recorder` of ``--record``; None without.
         keeper: The `Keeper` that writes the state; None until the policy is built,
             and where nothing is kept.
+        host: The `HostWatch`; None until the policy is built.
     """
 
     options: argparse.Namespace
@@ -46,6 +47,7 @@ class Start:
     launched: bool = attrs.field(factory=_was_launched)
     recorder: Any = attrs.field(default=None, init=False)
     keeper: Any = attrs.field(default=None, init=False)
+    host: Any = attrs.field(default=None, init=False)
     _configuration: Any = attrs.field(default=None, init=False)
 
     @property

@@ -53,6 +53,11 @@ class Knobs:
         """The value of every file in our hands before it came there."""
         return dict(self._originals)
 
+    @property
+    def seen(self) -> Mapping[str, str]:
+        """What the kernel made of the values that were written last."""
+        return dict(self._seen)
+
     def apply(
         self, desired: Mapping[str, str], again: Collection[str] = ()
     ) -> KnobReport:

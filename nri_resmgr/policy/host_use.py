@@ -55,6 +55,11 @@ class HostUse(ByContent):
     balloons: tuple[BalloonCpus, ...] = ()
     available: CpuSet = NO_CPUS
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether the host is to be left as it is."""
+        return not (self.cpu_classes or self.containers or self.balloons)
+
 
 NO_HOST_USE: Final = HostUse()
 """Of a policy that leaves the host as it is."""

@@ -1,0 +1,82 @@
+"""What has to be known of a host before its files can follow a policy."""
+
+from __future__ import annotations
+
+from nri_resmgr.app.host_plan import HostFacts, moves_interrupts
+from nri_resmgr.app.host_wanted import Wanted
+from nri_resmgr.app.host_writer import HostWriter
+from nri_resmgr.classes.cpu.facts import CpuKnobFacts
+from nri_resmgr.classes.irq.interrupts import Interrupt, changed_since, controlled
+from nri_resmgr.classes.irq.placement import Room
+from nri_resmgr.host.cpu_knobs import read_cpu_knobs
+from nri_resmgr.host.interrupts import read_default_cpus, read_interrupts
+from nri_resmgr.host.irqbalance import Irqbalance, find_irqbalance
+from nri_resmgr.host.tree import Tree
+from nri_resmgr.log import Logger
+from nri_resmgr.topology import Machine
+from nri_resmgr.values import CpuSet
+
+log = Logger(__name__)
+
+
+class FactsReader:
+    """Reads what is needed, and only again what may have changed.
+
+    Args:
+        tree: The host.
+
+    Attributes:
+        irqbalance: The one that runs; None for none, or where nobody asked.
+    """
+
+    def __init__(self, tree: Tree) -> None:
+        self._tree = tree
+        self._machine: Machine | None = None
+        self._cpus = CpuKnobFacts()
+        self._interrupts: tuple[Interrupt, ...] | None = None
+        self.irqbalance: Irqbalance | None = None
+
+    def read(
+        self, wanted: Wanted, writer: HostWriter | None, *, afresh: bool
+    ) -> HostFacts:
+        """Read what a plan for *wanted* is made from.
+
+        Args:
+            wanted: What the policy wants, of which machine.
+            writer: Knows how files were before us; None where nobody writes.
+            afresh: Whether interrupts may have come and gone.
+
+        Raises:
+            HostError: A file cannot be read.
+        """
+        cpus, use = CpuKnobFacts(), wanted.use
+        if use.cpu_classes:
+            cpus = self._of_cpus(wanted.machine)
+            if writer is not None:
+                cpus = writer.before_us(cpus)
+        if not moves_interrupts(use):
+            self._interrupts = None
+            return HostFacts(cpus)
+        if afresh or self._interrupts is None:
+            self._look_at_interrupts(writer)
+        banned = self.irqbalance.own.cpus if self.irqbalance else CpuSet()
+        originals = writer.originals if writer else {}
+        default = read_default_cpus(self._tree, originals)
+        room = Room(use.available & wanted.machine.online, banned, default)
+        allowed = controlled(self._interrupts or (), wanted.controllable)
+        return HostFacts(cpus, allowed, room)
+
+    def _of_cpus(self, machine: Machine) -> CpuKnobFacts:
+        if machine is not self._machine:
+            self._cpus = read_cpu_knobs(self._tree, machine)
+            self._machine = machine
+        return self._cpus
+
+    def _look_at_interrupts(self, writer: HostWriter | None) -> None:
+        before = self._interrupts
+        originals = writer.originals if writer else {}
+        self._interrupts = read_interrupts(self._tree, originals)
+        self.irqbalance = find_irqbalance(self._tree)
+        if before and (changed := changed_since(before, self._interrupts)):
+            names = [f"{one.number} {one.name}" for one in changed]
+            log.info("interrupts.changed", interrupts=names)

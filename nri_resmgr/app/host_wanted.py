@@ -1,0 +1,26 @@
+"""What a policy in force wants of its host, at one moment."""
+
+from __future__ import annotations
+
+from nri_resmgr.config.cpu_class_use import CpuClassUse
+from nri_resmgr.policy.host_use import HostUse
+from nri_resmgr.topology import Machine
+from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
+
+
+@frozen
+class Wanted(ByContent):
+    """What a policy in force wants of its host, at one moment.
+
+    Attributes:
+        use: CPUs by class, and wishes about interrupts.
+        classes: What the names of CPU classes mean; None where there are none.
+        controllable: Patterns of interrupts that may be moved.
+        machine: What all this is about.
+    """
+
+    use: HostUse
+    classes: CpuClassUse | None
+    controllable: tuple[str, ...]
+    machine: Machine

@@ -1,0 +1,99 @@
+"""CPU classes and interrupts of a host follow what the daemon decides."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.daemon.host_nodes import (
+    BALLOONS,
+    CLASS_KEY,
+    DEFAULT,
+    DISK,
+    IRQ_KEY,
+    NIC,
+    PLAIN,
+    POLICIES,
+    TREE,
+    fast,
+    host_node,
+    quiet,
+)
+
+pytestmark = pytest.mark.process
+
+CLAIM = json.dumps({"claim": ["*eth0*"], "mask": ["*"]})
+
+
+async def test_cpus_are_in_the_class_of_who_has_them(tmp_path: Path) -> None:
+    async with host_node(tmp_path, TREE) as node, node.running():
+        await node.becomes(quiet())
+        await node.pod("web", 2)
+        await node.becomes(quiet(2, 6) | fast(2, 6))
+        await node.pod("log", 1, {CLASS_KEY: "quiet"})
+        await node.go("web")
+        await node.becomes(quiet())
+
+
+async def test_an_orderly_end_leaves_the_host_as_it_was(tmp_path: Path) -> None:
+    async with host_node(tmp_path, TREE) as node:
+        async with node.running():
+            await node.pod("web", 2, {IRQ_KEY: CLAIM})
+            placed = {NIC: "2,6", DISK: "0-1,3-5,7"}
+            await node.becomes(quiet(2, 6) | fast(2, 6) | placed)
+
+        assert node.changed() == {}
+        assert not (tmp_path / "state" / "host-changes").exists()
+
+
+async def test_who_was_killed_knows_what_the_host_was_like(tmp_path: Path) -> None:
+    async with host_node(tmp_path, TREE) as node:
+        async with node.running() as process:
+            await node.pod("web", 2)
+            await node.becomes(quiet(2, 6) | fast(2, 6))
+            process.kill()
+        assert node.changed() == quiet(2, 6) | fast(2, 6)
+
+        async with node.running():
+            await node.go("web")
+            await node.becomes(quiet())
+        assert node.changed() == {}
+
+
+async def test_what_nobody_wants_after_a_kill_is_put_back(tmp_path: Path) -> None:
+    async with host_node(tmp_path, TREE) as node:
+        async with node.running() as process:
+            await node.pod("web", 2, {IRQ_KEY: CLAIM})
+            placed = {NIC: "2,6", DISK: "0-1,3-5,7"}
+            await node.becomes(quiet(2, 6) | fast(2, 6) | placed)
+            process.kill()
+
+        node.document.write_text(PLAIN)
+        await node.go("web")
+        async with node.running():
+            await node.becomes({})
+
+
+async def test_another_document_and_another_policy_count_at_once(
+    tmp_path: Path,
+) -> None:
+    async with host_node(tmp_path, TREE) as node, node.running():
+        await node.pod("web", 1)
+        await node.becomes(quiet(2) | fast(2))
+
+        node.document.write_text(TREE.replace("1.2GHz", "1.4GHz"))
+        await node.becomes(dict.fromkeys(quiet(2), "1400000") | fast(2))
+
+        node.document.write_text(BALLOONS)
+        quick = {
+            f"{POLICIES}/policy3/scaling_min_freq": "2000000",
+            NIC: "0-2,4-7",
+            DISK: "0-2,4-7",
+            DEFAULT: "000000f7",
+        }
+        await node.becomes(quiet(3) | quick)
+
+        node.document.write_text(PLAIN)
+        await node.becomes({})
