@@ -51,7 +51,7 @@ def adopt(
     Returns:
         The state with all of them in it, and a placement for each, by id.
     """
-    state = State.empty(ground.machine, ground.settings.available)
+    state = State.empty(ground.memory, ground.settings.available)
     state = with_given(state, ground, as_far=True)
     for spec in specs:
         state = state.put(spec, spec.present)

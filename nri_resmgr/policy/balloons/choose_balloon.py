@@ -131,10 +131,10 @@ def _balanced(search: Search) -> Found | None:
     request, state = search.seat.request, search.state
     best, most = None, (0, 0)
     for one in _own(search):
-        if has_room(one, request, state):
-            rank = spare(one, state), -len(one.members)
-            if best is None or rank > most:
-                best, most = one, rank
+        # Many have room, and few more of it than the best so far.
+        rank = spare(one, state), -len(one.members)
+        if (best is None or rank > most) and has_room(one, request, state):
+            best, most = one, rank
     return None if best is None else Found(best.name, Rule.BALANCED, state)
 
 

@@ -12,6 +12,7 @@ from nri_resmgr.policy.balloons.settings import (
     ShareLevel,
 )
 from nri_resmgr.policy.balloons.state import Balloon
+from nri_resmgr.policy.mems import MemoryLayout
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import NO_CPUS, CpuSet
 
@@ -27,6 +28,7 @@ class Ground:
         settings: What the policy is told to do.
 
     Attributes:
+        memory: The machine's memory; one object, since it is a key of caches.
         kinds: The kinds of memory that there are.
         threads: The first threads of all cores, then the second ones, and so on.
     """
@@ -34,6 +36,7 @@ class Ground:
     def __init__(self, machine: Machine, settings: BalloonsSettings) -> None:
         self.machine: Final = machine
         self.settings: Final = settings
+        self.memory: Final = MemoryLayout.of(machine)
         self.kinds: Final = frozenset(one.kind for one in machine.nodes if one.memory)
         self.threads: Final = tuple(_threads(machine))
         self.elements: Final = lru_cache(maxsize=16)(self._elements)

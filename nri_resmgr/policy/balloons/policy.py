@@ -69,7 +69,7 @@ class BalloonsPolicy:
             BalloonShort: There are too few CPUs for the balloons that there have to
                 be.
         """
-        empty = State.empty(self.machine, self.settings.available)
+        empty = State.empty(self.ground.memory, self.settings.available)
         return with_minimum(with_given(empty, self.ground), self.ground)
 
     def decide(self, state: State, event: Event) -> Decision[State]:

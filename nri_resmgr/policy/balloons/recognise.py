@@ -62,7 +62,7 @@ def doubt(spec: ContainerSpec, ground: Ground) -> tuple[bool, bool, int]:
     if is_left_alone(spec, ground.settings):
         return False, False, 0
     try:
-        search, _ = search_for(spec, State.empty(ground.machine, CpuSet()), ground)
+        search, _ = search_for(spec, State.empty(ground.memory, CpuSet()), ground)
     except PolicyError:
         return True, True, len(spec.present.cpus)
     shares = search.kind.share_idle is not None

@@ -9,7 +9,6 @@ from typing import Any, Final
 from nri_resmgr.policy.balloons.policy import BalloonsPolicy
 from nri_resmgr.policy.balloons.state import Balloon, BalloonsState, Seat, Vacated
 from nri_resmgr.policy.mems import Grant as MemoryGrant
-from nri_resmgr.policy.mems import MemoryLayout
 from nri_resmgr.policy.records import (
     LEDGER_TABLES,
     BadRecord,
@@ -61,7 +60,7 @@ def state_from(tables: Tables, policy: BalloonsPolicy) -> Restored[BalloonsState
     _check_members(balloons, tables["seat"])
     for balloon in balloons.values():
         _check_parts(balloon, balloons)
-    memory, dropped = memory_from(tables["memory"], MemoryLayout.of(policy.machine))
+    memory, dropped = memory_from(tables["memory"], policy.ground.memory)
     taken = CpuSet.union(one.cpus for one in balloons.values() if not one.parts)
     state = BalloonsState(
         ledger=ledger_from(tables, {}),

@@ -29,15 +29,16 @@ def need(balloon: Balloon, state: BalloonsState, ground: Ground) -> dict[str, in
 
 def has_room(balloon: Balloon, request: int, state: BalloonsState) -> bool:
     """Tell whether a request fits without another CPU; nothing always does."""
-    if not all(leaf.cpus for leaf, _ in state.leaves(balloon)):
-        return False
+    for leaf, _ in state.leaves(balloon):
+        if not leaf.cpus:
+            return False
     return not request or spare(balloon, state) >= request
 
 
 def spare(balloon: Balloon, state: BalloonsState) -> int:
     """Return how many thousandths of a balloon's CPUs nobody asked for."""
     if not balloon.parts:
-        return _CPU * len(balloon.cpus) - balloon.load
+        return _CPU * balloon.cpus.bits.bit_count() - balloon.load
     leaves = state.leaves(balloon)
     return min(_CPU * len(leaf.cpus) * share for leaf, share in leaves) - balloon.load
 

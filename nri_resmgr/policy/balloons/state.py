@@ -10,8 +10,7 @@ import attrs
 
 from nri_resmgr.policy.events import ContainerSpec, Pin
 from nri_resmgr.policy.ledger import Ledger
-from nri_resmgr.policy.mems import MemoryLedger
-from nri_resmgr.topology import Machine
+from nri_resmgr.policy.mems import MemoryLayout, MemoryLedger
 from nri_resmgr.values import NO_CPUS, CpuSet, MilliCpus
 from nri_resmgr.values.by_content import ByContent
 from nri_resmgr.values.declared import frozen
@@ -134,7 +133,7 @@ class BalloonsState(ByContent):
     unsettled: bool = False
 
     @classmethod
-    def empty(cls, machine: Machine, available: CpuSet) -> BalloonsState:
+    def empty(cls, layout: MemoryLayout, available: CpuSet) -> BalloonsState:
         """Return the state of a node without balloons."""
         nothing: MappingProxyType[str, Seat] = MappingProxyType({})
         return cls(
@@ -142,7 +141,7 @@ class BalloonsState(ByContent):
             balloons=MappingProxyType({}),
             seats=nothing,
             free=available,
-            memory=MemoryLedger.of(machine),
+            memory=MemoryLedger(layout),
             vacated=MappingProxyType({}),
         )
 
