@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from typing import Final
 
+from nri_resmgr.classes.isolation.wishes import IsolationWish
 from nri_resmgr.classes.wish import ClassWish, IrqWish
 from nri_resmgr.policy.affinity import Affinity
 from nri_resmgr.policy.cpus import CpuPriority
@@ -49,6 +50,7 @@ class Preferences(ByContent):
         irq: Which interrupts CPUs that it has to itself take.
         rdt_class: Of cache and memory bandwidth. No policy asks.
         blockio_class: Of block I/O. No policy asks.
+        isolation: What CRI-O's annotations ask of CPUs that it has to itself.
     """
 
     reserved: bool | None = None
@@ -71,6 +73,7 @@ class Preferences(ByContent):
     irq: IrqWish | None = None
     rdt_class: ClassWish | None = None
     blockio_class: ClassWish | None = None
+    isolation: IsolationWish | None = None
 
 
 NO_PREFERENCES: Final = Preferences()

@@ -7,11 +7,12 @@ from typing import Any, Final
 
 from nri_resmgr.app.annotations.affinities import read_affinities
 from nri_resmgr.app.annotations.deprecated import read_deprecated
-from nri_resmgr.app.annotations.errors import NotAccepted, shortened
+from nri_resmgr.app.annotations.errors import NotAccepted
 from nri_resmgr.app.annotations.keys import (
     AFFINITY_KEYS,
     KEYS,
     OTHER_POLICIES,
+    Key,
     Target,
 )
 from nri_resmgr.app.annotations.read import Problem, Reading
@@ -22,10 +23,12 @@ from nri_resmgr.app.annotations.written import (
     take_apart,
 )
 from nri_resmgr.classes.irq.wishes import IrqAffinity
+from nri_resmgr.classes.isolation.wishes import IsolationWish, Mistake
 from nri_resmgr.classes.wish import ClassWish, IrqWish
 from nri_resmgr.policy.preferences import NO_PREFERENCES, Preferences
 from nri_resmgr.topology.hint_options import ALL_HINTS, HintOptions
 from nri_resmgr.values import InputError
+from nri_resmgr.values.shorten import shortened
 
 # A pod creates several containers, and updates ask again. What is longer is rare
 # enough to be read each time, and would fill the memory.
@@ -42,7 +45,7 @@ _SENTENCE: Final = 300
 def interpret(
     annotations: tuple[tuple[str, str], ...], container: str, *, testing: bool
 ) -> Reading:
-    """Read annotations of both name spaces, or remember what they mean.
+    """Read annotations of all name spaces, or remember what they mean.
 
     Args:
         annotations: Sorted, so that they are the same in any order.
@@ -80,6 +83,7 @@ class _Draft:
         self._preferences: dict[str, Any] = {}
         self._scopes: dict[str, Scope] = {}
         self._hints: dict[str, Any] = {}
+        self._isolation: dict[str, Any] = {}
         self._problems: list[Problem] = []
 
     def reading(self) -> Reading:
@@ -93,6 +97,8 @@ class _Draft:
                 wishes["require_isolated"] = False
             else:
                 wishes["isolated"] = True
+        if self._isolation:
+            wishes["isolation"] = IsolationWish(**self._isolation)
         return Reading(
             Preferences(**wishes) if wishes else NO_PREFERENCES,
             HintOptions(**self._hints) if self._hints else ALL_HINTS,
@@ -135,6 +141,9 @@ class _Draft:
 
     def _read_value(self, one: Written, *, testing: bool) -> None:
         key = KEYS[one.stem]
+        if key.target is Target.ISOLATION:
+            self._read_isolation(one, key)
+            return
         if key.testing and not testing:
             raise NotAccepted(one.value, "accepted outside of tests")
         if one.scope is Scope.DEPRECATED:
@@ -154,6 +163,15 @@ class _Draft:
             case Target.PENDING:
                 why = "accepted, not yet in force"
                 self._complain(one, why, pending=True)
+
+    def _read_isolation(self, one: Written, key: Key) -> None:
+        # Whether it counts at all is the configuration's to say, which is not here.
+        try:
+            self._isolation[key.field] = key.read(one.value)
+        except InputError as error:
+            mistake = Mistake(one.key, shortened(str(error), _SENTENCE))
+            known = self._isolation.get("mistakes", ())
+            self._isolation["mistakes"] = (*known, mistake)
 
     def _complain(self, one: Written, why: str, **more: bool) -> None:
         why = shortened(why, _SENTENCE)

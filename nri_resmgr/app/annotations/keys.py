@@ -22,18 +22,27 @@ from nri_resmgr.app.annotations.values import (
     read_name,
     read_priority,
 )
+from nri_resmgr.classes.isolation.values import (
+    read_disabled,
+    read_enabled,
+    read_governor,
+    read_irq_balancing,
+    read_wake_latency,
+)
 from nri_resmgr.values.declared import frozen
 
 
 class Target(enum.Enum):
     """What an annotation is about.
 
-    A `CLASS` is a preference that says whom it is about: a wish. `PENDING` ones are
-    checked, and have no effect yet.
+    A `CLASS` is a preference that says whom it is about: a wish. An `ISOLATION` is a
+    part of one, whose mistakes only count where the configuration allows it at all.
+    `PENDING` ones are checked, and have no effect yet.
     """
 
     PREFERENCE = enum.auto()
     CLASS = enum.auto()
+    ISOLATION = enum.auto()
     HINTS = enum.auto()
     PENDING = enum.auto()
 
@@ -44,7 +53,7 @@ class Key:
 
     Attributes:
         read: From text; raises `InputError` for what it does not accept.
-        field: Of `Preferences` or `HintOptions`, as *target* says.
+        field: Of `Preferences`, `IsolationWish` or `HintOptions`, as *target* says.
         target: What it is about.
         strict: Whether a container is refused rather than placed without it.
         testing: Whether it counts in tests only.
@@ -55,6 +64,10 @@ class Key:
     target: Target = Target.PREFERENCE
     strict: bool = False
     testing: bool = False
+
+
+def _isolation(read: Callable[[str], object], field: str) -> Key:
+    return Key(read, field, Target.ISOLATION, strict=True)
 
 
 # Strict are wishes that do not want to be weighed against others: without them the
@@ -83,6 +96,12 @@ KEYS: Final[Mapping[str, Key]] = {
     "irq-affinity": Key(read_interrupts, "irq", Target.CLASS, strict=True),
     "rdtclass": Key(read_name, "rdt_class", Target.CLASS, strict=True),
     "blockioclass": Key(read_name, "blockio_class", Target.CLASS, strict=True),
+    "cpu-load-balancing.crio.io": _isolation(read_disabled, "unbalanced"),
+    "cpu-quota.crio.io": _isolation(read_disabled, "unlimited"),
+    "irq-load-balancing.crio.io": _isolation(read_irq_balancing, "irq"),
+    "cpu-c-states.crio.io": _isolation(read_wake_latency, "wake_latency"),
+    "cpu-freq-governor.crio.io": _isolation(read_governor, "governor"),
+    "cpu-shared.crio.io": _isolation(read_enabled, "shared"),
     "toptierlimit": Key(read_amount, target=Target.PENDING),
 }
 

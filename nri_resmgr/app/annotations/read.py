@@ -15,6 +15,8 @@ NATIVE: Final = "resource-policy.nri.io"
 CRI_RM: Final = "cri-resource-manager.intel.com"
 KUBERNETES: Final = "resources.beta.kubernetes.io"
 """Of classes only, which the runtimes themselves know, too."""
+CRI_O: Final = "crio.io"
+"""Of isolation only; the rest of it is CRI-O's alone."""
 
 
 @frozen
@@ -52,7 +54,7 @@ class Reading(ByContent):
 
 
 _NOTHING: Final = Reading()
-_NAME_SPACES: Final = (NATIVE, CRI_RM, KUBERNETES)
+_NAME_SPACES: Final = (NATIVE, CRI_RM, KUBERNETES, CRI_O)
 
 
 def read_preferences(
@@ -81,7 +83,12 @@ def read_preferences(
         Manager, docs/policy/topology-aware.md.
     """
     keys = "\n".join(annotations)  # one search instead of one for each key
-    if NATIVE not in keys and CRI_RM not in keys and KUBERNETES not in keys:
+    if (
+        NATIVE not in keys
+        and CRI_RM not in keys
+        and KUBERNETES not in keys
+        and CRI_O not in keys
+    ):
         return _NOTHING
     from nri_resmgr.app.annotations.interpret import interpret  # most pods have none
 

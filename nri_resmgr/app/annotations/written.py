@@ -6,7 +6,7 @@ import enum
 from collections.abc import Iterable
 from typing import Final
 
-from nri_resmgr.app.annotations.read import CRI_RM, KUBERNETES, NATIVE
+from nri_resmgr.app.annotations.read import CRI_O, CRI_RM, KUBERNETES, NATIVE
 from nri_resmgr.values.declared import frozen
 
 _POD: Final = "pod"
@@ -20,6 +20,19 @@ DEPRECATED: Final = frozenset(
 
 # By the names that runtimes know them, and by ours.
 _CLASSES: Final = {"rdt": "rdtclass", "blockio": "blockioclass"}
+
+ISOLATION: Final = frozenset(
+    f"{word}.{CRI_O}"
+    for word in (
+        "cpu-load-balancing",
+        "cpu-quota",
+        "irq-load-balancing",
+        "cpu-c-states",
+        "cpu-freq-governor",
+        "cpu-shared",
+    )
+)
+"""Keys of CRI-O that have a meaning here; their stems are the whole of them."""
 
 
 class Scope(enum.IntEnum):
@@ -65,7 +78,7 @@ def take_apart(
     """
     return tuple(
         found
-        for name_space in (NATIVE, CRI_RM, KUBERNETES)
+        for name_space in (NATIVE, CRI_RM, KUBERNETES, CRI_O)
         for key, value in annotations
         if (found := _written(key, value, name_space, container))
     )
@@ -83,8 +96,8 @@ def effective(annotations: Iterable[Written]) -> dict[str, Written]:
 
 def _written(key: str, value: str, name_space: str, container: str) -> Written | None:
     head, slash, tail = key.partition("/")
-    if name_space == KUBERNETES:
-        return _class(key, value, container)
+    if name_space in _FOREIGN:
+        return _FOREIGN[name_space](key, value, container)
     if head == name_space:
         if name_space == CRI_RM and tail in DEPRECATED:
             return Written(tail, key, value, Scope.DEPRECATED)
@@ -107,6 +120,17 @@ def _class(key: str, value: str, container: str) -> Written | None:
     return Written(stem, key, value, scope)
 
 
+def _isolation(key: str, value: str, container: str) -> Written | None:
+    """Read a key of CRI-O, which names a container without a word before it."""
+    head, slash, tail = key.partition("/")
+    if head not in ISOLATION:
+        return None
+    if not slash:
+        return Written(head, key, value, Scope.ALL)
+    scope = Scope.CONTAINER if tail == container else Scope.ELSEWHERE
+    return Written(head, key, value, scope)
+
+
 def _scope(text: str, container: str) -> Scope:
     if text == _POD:
         return Scope.POD
@@ -114,3 +138,7 @@ def _scope(text: str, container: str) -> Scope:
     if not name or name == text:
         return Scope.NOWHERE
     return Scope.CONTAINER if name == container else Scope.ELSEWHERE
+
+
+# Of which we know a few keys, each without the forms that ours have.
+_FOREIGN: Final = {KUBERNETES: _class, CRI_O: _isolation}

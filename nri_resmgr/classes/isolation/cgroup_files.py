@@ -1,0 +1,129 @@
+"""Cgroup files that free isolated containers of quotas and of load balancing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from nri_resmgr.classes.isolation.wishes import Isolated
+from nri_resmgr.values import NO_CPUS, CpuSet
+from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
+
+
+@frozen
+class CgroupPlace(ByContent):
+    """The folders of a container's cgroup, by the host's paths.
+
+    Attributes:
+        quotas: Those whose quota counts for it, its pod's first.
+        cpuset: Where its CPUs are.
+        top: Above all cgroups with CPUs; has no settings of its own.
+        is_v2: Whether the cgroups are of version 2.
+    """
+
+    quotas: tuple[str, ...]
+    cpuset: str
+    top: str
+    is_v2: bool = True
+
+
+Placed = tuple[CgroupPlace, Isolated]
+
+
+def cgroup_files(placed: Sequence[Placed], isolated: CpuSet) -> Mapping[str, str]:
+    """Return path and text of the files to write, in this order.
+
+    Without a quota of its own a container still has its pod's, so both go, the
+    pod's first: with version 1 no cgroup may have more than the one above it.
+
+    Load balancing is taken from CPUs by an isolated partition with version 2: every
+    cgroup above hands the CPUs down as exclusive ones. Version 1 has a switch for
+    each cgroup, which is of use only where all above are off as well. CPUs that the
+    kernel has isolated since the boot are not balanced anyway.
+
+    Args:
+        placed: Containers and their cgroups.
+        isolated: The CPUs of ``isolcpus=``.
+
+    Source:
+        Linux, Documentation/admin-guide/cgroup-v2.rst, "Cpuset Interface Files";
+        cgroup-v1/cpusets.rst, 1.7; CRI-O, high-performance hooks.
+    """
+    files: dict[str, str] = {}
+    for place, one in placed:
+        if one.wish.unlimited or one.wish.shared:
+            name, text = _no_quota(place)
+            files |= {f"{folder}/{name}": text for folder in place.quotas}
+    unbalanced = [pair for pair in placed if _is_asked_for(pair[1], isolated)]
+    files |= _handed_down(unbalanced)
+    for place, one in unbalanced:
+        if place.is_v2:
+            files[f"{place.cpuset}/cpuset.cpus.exclusive"] = str(one.cpus)
+            files[f"{place.cpuset}/cpuset.cpus.partition"] = "isolated"
+        else:
+            files[f"{place.cpuset}/cpuset.sched_load_balance"] = "0"
+    return files
+
+
+def unbalanced_in_vain(
+    placed: Iterable[Placed], isolated: CpuSet, present: Mapping[str, str | None]
+) -> Iterator[tuple[Isolated, str]]:
+    """Yield the containers whose CPUs are balanced all the same, each with the reason.
+
+    The kernel takes the text of a partition that cannot be, and says so in the file.
+
+    Args:
+        placed: Containers and their cgroups.
+        isolated: The CPUs of ``isolcpus=``.
+        present: What the files of `load_balance_state` hold now.
+    """
+    for place, one in placed:
+        if _is_asked_for(one, isolated):
+            for path in load_balance_state(place):
+                text = present.get(path)
+                if why := _why_in_vain(path, text, place):
+                    yield one, why
+                    break
+
+
+def load_balance_state(place: CgroupPlace) -> tuple[str, ...]:
+    """Return the files that tell whether a container's CPUs are balanced."""
+    if place.is_v2:
+        return (f"{place.cpuset}/cpuset.cpus.partition",)
+    folders = (*_above(place), place.cpuset)
+    return tuple(f"{one}/cpuset.sched_load_balance" for one in (place.top, *folders))
+
+
+def _is_asked_for(one: Isolated, isolated: CpuSet) -> bool:
+    return one.wish.unbalanced and not one.cpus <= isolated
+
+
+def _no_quota(place: CgroupPlace) -> tuple[str, str]:
+    return ("cpu.max", "max") if place.is_v2 else ("cpu.cfs_quota_us", "-1")
+
+
+def _handed_down(unbalanced: Iterable[Placed]) -> dict[str, str]:
+    """Give each cgroup above the exclusive CPUs of all below it, top down."""
+    cpus: dict[str, CpuSet] = {}
+    for place, one in unbalanced:
+        for folder in _above(place) if place.is_v2 else ():
+            cpus[folder] = cpus.get(folder, NO_CPUS) | one.cpus
+    ordered = sorted(cpus, key=lambda folder: (folder.count("/"), folder))
+    return {f"{one}/cpuset.cpus.exclusive": str(cpus[one]) for one in ordered}
+
+
+def _above(place: CgroupPlace) -> tuple[str, ...]:
+    """Return the folders between the top and a container's own, top down."""
+    *steps, _ = place.cpuset.removeprefix(f"{place.top}/").split("/")
+    return tuple(
+        "/".join((place.top, *steps[: count + 1])) for count in range(len(steps))
+    )
+
+
+def _why_in_vain(path: str, text: str | None, place: CgroupPlace) -> str:
+    if text is None:
+        return f"there is no {path}"
+    text = text.strip()
+    if text == ("isolated" if place.is_v2 else "0"):
+        return ""
+    return f"{path} is {text!r}"

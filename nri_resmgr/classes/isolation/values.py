@@ -1,0 +1,89 @@
+"""Readers of CRI-O's isolation annotations; each refuses with what it would accept.
+
+CRI-O reads some words to no effect. Here a word that is not known is a mistake: who
+has mistyped one would not see that his container is not isolated.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from nri_resmgr.classes.cpu.wishes import BadCpuWish, read_wish
+from nri_resmgr.classes.isolation.wishes import IrqBalancing
+from nri_resmgr.values import NO_CPUS, InputError
+from nri_resmgr.values.error_fields import with_fields
+
+# What CRI-O read before it had words of its own.
+_OLD: Final = {"true": IrqBalancing.DISABLED, "false": IrqBalancing.ENABLED}
+
+_GOVERNOR: Final = re.compile(r"[a-z][a-z_]{0,14}", re.ASCII)  # the kernel has 16 bytes
+_SHOWN: Final = 80
+
+
+@with_fields
+class BadIsolation(InputError):
+    """The value of an isolation annotation means nothing."""
+
+    text: str
+    accepted: str
+
+    def __str__(self) -> str:
+        return f"expected {self.accepted}, not {self.text[:_SHOWN]!r}"
+
+
+def read_disabled(text: str) -> bool:
+    """Read ``disable`` or ``enable``; True for the first.
+
+    Source:
+        CRI-O, high-performance hooks: ``true`` is an old word for ``disable``.
+
+    >>> read_disabled("disable"), read_disabled("true"), read_disabled("enable")
+    (True, True, False)
+    """
+    words = {"disable": True, "true": True, "enable": False, "false": False}
+    if text not in words:
+        raise BadIsolation(text, "disable or enable")
+    return words[text]
+
+
+def read_enabled(text: str) -> bool:
+    """Read ``enable`` or ``disable``; True for the first."""
+    if text not in ("enable", "disable"):
+        raise BadIsolation(text, "enable or disable")
+    return text == "enable"
+
+
+def read_irq_balancing(text: str) -> IrqBalancing:
+    """Read what the CPUs are to the interrupts of the machine.
+
+    Source:
+        CRI-O, ``irq-load-balancing.crio.io``; ``housekeeping`` since its 1.34.
+
+    >>> read_irq_balancing("true")
+    <IrqBalancing.DISABLED: 'disable'>
+    """
+    if text in _OLD:
+        return _OLD[text]
+    try:
+        return IrqBalancing(text)
+    except ValueError:
+        raise BadIsolation(text, "disable, housekeeping or enable") from None
+
+
+def read_governor(text: str) -> str:
+    """Read the name of a scaling governor; whether there is one, the host knows."""
+    if not _GOVERNOR.fullmatch(text):
+        raise BadIsolation(text, "a scaling governor such as performance")
+    return text
+
+
+def read_wake_latency(text: str) -> str:
+    """Read which idle states are allowed; see `read_wish`."""
+    try:
+        found = read_wish(NO_CPUS, "", text).wake_latency
+    except BadCpuWish:
+        found = ""
+    if not found:
+        raise BadIsolation(text, "enable, disable or max_latency:MICROSECONDS")
+    return found

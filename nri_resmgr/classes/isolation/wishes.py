@@ -1,0 +1,75 @@
+"""What a container asks for by CRI-O's isolation annotations."""
+
+from __future__ import annotations
+
+import enum
+
+from nri_resmgr.values import CpuSet
+from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
+
+
+class IrqBalancing(enum.StrEnum):
+    """Whether a container's CPUs take the interrupts of the machine.
+
+    With `HOUSEKEEPING` its first one does, and the threads of the same core.
+    """
+
+    ENABLED = "enable"
+    DISABLED = "disable"
+    HOUSEKEEPING = "housekeeping"
+
+
+@frozen
+class Mistake(ByContent):
+    """An annotation that means nothing.
+
+    Attributes:
+        key: As it is written in the pod.
+        why: What is wrong, and what would be accepted.
+    """
+
+    key: str
+    why: str
+
+
+@frozen(kw_only=True)
+class IsolationWish(ByContent):
+    """All that a container asks for; each is about CPUs that it has to itself.
+
+    Attributes:
+        unbalanced: Whether the kernel's scheduler moves no threads between them.
+        unlimited: Whether it has no CPU quota.
+        irq: Whether they take interrupts.
+        governor: Their scaling governor; empty to leave it.
+        wake_latency: See `CpuClass.wake_latency`; empty to leave it.
+        shared: Whether it may run on the shared CPUs besides.
+        mistakes: What of it cannot be read.
+    """
+
+    unbalanced: bool = False
+    unlimited: bool = False
+    irq: IrqBalancing = IrqBalancing.ENABLED
+    governor: str = ""
+    wake_latency: str = ""
+    shared: bool = False
+    mistakes: tuple[Mistake, ...] = ()
+
+
+@frozen
+class Isolated(ByContent):
+    """A container with CPUs of its own, and what it asks for them.
+
+    Attributes:
+        container: Its id.
+        cpus: Those that nobody else runs on.
+        wish: What it asks for.
+        cgroup: Its cgroup as in the OCI spec; empty where untold.
+        pid: Of its first process; 0 where untold.
+    """
+
+    container: str
+    cpus: CpuSet
+    wish: IsolationWish
+    cgroup: str = ""
+    pid: int = 0

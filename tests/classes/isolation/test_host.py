@@ -1,0 +1,58 @@
+"""What isolated containers ask of CPUs and of interrupts."""
+
+from __future__ import annotations
+
+import pytest
+
+from nri_resmgr.classes.cpu.wishes import CpuWish
+from nri_resmgr.classes.isolation.host import cpu_wishes, housekeeping_cpus, quiet_cpus
+from nri_resmgr.classes.isolation.wishes import IrqBalancing, Isolated, IsolationWish
+from nri_resmgr.topology.synthetic import parse_spec
+from nri_resmgr.values import CpuSet
+
+CORES = parse_spec("1s4c2t memory=16Gi")  # CPU 0 and 4 are of one core
+
+
+def isolated(cpus: str, wish: IsolationWish) -> Isolated:
+    return Isolated("c", CpuSet.parse(cpus), wish)
+
+
+@pytest.mark.parametrize(
+    ("cpus", "kept"),
+    [
+        pytest.param("0-1,4-5", "0,4", id="the first CPU and the thread beside it"),
+        pytest.param("1-2,4", "1", id="a thread that is another one's stays that"),
+        pytest.param("4", "4", id="the only CPU"),
+    ],
+)
+def test_housekeeping_is_for_the_first_core(cpus: str, kept: str) -> None:
+    assert housekeeping_cpus(CpuSet.parse(cpus), CORES) == CpuSet.parse(kept)
+
+
+def test_cpus_are_quiet_as_far_as_their_containers_ask() -> None:
+    found = quiet_cpus(
+        [
+            isolated("0,4", IsolationWish()),
+            isolated("1,5", IsolationWish(irq=IrqBalancing.DISABLED)),
+            isolated("2-3,6-7", IsolationWish(irq=IrqBalancing.HOUSEKEEPING)),
+        ],
+        CORES,
+    )
+
+    assert found == CpuSet.parse("1,3,5,7")
+    assert quiet_cpus([], CORES) == CpuSet()
+
+
+def test_governors_and_idle_states_are_wishes_about_cpus() -> None:
+    found = cpu_wishes(
+        [
+            isolated("0", IsolationWish(unlimited=True)),
+            isolated("1-2", IsolationWish(governor="performance")),
+            isolated("3", IsolationWish(wake_latency="n/a")),
+        ]
+    )
+
+    assert found == (
+        CpuWish(CpuSet.parse("1-2"), "performance", ""),
+        CpuWish(CpuSet.parse("3"), "", "n/a"),
+    )
