@@ -29,9 +29,10 @@ def build_policy(
         BadSetting: The configuration does not fit the machine.
     """
     policy = policy_for(config, machine, tree)
+    doubts = config.doubts + doubts_on_host(config, machine, tree)
     if config.not_in_force:
         log.warning("configuration.not-in-force", paths=config.not_in_force)
-    for path, why in config.doubts:
+    for path, why in doubts:
         log.warning("configuration.doubtful", path=path, why=why)
     return policy
 
@@ -59,3 +60,28 @@ def policy_for(
     if isinstance(config, BalloonsConfig):
         return build_balloons(config, machine, tree)
     raise TypeError(f"no policy is built from {type(config).__name__}")
+
+
+def doubts_on_host(
+    config: PolicyConfig, machine: Machine, tree: Tree | None
+) -> tuple[tuple[str, str], ...]:
+    """Say what a host can do only in part of what is said of its own settings.
+
+    Args:
+        config: What is said.
+        machine: The host's.
+        tree: The host; None where nothing is known of it.
+
+    Returns:
+        Paths, each with the reason.
+
+    Raises:
+        BadSetting: The host cannot do something at all.
+        HostError: A file of the host cannot be read.
+    """
+    says_nothing = config.cpu_classes is None and config.interrupts == ("*",)
+    if tree is None or says_nothing:
+        return ()
+    from nri_resmgr.app.host_fit import fit_host  # few configurations say anything
+
+    return fit_host(config, machine, tree)

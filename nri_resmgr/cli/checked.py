@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from nri_resmgr.app.build import policy_for
+from nri_resmgr.app.build import doubts_on_host, policy_for
 from nri_resmgr.cli.amounts import size_text
 from nri_resmgr.cli.tables import format_table
 from nri_resmgr.config import PolicyConfig
@@ -33,6 +33,7 @@ class Checked(ByContent):
         config: What it says; None where it is wrong.
         mistakes: A sentence each, with its path or line.
         is_all: Whether there are no more mistakes.
+        doubts: Path and sentence of what the machine can do in part.
         pools: What the policy would make of the machine.
     """
 
@@ -40,6 +41,7 @@ class Checked(ByContent):
     config: PolicyConfig | None
     mistakes: tuple[str, ...] = ()
     is_all: bool = True
+    doubts: tuple[tuple[str, str], ...] = ()
     pools: tuple[PoolUse, ...] = ()
 
     @property
@@ -53,7 +55,7 @@ class Checked(ByContent):
         if self.config is None:
             return ()
         idle = ((path, _NOT_IN_FORCE) for path in self.config.not_in_force)
-        return (*idle, *self.config.doubts)
+        return (*idle, *self.config.doubts, *self.doubts)
 
 
 class Checker:
@@ -72,13 +74,21 @@ class Checker:
         """Judge the text of a file, or tell why there is none."""
         if isinstance(text, InputError):
             return Checked(file, None, (str(text),))
-        found = judge(text, self._policy)
+        found = judge(text, self._fits)
         if found.config is None:
             mistakes = tuple(str(mistake) for mistake in found.mistakes)
             return Checked(file, None, mistakes, found.is_all)
         policy = self._policy(found.config)
         pools = policy.pools(policy.start())
-        return Checked(file, found.config, pools=pools)
+        doubts = self._doubts(found.config)
+        return Checked(file, found.config, doubts=doubts, pools=pools)
+
+    def _fits(self, config: PolicyConfig) -> None:
+        self._policy(config)
+        self._doubts(config)
+
+    def _doubts(self, config: PolicyConfig) -> tuple[tuple[str, str], ...]:
+        return doubts_on_host(config, self._machine, self._tree)
 
     def _policy(self, config: PolicyConfig) -> Any:
         return policy_for(config, self._machine, self._tree)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from nri_resmgr.classes.cpu.cpu_class import TurboDomain
@@ -44,7 +44,11 @@ def read_of_topology_aware(spec: Table) -> CpuClassUse | None:
         path = spec.at("sharedPoolCPUClass")
         raise BadSetting(path, f"missing, expected {' or '.join(names)}")
     return CpuClassUse(
-        classes=classes, shared=shared, reserved=reserved, exclusive=exclusive
+        classes=classes,
+        paths=_paths(spec, classes),
+        shared=shared,
+        reserved=reserved,
+        exclusive=exclusive,
     )
 
 
@@ -55,7 +59,8 @@ def read_of_balloons(spec: Table) -> CpuClassUse | None:
         BadSetting: The first mistake.
     """
     domain = spec.choice("turboDomain", tuple(TurboDomain), TurboDomain.PACKAGE)
-    classes = {**read_old_cpu_classes(spec), **read_cpu_classes(spec)}
+    old, new = read_old_cpu_classes(spec), read_cpu_classes(spec)
+    classes = {**old, **new}
     names = tuple(classes)
     asked = [(spec, "idleCPUClass")]
     asked += [
@@ -68,7 +73,18 @@ def read_of_balloons(spec: Table) -> CpuClassUse | None:
     if not classes:
         return None
     idle = spec.text("idleCPUClass", _DEFAULT if _DEFAULT in names else "")
-    return CpuClassUse(classes=classes, domain=TurboDomain(domain), idle=idle)
+    paths = {name: f"{spec.at('control')}.cpu.classes.{name}" for name in old}
+    return CpuClassUse(
+        classes=classes,
+        paths=paths | _paths(spec, new),
+        domain=TurboDomain(domain),
+        idle=idle,
+    )
+
+
+def _paths(spec: Table, classes: Iterable[str]) -> dict[str, str]:
+    at = spec.at("cpuClasses")
+    return {name: f"{at}[{place}]" for place, name in enumerate(classes)}
 
 
 def not_published(spec: Table) -> Iterator[str]:

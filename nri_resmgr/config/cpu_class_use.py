@@ -17,6 +17,7 @@ class CpuClassUse(ByContent):
 
     Attributes:
         classes: By name; not empty.
+        paths: Where they are in the document, by name.
         domain: Among whose CPUs classes compete for turbo.
         shared: Of CPUs that no container has to itself.
         reserved: Of the reserved CPUs; empty for as the shared ones.
@@ -25,6 +26,7 @@ class CpuClassUse(ByContent):
     """
 
     classes: Mapping[str, CpuClass] = attrs.field(hash=False)
+    paths: Mapping[str, str] = attrs.field(factory=dict, hash=False)
     domain: TurboDomain = TurboDomain.PACKAGE
     shared: str = ""
     reserved: str = ""

@@ -139,6 +139,11 @@ MEANINGS: Final = {
                 ),
                 "housekeeping": CpuClass(name="housekeeping", max=KiloHertz(2_000_000)),
             },
+            paths={
+                "fast": "$.spec.cpuClasses[0]",
+                "quiet": "$.spec.cpuClasses[1]",
+                "housekeeping": "$.spec.cpuClasses[2]",
+            },
             shared="quiet",
             reserved="housekeeping",
             exclusive="fast",

@@ -1,0 +1,155 @@
+"""Documents that ask a host for what it cannot do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import pytest
+
+from nri_resmgr.app.build import build_policy, doubts_on_host
+from nri_resmgr.config import BadSetting, parse_config
+from nri_resmgr.host.recorded import RecordedTree
+from tests.daemon.host_nodes import KERNEL
+from tests.host.cpu_trees import CPU, MACHINE, acpi_cpufreq, bare, intel_pstate
+
+HEAD: Final = "apiVersion: config.nri/v1alpha1\nkind: "
+RESERVED: Final = "reservedResources: {cpu: 'cpuset:0'}"
+POLICY: Final = f"{CPU}/cpufreq/policy0"
+
+
+def tree(files: Mapping[str, str]) -> RecordedTree:
+    return RecordedTree({**bare(MACHINE).files, **KERNEL, **files})
+
+
+def classes(row: str) -> str:
+    spec = f"cpuClasses: [{{name: a, {row}}}]\n  sharedPoolCPUClass: a"
+    return f"{HEAD}TopologyAwarePolicy\nspec:\n  {RESERVED}\n  {spec}\n"
+
+
+def balloons(spec: str) -> str:
+    return f"{HEAD}BalloonsPolicy\nspec:\n  {RESERVED}\n{spec}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "files", "path", "why"),
+    [
+        pytest.param(
+            classes("maxFreq: 2GHz"),
+            {},
+            "$.spec.cpuClasses[0].maxFreq",
+            f"no cpufreq driver on this machine ({CPU}/cpufreq)",
+            id="no driver for frequencies",
+        ),
+        pytest.param(
+            classes("freqGovernor: ondemand"),
+            intel_pstate(),
+            "$.spec.cpuClasses[0].freqGovernor",
+            "no governor 'ondemand', there is performance powersave "
+            f"({POLICY}/scaling_available_governors)",
+            id="a governor that no CPU has",
+        ),
+        pytest.param(
+            classes("disabledCstates: [C7]"),
+            intel_pstate(),
+            "$.spec.cpuClasses[0].disabledCstates",
+            f"no state 'C7', there is POLL C1 C1E C6 ({CPU}/cpu*/cpuidle/state*/name)",
+            id="an idle state that no CPU has",
+        ),
+        pytest.param(
+            classes("uncoreMaxFreq: 2GHz"),
+            acpi_cpufreq(),
+            "$.spec.cpuClasses[0].uncoreMaxFreq",
+            "no driver for uncore frequencies; load intel_uncore_frequency "
+            f"({CPU}/intel_uncore_frequency)",
+            id="no driver for uncore frequencies",
+        ),
+        pytest.param(
+            classes("pctPriority: high"),
+            intel_pstate(),
+            "$.spec.cpuClasses[0].pctPriority",
+            "no driver of Intel Speed Select; load isst_if_common and its kin "
+            "(/dev/isst_interface)",
+            id="no driver of Speed Select",
+        ),
+        pytest.param(
+            balloons("  control: {cpu: {classes: {a: {freqGovernor: swift}}}}"),
+            intel_pstate(),
+            "$.spec.control.cpu.classes.a.freqGovernor",
+            "no governor 'swift', there is performance powersave "
+            f"({POLICY}/scaling_available_governors)",
+            id="a class of CRI Resource Manager is named by its own path",
+        ),
+        pytest.param(
+            balloons(
+                "  controllableInterrupts: ['*nvme*']\n"
+                "  balloonTypes: [{name: net, irqClaim: ['31']}]"
+            ),
+            {},
+            "$.spec.balloonTypes[0].irqClaim",
+            "'31' names interrupt 31 (PCI-MSI 1-edge eth0-rx-0), which "
+            "controllableInterrupts ['*nvme*'] leaves out; to help, name fewer "
+            "interrupts, or allow this one",
+            id="a type claims an interrupt that may not be moved",
+        ),
+    ],
+)
+def test_what_has_no_effect_at_all_is_a_mistake(
+    text: str, files: Mapping[str, str], path: str, why: str
+) -> None:
+    with pytest.raises(BadSetting) as error:
+        build_policy(parse_config(text), MACHINE, tree(files))
+
+    assert (error.value.path, error.value.why) == (path, why)
+
+
+@pytest.mark.parametrize(
+    ("text", "files", "doubts"),
+    [
+        pytest.param(
+            classes("maxFreq: 9GHz"),
+            intel_pstate(),
+            (
+                (
+                    "$.spec.cpuClasses[0].maxFreq",
+                    (
+                        "9000000 kHz is outside 800000 to 3800000, and cut to it "
+                        f"({POLICY})"
+                    ),
+                ),
+            ),
+            id="a frequency beyond the limits is cut",
+        ),
+        pytest.param(
+            classes("disabledCstates: [C6]"),
+            {},
+            (
+                (
+                    "$.spec.cpuClasses[0].disabledCstates",
+                    (
+                        "no cpuidle driver, so no CPU has idle states "
+                        f"({CPU}/cpu*/cpuidle)"
+                    ),
+                ),
+            ),
+            id="a virtual machine without idle states",
+        ),
+        pytest.param(
+            classes("maxFreq: 2GHz"), intel_pstate(), (), id="all can be done"
+        ),
+        pytest.param(
+            balloons("  balloonTypes: [{name: net, irqClaim: ['31']}]"),
+            {},
+            (),
+            id="all interrupts may be moved by default",
+        ),
+    ],
+)
+def test_what_has_an_effect_in_part_is_doubtful(
+    text: str, files: Mapping[str, str], doubts: tuple[tuple[str, str], ...]
+) -> None:
+    assert doubts_on_host(parse_config(text), MACHINE, tree(files)) == doubts
+
+
+def test_without_a_host_nothing_is_known_of_it() -> None:
+    assert doubts_on_host(parse_config(classes("maxFreq: 2GHz")), MACHINE, None) == ()
