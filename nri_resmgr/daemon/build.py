@@ -6,6 +6,7 @@ import linecache
 import os
 import signal
 
+from nri_resmgr.app.class_watch import ClassWatch
 from nri_resmgr.app.conduct import Conduct
 from nri_resmgr.app.garbage import prefer_to_collect_between_requests
 from nri_resmgr.app.host_watch import HostWatch
@@ -28,8 +29,8 @@ def build(start: Start) -> DaemonConfiguration:
     # Under the name by which tests of nri-plugins ask for it.
     testing = bool(os.environ.get("ENABLE_TEST_APIS"))
     conduct = Conduct(options.dry_run, options.run_dir, testing)
-    start.host = HostWatch()
-    witnesses = (*start.watch.build(), *start.recorders, start.host)
+    start.host, start.classes = HostWatch(), ClassWatch()
+    witnesses = (*start.watch.build(), *start.recorders, start.host, start.classes)
     if start.state is not None:
         start.keeper = Keeper(start.state)
         witnesses = (*witnesses, start.keeper)

@@ -30,6 +30,7 @@ class Daemon:
         kubelet: Each `KubeletManager` that is in the way; looked for now and then.
         state: The state directory; None where nothing is kept.
         host: Notices what is wanted of the host, and knows the `HostEffects`.
+        classes: The `ClassWatch`, which knows the effects of RDT and block I/O classes.
         verification: Compares the kernel's word with what was decided; None where it
             is off.
     """
@@ -44,5 +45,6 @@ class Daemon:
     keeper: Any = None
     state: StateDir | None = None
     host: Any = None
+    classes: Any = None
     kubelet: tuple[Any, ...] = ()
     verification: Any = None

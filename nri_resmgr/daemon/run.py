@@ -99,6 +99,7 @@ async def _serve(start: Start) -> None:
         beside.cancel()
         if start.host:
             start.host.close()
+            start.classes.close()
         if start.keeper:
             start.keeper.close()
         if start.recorder:
@@ -127,5 +128,6 @@ async def _serve_beside(start: Start, stub: Stub) -> None:
             keeper=start.keeper,
             state=start.state,
             host=start.host,
+            classes=start.classes,
         )
     )

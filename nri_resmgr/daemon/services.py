@@ -105,6 +105,22 @@ async def host(daemon: Daemon) -> None:
     await have_host_follow(daemon)
 
 
+async def rdt(daemon: Daemon) -> None:
+    """Make RDT groups, and keep containers in them."""
+    if not daemon.options.dry_run:
+        from nri_resmgr.daemon.classes import have_rdt_follow
+
+        await have_rdt_follow(daemon)
+
+
+async def blockio(daemon: Daemon) -> None:
+    """Have block I/O of running containers follow the configuration."""
+    if not daemon.options.dry_run:
+        from nri_resmgr.daemon.classes import have_blockio_follow
+
+        await have_blockio_follow(daemon)
+
+
 async def traces(daemon: Daemon) -> None:
     """Send traces to a collector."""
     if (tracing := daemon.watch.tracing) is not None:
@@ -123,5 +139,7 @@ SERVICES: Final[tuple[Service, ...]] = (
     kubelet,
     verification,
     host,
+    rdt,
+    blockio,
     traces,
 )

@@ -36,6 +36,7 @@ class Start:
         keeper: The `Keeper` that writes the state; None until the policy is built,
             and where nothing is kept.
         host: The `HostWatch`; None until the policy is built.
+        classes: The `ClassWatch`, likewise.
     """
 
     options: argparse.Namespace
@@ -48,6 +49,7 @@ class Start:
     recorder: Any = attrs.field(default=None, init=False)
     keeper: Any = attrs.field(default=None, init=False)
     host: Any = attrs.field(default=None, init=False)
+    classes: Any = attrs.field(default=None, init=False)
     _configuration: Any = attrs.field(default=None, init=False)
 
     @property

@@ -1,0 +1,112 @@
+"""Block I/O of running containers follows configurations, and disks that come."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from nri_resmgr.app.blockio import blockio_choice
+from nri_resmgr.app.blockio_work import BlockIoWork
+from nri_resmgr.app.class_members import Member, Subject, members_of
+from nri_resmgr.app.courier import Runtime
+from nri_resmgr.app.unified import with_unified
+from nri_resmgr.app.witness import Witness
+from nri_resmgr.classes.blockio import BlockIoConfig
+from nri_resmgr.config import PolicyConfig
+from nri_resmgr.log import Logger
+from nri_resmgr.policy.decision import Decision
+from nri_resmgr.policy.events import Event, Synchronized
+from nri_resmgr.stub.errors import SessionError, UnsolicitedUpdatesUnsafe
+from nri_resmgr.stub.update import ContainerUpdate
+
+log = Logger(__name__)
+
+PERIOD: Final = 30.0  # seconds between two looks for disks
+
+
+class BlockIoEffects(Witness):
+    """Has what changes written, while it runs.
+
+    Args:
+        subject: Whose containers they are.
+        work: Writes it.
+        runtime: Is told of it.
+        period: Seconds after which disks are looked for again.
+    """
+
+    def __init__(
+        self,
+        subject: Subject,
+        work: BlockIoWork,
+        runtime: Runtime,
+        period: float = PERIOD,
+    ) -> None:
+        self._subject = subject
+        self._work = work
+        self._runtime = runtime
+        self._period = period
+        self._wake = asyncio.Event()
+
+    def configured(self, config: PolicyConfig) -> None:  # noqa: ARG002 - the subject has it
+        """Look at everybody."""
+        self._work.host.troubles.forget()
+        self._wake.set()
+
+    def decided(self, event: Event, decision: Decision[Any]) -> None:  # noqa: ARG002 - the state is looked up later
+        """Look at everybody when all are told anew."""
+        if isinstance(event, Synchronized):
+            self._wake.set()
+
+    async def run(self) -> None:
+        """Do what is to be done, until cancelled."""
+        while True:
+            await self._put()
+            try:
+                async with asyncio.timeout(self._period):
+                    await self._wake.wait()
+            except TimeoutError:
+                continue
+            finally:
+                self._wake.clear()
+
+    async def _put(self) -> None:
+        host, subject = self._work.host, self._subject
+        host.keep_only(subject.state.ledger.entries.keys())
+        config, members = self._wanted()
+        # A class that the runtime gave by its name stays as long as the container.
+        if not config and not host.given:
+            return
+        news = await asyncio.to_thread(self._work.put, config, members)
+        if news:
+            await self._tell(_updates(news))
+
+    def _wanted(self) -> tuple[BlockIoConfig, tuple[Member, ...]]:
+        subject = self._subject
+        use, policy, state = subject.config.blockio, subject.policy, subject.state
+        if use is None or use.classes is None:
+            return {}, tuple(members_of(subject, lambda _: None))
+        return use.classes, tuple(
+            members_of(subject, lambda spec: blockio_choice(spec, use, policy, state))
+        )
+
+    async def _tell(self, updates: tuple[ContainerUpdate, ...]) -> None:
+        """Tell the runtime, which keeps files and writes them with its next update."""
+        try:
+            failed = await self._runtime.update_containers(updates)
+        except (SessionError, UnsolicitedUpdatesUnsafe) as error:
+            log.warning("blockio.runtime-not-told", why=str(error))
+        else:
+            if failed:
+                ids = [one.container_id for one in failed]
+                log.warning("blockio.runtime-not-told", why="refused", containers=ids)
+
+
+def _updates(
+    news: Mapping[str, Mapping[str, str]],
+) -> tuple[ContainerUpdate, ...]:
+    told: Iterable[ContainerUpdate] = (
+        with_unified(ContainerUpdate(key), files) for key, files in news.items()
+    )
+    # The files are written already: whoever is gone meanwhile does not matter.
+    return tuple(one.ignoring_failure() for one in told)

@@ -1,0 +1,93 @@
+"""Block I/O of containers that run: written into their cgroups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from nri_resmgr.app.blockio_host import BlockIoHost
+from nri_resmgr.app.class_members import Member
+from nri_resmgr.classes.blockio import BlockIoClass, BlockIoConfig, Files, changes
+from nri_resmgr.classes.unified import as_unified
+from nri_resmgr.host.cgroup_writes import write_cgroup_files
+from nri_resmgr.host.container_cgroups import Whereabouts
+from nri_resmgr.host.container_places import Places
+from nri_resmgr.host.knob_files import WritableTree
+from nri_resmgr.values import HostError
+
+
+class BlockIoWork:
+    """Everything is files: for a thread.
+
+    Args:
+        tree: The host; None where there is none to write to.
+        host: Knows classes, and is told who has which.
+
+    Attributes:
+        host: The same.
+    """
+
+    def __init__(self, tree: WritableTree | None, host: BlockIoHost) -> None:
+        self._tree = tree
+        self.host = host
+
+    def put(
+        self, config: BlockIoConfig, members: Iterable[Member]
+    ) -> dict[str, Mapping[str, str]]:
+        """Give containers the classes that they are to have, where that is news.
+
+        Args:
+            config: The classes; empty where there are none any more.
+            members: The containers.
+
+        Returns:
+            What the runtime is to know of it, by the container's id: it would write
+            old values again with its next update.
+        """
+        classes = self.host.look(config)
+        news = {}
+        for member in members:
+            new = classes.get(member.name)
+            lines = self._lines(member, new)
+            if lines and not self._write(member, lines):
+                continue
+            self.host.give(member.whom.id, new)
+            if lines:
+                news[member.whom.id] = as_unified(lines, by_line=False).values
+        return news if self.host.features.is_v2 else {}
+
+    def write_rest(self, whom: Whereabouts, title: str) -> None:
+        """Write what the runtime of a new container could not be told."""
+        lines = self.host.rest.pop(whom.id, None)
+        if lines is not None:
+            self._write(Member(whom, title, "", None), lines)
+
+    def _lines(self, member: Member, new: BlockIoClass | None) -> Files:
+        old = self.host.given.get(member.whom.id)
+        return {} if old == new else changes(old, new, self.host.features)
+
+    def _write(self, member: Member, lines: Files) -> bool:
+        tree, troubles = self._tree, self.host.troubles
+        if tree is None:
+            return False
+        try:
+            folder = self._folder(tree, member.whom)
+        except HostError as error:
+            troubles.fail(member.title, str(error))
+            return False
+        if not folder:
+            return False  # it does not run
+        failed = write_cgroup_files(tree, folder, lines)
+        if failed:
+            troubles.fail(member.title, "; ".join(map(str, failed)))
+            return False
+        troubles.mend(member.title)
+        return True
+
+    def _folder(self, tree: WritableTree, whom: Whereabouts) -> str:
+        """Find the cgroup; version 1 has the same path below another root."""
+        place = Places(tree).find(whom.id, whom.path, whom.pid)
+        if place is None:
+            return ""
+        if self.host.features.is_v2:
+            return place.cpuset
+        return self.host.top + place.cpuset.removeprefix(place.top)

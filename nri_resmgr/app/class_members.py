@@ -1,0 +1,62 @@
+"""Containers as those see them who give classes to what runs already."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
+
+from nri_resmgr.classes.choice import Choice
+from nri_resmgr.config import PolicyConfig
+from nri_resmgr.host.container_cgroups import Whereabouts
+from nri_resmgr.policy.decision import Policy
+from nri_resmgr.policy.events import ContainerSpec
+from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
+
+
+class Subject(Protocol):
+    """Whose containers they are; a `ResourcePolicy` is one."""
+
+    @property
+    def config(self) -> PolicyConfig:
+        """The configuration in force."""
+
+    @property
+    def policy(self) -> Policy[Any]:
+        """The policy in force."""
+
+    @property
+    def state(self) -> Any:
+        """What it knows and has granted."""
+
+
+@frozen
+class Member(ByContent):
+    """A container that is here.
+
+    Attributes:
+        whom: Where its cgroup is.
+        title: For people.
+        pod: Kubernetes' id of its pod.
+        choice: Its class; None for none.
+    """
+
+    whom: Whereabouts
+    title: str
+    pod: str
+    choice: Choice | None
+
+    @property
+    def name(self) -> str:
+        """The name of its class; empty for none."""
+        return self.choice.name if self.choice else ""
+
+
+def members_of(
+    subject: Subject, choice_of: Callable[[ContainerSpec], Choice | None]
+) -> Iterator[Member]:
+    """Yield all containers, with the classes that they are to have."""
+    for entry in subject.state.ledger.entries.values():
+        spec = entry.spec
+        whom = Whereabouts(spec.id, spec.cgroup, spec.pid)
+        yield Member(whom, spec.title, spec.pod_uid, choice_of(spec))

@@ -1,0 +1,66 @@
+"""What went wrong with classes: counted, told once each, and kept for who asks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+from nri_resmgr.classes.choice import Choice
+from nri_resmgr.log import Logger
+
+log = Logger(__name__)
+
+
+class ClassTroubles:
+    """Of the classes of one kind.
+
+    Args:
+        kind: ``rdt`` or ``blockio``.
+
+    Attributes:
+        dropped: How many containers went without the class that their place or QoS
+            class gives them.
+        failures: How often something could not be done on the host.
+    """
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self.dropped = self.failures = 0
+        self._present: dict[str, str] = {}
+        self._told: Counter[Choice] = Counter()
+
+    @property
+    def present(self) -> Mapping[str, str]:
+        """What is wrong now: a sentence for each thing that it is about."""
+        return self._present
+
+    def drop(self, choice: Choice, title: str, why: str) -> None:
+        """Note that a container goes without a class that it did not ask for."""
+        self.dropped += 1
+        self._told[choice] += 1
+        if self._told[choice] == 1:
+            log.warning(
+                "classes.dropped",
+                kind=self.kind,
+                name=choice.name,
+                by=choice.origin.value,
+                title=title,
+                why=why,
+            )
+
+    def fail(self, subject: str, why: str) -> None:
+        """Note that something could not be done; said anew when the reason is new."""
+        self.failures += 1
+        if self._present.get(subject) != why:
+            self._present[subject] = why
+            log.error("classes.failed", kind=self.kind, subject=subject, why=why)
+
+    def mend(self, subject: str) -> None:
+        """Note that it could be done now."""
+        if self._present.pop(subject, None) is not None:
+            log.info("classes.mended", kind=self.kind, subject=subject)
+
+    def forget(self) -> None:
+        """Begin anew: another configuration is in force."""
+        self._present.clear()
+        self._told.clear()

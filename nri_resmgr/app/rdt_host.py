@@ -1,0 +1,57 @@
+"""How it stands with the host's RDT groups: told by effects, asked by setters."""
+
+from __future__ import annotations
+
+from nri_resmgr.app.class_troubles import ClassTroubles
+from nri_resmgr.classes.rdt import ROOT_CLASS, Plan
+from nri_resmgr.host.resctrl import RdtControl
+from nri_resmgr.values import HostError
+
+PENDING = "its groups are not made yet"
+
+
+class RdtHost:
+    """What is known of the host's RDT classes.
+
+    Attributes:
+        control: The resctrl file system; None where there is none, or nobody looked.
+        plan: What was made of the configuration; None where nothing was.
+        why: Why classes are not what the configuration says; empty where they are.
+        is_settled: Whether somebody has tried to make the groups.
+        troubles: What went wrong.
+    """
+
+    def __init__(self) -> None:
+        self.control: RdtControl | None = None
+        self.plan: Plan | None = None
+        self.why = PENDING
+        self.is_settled = False
+        self.troubles = ClassTroubles("rdt")
+
+    def names(self) -> tuple[str, ...]:
+        """Return the classes that the host has now; the root group's first."""
+        if self.control is None:
+            return ()
+        try:
+            return (ROOT_CLASS, *self.control.classes())
+        except HostError:
+            return ()
+
+    def has(self, name: str) -> bool:
+        """Tell whether a container can be given a class now."""
+        try:
+            return self.control is not None and self.control.has_class(name)
+        except HostError:
+            return False
+
+    def unsettle(self) -> None:
+        """Note that another configuration is in force, and nobody has acted yet."""
+        self.is_settled, self.why = False, PENDING
+        self.troubles.forget()
+
+    def settle(
+        self, control: RdtControl | None, plan: Plan | None, why: str = ""
+    ) -> None:
+        """Note what was made of the groups."""
+        self.control, self.plan, self.why = control, plan, why
+        self.is_settled = True

@@ -1,0 +1,105 @@
+"""Which class a container has: by annotation, by its place, or by its QoS class."""
+
+from __future__ import annotations
+
+import enum
+
+from nri_resmgr.classes.wish import ClassWish
+from nri_resmgr.values import PolicyError, QosClass
+from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
+from nri_resmgr.values.error_fields import with_fields
+
+
+class Origin(enum.StrEnum):
+    """Who says it; an earlier one goes before all below it."""
+
+    ANNOTATION = "annotation"
+    TYPE = "balloon-type"
+    QOS = "qos"
+
+
+@frozen
+class Choice(ByContent):
+    """A class by its name, and who says so."""
+
+    name: str
+    origin: Origin
+
+
+@with_fields
+class UnknownClass(PolicyError):
+    """An annotation asks for a class that there is not.
+
+    Attributes:
+        title: The container, for people.
+        kind: What the class is of.
+        name: The class.
+        key: The annotation.
+        known: The names of all classes.
+    """
+
+    title: str
+    kind: str
+    name: str
+    key: str
+    known: tuple[str, ...]
+
+    def __str__(self) -> str:
+        known = f"known: {', '.join(self.known)}" if self.known else "none is defined"
+        return (
+            f"{self.title} asks for {self.kind} class {self.name!r} by {self.key}; "
+            f"{known}; name one of these, or add the class to the configuration"
+        )
+
+
+@with_fields
+class ClassDenied(PolicyError):
+    """A class may not be chosen by such an annotation; see `UnknownClass`."""
+
+    title: str
+    kind: str
+    name: str
+    key: str
+    flag: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.title} asks for {self.kind} class {self.name!r} by {self.key}, "
+            f"which {self.flag} of the class forbids; name another class"
+        )
+
+
+@with_fields
+class ClassMissing(PolicyError):
+    """A class is configured, and this node does not have it; see `UnknownClass`."""
+
+    title: str
+    kind: str
+    name: str
+    key: str
+    why: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.title} asks for {self.kind} class {self.name!r} by {self.key}, "
+            f"which this node does not have: {self.why}"
+        )
+
+
+def choose(wish: ClassWish | None, given: str, qos: QosClass | None) -> Choice | None:
+    """Find the class of a container; whether there is one is looked up by others.
+
+    Args:
+        wish: What its annotations say.
+        given: What its place says; empty for nothing.
+        qos: Its QoS class, where that is a name of a class.
+
+    >>> choose(None, "slow", QosClass.BURSTABLE)
+    Choice(name='slow', origin=<Origin.TYPE: 'balloon-type'>)
+    """
+    if wish is not None:
+        return Choice(wish.name, Origin.ANNOTATION)
+    if given:
+        return Choice(given, Origin.TYPE)
+    return None if qos is None else Choice(qos.value, Origin.QOS)
