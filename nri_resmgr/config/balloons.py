@@ -53,6 +53,7 @@ _OWN: Final = (
     "controllableInterrupts",
     "onFailure",
     "tellContainers",
+    "isolationAnnotations",
     *MEMORY_KEYS,
 )
 _LEVELS: Final = ("core", "l2cache")
@@ -150,6 +151,7 @@ def read_balloons(top: Table) -> BalloonsConfig:
         scheduling_classes=scheduling,
         on_failure=spec.choice("onFailure", ("refuse", "shared"), "refuse"),
         tell_containers=spec.flag("tellContainers", default=True),
+        isolation=spec.flag("isolationAnnotations", default=False),
         interrupts=read_controllable(spec),
         cpu_classes=read_of_balloons(spec),
         not_in_force=(*read_services(spec), *_not_in_force(spec)),

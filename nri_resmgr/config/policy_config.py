@@ -28,6 +28,7 @@ class PolicyConfig(ByContent):
             not for us.
         memory_policy: The `NumaPolicyConfig`, likewise.
         misc_limits: Whether annotations that limit misc resources are for us.
+        isolation: Whether CRI-O's isolation annotations are for us.
     """
 
     kind: ClassVar[str] = ""
@@ -41,3 +42,4 @@ class PolicyConfig(ByContent):
     memory_qos: Any = None
     memory_policy: Any = None
     misc_limits: bool = True
+    isolation: bool = False

@@ -119,6 +119,7 @@ def read_topology_aware(top: Table) -> TopologyAwareConfig:
         "onFailure",
         "placePods",
         "tellContainers",
+        "isolationAnnotations",
         *_SCHEDULING,
         *_CPU_CLASSES,
         _INTERRUPTS,
@@ -149,6 +150,7 @@ def _own(spec: Table) -> dict[str, Any]:
         "on_failure": spec.choice("onFailure", ("refuse", "shared"), "refuse"),
         "place_pods": spec.choice("placePods", ("off", "soft", "strict"), "off"),
         "tell_containers": spec.flag("tellContainers", default=True),
+        "isolation": spec.flag("isolationAnnotations", default=False),
     }
 
 

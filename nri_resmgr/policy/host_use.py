@@ -8,6 +8,7 @@ from typing import Final
 import attrs
 
 from nri_resmgr.classes.irq.wishes import BalloonCpus, Wish
+from nri_resmgr.classes.isolation.wishes import Isolated
 from nri_resmgr.values import NO_CPUS, CpuSet
 from nri_resmgr.values.by_content import ByContent
 from nri_resmgr.values.declared import frozen
@@ -46,6 +47,8 @@ class HostUse(ByContent):
             interrupts.
         balloons: CPUs of balloons, with what their types say; empty where no type
             says anything.
+        isolated: Containers that ask to be isolated, and CPUs that they have to
+            themselves.
         available: The CPUs that the policy works with; interrupts are moved among
             these.
     """
@@ -53,12 +56,14 @@ class HostUse(ByContent):
     cpu_classes: Mapping[str, CpuSet] = attrs.field(factory=dict, hash=False)
     containers: tuple[Wish, ...] = ()
     balloons: tuple[BalloonCpus, ...] = ()
+    isolated: tuple[Isolated, ...] = ()
     available: CpuSet = NO_CPUS
 
     @property
     def is_idle(self) -> bool:
         """Whether the host is to be left as it is."""
-        return not (self.cpu_classes or self.containers or self.balloons)
+        moves = self.containers or self.balloons
+        return not (self.cpu_classes or moves or self.isolated)
 
 
 NO_HOST_USE: Final = HostUse()

@@ -40,6 +40,7 @@ spec:
   schedulingClasses: [{name: low, policy: idle}]
   onFailure: shared
   tellContainers: false
+  isolationAnnotations: true
 """
 
 OF_A_TYPE: Final = """
@@ -150,6 +151,7 @@ def test_everything_that_can_be_said_of_the_policy() -> None:
         },
         on_failure="shared",
         tell_containers=False,
+        isolation=True,
     )
 
 

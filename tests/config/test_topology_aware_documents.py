@@ -41,6 +41,7 @@ spec:
   onFailure: shared
   placePods: strict
   tellContainers: false
+  isolationAnnotations: true
 """
     )
 
@@ -59,6 +60,7 @@ spec:
         on_failure="shared",
         place_pods="strict",
         tell_containers=False,
+        isolation=True,
     )
 
 

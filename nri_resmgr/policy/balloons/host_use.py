@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from nri_resmgr.classes.irq.wishes import BalloonCpus
+from nri_resmgr.classes.isolation.wishes import Isolated
 from nri_resmgr.policy.balloons.ground import Ground
 from nri_resmgr.policy.balloons.state import BalloonsState
 from nri_resmgr.policy.host_use import HostUse
@@ -19,6 +20,7 @@ def host_use_of(state: BalloonsState, ground: Ground) -> HostUse:
     return HostUse(
         _cpus_by_class(state, ground),
         balloons=tuple(_of_balloons(state, ground)) if _says(ground) else (),
+        isolated=tuple(_isolated(state)),
         available=settings.available,
     )
 
@@ -36,6 +38,25 @@ def _of_balloons(state: BalloonsState, ground: Ground) -> list[BalloonCpus]:
         if rule and balloon.members:
             found.append(BalloonCpus(balloon.cpus, rule))
     return found
+
+
+def _isolated(state: BalloonsState) -> Iterator[Isolated]:
+    """Yield those who ask for it and have whole CPUs, alone in their balloon."""
+    for key, entry in state.ledger.entries.items():
+        spec = entry.spec
+        wish = spec.preferences.isolation
+        if wish and spec.whole_cpus and (cpus := _own_cpus(key, state)):
+            yield Isolated(spec.id, cpus, wish, spec.cgroup, spec.pid)
+
+
+def _own_cpus(container: str, state: BalloonsState) -> CpuSet:
+    """Return the CPUs of a container's balloon; none where others are in it."""
+    seat = state.seats.get(container)
+    balloon = state.balloons.get(seat.balloon) if seat else None
+    # A component runs whoever is in the composite balloon.
+    if balloon is None or balloon.members != (container,) or balloon.within:
+        return NO_CPUS
+    return balloon.cpus
 
 
 def _cpus_by_class(state: BalloonsState, ground: Ground) -> Mapping[str, CpuSet]:

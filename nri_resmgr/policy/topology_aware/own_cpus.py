@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from itertools import chain
 
 from nri_resmgr.classes.irq.wishes import Wish
+from nri_resmgr.classes.isolation.wishes import Isolated
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.policy.host_use import CpuClassRules, HostUse
 from nri_resmgr.policy.own_cpu_errors import NoCpusOfItsOwn, UnknownCpuClass
@@ -54,8 +55,19 @@ def host_use_of(state: TopologyAwareState, settings: TopologyAwareSettings) -> H
             for spec, cpus in own
             if spec.preferences.irq
         ),
+        isolated=tuple(_isolated(own)),
         available=settings.available,
     )
+
+
+def _isolated(
+    own: tuple[tuple[ContainerSpec, CpuSet], ...],
+) -> Iterator[Isolated]:
+    """Yield those who ask for it and have whole CPUs, which they share with nobody."""
+    for spec, cpus in own:
+        wish = spec.preferences.isolation
+        if wish and spec.whole_cpus:
+            yield Isolated(spec.id, cpus, wish, spec.cgroup, spec.pid)
 
 
 def _own(state: TopologyAwareState) -> Iterator[tuple[ContainerSpec, CpuSet]]:

@@ -1,0 +1,97 @@
+"""Which containers are isolated, by the policies, and on which CPUs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+
+from nri_resmgr.classes.isolation.wishes import IsolationWish
+from nri_resmgr.config.table import Table
+from nri_resmgr.policy.events import Created, Stopped
+from nri_resmgr.scenario.rows import ROW_KEYS, read_row
+from nri_resmgr.scenario.specs import spec_of_row
+from nri_resmgr.topology.synthetic import parse_spec
+from tests.policy.stories import policy_of
+
+TREE = 'reservedResources: {cpu: "cpuset:0"}'
+BALLOONS = """
+reservedResources: {cpu: "cpuset:0"}
+balloonTypes:
+- {name: own, preferNewBalloons: true, matchExpressions:
+   [{key: name, operator: In, values: [web, db]}]}
+- {name: all, maxBalloons: 1}
+"""
+ASKED = {"cpu-quota.crio.io": "disable"}
+WISH = IsolationWish(unlimited=True)
+
+
+class Node:
+    """A node of eight cores with a policy, and what becomes of it."""
+
+    def __init__(self, kind: str, spec: str) -> None:
+        self.machine = parse_spec("1s8c1t memory=16Gi")
+        self.policy = policy_of(kind, yaml.safe_load(spec), self.machine)
+        self.state = self.policy.start()
+
+    def create(self, name: str, **row: Any) -> None:
+        read = read_row(Table.read(row, *ROW_KEYS))
+        spec = spec_of_row(name, read, self.machine, [])
+        self.state = self.policy.decide(self.state, Created(spec)).state
+
+    def isolated(self) -> dict[str, str]:
+        found = self.policy.host_use(self.state).isolated
+        assert {one.wish for one in found} <= {WISH}
+        return {one.container: str(one.cpus) for one in found}
+
+
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        pytest.param({"guaranteed": 2}, {"web": "1-2"}, id="whole CPUs"),
+        pytest.param({"burstable": 2}, {}, id="shared ones of a Burstable container"),
+        pytest.param({"guaranteed": "1500m"}, {}, id="some of its own and a part"),
+        pytest.param(
+            {
+                "guaranteed": 2,
+                "annotations": {"prefer-shared-cpus.resource-policy.nri.io": "true"},
+            },
+            {},
+            id="shared ones that it asks for",
+        ),
+    ],
+)
+def test_the_tree_isolates_who_has_whole_cpus(
+    row: dict[str, Any], expected: dict[str, str]
+) -> None:
+    node = Node("TopologyAwarePolicy", TREE)
+    row["annotations"] = ASKED | row.get("annotations", {})
+    node.create("web", **row)
+
+    assert node.isolated() == expected
+
+
+def test_who_does_not_ask_is_not_isolated() -> None:
+    node = Node("TopologyAwarePolicy", TREE)
+    node.create("web", guaranteed=2)
+
+    assert node.isolated() == {}
+
+
+def test_balloons_isolate_who_is_alone_in_his() -> None:
+    node = Node("BalloonsPolicy", BALLOONS)
+    for name in ("web", "db", "one", "two"):
+        node.create(name, guaranteed=1, annotations=ASKED)
+    everybody = node.isolated()
+    node.state = node.policy.decide(node.state, Stopped("one")).state
+
+    assert everybody.keys() == {"web", "db"}
+    assert node.isolated().keys() == {"web", "db", "two"}
+
+
+def test_nobody_is_isolated_where_nobody_is_pinned() -> None:
+    node = Node("TopologyAwarePolicy", TREE + "\npinCPU: false")
+    node.create("web", guaranteed=2, annotations=ASKED)
+
+    assert node.isolated() == {}
