@@ -14,7 +14,7 @@ from nri_resmgr.values.declared import frozen
 
 @frozen
 class NewContainer:
-    """A container that is created or resized, as it is told and as we read it."""
+    """A container that is created, started or resized: as told, and as we read it."""
 
     pod: Pod
     container: Container
@@ -48,6 +48,13 @@ class ClassSetter:
     ) -> ContainerAdjustment:
         """Add the container's class to what the runtime is told. Must not raise."""
         return adjustment
+
+    def start(self, begun: NewContainer, decision: Decision[Any]) -> None:
+        """Do what needs the container's cgroup, before its process runs. Be quick.
+
+        Raises:
+            ResmgrError: It cannot be done; the container is not started.
+        """
 
     def update(
         self,

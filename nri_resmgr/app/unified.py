@@ -2,13 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TypeVar
 
+from nri_resmgr.host.platform import read_cgroup_layout
+from nri_resmgr.host.tree import Tree
 from nri_resmgr.stub.adjustment import ContainerAdjustment
 from nri_resmgr.stub.update import ContainerUpdate
+from nri_resmgr.topology import CgroupLayout
+from nri_resmgr.values import HostError
+from nri_resmgr.values.error_fields import with_fields
 
 ToldT = TypeVar("ToldT", ContainerAdjustment, ContainerUpdate)
+
+
+@with_fields
+class NoSuchCgroupFiles(HostError):
+    """A container asks for what only cgroups of version 2 have.
+
+    Attributes:
+        title: The container, for people.
+        files: What would be written.
+    """
+
+    title: str
+    files: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return (
+            f"{self.title} asks for {', '.join(self.files)} by its annotations, which "
+            "cgroups of version 1 do not have; to help, leave them out, or start this "
+            "node with version 2 (systemd.unified_cgroup_hierarchy=1)"
+        )
+
+
+def check_version(files: Collection[str], tree: Tree | None, title: str) -> None:
+    """Check that a host has the files of cgroup v2 that a container asks for.
+
+    Args:
+        files: Their names; may be none.
+        tree: The host; None where there is nothing to look up.
+        title: The container, for people.
+
+    Raises:
+        NoSuchCgroupFiles: Its cgroups are of version 1.
+    """
+    if not files or tree is None:
+        return
+    # What cannot be told is left for the runtime to judge.
+    if read_cgroup_layout(tree) in (CgroupLayout.V1, CgroupLayout.HYBRID):
+        raise NoSuchCgroupFiles(title, tuple(files))
 
 
 def with_unified(told: ToldT, files: Mapping[str, str]) -> ToldT:

@@ -136,7 +136,7 @@ class Decision(ByContent, Generic[StateT]):
         pin: For the container that is created or updated.
         updates: For other containers, whose values differ from what the runtime
             was last told; never for the one that is created.
-        scheduling: What the created one's processes are started with.
+        scheduling: What the processes of one that is created or started begin with.
         timers: Events to hand back later.
     """
 

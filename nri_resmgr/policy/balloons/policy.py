@@ -90,7 +90,7 @@ class BalloonsPolicy:
             case Removed() | PodStopped():
                 return self._forget(state, event)
             case PodCreated() | Started() | ColdStartEnded():
-                return Decision(state, ())
+                return self._other(state, event)
 
     def pins(self, state: State) -> dict[str, Pin]:
         """Return what should hold for every container in *state*, by id."""
@@ -139,6 +139,14 @@ class BalloonsPolicy:
             return NO_CLASSES
         kind = self.ground.type_of(state.balloons[seat.balloon])
         return GivenClasses(kind.rdt_class, kind.blockio_class)
+
+    def _other(
+        self, state: State, event: PodCreated | Started | ColdStartEnded
+    ) -> Decision[State]:
+        started = event.id if isinstance(event, Started) else ""
+        entry = state.ledger.entries.get(started)
+        scheduling = scheduling_of(entry.spec, self.settings) if entry else None
+        return Decision(state, (), scheduling=scheduling)
 
     def _create(self, state: State, spec: ContainerSpec) -> Decision[State]:
         left = lose(state, state.ledger.preceding(spec), self.ground)

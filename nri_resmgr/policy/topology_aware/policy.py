@@ -133,7 +133,10 @@ class TopologyAwarePolicy:
             case PodCreated():
                 return self._create_pod(state, event)
             case Started(container):
-                return Decision(state, (), timers=ends_to_come((container,), state))
+                timers = ends_to_come((container,), state)
+                entry = state.ledger.entries.get(container)
+                found = scheduling_of(entry.spec, self.settings) if entry else None
+                return Decision(state, (), scheduling=found, timers=timers)
             case ColdStartEnded(container):
                 return self._end_cold_start(state, container)
 
