@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from nri_resmgr.policy.topology_aware.demand import CpuKind, Demand
+from nri_resmgr.policy.topology_aware.demand import AT_ROOT, CpuKind, Demand
 from nri_resmgr.policy.topology_aware.hint_scores import cpus_near_all
 from nri_resmgr.policy.topology_aware.pools import Pool
 from nri_resmgr.policy.topology_aware.room import Room
@@ -45,7 +45,7 @@ def candidates(demand: Demand, room: Room) -> Iterator[Candidate]:
         demand: What is asked for. Reserved and preserved CPUs have but one place.
         room: The node without the container.
     """
-    if demand.kind in (CpuKind.RESERVED, CpuKind.PRESERVED):
+    if demand.kind in AT_ROOT:
         yield Candidate(room.tree.root, Stage.ONLY_ONE)
         return
     enough, pools = _with_capacity(demand, room), room.tree.pools

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import fnmatch
 from functools import lru_cache
+from typing import Final
 
 from nri_resmgr.policy.cpus import CpuPriority
 from nri_resmgr.policy.decision import Rule
@@ -34,6 +35,10 @@ class CpuKind(enum.StrEnum):
     OWN = "own"
     MIXED = "mixed"
     PRESERVED = "preserved"
+
+
+AT_ROOT: Final = (CpuKind.RESERVED, CpuKind.PRESERVED)
+"""The kinds of CPUs that have but one place."""
 
 
 @frozen(kw_only=True)

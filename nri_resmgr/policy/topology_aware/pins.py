@@ -9,7 +9,7 @@ from nri_resmgr.policy.decision import Resources
 from nri_resmgr.policy.events import ContainerSpec, Pin
 from nri_resmgr.policy.mems import MemoryLedger
 from nri_resmgr.policy.requests import shares_of
-from nri_resmgr.policy.topology_aware.books import Books, Grant
+from nri_resmgr.policy.topology_aware.books import SHARING, Books, Grant
 from nri_resmgr.policy.topology_aware.demand import CpuKind
 from nri_resmgr.policy.topology_aware.pools import PoolTree
 from nri_resmgr.policy.topology_aware.settings import TopologyAwareSettings
@@ -64,7 +64,7 @@ def visible(cpus: CpuSet, grant: Grant, tree: PoolTree) -> CpuSet:
 
 def _cpus_of(grant: Grant, books: Books) -> int:
     tree, cpus = books.tree, grant.cpus.bits
-    if grant.shares:
+    if grant.kind in SHARING:
         cpus |= tree.pools[grant.pool].sharable.bits & ~books.taken.bits
     elif grant.kind is CpuKind.RESERVED:
         cpus |= tree.root.reserved.bits

@@ -12,7 +12,7 @@ from nri_resmgr.policy.errors import OnFailure
 from nri_resmgr.policy.mems import MemoryLedger, MemoryOffer, grow_memory
 from nri_resmgr.policy.topology_aware.books import Grant
 from nri_resmgr.policy.topology_aware.choose import candidates
-from nri_resmgr.policy.topology_aware.demand import CpuKind, Demand
+from nri_resmgr.policy.topology_aware.demand import AT_ROOT, CpuKind, Demand
 from nri_resmgr.policy.topology_aware.errors import PoolShort
 from nri_resmgr.policy.topology_aware.pools import Pool
 from nri_resmgr.policy.topology_aware.promise import promise, promise_again, request_of
@@ -84,7 +84,7 @@ def find(demand: Demand, room: Room) -> Placement:
     Raises:
         PolicyError: No pool can take it.
     """
-    if demand.kind in (CpuKind.RESERVED, CpuKind.PRESERVED):
+    if demand.kind in AT_ROOT:
         return _at_root(demand, room)
     tried: Failures = []
     for candidate in candidates(demand, room):
@@ -126,7 +126,7 @@ def as_it_was(
     pool = room.tree.pools[grant.pool]
     request = request_of(demand.spec, pool, room.tree)
     try:
-        if demand.kind in (CpuKind.RESERVED, CpuKind.PRESERVED):
+        if demand.kind in AT_ROOT:
             found = _at_root(demand, room, earlier.zone)
             return attrs.evolve(found, rule=rule) if found.rule is demand.rule else None
         taken = retake(demand, grant.cpus, pool, room)
@@ -147,7 +147,7 @@ def move(demand: Demand, earlier: Earlier, room: Room) -> Placement:
     Raises:
         PolicyError: No pool can take it; its earlier grant still holds.
     """
-    if demand.kind in (CpuKind.RESERVED, CpuKind.PRESERVED):
+    if demand.kind in AT_ROOT:
         return _keeping(earlier.zone, _at_root(demand, room, earlier.zone))
     stay = room.tree.pools[earlier.grant.pool]
     tried: Failures = []

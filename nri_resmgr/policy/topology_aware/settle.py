@@ -26,9 +26,10 @@ def pins_of(
     # Hundreds that share CPUs are asked for at once; those with no wishes of their
     # own differ in little.
     known: dict[tuple[int, int, int], Pin] = {}
+    usual = CpuKind.SHARED
     for key in containers:
         spec, grant = entries[key].spec, grants[key]
-        if spec.preferences is not NO_PREFERENCES or grant.kind is not CpuKind.SHARED:
+        if spec.preferences is not NO_PREFERENCES or grant.kind is not usual:
             pins[key] = pin_of(spec, grant, state.books, state.memory, settings)
             continue
         alike = grant.pool, grant.fraction, promised[key].zone.bits

@@ -11,8 +11,8 @@ from typing import Final, TypeAlias
 from nri_resmgr.policy.cpus import CpuPriority, machine_priorities
 from nri_resmgr.policy.preferences import TreeLevel
 from nri_resmgr.policy.topology_aware.attraction import attraction, pool_scores
-from nri_resmgr.policy.topology_aware.books import Books
-from nri_resmgr.policy.topology_aware.demand import CpuKind, Demand
+from nri_resmgr.policy.topology_aware.books import SHARING, Books
+from nri_resmgr.policy.topology_aware.demand import Demand
 from nri_resmgr.policy.topology_aware.hint_scores import hint_score
 from nri_resmgr.policy.topology_aware.memory_offers import (
     MemoryOffers,
@@ -25,7 +25,6 @@ from nri_resmgr.values import CpuSet, QosClass
 
 _CPU: Final = 1000  # thousandths
 _THERE: Final = 2
-_SHARERS: Final = (CpuKind.SHARED, CpuKind.MIXED)
 
 
 class Stage(enum.StrEnum):
@@ -54,6 +53,8 @@ Merit: TypeAlias = Callable[[int], int]
 """How good the pool of some id is in one respect; more is better."""
 
 Step: TypeAlias = tuple[Stage, Merit]
+
+_BY_ID: Final[Step] = (Stage.ID, neg)
 
 
 def steps_of(demand: Demand, room: Room) -> list[Step]:
@@ -145,7 +146,7 @@ def _by_level(wanted: TreeLevel, books: Books) -> Iterator[Step]:
     at_level, spares = _nearness(books.tree, wanted), books.spares
     yield Stage.BURSTABLE_LEVEL, at_level.__getitem__
     yield Stage.SPREAD, lambda key: spares[key] if at_level[key] == _THERE else 0
-    yield Stage.ID, neg
+    yield _BY_ID
 
 
 @lru_cache(maxsize=16)
@@ -174,7 +175,7 @@ def _by_cpus(demand: Demand, room: Room) -> Iterator[Step]:
         yield Stage.SPREAD, books.spares.__getitem__
     if demand.count:
         yield Stage.DISTURBANCE, lambda key: -_touched(demand, pools[key], books)
-    yield Stage.ID, neg
+    yield _BY_ID
 
 
 def _of_priority(demand: Demand, room: Room) -> Merit:
@@ -213,4 +214,4 @@ def _touched(demand: Demand, pool: Pool, books: Books) -> int:
     if has_isolated(demand, pool, books):
         return 0
     about = {*pool.path, *pool.subtree}
-    return sum(books.guests.get((one, kind), 0) for one in about for kind in _SHARERS)
+    return sum(books.guests.get((one, kind), 0) for one in about for kind in SHARING)
