@@ -6,14 +6,35 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
+from nri_resmgr.app.class_hosts import ClassHosts
 from nri_resmgr.app.class_setter import ClassSetter, NewContainer
 from nri_resmgr.config import PolicyConfig
 from nri_resmgr.host.tree import Tree
-from nri_resmgr.policy.decision import Decision
+from nri_resmgr.policy.decision import Decision, Policy
 from nri_resmgr.stub.adjustment import ContainerAdjustment
 from nri_resmgr.stub.runtime_info import RuntimeInfo
 from nri_resmgr.stub.update import ContainerUpdate
 from nri_resmgr.topology import Machine
+from nri_resmgr.values.declared import frozen
+
+
+@frozen
+class Around:
+    """What setters may need to know.
+
+    Attributes:
+        runtime: To whom adjustments are sent.
+        machine: Where the containers are.
+        policy: Knows the classes of places.
+        tree: The host; None where there is nothing to look up.
+        hosts: What is known of classes on the host.
+    """
+
+    runtime: RuntimeInfo
+    machine: Machine
+    policy: Policy[Any]
+    tree: Tree | None
+    hosts: ClassHosts
 
 
 class ContainerClasses:
@@ -21,22 +42,15 @@ class ContainerClasses:
 
     Args:
         config: Which classes there are.
-        runtime: To whom adjustments are sent.
-        machine: Where the containers are.
-        tree: The host; None where there is nothing to look up.
+        around: What setters may need to know.
     """
 
-    def __init__(
-        self,
-        config: PolicyConfig,
-        runtime: RuntimeInfo,
-        machine: Machine,
-        tree: Tree | None,
-    ) -> None:
+    def __init__(self, config: PolicyConfig, around: Around) -> None:
         self._config = config
-        self._runtime = runtime
-        self._machine = machine
-        self._tree = tree
+        self._around = around
+        self._runtime = around.runtime
+        self._machine = around.machine
+        self._tree = around.tree
 
     def check(self, new: NewContainer) -> None:
         """Judge what a container asks for.
@@ -68,6 +82,15 @@ class ContainerClasses:
             told = setter.add(told, new, decision)
         return adjustment if told is begun else told
 
+    def start(self, begun: NewContainer, decision: Decision[Any]) -> None:
+        """Do what can be done only now: the container's cgroup is there.
+
+        Raises:
+            ResmgrError: It cannot be done.
+        """
+        for setter in self._setters:
+            setter.start(begun, decision)
+
     def update(
         self, updates: tuple[ContainerUpdate, ...], resized: NewContainer
     ) -> tuple[ContainerUpdate, ...]:
@@ -88,6 +111,23 @@ class ContainerClasses:
 
     def _made(self) -> Iterator[ClassSetter]:
         # Late: until the first container comes there is nothing to set.
+        from nri_resmgr.app.memory_classes import MemorySetter
         from nri_resmgr.app.scheduling import SchedulingSetter
 
+        yield MemorySetter(self._config, self._runtime, self._machine, self._tree)
         yield SchedulingSetter(self._runtime)
+        config, around = self._config, self._around
+        if config.interrupts != ("*",) and self._tree is not None:
+            from nri_resmgr.app.denied_interrupts import InterruptJudge
+
+            yield InterruptJudge(config.interrupts, self._tree)
+        if config.rdt is not None:
+            from nri_resmgr.app.rdt import RdtSetter
+
+            hosts = around.hosts
+            yield RdtSetter(config.rdt, self._runtime, around.policy, hosts.rdt)
+        if config.blockio is not None:
+            from nri_resmgr.app.blockio import BlockIoSetter
+
+            work = around.hosts.blockio_work
+            yield BlockIoSetter(config.blockio, around.policy, work)

@@ -7,11 +7,12 @@ from functools import cached_property, partial
 from typing import Any
 
 from nri_resmgr.app.catch_up import catch_up
+from nri_resmgr.app.class_hosts import ClassHosts
 from nri_resmgr.app.class_setter import NewContainer
 from nri_resmgr.app.conduct import USUAL, Conduct
 from nri_resmgr.app.configuration import Configuration
 from nri_resmgr.app.configuration_status import BUILT_IN, Document, Source
-from nri_resmgr.app.container_classes import ContainerClasses
+from nri_resmgr.app.container_classes import Around, ContainerClasses
 from nri_resmgr.app.container_files import ContainerFiles
 from nri_resmgr.app.courier import Courier, Runtime
 from nri_resmgr.app.engine import Engine, Recollection
@@ -66,6 +67,7 @@ class ResourcePolicy:
     Attributes:
         configuration: Takes documents.
         courier: Takes updates to the runtime that no request asked for.
+        class_hosts: What is known of classes on the host.
     """
 
     def __init__(
@@ -84,6 +86,7 @@ class ResourcePolicy:
         self._alarms: Any = None
         self.courier = Courier(self._engine.wanted)
         self._runtime = RuntimeInfo()
+        self.class_hosts = ClassHosts(tree)
         self._classes = self._setters()
         self._is_silent = False
         self._files: ContainerFiles | None = None
@@ -200,9 +203,16 @@ class ResourcePolicy:
         adjustment = self._classes.add(adjustment, new, decision)
         return CreateReply(adjustment, self._answer(decision.updates))
 
-    def start_container(self, _pod: Pod, container: Container) -> None:
+    def start_container(self, pod: Pod, container: Container) -> None:
         """Begin to count where something ends some time after the start."""
-        self._handle(Started(container.id))
+        decision = self._handle(Started(container.id))
+        known = self._engine.known(container.id)
+        if known is None or self._conduct.dry_run:
+            return
+        try:
+            self._classes.start(NewContainer(pod, container, known.spec), decision)
+        except ResmgrError as error:
+            self._refuse(error, pod, container)
 
     def update_container(
         self, pod: Pod, container: Container, resources: LinuxResources
@@ -250,7 +260,10 @@ class ResourcePolicy:
         self._witnesses.configured(config)
 
     def _setters(self) -> ContainerClasses:
-        return ContainerClasses(self.config, self._runtime, self.machine, self._tree)
+        runtime, machine = self._runtime, self.machine
+        hosts = self.class_hosts
+        around = Around(runtime, machine, self.policy, self._tree, hosts)
+        return ContainerClasses(self.config, around)
 
     def _handle(self, event: Event) -> Decision[KnowsContainers]:
         decision = self._engine.decide(event)
