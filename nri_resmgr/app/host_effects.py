@@ -166,6 +166,7 @@ class HostEffects:
         told = writer.told if moves_interrupts(wanted.use) else Round().told
         return Round(
             plan,
+            facts,
             report,
             looked=looks,
             drifts=drifts,

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from nri_resmgr.app.host_plan import HostFacts, moves_interrupts
+from nri_resmgr.app.host_plan import HostFacts, moves_interrupts, sets_cpus
 from nri_resmgr.app.host_wanted import Wanted
 from nri_resmgr.app.host_writer import HostWriter
 from nri_resmgr.classes.cpu.facts import CpuKnobFacts
 from nri_resmgr.classes.irq.interrupts import Interrupt, changed_since, controlled
 from nri_resmgr.classes.irq.placement import Room
+from nri_resmgr.classes.isolation.host import quiet_cpus
+from nri_resmgr.classes.isolation.wishes import Isolated
 from nri_resmgr.host.cpu_knobs import read_cpu_knobs
 from nri_resmgr.host.interrupts import read_default_cpus, read_interrupts
 from nri_resmgr.host.irqbalance import Irqbalance, find_irqbalance
+from nri_resmgr.host.isolated_cgroups import IsolatedCgroups
 from nri_resmgr.host.tree import Tree
 from nri_resmgr.log import Logger
 from nri_resmgr.topology import Machine
@@ -34,6 +37,7 @@ class FactsReader:
         self._machine: Machine | None = None
         self._cpus = CpuKnobFacts()
         self._interrupts: tuple[Interrupt, ...] | None = None
+        self._cgroups = IsolatedCgroups(tree)
         self.irqbalance: Irqbalance | None = None
 
     def read(
@@ -50,13 +54,15 @@ class FactsReader:
             HostError: A file cannot be read.
         """
         cpus, use = CpuKnobFacts(), wanted.use
-        if use.cpu_classes:
+        if sets_cpus(use):
             cpus = self._of_cpus(wanted.machine)
             if writer is not None:
                 cpus = writer.before_us(cpus)
+        cgroups = self._cgroups.find(use.isolated)
+        isolated = wanted.machine.isolated
         if not moves_interrupts(use):
             self._interrupts = None
-            return HostFacts(cpus)
+            return HostFacts(cpus, cgroups=cgroups, isolated=isolated)
         if afresh or self._interrupts is None:
             self._look_at_interrupts(writer)
         banned = self.irqbalance.own.cpus if self.irqbalance else CpuSet()
@@ -64,7 +70,19 @@ class FactsReader:
         default = read_default_cpus(self._tree, originals)
         room = Room(use.available & wanted.machine.online, banned, default)
         allowed = controlled(self._interrupts or (), wanted.controllable)
-        return HostFacts(cpus, allowed, room)
+        quiet = quiet_cpus(use.isolated, wanted.machine)
+        return HostFacts(cpus, allowed, room, cgroups, quiet, isolated)
+
+    def in_vain(self, facts: HostFacts) -> tuple[tuple[Isolated, str], ...]:
+        """Return containers whose CPUs are balanced all the same, with the reason.
+
+        Args:
+            facts: What was read, before the files were written.
+
+        Raises:
+            HostError: A file cannot be read.
+        """
+        return self._cgroups.in_vain(facts.cgroups, facts.isolated)
 
     def _of_cpus(self, machine: Machine) -> CpuKnobFacts:
         if machine is not self._machine:

@@ -7,14 +7,24 @@ from typing import Final
 
 import attrs
 
+from nri_resmgr.classes.cpu.cpu_class import TurboDomain
 from nri_resmgr.classes.cpu.cpufreq import SharedPolicy, shared_policies
 from nri_resmgr.classes.cpu.desired import desired
 from nri_resmgr.classes.cpu.facts import CpuKnobFacts
 from nri_resmgr.classes.cpu.sst import desired_punits
+from nri_resmgr.classes.cpu.wishes import with_wishes
 from nri_resmgr.classes.irq.balloons import placed_for_balloons
 from nri_resmgr.classes.irq.containers import placed_for_containers
 from nri_resmgr.classes.irq.interrupts import Interrupt
-from nri_resmgr.classes.irq.placement import Placement, Room, desired_files
+from nri_resmgr.classes.irq.placement import (
+    Placement,
+    Room,
+    desired_files,
+    without_cpus,
+)
+from nri_resmgr.classes.isolation.cgroup_files import Placed, cgroup_files
+from nri_resmgr.classes.isolation.host import cpu_wishes
+from nri_resmgr.classes.isolation.wishes import IrqBalancing
 from nri_resmgr.config.cpu_class_use import CpuClassUse
 from nri_resmgr.policy.host_use import HostUse
 from nri_resmgr.topology.speed_select import Punit
@@ -31,11 +41,17 @@ class HostFacts(ByContent):
         cpus: What can be set about its CPUs.
         interrupts: Those that may be moved.
         room: Where these may go.
+        cgroups: Of isolated containers, as far as they have one by now.
+        quiet: CPUs that isolated containers want no interrupts on.
+        isolated: The CPUs of ``isolcpus=``.
     """
 
     cpus: CpuKnobFacts = CpuKnobFacts()
     interrupts: tuple[Interrupt, ...] = ()
     room: Room = Room(CpuSet())
+    cgroups: tuple[Placed, ...] = ()
+    quiet: CpuSet = CpuSet()
+    isolated: CpuSet = CpuSet()
 
 
 @frozen
@@ -61,25 +77,46 @@ NO_PLAN: Final = HostPlan()
 
 def moves_interrupts(use: HostUse) -> bool:
     """Tell whether anybody says anything about interrupts."""
-    return bool(use.containers or use.balloons)
+    return bool(
+        use.containers
+        or use.balloons
+        or any(one.wish.irq is not IrqBalancing.ENABLED for one in use.isolated)
+    )
+
+
+def sets_cpus(use: HostUse) -> bool:
+    """Tell whether anybody says anything about frequencies or idle states."""
+    return bool(use.cpu_classes or cpu_wishes(use.isolated))
 
 
 def plan_of(use: HostUse, classes: CpuClassUse | None, facts: HostFacts) -> HostPlan:
     """Say what a host should be like.
+
+    What a container asks for its own CPUs goes over the class that they are in.
 
     Args:
         use: What the policy wants of it.
         classes: What the names of CPU classes mean.
         facts: What there is to be set.
     """
-    placement = _placement(use, facts.interrupts, facts.room)
-    files = desired_files(placement, facts.interrupts)
-    if classes is None or not use.cpu_classes:
+    placement = without_cpus(
+        _placement(use, facts.interrupts, facts.room),
+        facts.interrupts,
+        facts.quiet,
+        facts.room,
+    )
+    files = {
+        **desired_files(placement, facts.interrupts),
+        **cgroup_files(facts.cgroups, facts.isolated),
+    }
+    if not sets_cpus(use):
         return HostPlan(files, placement=placement)
-    table, members = classes.classes, use.cpu_classes
-    of_cpus = desired(table, members, facts.cpus, classes.domain)
+    table, members = with_wishes(
+        classes.classes if classes else {}, use.cpu_classes, cpu_wishes(use.isolated)
+    )
+    domain = classes.domain if classes else TurboDomain.PACKAGE
     return HostPlan(
-        {**of_cpus, **files},
+        {**desired(table, members, facts.cpus, domain), **files},
         desired_punits(table, members, facts.cpus),
         placement,
         shared_policies(table, members, facts.cpus),

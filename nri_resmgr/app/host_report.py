@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 
 import attrs
 
-from nri_resmgr.app.host_plan import NO_PLAN, HostPlan
+from nri_resmgr.app.host_plan import NO_PLAN, HostFacts, HostPlan
 from nri_resmgr.host.irqbalance import Told
 from nri_resmgr.host.knob_report import Drift, KnobFailure, KnobReport
 from nri_resmgr.log import Logger
@@ -30,6 +30,7 @@ class Round(ByContent):
 
     Attributes:
         plan: What the host should be like.
+        facts: What that was made from.
         report: What was written.
         looked: Whether the host was compared with what was planned before.
         drifts: What differed.
@@ -40,6 +41,7 @@ class Round(ByContent):
     """
 
     plan: HostPlan = NO_PLAN
+    facts: HostFacts = HostFacts()
     report: KnobReport = KnobReport()
     looked: bool = False
     drifts: tuple[Drift, ...] = ()

@@ -96,6 +96,7 @@ class Insight:
             from nri_resmgr.app.metrics_of_verification import series_of_verification
 
             yield from series_of_verification(daemon.verification)
+        yield from _of_host(daemon)
         managers = {(one.kind, one.policy): 1 for one in daemon.kubelet}
         yield Series(table.KUBELET, managers)
         names = daemon.options.metrics_per_container
@@ -136,6 +137,14 @@ def _of_configuration(configuration: Any) -> Iterator[Series]:
     yield single(table.CONFIGURED, status.accepted)
     yield single(table.CONFIGURATION_OK, int(status.error is None))
     yield single(table.CONFIGURATIONS_REJECTED, status.rejected)
+
+
+def _of_host(daemon: Daemon) -> Iterator[Series]:
+    from nri_resmgr.app.metrics_of_host import series_of_host
+
+    effects = daemon.host and daemon.host.effects
+    use = daemon.policy.policy.host_use(daemon.policy.state)
+    yield from series_of_host(use, effects and effects.report)
 
 
 def _of_keeper(keeper: Any) -> Iterator[Series]:

@@ -1,0 +1,52 @@
+"""Metrics of what a policy wants of its host, and what became of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from nri_resmgr.app import metric_table_of_host as table
+from nri_resmgr.app.metric_text import Series, single
+from nri_resmgr.policy.host_use import HostUse
+
+
+def series_of_host(use: HostUse, report: Any) -> Iterator[Series]:
+    """Yield what `metric_table_of_host` has.
+
+    Args:
+        use: What the policy wants.
+        report: The `HostReport`, whose class is imported late; None where nothing was
+            wanted so far.
+    """
+    classes = {(name,): len(cpus) for name, cpus in use.cpu_classes.items()}
+    yield Series(table.CLASS_CPUS, classes)
+    if report is None:
+        return
+    last = report.last
+    yield Series(
+        table.INTERRUPTS,
+        {
+            ("placed",): len(last.plan.placement.cpus.keys()) - len(last.refused),
+            ("unplaced",): len(last.plan.placement.unplaced),
+            ("refused",): len(last.refused),
+        },
+    )
+    yield Series(
+        table.HOST_FILES,
+        {
+            ("wanted",): len(last.plan.files),
+            ("failed",): len(report.failing),
+            ("drifted",): len(report.drifting),
+            ("given-up",): len(report.given_up),
+        },
+    )
+    yield Series(
+        table.HOST_WRITES,
+        {
+            ("written",): report.written,
+            ("restored",): report.restored,
+            ("failed",): report.failures,
+        },
+    )
+    yield single(table.HOST_DRIFT, report.drift)
+    yield single(table.HOST_FOLLOWED, int(not report.why_not))
