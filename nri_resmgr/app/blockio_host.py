@@ -12,6 +12,7 @@ from nri_resmgr.classes.blockio import (
     BlockIoConfig,
     Features,
     Files,
+    Notice,
     patterns_of,
     resolve,
 )
@@ -65,9 +66,9 @@ class BlockIoHost:
         """Look for devices again: disks come and go."""
         with self._looking:
             found = self._resolved(config)
-            if found != self._classes:
+            if self._classes is not None and found != self._classes:
                 for name, one in found.items():
-                    notices = [str(n) for n in self._notices(one)]
+                    notices = [str(n) for n in self.notices(one)]
                     if notices:
                         log.warning("blockio.class-lacks", name=name, notices=notices)
             self._config, self._classes = config, found
@@ -91,6 +92,10 @@ class BlockIoHost:
         else:
             self.given[container] = one
 
+    def notices(self, one: BlockIoClass) -> tuple[Notice, ...]:
+        """Say what a class asks for and this host does not have."""
+        return (*one.notices, *one.left_out(self.features))
+
     def keep_only(self, containers: Collection[str]) -> None:
         """Forget the others."""
         for kept in (self.given, self.rest):
@@ -110,6 +115,3 @@ class BlockIoHost:
             return resolve(config, {})
         self.troubles.mend("devices")
         return resolve(config, found)
-
-    def _notices(self, one: BlockIoClass) -> tuple[object, ...]:
-        return (*one.notices, *one.left_out(self.features))

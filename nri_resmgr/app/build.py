@@ -79,9 +79,16 @@ def doubts_on_host(
         BadSetting: The host cannot do something at all.
         HostError: A file of the host cannot be read.
     """
-    says_nothing = config.cpu_classes is None and config.interrupts == ("*",)
-    if tree is None or says_nothing:
-        return ()
-    from nri_resmgr.app.host_fit import fit_host  # few configurations say anything
+    found: tuple[tuple[str, str], ...] = ()
+    # Few configurations say anything.
+    if tree is None:
+        return found
+    if config.cpu_classes is not None or config.interrupts != ("*",):
+        from nri_resmgr.app.host_fit import fit_host
 
-    return fit_host(config, machine, tree)
+        found += fit_host(config, machine, tree)
+    if config.rdt is not None or config.blockio is not None:
+        from nri_resmgr.app.class_fit import fit_classes
+
+        found += tuple(fit_classes(config, tree))
+    return found

@@ -145,7 +145,7 @@ class RdtWork:
         try:
             report = control.apply(plan)
         except GroupInUse as error:
-            # Of those that we know, and that are to have another class by now.
+            # Those that we know cannot stay, whatever they ask for.
             self._empty(control, error.name, members)
             report = control.apply(plan)
         log.info(
@@ -169,9 +169,9 @@ class RdtWork:
         inside, places = control.tasks(group), Places(self._tree)
         for member in members:
             threads = _threads(self._tree, places, member)
-            if member.name != group and not inside.isdisjoint(threads()):
-                is_there = member.name and control.has_class(member.name)
-                control.move(threads, member.name if is_there else ROOT_CLASS)
+            if not inside.isdisjoint(threads()):
+                stays = member.name != group and control.has_class(member.name)
+                control.move(threads, member.name if stays else ROOT_CLASS)
 
 
 class _Sorting:

@@ -1,0 +1,189 @@
+"""A node with cgroups and a pretended resctrl, and our plugin with its effects."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import attrs
+
+from nri_proto import Level
+from nri_resmgr.app.blockio_effects import BlockIoEffects
+from nri_resmgr.app.class_watch import ClassWatch
+from nri_resmgr.app.rdt_effects import RdtEffects
+from nri_resmgr.app.rdt_work import RdtWork
+from nri_resmgr.app.resource_policy import ResourcePolicy
+from nri_resmgr.classes.rdt.capabilities import BandwidthMode
+from nri_resmgr.config import parse_config
+from nri_resmgr.host.resctrl import Journal, Options, RdtControl
+from nri_resmgr.host.tree import HostTree
+from nri_resmgr.stub import Container, Pod
+from nri_resmgr.stub.model import LinuxContainer
+from nri_resmgr.testing import Created, Runtime, running_plugin
+from nri_resmgr.testing.resctrl import Faults, Hardware, Resctrl
+from nri_resmgr.topology.synthetic import parse_spec
+from tests.app.node import SAFE, Node, asking_for, config, until
+from tests.host.resctrl.kept import Kept
+
+# 20 ways, 16 closids, percent of bandwidth.
+HARDWARE = Hardware()
+
+
+def files_of(folder: Path, files: Mapping[str, str]) -> None:
+    """Write files below a folder."""
+    for name, text in files.items():
+        path = folder / name.lstrip("/")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+@attrs.define
+class Rig:
+    """The parts.
+
+    Attributes:
+        node: The runtime and the plugin.
+        host: The root of the host's files.
+        resctrl: What the kernel has of groups.
+        kept: What outlives the plugin.
+        is_killed: Whether the plugin ends without a chance to take anything back.
+    """
+
+    node: Node
+    host: Path
+    resctrl: Resctrl
+    kept: Kept
+    is_killed: bool = False
+
+    async def create(
+        self, name: str, annotations: Mapping[str, str] = {}, *, cpus: float = 1
+    ) -> Created:
+        """Create a pod and its container, whose process does not run yet."""
+        runtime = self.node.runtime
+        if f"pod-{name}" not in runtime.world.pods:
+            pod = Pod(
+                id=f"pod-{name}",
+                uid=f"uid-{name}",
+                name=name,
+                namespace="default",
+                annotations=annotations,
+            )
+            await runtime.run_pod(pod)
+        linux = LinuxContainer(
+            resources=asking_for(cpus), cgroups_path=f"/kubepods/{name}"
+        )
+        return await runtime.create_container(
+            f"pod-{name}", Container(id=name, name=name, linux=linux)
+        )
+
+    def appear(self, name: str, *tasks: int, group: str = "") -> None:
+        """Let the runtime make a container's cgroup, and the kernel its threads."""
+        files = {"cgroup.procs": "", "io.stat": "", "io.max": "", "io.weight": ""}
+        lines = "".join(f"{one}\n" for one in tasks)
+        self.write_cgroup(name, files | {"cgroup.threads": lines})
+        for one in tasks:
+            self.resctrl.start(one)
+            if group:
+                self.resctrl.write(f"{group}/tasks", str(one))
+
+    def write_cgroup(self, name: str, files: Mapping[str, str]) -> None:
+        """Write files of a container's cgroup."""
+        files_of(self.host / "sys/fs/cgroup/kubepods" / name, files)
+
+    def cgroup_file(self, name: str, file: str) -> str:
+        """Read a file of a container's cgroup."""
+        path = self.host / "sys/fs/cgroup/kubepods" / name / file
+        return path.read_text()
+
+    def tasks(self, group: str = "") -> str:
+        """Return the threads of a group, on one line; nothing if it is gone."""
+        path = f"{group}/tasks" if group else "tasks"
+        try:
+            return " ".join(self.resctrl.read(path).split())
+        except FileNotFoundError:
+            return ""
+
+    def schemata(self, group: str) -> list[str]:
+        """Return what a group has, without the kernel's blanks."""
+        text = self.resctrl.read(f"{group}/schemata")
+        return [line.replace(" ", "") for line in text.splitlines()]
+
+    def groups(self) -> list[str]:
+        """Return the groups that there are."""
+        others = {"info", "mon_groups", "mon_data"}
+        return [
+            name
+            for name in self.resctrl.names("")
+            if name not in others and self.tasks_file(name)
+        ]
+
+    def tasks_file(self, group: str) -> bool:
+        """Tell whether a name is of a group."""
+        try:
+            return "tasks" in self.resctrl.names(group)
+        except OSError:
+            return False
+
+    def reconfigure(self, spec: str) -> None:
+        """Put another document in force."""
+        self.node.plugin.reconfigure(parse_config(config(spec)))
+
+    async def settled(self) -> None:
+        """Wait until the groups are what the configuration says, or cannot be."""
+        await until(lambda: self.node.plugin.class_hosts.rdt.is_settled)
+
+
+@asynccontextmanager
+async def running_rig(
+    folder: Path,
+    spec: str,
+    resctrl: Resctrl | None = None,
+    kept: Kept | None = None,
+    level: Level = SAFE,
+) -> AsyncIterator[Rig]:
+    """Start the plugin on a machine; at the end it takes everything back."""
+    host, watch = folder / "host", ClassWatch()
+    files_of(
+        host,
+        {
+            "sys/fs/cgroup/cgroup.controllers": "cpu io memory",
+            "sys/fs/cgroup/kubepods/io.stat": "",
+            "sys/fs/cgroup/kubepods/io.max": "",
+            "sys/fs/cgroup/kubepods/io.weight": "",
+        },
+    )
+    resctrl = resctrl or Resctrl(HARDWARE)
+    kept = kept or Kept(Faults())
+    plugin = ResourcePolicy(
+        parse_spec("1s2n4c1t"),
+        parse_config(config(spec)),
+        tree=HostTree(str(host)),
+        witnesses=[watch],
+    )
+    async with (
+        Runtime(folder, level) as runtime,
+        running_plugin(runtime, plugin, "90-resource-policy") as stub,
+    ):
+        plugin.connect(stub)
+        node, hosts = Node(runtime, plugin, stub, folder / "run"), plugin.class_hosts
+
+        def opened(options: Options) -> RdtControl:
+            journal = Journal(kept, "this boot")
+            return RdtControl(resctrl, journal, BandwidthMode.PERCENT, options)
+
+        work = RdtWork(HostTree(str(host)), hosts.rdt, opened)
+        watch.rdt = RdtEffects(node.plugin, hosts.rdt, work, period=0.2)
+        watch.blockio = BlockIoEffects(
+            node.plugin, hosts.blockio_work, node.stub, period=0.2
+        )
+        beside = [asyncio.create_task(one.run()) for one in (watch.rdt, watch.blockio)]
+        rig = Rig(node, host, resctrl, kept)
+        try:
+            yield rig
+        finally:
+            for one in beside:
+                one.cancel()
+            if not rig.is_killed:
+                watch.close()
