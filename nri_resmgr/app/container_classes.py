@@ -115,8 +115,8 @@ class ContainerClasses:
         from nri_resmgr.app.scheduling import SchedulingSetter
 
         yield MemorySetter(self._config, self._runtime, self._machine, self._tree)
-        yield SchedulingSetter(self._runtime)
         config, around = self._config, self._around
+        yield SchedulingSetter(self._runtime, config.scheduling_by, self._tree)
         if config.interrupts != ("*",) and self._tree is not None:
             from nri_resmgr.app.denied_interrupts import InterruptJudge
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import attrs
+
 from nri_proto import Level
 from nri_resmgr.app.class_setter import ClassSetter, NewContainer
+from nri_resmgr.host.tree import Tree
 from nri_resmgr.log import Logger
 from nri_resmgr.policy.decision import Decision
 from nri_resmgr.policy.scheduling import SchedulingClass
@@ -25,17 +28,28 @@ log = Logger(__name__)
 SCHEDULER_LEVEL: Final = Level(0, 11)
 IO_PRIORITY_LEVEL: Final = Level(0, 10)
 
+# Who sets classes, as documents say it.
+RUNTIME: Final = "runtime"
+HOST: Final = "host"
+AUTO: Final = "auto"
+
 
 class SchedulingSetter(ClassSetter):
-    """Sets what the runtime can set, and says once what it cannot.
+    """Has classes set by the runtime as far as it can, and by the host else.
 
     Args:
         runtime: To whom adjustments are sent. Where it does not tell its NRI level,
             everything is sent: what it does not know does no harm.
+        by: Who sets them: ``runtime``, ``host``, or ``auto``.
+        tree: The host; None where there is nothing to set.
     """
 
-    def __init__(self, runtime: RuntimeInfo) -> None:
+    def __init__(
+        self, runtime: RuntimeInfo, by: str = RUNTIME, tree: Tree | None = None
+    ) -> None:
         self._runtime = runtime
+        self._by = by
+        self._tree = tree
         self._silent: set[str] = set()
 
     def add(
@@ -52,6 +66,31 @@ class SchedulingSetter(ClassSetter):
             log.warning("scheduling.no-such-class", title=title, asked=asked)
         return adjustment
 
+    def start(self, begun: NewContainer, decision: Decision[Any]) -> None:
+        """Set what the runtime did not.
+
+        Raises:
+            SchedulingNotSet: It cannot be set, and only the host is to do it.
+        """
+        scheduling = decision.scheduling
+        if self._by == RUNTIME or scheduling is None:
+            return
+        if not self._is_ours(SCHEDULER_LEVEL):
+            scheduling = attrs.evolve(scheduling, policy=None)
+        if not self._is_ours(IO_PRIORITY_LEVEL):
+            scheduling = attrs.evolve(scheduling, io_class=None)
+        if scheduling.policy is None and scheduling.io_class is None:
+            return
+        # Late: few nodes have classes, and runtimes that cannot set them.
+        from nri_resmgr.app.host_scheduling import SchedulingNotSet, set_by_host
+
+        try:
+            set_by_host(begun, scheduling, self._tree)
+        except SchedulingNotSet as error:
+            if self._by == HOST:
+                raise
+            log.warning("scheduling.not-set", title=begun.spec.title, why=error.why)
+
     def add_class(
         self, adjustment: ContainerAdjustment, scheduling: SchedulingClass
     ) -> ContainerAdjustment:
@@ -64,7 +103,14 @@ class SchedulingSetter(ClassSetter):
             told = told.set_io_priority(priority)
         return told
 
+    def _is_ours(self, since: Level) -> bool:
+        level = self._runtime.level
+        can = level is None or level >= since
+        return self._by == HOST or (self._by == AUTO and not can)
+
     def _can(self, what: str, since: Level) -> bool:
+        if self._is_ours(since):
+            return False
         level = self._runtime.level
         if level is None or level >= since:
             return True

@@ -27,7 +27,7 @@ from nri_resmgr.config.foreign import read_services
 from nri_resmgr.config.interrupts import read_controllable
 from nri_resmgr.config.memory_use import ignored_of_memory, read_memory_use
 from nri_resmgr.config.policy_config import MEMORY_KEYS, PolicyConfig
-from nri_resmgr.config.scheduling import read_scheduling_classes
+from nri_resmgr.config.scheduling import read_scheduling_classes, read_who_sets
 from nri_resmgr.config.table import Table
 from nri_resmgr.values.by_content import ByContent
 from nri_resmgr.values.declared import frozen
@@ -50,6 +50,7 @@ _OWN: Final = (
     "preserve",
     "loadClasses",
     "schedulingClasses",
+    "schedulingBy",
     "controllableInterrupts",
     "onFailure",
     "tellContainers",
@@ -148,6 +149,7 @@ def read_balloons(top: Table) -> BalloonsConfig:
         types=types,
         preserve=read_expressions(preserve, "matchExpressions"),
         load_classes=loads,
+        scheduling_by=read_who_sets(spec),
         scheduling_classes=scheduling,
         on_failure=spec.choice("onFailure", ("refuse", "shared"), "refuse"),
         tell_containers=spec.flag("tellContainers", default=True),

@@ -27,6 +27,8 @@ class PolicyConfig(ByContent):
         memory_qos: The `MemoryQosConfig`, likewise. None where its annotations are
             not for us.
         memory_policy: The `NumaPolicyConfig`, likewise.
+        scheduling_by: Who sets scheduling classes: ``runtime``, ``host`` or ``auto``,
+            which is the host where the runtime cannot.
         misc_limits: Whether annotations that limit misc resources are for us.
         isolation: Whether CRI-O's isolation annotations are for us.
     """
@@ -42,4 +44,5 @@ class PolicyConfig(ByContent):
     memory_qos: Any = None
     memory_policy: Any = None
     misc_limits: bool = True
+    scheduling_by: str = "auto"
     isolation: bool = False

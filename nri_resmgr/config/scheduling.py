@@ -16,6 +16,7 @@ from nri_resmgr.values.scheduling import (
 )
 
 CLASSES: Final = "schedulingClasses"
+WHO_SETS: Final = "schedulingBy"
 OF_NAMESPACES: Final = "namespaceSchedulingClasses"
 OF_QOS_CLASSES: Final = "podQoSSchedulingClasses"
 
@@ -43,6 +44,15 @@ _RANKED: Final = (IoClass.RT, IoClass.BEST_EFFORT)
 # the highest bit of the other two must be 0.
 _SHORTEST: Final = 1024
 _LONGEST: Final = (1 << 63) - 1
+
+
+def read_who_sets(spec: Table) -> str:
+    """Read who sets classes.
+
+    Raises:
+        BadSetting: It is none of those who can.
+    """
+    return spec.choice(WHO_SETS, ("auto", "runtime", "host"), "auto")
 
 
 def read_scheduling_classes(spec: Table) -> Mapping[str, SchedulingClass]:

@@ -24,6 +24,7 @@ _SCHEDULING: Final = (
     "schedulingClasses",
     "namespaceSchedulingClasses",
     "podQoSSchedulingClasses",
+    "schedulingBy",
 )
 # What documents of nri-plugins may say and nothing of ours follows.
 _FOREIGN: Final = (
@@ -162,10 +163,12 @@ def _scheduling(spec: Table) -> dict[str, Any]:
         read_namespace_classes,
         read_qos_classes,
         read_scheduling_classes,
+        read_who_sets,
     )
 
     classes = read_scheduling_classes(spec)
     return {
+        "scheduling_by": read_who_sets(spec),
         "scheduling_classes": classes,
         "namespace_scheduling": read_namespace_classes(spec, tuple(classes)),
         "qos_scheduling": read_qos_classes(spec, tuple(classes)),

@@ -1,0 +1,195 @@
+"""Linux scheduling and I/O priority of processes that a runtime has made."""
+
+from __future__ import annotations
+
+import errno
+import os
+import platform
+import struct
+from collections.abc import Callable, Collection
+from functools import partial
+from typing import Final
+
+from nri_resmgr.host.resctrl.threads import threads_of
+from nri_resmgr.host.tree import Tree
+from nri_resmgr.values import HostError
+from nri_resmgr.values.error_fields import with_fields
+from nri_resmgr.values.scheduling import (
+    IoClass,
+    SchedulerFlag,
+    SchedulerPolicy,
+    SchedulingClass,
+)
+
+# sched_setattr(2) and ioprio_set(2), which no library of C wraps everywhere.
+_NUMBERS: Final = {
+    "x86_64": (314, 251),
+    "aarch64": (274, 30),
+    "riscv64": (274, 30),
+    "loongarch64": (274, 30),
+    "ppc64le": (355, 273),
+    "s390x": (345, 282),
+}
+
+# include/uapi/linux/sched.h and ioprio.h
+_POLICIES: Final = {
+    SchedulerPolicy.OTHER: 0,
+    SchedulerPolicy.FIFO: 1,
+    SchedulerPolicy.RR: 2,
+    SchedulerPolicy.BATCH: 3,
+    SchedulerPolicy.ISO: 4,
+    SchedulerPolicy.IDLE: 5,
+    SchedulerPolicy.DEADLINE: 6,
+}
+_FLAGS: Final = {
+    SchedulerFlag.RESET_ON_FORK: 0x01,
+    SchedulerFlag.RECLAIM: 0x02,
+    SchedulerFlag.DL_OVERRUN: 0x04,
+    SchedulerFlag.KEEP_POLICY: 0x08,
+    SchedulerFlag.KEEP_PARAMS: 0x10,
+    SchedulerFlag.UTIL_CLAMP_MIN: 0x20,
+    SchedulerFlag.UTIL_CLAMP_MAX: 0x40,
+}
+_IO_CLASSES: Final = {IoClass.RT: 1, IoClass.BEST_EFFORT: 2, IoClass.IDLE: 3}
+_IO_CLASS_SHIFT: Final = 13
+_WHO_PROCESS: Final = 1
+
+# struct sched_attr: size, policy, flags, nice, priority, runtime, deadline, period,
+# and the two utilization clamps, of which documents say nothing.
+_ATTR: Final = struct.Struct("=IIQiIQQQII")
+
+# A thread is scheduled as its maker is. Each pass therefore meets only those that
+# were made by threads which the one before had not reached.
+_PASSES: Final = 64
+
+
+@with_fields
+class SchedulingRefused(HostError):
+    """The kernel did not take a scheduling class.
+
+    Attributes:
+        name: The class.
+        what: ``scheduler`` or ``I/O priority``.
+        why: What the kernel answered.
+    """
+
+    name: str
+    what: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.what} of scheduling class {self.name!r}: {self.why}"
+
+
+def set_scheduler(tree: Tree, folder: str, scheduling: SchedulingClass) -> int:
+    """Set the scheduler of all threads of a cgroup.
+
+    With deadlines only of those that processes began with, since each needs time of
+    its own that is set aside; a runtime sets it on one thread as well.
+
+    Args:
+        tree: The host; its processes must be visible here.
+        folder: The cgroup, as ``/sys/fs/cgroup/kubepods.slice/...``.
+        scheduling: Its I/O priority is left alone.
+
+    Returns:
+        How many were set.
+
+    Raises:
+        SchedulingRefused: The kernel did not take it.
+        HostError: The threads are not told.
+    """
+    if scheduling.policy is None:
+        return 0
+    attr = _attr_of(scheduling.policy, scheduling)
+
+    def set_one(thread: int) -> None:
+        _call(0, thread, attr, 0)
+
+    def threads() -> Collection[int]:
+        found = threads_of(tree, folder)
+        if scheduling.policy is SchedulerPolicy.DEADLINE:
+            processes = tree.read(f"{folder}/cgroup.procs") or ""
+            return found & frozenset(map(int, processes.split()))
+        return found
+
+    return _for_all(threads, set_one, scheduling.name, "scheduler")
+
+
+def set_io_priority(tree: Tree, folder: str, scheduling: SchedulingClass) -> int:
+    """Set the I/O priority of all threads of a cgroup; see `set_scheduler`."""
+    if scheduling.io_class is None:
+        return 0
+    value = _IO_CLASSES[scheduling.io_class] << _IO_CLASS_SHIFT
+    return _set_io(tree, folder, value | scheduling.io_priority, scheduling.name)
+
+
+def forget_io_priority(tree: Tree, folder: str, scheduling: SchedulingClass) -> None:
+    """Take back what `set_io_priority` has set."""
+    if scheduling.io_class is not None:
+        _set_io(tree, folder, 0, scheduling.name)
+
+
+def _set_io(tree: Tree, folder: str, value: int, name: str) -> int:
+    def set_one(thread: int) -> None:
+        _call(1, _WHO_PROCESS, thread, value)
+
+    return _for_all(partial(threads_of, tree, folder), set_one, name, "I/O priority")
+
+
+def _attr_of(policy: SchedulerPolicy, scheduling: SchedulingClass) -> bytes:
+    return _ATTR.pack(
+        _ATTR.size,
+        _POLICIES[policy],
+        sum(_FLAGS[flag] for flag in scheduling.flags),
+        scheduling.nice,
+        scheduling.priority,
+        scheduling.runtime,
+        scheduling.deadline,
+        scheduling.period,
+        0,
+        0,
+    )
+
+
+def _for_all(
+    threads: Callable[[], Collection[int]],
+    set_one: Callable[[int], None],
+    name: str,
+    what: str,
+) -> int:
+    done: set[int] = set()
+    for _ in range(_PASSES):
+        new = set(threads()) - done
+        if not new:
+            return len(done)
+        for thread in sorted(new):
+            try:
+                set_one(thread)
+            except OSError as error:
+                if error.errno != errno.ESRCH:  # gone by now
+                    raise SchedulingRefused(name, what, _sentence(error)) from None
+        done |= new
+    raise SchedulingRefused(name, what, "there is no end of new threads")
+
+
+def _sentence(error: OSError) -> str:
+    why = os.strerror(error.errno or 0)
+    if error.errno == errno.EPERM:
+        return f"{why}: CAP_SYS_NICE, or time of the cgroup (cpu.rt_runtime_us), misses"
+    if error.errno == errno.EBUSY:
+        return f"{why}: the CPUs have no time left for these deadlines"
+    return why
+
+
+def _call(which: int, *args: int | bytes) -> None:
+    import ctypes  # ten milliseconds, which few nodes need
+
+    numbers = _NUMBERS.get(platform.machine())
+    if numbers is None:
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+    libc = ctypes.CDLL(None, use_errno=True)
+    given = [one if isinstance(one, bytes) else ctypes.c_long(one) for one in args]
+    if libc.syscall(ctypes.c_long(numbers[which]), *given) < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
