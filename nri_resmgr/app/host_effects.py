@@ -69,6 +69,7 @@ class HostEffects:
 
     Attributes:
         report: The same.
+        is_waiting: Whether an isolated container had no cgroup yet in the last round.
     """
 
     def __init__(self, means: Means, report: HostReport) -> None:
@@ -83,6 +84,7 @@ class HostEffects:
         # Who was told to stop does not wait for a thread that began before.
         self._lock = threading.Lock()
         self._is_over = False
+        self.is_waiting = False
 
     async def follow(self, wanted: Wanted, *, looks: bool = False) -> None:
         """Have the host as wanted.
@@ -123,6 +125,8 @@ class HostEffects:
                     return Round(looked=looks)
             facts = self._reader.read(wanted, writer, afresh=looks)
             plan = plan_of(wanted.use, wanted.classes, facts)
+            wishing = [one.wish.is_about_cgroups for one in wanted.use.isolated]
+            self.is_waiting = len(facts.cgroups) < sum(wishing)
             if writer is None:
                 return self._told(plan)
             return self._written(writer, plan, facts, wanted, looks=looks)
@@ -158,6 +162,7 @@ class HostEffects:
         again = frozenset(self._due)
         self._due.clear()
         report = writer.apply(plan, facts, again, tells=is_new)
+        self._reader.tell_in_vain(facts)
         self._last = facts, plan
         self._failed = frozenset(one.path for one in report.failed)
         seen = {path: text for path, text in writer.seen.items() if path in plan.files}

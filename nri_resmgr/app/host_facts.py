@@ -9,7 +9,6 @@ from nri_resmgr.classes.cpu.facts import CpuKnobFacts
 from nri_resmgr.classes.irq.interrupts import Interrupt, changed_since, controlled
 from nri_resmgr.classes.irq.placement import Room
 from nri_resmgr.classes.isolation.host import quiet_cpus
-from nri_resmgr.classes.isolation.wishes import Isolated
 from nri_resmgr.host.cpu_knobs import read_cpu_knobs
 from nri_resmgr.host.interrupts import read_default_cpus, read_interrupts
 from nri_resmgr.host.irqbalance import Irqbalance, find_irqbalance
@@ -38,6 +37,7 @@ class FactsReader:
         self._cpus = CpuKnobFacts()
         self._interrupts: tuple[Interrupt, ...] | None = None
         self._cgroups = IsolatedCgroups(tree)
+        self._told: frozenset[tuple[str, str]] = frozenset()
         self.irqbalance: Irqbalance | None = None
 
     def read(
@@ -73,16 +73,23 @@ class FactsReader:
         quiet = quiet_cpus(use.isolated, wanted.machine)
         return HostFacts(cpus, allowed, room, cgroups, quiet, isolated)
 
-    def in_vain(self, facts: HostFacts) -> tuple[tuple[Isolated, str], ...]:
-        """Return containers whose CPUs are balanced all the same, with the reason.
+    def tell_in_vain(self, facts: HostFacts) -> None:
+        """Say once of whose CPUs the load is balanced all the same.
 
         Args:
-            facts: What was read, before the files were written.
+            facts: What was read before the files were written.
 
         Raises:
             HostError: A file cannot be read.
         """
-        return self._cgroups.in_vain(facts.cgroups, facts.isolated)
+        found = self._cgroups.in_vain(facts.cgroups, facts.isolated)
+        for one, why in found:
+            if (one.container, why) not in self._told:
+                cpus = str(one.cpus)
+                log.warning(
+                    "isolation.in-vain", container=one.container, cpus=cpus, why=why
+                )
+        self._told = frozenset((one.container, why) for one, why in found)
 
     def _of_cpus(self, machine: Machine) -> CpuKnobFacts:
         if machine is not self._machine:

@@ -6,6 +6,8 @@ import asyncio
 from importlib import import_module
 from typing import Any, Final
 
+import attrs
+
 from nri_resmgr.app.host_wanted import Wanted
 from nri_resmgr.app.host_watch import HostWatch
 from nri_resmgr.app.ticks import until_tick
@@ -33,7 +35,8 @@ async def have_host_follow(daemon: Daemon) -> None:
         wanted = _wanted(daemon)
         if watch.effects is None and await _is_needed(daemon, wanted):
             watch.effects = await _effects(daemon)
-        if watch.effects is not None and (wanted != last or not is_change):
+        is_due = wanted != last or not is_change
+        if watch.effects is not None and (is_due or watch.effects.is_waiting):
             await watch.effects.follow(wanted, looks=not is_change)
             last = wanted
         await asyncio.sleep(_PAUSE)
@@ -44,6 +47,8 @@ def _wanted(daemon: Daemon) -> Wanted:
     policy = daemon.policy
     config = policy.config
     use = policy.policy.host_use(policy.state)
+    if use.isolated and not config.isolation:
+        use = attrs.evolve(use, isolated=())
     return Wanted(use, config.cpu_classes, config.interrupts, policy.machine)
 
 

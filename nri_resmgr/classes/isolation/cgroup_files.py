@@ -19,12 +19,14 @@ class CgroupPlace(ByContent):
         cpuset: Where its CPUs are.
         top: Above all cgroups with CPUs; has no settings of its own.
         is_v2: Whether the cgroups are of version 2.
+        hands_down: Whether those of version 2 hand CPUs down as exclusive ones.
     """
 
     quotas: tuple[str, ...]
     cpuset: str
     top: str
     is_v2: bool = True
+    hands_down: bool = True
 
 
 Placed = tuple[CgroupPlace, Isolated]
@@ -37,9 +39,9 @@ def cgroup_files(placed: Sequence[Placed], isolated: CpuSet) -> Mapping[str, str
     pod's first: with version 1 no cgroup may have more than the one above it.
 
     Load balancing is taken from CPUs by an isolated partition with version 2: every
-    cgroup above hands the CPUs down as exclusive ones. Version 1 has a switch for
-    each cgroup, which is of use only where all above are off as well. CPUs that the
-    kernel has isolated since the boot are not balanced anyway.
+    cgroup above hands the CPUs down as exclusive ones, since Linux 6.7. Version 1 has
+    a switch for each cgroup, which is of use only where all above are off as well.
+    CPUs that the kernel has isolated since the boot are not balanced anyway.
 
     Args:
         placed: Containers and their cgroups.
@@ -54,7 +56,8 @@ def cgroup_files(placed: Sequence[Placed], isolated: CpuSet) -> Mapping[str, str
         if one.wish.unlimited or one.wish.shared:
             name, text = _no_quota(place)
             files |= {f"{folder}/{name}": text for folder in place.quotas}
-    unbalanced = [pair for pair in placed if _is_asked_for(pair[1], isolated)]
+    asked = [pair for pair in placed if _is_asked_for(pair[1], isolated)]
+    unbalanced = [pair for pair in asked if pair[0].hands_down]
     files |= _handed_down(unbalanced)
     for place, one in unbalanced:
         if place.is_v2:
@@ -121,6 +124,8 @@ def _above(place: CgroupPlace) -> tuple[str, ...]:
 
 
 def _why_in_vain(path: str, text: str | None, place: CgroupPlace) -> str:
+    if not place.hands_down:
+        return "the kernel has no cpuset.cpus.exclusive, Linux 6.7 has"
     if text is None:
         return f"there is no {path}"
     text = text.strip()

@@ -55,6 +55,11 @@ class IsolationWish(ByContent):
     shared: bool = False
     mistakes: tuple[Mistake, ...] = ()
 
+    @property
+    def is_about_cgroups(self) -> bool:
+        """Whether any of it is set in cgroups."""
+        return self.unbalanced or self.unlimited or self.shared
+
 
 @frozen
 class Isolated(ByContent):

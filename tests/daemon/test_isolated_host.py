@@ -1,0 +1,148 @@
+"""A host does for isolated containers what CRI-O does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import attrs
+import pytest
+
+from nri_resmgr.app.translate import KUBELET_NAME
+from nri_resmgr.cli.workload import Workload
+from nri_resmgr.values import QosClass
+from tests.daemon.host_nodes import (
+    DEFAULT,
+    DISK,
+    NIC,
+    PLAIN,
+    POLICIES,
+    HostNode,
+    contents,
+    host_node,
+)
+from tests.host.cpu_trees import CPU
+
+pytestmark = pytest.mark.process
+
+ALLOWED: Final = PLAIN + "  isolationAnnotations: true\n"
+TOP: Final = "/sys/fs/cgroup"
+POD: Final = f"{TOP}/kubepods/pod1"
+
+
+def latency(cpu: int) -> str:
+    return f"{CPU}/cpu{cpu}/power/pm_qos_resume_latency_us"
+
+
+def more(files: dict[str, str]) -> None:
+    """Add cgroups of version 2, and what the kernel has for each CPU."""
+    files |= {latency(cpu): "0" for cpu in range(8)}
+    files |= {
+        f"{TOP}/cgroup.controllers": "cpuset cpu",
+        f"{TOP}/kubepods/cpuset.cpus.exclusive": "",
+        f"{POD}/cpuset.cpus.exclusive": "",
+        f"{POD}/cpu.max": "200000 100000",
+    }
+
+
+async def begin(
+    node: HostNode, name: str, annotations: dict[str, str], cpus: int = 2
+) -> None:
+    """Create a container, then its cgroup, and start it."""
+    asked = Workload(name, QosClass.GUARANTEED, cpus * 1000)
+    pod = attrs.evolve(asked.pod, annotations=annotations)
+    await node.runtime.run_pod(pod)
+    linux = asked.container.linux
+    assert linux is not None
+    container = attrs.evolve(
+        asked.container,
+        id=name,
+        labels={KUBELET_NAME: name},
+        linux=attrs.evolve(linux, cgroups_path=f"/kubepods/pod1/{name}"),
+    )
+    await node.runtime.create_container(pod.id, container)
+    cgroup = node.host / POD[1:] / name
+    cgroup.mkdir()
+    for file, text in {
+        "cgroup.procs": "",
+        "cpu.max": "200000 100000",
+        "cpuset.cpus.exclusive": "",
+        "cpuset.cpus.partition": "member",
+    }.items():
+        (cgroup / file).write_text(f"{text}\n")
+    before = contents(cgroup)
+    node.before.update({f"{POD}/{name}{file}": before[file] for file in before})  # type: ignore[attr-defined] # it is a dict
+    await node.runtime.start_container(name)
+
+
+async def test_cpus_of_a_container_are_as_it_asks(tmp_path: Path) -> None:
+    asked = {
+        "irq-load-balancing.crio.io": "disable",
+        "cpu-c-states.crio.io": "disable",
+        "cpu-freq-governor.crio.io": "performance",
+    }
+    governor = ("scaling_governor", "energy_performance_preference")
+    async with host_node(tmp_path, ALLOWED, more) as node, node.running():
+        await begin(node, "web", asked)
+        await node.becomes(
+            {f"{POLICIES}/policy2/{file}": "performance" for file in governor}
+            | {f"{POLICIES}/policy6/{file}": "performance" for file in governor}
+            | {latency(2): "n/a", latency(6): "n/a"}
+            | {NIC: "0-1,3-5,7", DISK: "0-1,3-5,7", DEFAULT: "000000bb"}
+        )
+        await node.go("web")
+        await node.becomes({})
+
+
+async def test_housekeeping_keeps_interrupts_on_the_first_core(tmp_path: Path) -> None:
+    asked = {"irq-load-balancing.crio.io": "housekeeping"}
+    async with host_node(tmp_path, ALLOWED, more) as node, node.running():
+        await begin(node, "web", asked, cpus=4)
+        await node.becomes({NIC: "0-2,4-6", DISK: "0-2,4-6", DEFAULT: "00000077"})
+        await begin(node, "sky", {"irq-load-balancing.crio.io/sky": "disable"})
+        await node.becomes({NIC: "0,2,4,6", DISK: "0,2,4,6", DEFAULT: "00000055"})
+
+
+async def test_cgroups_are_as_a_container_asks(tmp_path: Path) -> None:
+    asked = {
+        "cpu-quota.crio.io": "disable",
+        "cpu-load-balancing.crio.io": "disable",
+    }
+    async with host_node(tmp_path, ALLOWED, more) as node:
+        async with node.running():
+            await begin(node, "web", asked)
+            await node.becomes(
+                {
+                    f"{POD}/cpu.max": "max",
+                    f"{POD}/web/cpu.max": "max",
+                    f"{TOP}/kubepods/cpuset.cpus.exclusive": "2,6",
+                    f"{POD}/cpuset.cpus.exclusive": "2,6",
+                    f"{POD}/web/cpuset.cpus.exclusive": "2,6",
+                    f"{POD}/web/cpuset.cpus.partition": "isolated",
+                }
+            )
+        assert node.changed() == {}
+
+
+async def test_annotations_need_leave(tmp_path: Path) -> None:
+    asked = {
+        "cpu-quota.crio.io": "disable",
+        "irq-load-balancing.crio.io": "disable",
+        "cpu-c-states.crio.io": "disable",
+    }
+    async with host_node(tmp_path, PLAIN, more) as node, node.running():
+        await begin(node, "web", asked)
+        node.document.write_text(ALLOWED)
+        await node.becomes(
+            {
+                f"{POD}/cpu.max": "max",
+                f"{POD}/web/cpu.max": "max",
+                latency(2): "n/a",
+                latency(6): "n/a",
+                NIC: "0-1,3-5,7",
+                DISK: "0-1,3-5,7",
+                DEFAULT: "000000bb",
+            }
+        )
+        node.document.write_text(PLAIN)
+        await node.becomes({})
