@@ -26,6 +26,7 @@ def _container(one: Data) -> Iterator[str]:
     yield one["title"] if one["here"] else f"{one['title']}, which is gone"
     if "container" in one:
         yield from _holdings(one["container"])
+        yield from (f"  host   {sentence}" for sentence in one["host"])
     placement = one["placement"]
     if placement:
         yield f"why, decided at {placement['time']} by rule {placement['rule']}:"

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from nri_resmgr.cli.amounts import cpus_text, duration_text, how_many, size_text
+from nri_resmgr.cli.render_host import class_table, host_lines
 from nri_resmgr.cli.tables import format_table
 
 Data = Mapping[str, Any]
@@ -16,6 +17,8 @@ CLASSES: Final = ("exclusive", "shared", "reserved", "isolated", "idle")
 def render_status(state: Data) -> str:
     """Write the summary, the pools and the containers."""
     parts = ["\n".join(_summary(state)), _pools(state["pools"])]
+    if state["host"] and state["host"]["classes"]:
+        parts.append(class_table(state["host"]))
     if state["containers"]:
         parts.append(_containers(state["containers"]))
     return "\n\n".join(parts)
@@ -55,6 +58,9 @@ def _summary(state: Data) -> Iterator[str]:
         yield _row("verified", _verified(found))
     if (kept := state["checkpoint"]) and kept["isFailing"]:
         yield _row("state", "not written: a restart will look where containers run")
+    if host := state["host"]:
+        for place, line in enumerate(host_lines(host)):
+            yield _row("" if place else "host", line)
     cpus = state["cpus"]
     counts = ", ".join(f"{how_many(cpus[word])} {word}" for word in CLASSES)
     yield _row("CPUs", f"{how_many(cpus['online'])} online: {counts}")

@@ -8,6 +8,7 @@ from typing import Any, Final
 from nri_resmgr.app.history import REFUSED, Change, History, Row
 from nri_resmgr.control.candidates import candidates_of
 from nri_resmgr.control.containers import Data, View, container_of, view_of
+from nri_resmgr.control.cpu_class_reasons import host_sentences
 from nri_resmgr.control.events import event_of, reason_of
 from nri_resmgr.control.http_request import RequestRefused
 from nri_resmgr.control.names import Named, find
@@ -86,6 +87,7 @@ def _explained(named: Named, view: View, subject: Subject) -> Data:
     }
     if spec is not None:
         data["container"] = container_of(spec, view)
+        data["host"] = list(host_sentences(spec, view, subject))
         data["candidates"] = list(candidates_of(spec.id, policy.policy, policy.state))
     return data
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from nri_resmgr.app.configuration_status import ConfigurationStatus
 from nri_resmgr.control.containers import Data, View, containers_of, view_of
+from nri_resmgr.control.host_settings import host_settings_of
 from nri_resmgr.control.subject import API_VERSION, Checkpoints, Subject
 from nri_resmgr.control.times import time_text
 from nri_resmgr.control.verification import verification_of
@@ -37,6 +38,7 @@ def state_of(subject: Subject) -> Data:
         ],
         "verification": verification_of(view.verification),
         "checkpoint": _checkpoint(subject.checkpoints()),
+        "host": host_settings_of(subject, view),
         "cpus": _cpus(view, machine),
         "nodes": [_node(node, subject.policy.state) for node in machine.nodes],
         "pools": [_pool(pool) for pool in view.pools],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 import attrs
 
@@ -64,6 +64,8 @@ class Subject:
         verification: Gives what compares decisions with the kernel's word; None where
             nobody does.
         checkpoints: Gives what writes the state; None where none is kept.
+        host: Gives the `HostEffects`; its class is imported late. None where nothing
+            of the host was wanted so far.
     """
 
     policy: ResourcePolicy
@@ -80,3 +82,4 @@ class Subject:
     kubelet: Callable[[], Sequence[KubeletManager]]
     verification: Callable[[], Verification | None] = _nobody
     checkpoints: Callable[[], Checkpoints | None] = _nobody
+    host: Callable[[], Any] = _nobody
