@@ -25,6 +25,8 @@ _HOST_ONLY = (
     "tests/containerd/test_topology_aware.py",
     "tests/containerd/test_launched.py::test_a_handler_that_waits_too_long",
     "tests/containerd/test_resource_policy.py::test_dry_run",
+    "tests/containerd/test_scheduling_classes.py::test_all_of",
+    "tests/containerd/test_scheduling_classes.py::test_a_namespace",
     "tests/containerd/test_verification.py",
 )
 _DESELECTED = tuple(f"--deselect={prefix}" for prefix in _HOST_ONLY)
