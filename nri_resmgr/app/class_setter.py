@@ -60,6 +60,7 @@ class ClassSetter:
         self,
         update: ContainerUpdate,
         resized: NewContainer,  # noqa: ARG002 - for those who override
+        decision: Decision[Any],  # noqa: ARG002 - for those who override
     ) -> ContainerUpdate:
         """Add what follows from a container's new amounts. Must not raise."""
         return update

@@ -92,7 +92,10 @@ class ContainerClasses:
             setter.start(begun, decision)
 
     def update(
-        self, updates: tuple[ContainerUpdate, ...], resized: NewContainer
+        self,
+        updates: tuple[ContainerUpdate, ...],
+        resized: NewContainer,
+        decision: Decision[Any],
     ) -> tuple[ContainerUpdate, ...]:
         """Add what follows from the new amounts of one container to all updates."""
         own = ContainerUpdate(resized.container.id)
@@ -100,7 +103,7 @@ class ContainerClasses:
             (one for one in updates if one.container_id == own.container_id), own
         )
         for setter in self._setters:
-            told = setter.update(told, resized)
+            told = setter.update(told, resized, decision)
         if told is begun:
             return updates
         return (told, *(one for one in updates if one is not begun))
@@ -111,6 +114,7 @@ class ContainerClasses:
 
     def _made(self) -> Iterator[ClassSetter]:
         # Late: until the first container comes there is nothing to set.
+        from nri_resmgr.app.isolation import IsolationSetter
         from nri_resmgr.app.memory_classes import MemorySetter
         from nri_resmgr.app.scheduling import SchedulingSetter
 
@@ -121,6 +125,8 @@ class ContainerClasses:
             from nri_resmgr.app.denied_interrupts import InterruptJudge
 
             yield InterruptJudge(config.interrupts, self._tree)
+        may = config.isolation
+        yield IsolationSetter(around.policy, self._machine, self._tree, may=may)
         if config.rdt is not None:
             from nri_resmgr.app.rdt import RdtSetter
 

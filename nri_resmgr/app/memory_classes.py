@@ -78,7 +78,12 @@ class MemorySetter(ClassSetter):
 
             write_rest(begun, self._tree)
 
-    def update(self, update: ContainerUpdate, resized: NewContainer) -> ContainerUpdate:
+    def update(
+        self,
+        update: ContainerUpdate,
+        resized: NewContainer,
+        decision: Decision[Any],  # noqa: ARG002 - does not depend on the place
+    ) -> ContainerUpdate:
         """Share out another memory limit."""
         if not _is_ours(resized.pod.annotations):
             return update

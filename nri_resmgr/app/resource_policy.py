@@ -228,7 +228,7 @@ class ResourcePolicy:
         told = self._answer(own + decision.updates)
         if self._conduct.dry_run:
             return ()
-        return self._classes.update(told, NewContainer(pod, container, spec))
+        return self._classes.update(told, NewContainer(pod, container, spec), decision)
 
     def stop_container(self, _pod: Pod, container: Container) -> Updates:
         """Take back what a container had; the shared pool grows in the reply."""
