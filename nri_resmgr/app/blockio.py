@@ -67,7 +67,7 @@ class BlockIoSetter(ClassSetter):
             return adjustment
         # Not by line: who writes so cannot be told from who does not.
         told = found.unified(self._host.features)
-        self._host.give(new.spec.id, found)
+        self._host.give(new.spec.id, found.files(self._host.features))
         if told.rest:
             self._host.rest[new.spec.id] = told.rest
         return with_unified(adjustment, told.values)

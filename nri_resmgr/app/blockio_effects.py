@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from nri_resmgr.app.blockio import blockio_choice
+from nri_resmgr.app.blockio_record import BlockIoRecord
 from nri_resmgr.app.blockio_work import BlockIoWork
 from nri_resmgr.app.class_members import Member, Subject, members_of
 from nri_resmgr.app.courier import Runtime
@@ -31,19 +32,26 @@ class BlockIoEffects(Witness):
     Args:
         subject: Whose containers they are.
         work: Writes it.
+        record: Keeps what was written.
         runtime: Is told of it.
         period: Seconds after which disks are looked for again.
+
+    Attributes:
+        is_in_sync: Whether the runtime has told what runs.
     """
 
     def __init__(
         self,
         subject: Subject,
         work: BlockIoWork,
+        record: BlockIoRecord,
         runtime: Runtime,
         period: float = PERIOD,
     ) -> None:
         self._subject = subject
         self._work = work
+        self._record = record
+        self.is_in_sync = False
         self._runtime = runtime
         self._period = period
         self._wake = asyncio.Event()
@@ -56,10 +64,12 @@ class BlockIoEffects(Witness):
     def decided(self, event: Event, decision: Decision[Any]) -> None:  # noqa: ARG002 - the state is looked up later
         """Look at everybody when all are told anew."""
         if isinstance(event, Synchronized):
+            self.is_in_sync = True
             self._wake.set()
 
     async def run(self) -> None:
         """Do what is to be done, until cancelled."""
+        await asyncio.to_thread(self._record.load, self._work.host)
         while True:
             await self._put()
             try:
@@ -71,15 +81,17 @@ class BlockIoEffects(Witness):
                 self._wake.clear()
 
     async def _put(self) -> None:
-        host, subject = self._work.host, self._subject
-        host.keep_only(subject.state.ledger.entries.keys())
+        host, entries = self._work.host, self._subject.state.ledger.entries
+        if not entries and not self.is_in_sync:
+            return  # nobody has told yet what runs
+        host.keep_only(entries.keys())
         config, members = self._wanted()
         # A class that the runtime gave by its name stays as long as the container.
-        if not config and not host.given:
-            return
-        news = await asyncio.to_thread(self._work.put, config, members)
-        if news:
-            await self._tell(_updates(news))
+        if config or host.given:
+            news = await asyncio.to_thread(self._work.put, config, members)
+            if news:
+                await self._tell(_updates(news))
+        await asyncio.to_thread(self._record.save, host)
 
     def _wanted(self) -> tuple[BlockIoConfig, tuple[Member, ...]]:
         subject = self._subject

@@ -37,7 +37,7 @@ class BlockIoHost:
 
     Attributes:
         features: Which files cgroups have.
-        given: What each container has, by its id, as far as we gave it.
+        given: The files that each container has, by its id, as far as we gave them.
         rest: Lines that a new container's runtime cannot be told, by its id.
         troubles: What went wrong.
     """
@@ -48,7 +48,7 @@ class BlockIoHost:
         self._classes: Mapping[str, BlockIoClass] | None = None
         self._looking = threading.Lock()
         self.features = _NO_FEATURES
-        self.given: dict[str, BlockIoClass] = {}
+        self.given: dict[str, Files] = {}
         self.rest: dict[str, Files] = {}
         self.troubles = ClassTroubles("blockio")
 
@@ -85,12 +85,12 @@ class BlockIoHost:
                 found = self.look(config).get(name)
         return found
 
-    def give(self, container: str, one: BlockIoClass | None) -> None:
-        """Note what a container has now; None for no class."""
-        if one is None:
-            self.given.pop(container, None)
+    def give(self, container: str, files: Files) -> None:
+        """Note what a container has now."""
+        if files:
+            self.given[container] = files
         else:
-            self.given[container] = one
+            self.given.pop(container, None)
 
     def notices(self, one: BlockIoClass) -> tuple[Notice, ...]:
         """Say what a class asks for and this host does not have."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from nri_resmgr.app.blockio_host import BlockIoHost
 from nri_resmgr.app.class_members import Member
-from nri_resmgr.classes.blockio import BlockIoClass, BlockIoConfig, Files, changes
+from nri_resmgr.classes.blockio import BlockIoConfig, Files, changed_files
 from nri_resmgr.classes.unified import as_unified
 from nri_resmgr.host.cgroup_writes import write_cgroup_files
 from nri_resmgr.host.container_cgroups import Whereabouts
@@ -46,8 +46,10 @@ class BlockIoWork:
         classes = self.host.look(config)
         news = {}
         for member in members:
-            new = classes.get(member.name)
-            lines = self._lines(member, new)
+            one, features = classes.get(member.name), self.host.features
+            new = one.files(features) if one else {}
+            old = self.host.given.get(member.whom.id, {})
+            lines = changed_files(old, new, features)
             if lines and not self._write(member, lines):
                 continue
             self.host.give(member.whom.id, new)
@@ -60,10 +62,6 @@ class BlockIoWork:
         lines = self.host.rest.pop(whom.id, None)
         if lines is not None:
             self._write(Member(whom, title, "", None), lines)
-
-    def _lines(self, member: Member, new: BlockIoClass | None) -> Files:
-        old = self.host.given.get(member.whom.id)
-        return {} if old == new else changes(old, new, self.host.features)
 
     def _write(self, member: Member, lines: Files) -> bool:
         tree, troubles = self._tree, self.host.troubles

@@ -9,7 +9,7 @@ from typing import Any
 from nri_resmgr.app.witness import Witness
 from nri_resmgr.config import PolicyConfig
 from nri_resmgr.policy.decision import Decision
-from nri_resmgr.policy.events import Event
+from nri_resmgr.policy.events import Event, Synchronized
 
 
 class ClassWatch(Witness):
@@ -23,7 +23,15 @@ class ClassWatch(Witness):
     def __init__(self) -> None:
         self.rdt: Any = None
         self.blockio: Any = None
+        self._is_in_sync = False
         self._changed = asyncio.Event()
+
+    def follow(self, *, rdt: Any = None, blockio: Any = None) -> None:
+        """Pass on from now on, and what was said before."""
+        self.rdt, self.blockio = rdt or self.rdt, blockio or self.blockio
+        for one in (rdt, blockio):
+            if one is not None:
+                one.is_in_sync = self._is_in_sync
 
     def configured(self, config: PolicyConfig) -> None:
         """Pass it on."""
@@ -34,6 +42,7 @@ class ClassWatch(Witness):
 
     def decided(self, event: Event, decision: Decision[Any]) -> None:
         """Pass it on."""
+        self._is_in_sync = self._is_in_sync or isinstance(event, Synchronized)
         for one in (self.rdt, self.blockio):
             if one is not None:
                 one.decided(event, decision)

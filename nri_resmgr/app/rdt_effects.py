@@ -29,7 +29,7 @@ class _Job:
     use: RdtUse | None
     members: tuple[Member, ...]
     due: tuple[Member, ...]
-    pods: frozenset[str]
+    pods: frozenset[str] | None
     is_new: bool
 
 
@@ -41,6 +41,9 @@ class RdtEffects(Witness):
         host: How it stands with the groups.
         work: Does it.
         period: Seconds after which all containers are looked at again.
+
+    Attributes:
+        is_in_sync: Whether the runtime has told what runs.
     """
 
     def __init__(
@@ -52,6 +55,7 @@ class RdtEffects(Witness):
         self._period = period
         self._is_new = True  # the configuration
         self._is_whole = True  # everybody is to be looked at
+        self.is_in_sync = False
         self._started: set[str] = set()
         self._pods: dict[str, str] = {}
         self._wake = asyncio.Event()
@@ -71,7 +75,7 @@ class RdtEffects(Witness):
             case Started(container):
                 self._started.add(container)
             case Synchronized():
-                self._is_whole = True
+                self.is_in_sync = self._is_whole = True
             case PodStopped(pod):
                 if self._pods.pop(pod, None) is None:
                     return
@@ -120,7 +124,8 @@ class RdtEffects(Witness):
             use,
             members,
             members if self._is_whole else started,
-            frozenset(self._pods.values()),
+            # Before the runtime tells what runs, nobody knows who is gone.
+            frozenset(self._pods.values()) if members or self.is_in_sync else None,
             self._is_new,
         )
         self._is_new = self._is_whole = False
@@ -136,4 +141,5 @@ class RdtEffects(Witness):
                 work.set_up(use, job.members)
             if use is not None:
                 work.put(job.due, monitors=use.monitors)
-                work.prune(job.pods if use.monitors else ())
+                if job.pods is not None:
+                    work.prune(job.pods if use.monitors else ())

@@ -11,6 +11,7 @@ import attrs
 
 from nri_proto import Level
 from nri_resmgr.app.blockio_effects import BlockIoEffects
+from nri_resmgr.app.blockio_record import BlockIoRecord
 from nri_resmgr.app.class_watch import ClassWatch
 from nri_resmgr.app.rdt_effects import RdtEffects
 from nri_resmgr.app.rdt_work import RdtWork
@@ -174,11 +175,12 @@ async def running_rig(
             return RdtControl(resctrl, journal, BandwidthMode.PERCENT, options)
 
         work = RdtWork(HostTree(str(host)), hosts.rdt, opened)
-        watch.rdt = RdtEffects(node.plugin, hosts.rdt, work, period=0.2)
-        watch.blockio = BlockIoEffects(
-            node.plugin, hosts.blockio_work, node.stub, period=0.2
+        rdt = RdtEffects(plugin, hosts.rdt, work, period=0.2)
+        blockio = BlockIoEffects(
+            plugin, hosts.blockio_work, BlockIoRecord(kept), stub, period=0.2
         )
-        beside = [asyncio.create_task(one.run()) for one in (watch.rdt, watch.blockio)]
+        watch.follow(rdt=rdt, blockio=blockio)
+        beside = [asyncio.create_task(one.run()) for one in (rdt, blockio)]
         rig = Rig(node, host, resctrl, kept)
         try:
             yield rig

@@ -7,7 +7,7 @@ files, `find_block_devices` of `nri_resmgr.host.block_devices` looks for the dev
 from __future__ import annotations
 
 from nri_resmgr.classes.blockio.block_class import BlockIoClass, DeviceLimits, changes
-from nri_resmgr.classes.blockio.cgroup_files import Features
+from nri_resmgr.classes.blockio.cgroup_files import Features, changed_files
 from nri_resmgr.classes.blockio.errors import UnknownBlockIoClass
 from nri_resmgr.classes.blockio.resolve import patterns_of, resolve
 from nri_resmgr.classes.blockio.values import (
@@ -37,6 +37,7 @@ __all__ = [
     "ParameterSet",
     "Unified",
     "UnknownBlockIoClass",
+    "changed_files",
     "changes",
     "patterns_of",
     "resolve",

@@ -9,6 +9,7 @@ from nri_resmgr.classes.blockio.cgroup_files import (
     NO_LIMIT_IOPS,
     Features,
     Settings,
+    changed_files,
     render,
 )
 from nri_resmgr.classes.blockio.values import BlockDevice, Limits, Notice, Oddity
@@ -152,9 +153,5 @@ def changes(
         Only what differs; what *new* says nothing of is set back to the kernel's
         default.
     """
-    before = old.settings(features) if old else {}
-    after = new.settings(features) if new else {}
-    gone = {key: features.cleared(key) for key in before if key not in after}
-    return render(
-        gone | {key: text for key, text in after.items() if before.get(key) != text}
-    )
+    before = old.files(features) if old else {}
+    return changed_files(before, new.files(features) if new else {}, features)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final, TypeAlias
 
+from nri_resmgr.classes.unified import Files
 from nri_resmgr.values.by_content import ByContent
 from nri_resmgr.values.declared import frozen
 
@@ -126,6 +127,42 @@ def render(settings: Settings) -> dict[str, tuple[str, ...]]:
     for file, device in sorted(lines, key=_order):
         found[file] = (*found.get(file, ()), " ".join(lines[file, device]))
     return found
+
+
+def settings_of(files: Files) -> Settings:
+    """Read lines that `render` wrote.
+
+    >>> settings_of({"io.max": ("8:0 rbps=1 wbps=2",), "io.weight": ("405",)})
+    {('io.max', '8:0', 'rbps'): '1', ('io.max', '8:0', 'wbps'): '2', \
+('io.weight', '', ''): '405'}
+    """
+    found: Settings = {}
+    for file, lines in files.items():
+        for line in lines:
+            device, _, rest = (
+                line.rpartition(" ") if "=" not in line else line.partition(" ")
+            )
+            if "=" not in rest:
+                found[file, device, ""] = rest
+                continue
+            for word in rest.split():
+                key, _, text = word.partition("=")
+                found[file, device, key] = text
+    return found
+
+
+def changed_files(before: Files, after: Files, features: Features) -> Files:
+    """Work out what to write where *before* holds and *after* is to hold.
+
+    Returns:
+        Only what differs; what *after* says nothing of is set back to the kernel's
+        default.
+    """
+    old, new = settings_of(before), settings_of(after)
+    gone = {key: features.cleared(key) for key in old if key not in new}
+    return render(
+        gone | {key: text for key, text in new.items() if old.get(key) != text}
+    )
 
 
 def _order(line: tuple[str, str]) -> tuple[str, tuple[int, ...]]:
