@@ -19,9 +19,10 @@ from nri_resmgr.app.host_plan import (
 )
 from nri_resmgr.app.host_report import HostReport, Round
 from nri_resmgr.app.host_wanted import Wanted
-from nri_resmgr.app.host_writer import HostWriter
+from nri_resmgr.app.host_writer import HostWriter, OpenDevice
 from nri_resmgr.app.repairs import Repairs
 from nri_resmgr.host.knob_report import Drift
+from nri_resmgr.host.speed_select import open_isst
 from nri_resmgr.host.state_dir import StateDir
 from nri_resmgr.host.tree import HostTree
 from nri_resmgr.log import Logger
@@ -52,12 +53,14 @@ class Means(ByContent):
         state: Where it is kept how all was before; None for nowhere.
         dry_run: Whether it is only said what would be changed.
         pause: Seconds between two repairs of one file; 0 for no repairs.
+        open_device: Opens the device of Speed Select, given the host.
     """
 
     tree: HostTree
     state: StateDir | None
     dry_run: bool = False
     pause: float = 0.0
+    open_device: OpenDevice = open_isst
 
 
 class HostEffects:
@@ -134,7 +137,7 @@ class HostEffects:
     def _opened(self) -> HostWriter | None:
         state = self._means.state
         if self._writer is None and state is not None and not self._means.dry_run:
-            self._writer = HostWriter(self._means.tree, state)
+            self._writer = HostWriter(self._means.tree, state, self._means.open_device)
         return self._writer
 
     def _told(self, plan: HostPlan) -> Round:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
-from typing import Final
+from typing import Final, TypeAlias
 
 import attrs
 
@@ -14,7 +15,7 @@ from nri_resmgr.classes.irq.interrupts import DEFAULT_AFFINITY
 from nri_resmgr.classes.irq.irqbalance import Bans, bans_for, strays
 from nri_resmgr.host.interrupts import read_interrupts
 from nri_resmgr.host.irqbalance import MARK, IrqbalanceLine, Told
-from nri_resmgr.host.isst import SpeedSelectUnsupported
+from nri_resmgr.host.isst import IsstDevice, SpeedSelectUnsupported
 from nri_resmgr.host.knob_files import HostFiles
 from nri_resmgr.host.knob_journal import KnobJournal, boot_of
 from nri_resmgr.host.knob_report import Drift, KnobReport
@@ -24,11 +25,13 @@ from nri_resmgr.host.sst_journal import NAME as SST_JOURNAL
 from nri_resmgr.host.sst_journal import SstJournal
 from nri_resmgr.host.sst_knobs import SpeedSelectKnobs
 from nri_resmgr.host.state_dir import StateDir
-from nri_resmgr.host.tree import HostTree
+from nri_resmgr.host.tree import HostTree, Tree
 from nri_resmgr.log import Logger
 from nri_resmgr.topology import Machine
 
 log = Logger(__name__)
+
+OpenDevice: TypeAlias = Callable[[Tree], AbstractContextManager[IsstDevice]]
 
 _INTERRUPTS: Final = "/proc/irq/"
 
@@ -39,6 +42,7 @@ class HostWriter:
     Args:
         tree: The host.
         state: Where it is noted how all was before us.
+        open_device: Opens the device of Speed Select, given the host.
 
     Raises:
         StateUnusable: What is noted there cannot be read.
@@ -48,7 +52,10 @@ class HostWriter:
         told: What became of telling irqbalance.
     """
 
-    def __init__(self, tree: HostTree, state: StateDir) -> None:
+    def __init__(
+        self, tree: HostTree, state: StateDir, open_device: OpenDevice = open_isst
+    ) -> None:
+        self._open_device = open_device
         self._tree = tree
         self._state = state
         self._boot = boot_of(tree)
@@ -87,7 +94,7 @@ class HostWriter:
         if machine.cores is not self._cores:
             self._cores, self._punits = machine.cores, None
             journal = SstJournal(self._state, self._boot)
-            opener = partial(open_isst, self._tree)
+            opener = partial(self._open_device, self._tree)
             self._punits = SpeedSelectKnobs(opener, machine.cores, journal)
             _tell_set_aside(journal)
 

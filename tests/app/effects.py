@@ -1,0 +1,105 @@
+"""A host of files whose settings follow what a test wants."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+
+from nri_resmgr.app.history import History
+from nri_resmgr.app.host_effects import HostEffects, Means
+from nri_resmgr.app.host_report import HostReport
+from nri_resmgr.app.host_wanted import Wanted
+from nri_resmgr.classes.cpu.cpu_class import CpuClass
+from nri_resmgr.classes.irq.wishes import IrqAffinity, Wish
+from nri_resmgr.config.cpu_class_use import CpuClassUse
+from nri_resmgr.host.state_dir import StateDir
+from nri_resmgr.host.tree import HostTree
+from nri_resmgr.policy.host_use import HostUse
+from nri_resmgr.topology import Machine
+from nri_resmgr.values import CpuSet, KiloHertz
+from tests.daemon.host_nodes import KERNEL, contents
+from tests.host.cpu_trees import MACHINE, intel_pstate, write
+
+QUIET: Final = CpuClass(name="quiet", max=KiloHertz(1_200_000), epp="power")
+CLASSES: Final = CpuClassUse(classes={"quiet": QUIET})
+NOTHING: Final = HostUse()
+
+
+def quiet(cpus: str, *wishes: Wish) -> HostUse:
+    """CPUs that are in the class of `CLASSES`, and wishes about interrupts."""
+    return HostUse(
+        {"quiet": CpuSet.parse(cpus)}, wishes, available=CpuSet.of(*range(8))
+    )
+
+
+def wish(cpus: str, claim: tuple[str, ...], mask: tuple[str, ...] = ()) -> Wish:
+    return Wish(CpuSet.parse(cpus), IrqAffinity(claim, mask))
+
+
+@attrs.frozen(eq=False)
+class Host:
+    """A host, what it was like at first, and who has it follow.
+
+    Attributes:
+        root: Of its files.
+        before: All of them.
+        effects: Has it follow.
+        state: Where it is kept how all was.
+    """
+
+    root: Path
+    before: Mapping[str, str]
+    effects: HostEffects
+    state: StateDir
+
+    @property
+    def report(self) -> HostReport:
+        return self.effects.report
+
+    def changed(self) -> dict[str, str]:
+        found = contents(self.root)
+        return {path: t for path, t in found.items() if self.before.get(path) != t}
+
+    def set(self, path: str, text: str) -> None:
+        file = self.root / path[1:]
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"{text}\n")
+
+    async def follow(
+        self,
+        use: HostUse,
+        classes: CpuClassUse = CLASSES,
+        machine: Machine = MACHINE,
+        *,
+        looks: bool = False,
+    ) -> None:
+        wanted = Wanted(use, classes, ("*",), machine)
+        await self.effects.follow(wanted, looks=looks)
+
+    def successor(self) -> Host:
+        """Who comes after a kill."""
+        means = Means(HostTree(self.root), self.state)
+        return attrs.evolve(self, effects=HostEffects(means, HostReport(History())))
+
+
+@contextmanager
+def host(files: Mapping[str, str] | None = None, **means: Any) -> Iterator[Host]:
+    """Write a host out, below a short path: sockets have no long ones.
+
+    Args:
+        files: Besides those of the drivers and the kernel.
+        means: Of `Means`; without a ``state`` there is one.
+    """
+    with tempfile.TemporaryDirectory(prefix="hst") as folder:
+        root = Path(folder) / "host"
+        write(root, intel_pstate() | KERNEL | dict(files or {}))
+        with contextlib.closing(StateDir.open(f"{folder}/state")) as state:
+            made = Means(HostTree(root), means.pop("state", state), **means)
+            effects = HostEffects(made, HostReport(History()))
+            yield Host(root, contents(root), effects, state)

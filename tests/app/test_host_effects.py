@@ -1,0 +1,231 @@
+"""A host follows what is wanted of it, and is told of when it does not."""
+
+from __future__ import annotations
+
+import attrs
+from structlog.testing import capture_logs
+
+from nri_resmgr.classes.cpu.cpu_class import CpuClass, PctPriority
+from nri_resmgr.config.cpu_class_use import CpuClassUse
+from nri_resmgr.host.knob_journal import NAME as JOURNAL
+from nri_resmgr.policy.host_use import HostUse
+from nri_resmgr.values import CpuSet, KiloHertz
+from tests.app.effects import NOTHING, host, quiet, wish
+from tests.daemon.host_nodes import DISK, INTERRUPTS, NIC, POLICIES
+from tests.host.cpu_trees import CPU
+from tests.host.irqbalance_double import Balancer
+from tests.host.isst_driver import IsstDriver
+from tests.host.test_sst_knobs import MACHINE as SST_MACHINE
+
+PREFERENCE = f"{POLICIES}/policy3/energy_performance_preference"
+MAXIMUM = f"{POLICIES}/policy3/scaling_max_freq"
+SET = {PREFERENCE: "power", MAXIMUM: "1200000"}
+SOON = 1e-9  # seconds between two repairs
+
+
+async def test_without_a_state_directory_the_host_is_left_as_it_is() -> None:
+    with host(state=None) as some, capture_logs() as lines:
+        await some.follow(quiet("3"))
+        await some.follow(quiet("3-4"))
+        some.effects.close()
+
+        assert some.changed() == {}
+        assert some.report.why_not.startswith("no state directory: ")
+        assert [one["event"] for one in lines] == ["host.not-followed"]
+
+        await some.follow(NOTHING)
+        assert some.report.why_not == ""
+
+
+async def test_a_dry_run_says_what_it_would_write() -> None:
+    with host(dry_run=True, state=None) as some, capture_logs() as lines:
+        await some.follow(quiet("3", wish("3", ("*eth0*",))))
+        await some.follow(quiet("3", wish("3", ("*eth0*",))))
+
+        assert some.changed() == {}
+        assert some.report.why_not == ""
+    assert [one for one in lines if one["log_level"] == "info"] == [
+        {"event": "host.would-change", "files": 3, "punits": 0, "log_level": "info"}
+    ]
+
+
+async def test_what_cannot_be_written_is_told_once_and_tried_again() -> None:
+    with host() as some, capture_logs() as lines:
+        (some.root / PREFERENCE[1:]).unlink()
+        await some.follow(quiet("3"))
+        await some.follow(quiet("2-3"))
+        failures, failing = some.report.failures, set(some.report.failing)
+        some.set(PREFERENCE, "balance_performance")
+        await some.follow(quiet("3"))
+
+        assert (failures, failing) == (2, {PREFERENCE})
+        assert some.changed() == SET
+        assert some.report.failing == {}
+    assert [one["why"] for one in lines if one["event"] == "host.not-written"] == [
+        f"cannot write 'power' to {PREFERENCE}: no such file"
+    ]
+
+
+async def test_what_goes_wrong_for_many_cpus_is_one_line() -> None:
+    with host() as some, capture_logs() as lines:
+        for cpu in range(8):
+            name = f"policy{cpu}/energy_performance_preference"
+            (some.root / POLICIES[1:] / name).unlink()
+        await some.follow(quiet("0-7"))
+
+        assert some.report.failures == 8
+    told = [one for one in lines if one["event"] == "host.not-written"]
+    assert [one["more"] for one in told] == [7]
+
+
+async def test_who_writes_again_and_again_is_left_alone_in_the_end() -> None:
+    with host(pause=SOON) as some, capture_logs() as lines:
+        await some.follow(quiet("3"))
+        for attempt in range(6):
+            some.set(MAXIMUM, "900000")
+            await some.follow(quiet("3"), looks=True)
+            is_mended = some.changed() == SET
+            assert is_mended is (attempt < 5)
+        assert some.report.given_up == {MAXIMUM}
+        await some.follow(NOTHING)
+        assert some.changed() == {}
+
+    events = [one["event"] for one in lines]
+    assert (events.count("host.drifted"), events.count("host.given-up")) == (1, 1)
+
+
+async def test_without_repairs_it_is_only_told() -> None:
+    with host() as some, capture_logs() as lines:
+        await some.follow(quiet("3"))
+        some.set(MAXIMUM, "900000")
+        for _ in range(3):
+            await some.follow(quiet("3"), looks=True)
+
+        assert some.changed() == SET | {MAXIMUM: "900000"}
+        assert some.report.drift == 1
+        assert some.report.last.seen[MAXIMUM] == "900000"
+    (line,) = [one for one in lines if one["event"] == "host.drifted"]
+    assert line["why"].startswith(f"{MAXIMUM} has '900000' instead of '1200000': ")
+
+
+async def test_an_interrupt_that_comes_later_is_placed_at_the_next_look() -> None:
+    later = "/proc/irq/32/smp_affinity_list"
+    with host() as some, capture_logs() as lines:
+        use = quiet("3", wish("3", ("*eth0*",), ("*",)))
+        await some.follow(use)
+        placed = {NIC: "3", DISK: "0-2,4-7"}
+        assert some.changed() == SET | placed
+        row = " 32:  0  0  PCI-MSI 2-edge      eth0-rx-1\n"
+        some.set("/proc/interrupts", INTERRUPTS + row)
+        some.set(later, "0-7")
+        await some.follow(use, looks=True)
+
+        assert {NIC: "3", DISK: "0-2,4-7", later: "3"}.items() <= some.changed().items()
+        await some.follow(NOTHING)
+        assert some.changed().keys() == {"/proc/interrupts", later}
+        assert some.changed()[later] == "0-7"
+    changed = [one for one in lines if one["event"] == "interrupts.changed"]
+    assert [one["interrupts"] for one in changed] == [["32 PCI-MSI 2-edge eth0-rx-1"]]
+
+
+async def test_irqbalance_is_told_what_is_ours_and_what_it_may_do() -> None:
+    files = {
+        "/proc/77/comm": "irqbalance",
+        "/proc/77/environ": "IRQBALANCE_BANNED_CPULIST=0",
+        "/proc/77/cmdline": "/usr/sbin/irqbalance",
+    }
+    use = quiet("3", wish("3", ("*eth0*",), ("*nvme*",)))
+    with host(files, pause=SOON) as some:
+        path = some.root / "run/irqbalance/irqbalance77.sock"
+        path.parent.mkdir(parents=True)
+        balancer = Balancer(path)
+        try:
+            await some.follow(use)
+            # CPU 0 is kept free by whoever started irqbalance.
+            assert some.changed() == SET | {NIC: "3", DISK: "1-2,4-7"}
+            told = balancer.requests[-1]
+            some.set(NIC, "5")
+            await some.follow(use, looks=True)
+            drift = set(some.report.drifting)
+            mended = some.changed()[NIC]
+            some.effects.close()
+        finally:
+            balancer.close()
+
+        assert told == "settings ban irqs 28 31"
+        assert (drift, mended) == ({NIC}, "3")
+        assert balancer.requests[-1] == "settings ban irqs NONE"
+        assert some.changed() == {}
+
+
+async def test_speed_select_follows_and_is_as_it_was_at_the_end() -> None:
+    classes = CpuClassUse(
+        classes={
+            "high": CpuClass(name="high", pct_priority=PctPriority.HIGH),
+            "low": CpuClass(
+                name="low", pct_priority=PctPriority.LOW, max=KiloHertz(1_500_000)
+            ),
+        }
+    )
+    driver = IsstDriver(SST_MACHINE)
+    use = HostUse({"high": CpuSet.of(0, 4)})
+    with host(open_device=lambda _: driver.opened()) as some:
+        await some.follow(use, classes, SST_MACHINE)
+        high = [str(punit.clos[0].cpus) for punit in driver.machine.speed_select]
+        before = driver.writes
+        await some.follow(use, classes, attrs.evolve(driver.machine), looks=True)
+        again = driver.writes - before
+        some.effects.close()
+
+        assert high == ["0,4", ""]
+        assert again == 0
+        assert some.report.last.drifts == ()
+        assert driver.machine.speed_select == SST_MACHINE.speed_select
+
+
+async def test_what_nobody_restored_is_restored_without_a_wish() -> None:
+    with host() as some:
+        await some.follow(quiet("3"))
+        await some.successor().follow(NOTHING)
+
+        assert some.changed() == {}
+        assert some.state.read(JOURNAL) is None
+
+
+async def test_a_journal_without_sense_is_set_aside_and_told() -> None:
+    with host() as some, capture_logs() as lines:
+        some.state.write(JOURNAL, "nonsense")
+        await some.follow(quiet("3"))
+
+        assert some.changed() == SET
+        some.effects.close()
+        assert some.changed() == {}
+    (line,) = [one for one in lines if one["event"] == "host.journal-set-aside"]
+    assert line["path"].endswith(f"{JOURNAL}.bad-1")
+
+
+async def test_after_the_end_nothing_is_written_any_more() -> None:
+    with host() as some:
+        await some.follow(quiet("3"))
+        some.effects.close()
+        await some.follow(quiet("2-4"))
+
+        assert some.changed() == {}
+
+
+async def test_classes_that_share_a_frequency_are_told() -> None:
+    files = {f"{POLICIES}/policy3/affected_cpus": "3 7"}
+    files |= {f"{POLICIES}/policy7/affected_cpus": ""}
+    fast = CpuClass(name="fast", max=KiloHertz(3_000_000))
+    quiet_ = CpuClass(name="quiet", max=KiloHertz(1_200_000))
+    classes = CpuClassUse(classes={"fast": fast, "quiet": quiet_})
+    use = HostUse({"fast": CpuSet.of(3), "quiet": CpuSet.of(7)})
+    with host(files) as some, capture_logs() as lines:
+        await some.follow(use, classes)
+        await some.follow(use, classes, looks=True)
+
+        assert some.changed() == {MAXIMUM: "3000000"}
+    shared = [one for one in lines if one["event"] == "host.shared-frequency"]
+    assert [(one["path"], one["classes"]) for one in shared] == [
+        (f"{CPU}/cpufreq/policy3", ["fast", "quiet"])
+    ]
