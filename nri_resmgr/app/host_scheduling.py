@@ -49,26 +49,23 @@ def set_by_host(
         SchedulingNotSet: Nothing is set.
     """
     spec = begun.spec
-    if tree is None:
-        raise SchedulingNotSet(spec.title, "there is no host to set it on")
-    try:
-        _set(begun, scheduling, tree)
-    except HostError as error:
-        raise SchedulingNotSet(spec.title, str(error)) from None
+    why = "there is no host to set it on"
+    if tree is not None:
+        try:
+            place = Places(tree).find(spec.id, spec.cgroup, begun.container.pid)
+            if place and _set(tree, place.scope, scheduling):
+                return
+            why = f"there is no process in its cgroup {spec.cgroup}".rstrip()
+        except HostError as error:
+            why = str(error)
+    raise SchedulingNotSet(spec.title, why)
 
 
-def _set(begun: NewContainer, scheduling: SchedulingClass, tree: Tree) -> None:
-    spec = begun.spec
-    place = Places(tree).find(spec.id, spec.cgroup, begun.container.pid)
-    if place is None:
-        why = f"it has no cgroup {spec.cgroup}".rstrip()
-        raise SchedulingNotSet(spec.title, why)
+def _set(tree: Tree, folder: str, scheduling: SchedulingClass) -> int:
     # All or nothing: I/O priority first, which anybody may give back.
-    count = set_io_priority(tree, place.scope, scheduling)
+    count = set_io_priority(tree, folder, scheduling)
     try:
-        count += set_scheduler(tree, place.scope, scheduling)
+        return count + set_scheduler(tree, folder, scheduling)
     except HostError:
-        forget_io_priority(tree, place.scope, scheduling)
+        forget_io_priority(tree, folder, scheduling)
         raise
-    if not count:
-        raise SchedulingNotSet(spec.title, f"{place.scope} has no process")

@@ -1,0 +1,184 @@
+"""Who sets a scheduling class, and what becomes of one that cannot be set."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+from structlog.testing import capture_logs
+
+from nri_proto import Level
+from nri_resmgr.app.class_setter import NewContainer
+from nri_resmgr.app.host_scheduling import SchedulingNotSet
+from nri_resmgr.app.scheduling import SchedulingSetter
+from nri_resmgr.host.tree import HostTree
+from nri_resmgr.policy.decision import Decision
+from nri_resmgr.policy.events import ContainerSpec
+from nri_resmgr.policy.scheduling import (
+    IoClass,
+    SchedulerPolicy,
+    SchedulingClass,
+)
+from nri_resmgr.stub import Container, ContainerAdjustment, Pod
+from nri_resmgr.stub.model import (
+    IoPriority,
+    IoPriorityClass,
+    Scheduler,
+)
+from nri_resmgr.stub.model import SchedulerPolicy as NriPolicy
+from nri_resmgr.stub.runtime_info import RuntimeInfo
+
+OLD: Final = Level(0, 8)
+NEW: Final = Level(0, 11)
+SLOW: Final = SchedulingClass(
+    name="slow",
+    policy=SchedulerPolicy.BATCH,
+    nice=5,
+    io_class=IoClass.IDLE,
+)
+BEGUN: Final = NewContainer(
+    Pod(),
+    Container("c1"),
+    ContainerSpec("c1", title="default/web/c", cgroup="/kubepods/c1"),
+)
+NOTHING: Final = ContainerAdjustment()
+PLAIN: Final = (os.SCHED_OTHER, 0)
+SET: Final = (os.SCHED_BATCH, 5)
+
+# Whether the runtime is told, and how the process is scheduled.
+BY_RUNTIME: Final = (True, PLAIN)
+BY_HOST: Final = (False, SET)
+
+
+@pytest.fixture
+def child() -> Iterator[int]:
+    process = subprocess.Popen(["cat"], stdin=subprocess.PIPE)
+    yield process.pid
+    process.communicate()
+
+
+@pytest.fixture
+def tree(tmp_path: Path, child: int) -> HostTree:
+    """A host of cgroup v2 whose one container is the child."""
+    top = tmp_path / "sys/fs/cgroup"
+    folder = top / "kubepods/c1"
+    folder.mkdir(parents=True)
+    (top / "cgroup.controllers").write_text("cpuset cpu io memory pids\n")
+    for name in ("cgroup.procs", "cgroup.threads"):
+        (folder / name).write_text(f"{child}\n")
+    return HostTree(str(tmp_path))
+
+
+def setter(by: str, level: Level | None, tree: HostTree | None) -> SchedulingSetter:
+    return SchedulingSetter(RuntimeInfo(level=level), by, tree)
+
+
+def scheduled(pid: int) -> tuple[int, int]:
+    return os.sched_getscheduler(pid), os.getpriority(os.PRIO_PROCESS, pid)
+
+
+@pytest.mark.parametrize(
+    ("by", "level", "expected"),
+    [
+        pytest.param("auto", OLD, BY_HOST, id="auto, and the runtime cannot"),
+        pytest.param("auto", NEW, BY_RUNTIME, id="auto, and the runtime can"),
+        pytest.param("auto", None, BY_RUNTIME, id="auto, and nobody knows"),
+        pytest.param("host", NEW, BY_HOST, id="the host, though the runtime could"),
+        pytest.param("runtime", NEW, BY_RUNTIME, id="the runtime"),
+        pytest.param("runtime", OLD, (False, PLAIN), id="the runtime, which cannot"),
+    ],
+)
+def test_one_of_both_sets_it(
+    tree: HostTree,
+    child: int,
+    by: str,
+    level: Level | None,
+    expected: tuple[bool, tuple[int, int]],
+) -> None:
+    one = setter(by, level, tree)
+    with capture_logs():
+        adjustment = one.add_class(NOTHING, SLOW)
+        one.start(BEGUN, Decision(None, (), scheduling=SLOW))
+
+    assert (adjustment != NOTHING, scheduled(child)) == expected
+
+
+def test_the_host_sets_the_part_that_the_runtime_cannot(
+    tree: HostTree, child: int
+) -> None:
+    one = setter("auto", Level(0, 10), tree)
+    one.start(BEGUN, Decision(None, (), scheduling=SLOW))
+
+    priority = IoPriority(IoPriorityClass.IDLE)
+    assert one.add_class(NOTHING, SLOW) == NOTHING.set_io_priority(priority)
+    assert scheduled(child) == SET
+
+
+def test_the_runtime_is_told_both_where_it_can(tree: HostTree) -> None:
+    found = setter("auto", NEW, tree).add_class(NOTHING, SLOW)
+
+    scheduler = Scheduler(policy=NriPolicy.BATCH, nice=5)
+    priority = IoPriority(IoPriorityClass.IDLE)
+    assert found == NOTHING.set_scheduler(scheduler).set_io_priority(priority)
+
+
+@pytest.mark.parametrize("by", ["auto", "host", "runtime"])
+def test_without_a_class_nothing_is_done(tree: HostTree, child: int, by: str) -> None:
+    setter(by, OLD, tree).start(BEGUN, Decision(None, ()))
+
+    assert scheduled(child) == PLAIN
+
+
+GONE: Final = "there is no process in its cgroup /kubepods/c1"
+
+
+def test_a_container_is_not_started_without_what_only_the_host_sets(
+    tmp_path: Path,
+) -> None:
+    one = setter("host", OLD, HostTree(str(tmp_path)))
+
+    with pytest.raises(SchedulingNotSet) as found:
+        one.start(BEGUN, Decision(None, (), scheduling=SLOW))
+
+    assert str(found.value) == f"default/web/c: {GONE}"
+
+
+def test_a_container_is_started_without_what_nobody_can_set(tmp_path: Path) -> None:
+    one = setter("auto", OLD, HostTree(str(tmp_path)))
+
+    with capture_logs() as logs:
+        one.start(BEGUN, Decision(None, (), scheduling=SLOW))
+
+    assert logs == [
+        {
+            "event": "scheduling.not-set",
+            "log_level": "warning",
+            "title": "default/web/c",
+            "why": GONE,
+        }
+    ]
+
+
+def test_a_part_that_is_refused_takes_the_other_back(
+    tree: HostTree, child: int
+) -> None:
+    odd = SchedulingClass(
+        name="odd",
+        policy=SchedulerPolicy.DEADLINE,
+        runtime=2_000_000,
+        deadline=1_000_000,
+        period=1_000_000,
+        io_class=IoClass.IDLE,
+    )
+
+    with pytest.raises(SchedulingNotSet):
+        setter("host", OLD, tree).start(BEGUN, Decision(None, (), scheduling=odd))
+
+    told = subprocess.run(
+        ["ionice", "-p", str(child)], capture_output=True, check=True, text=True
+    )
+    assert (scheduled(child), told.stdout.strip()) == (PLAIN, "none: prio 0")
