@@ -1,15 +1,19 @@
 from __future__ import annotations
 
 import pytest
+import yaml
 
-from nri_resmgr.policy.events import ContainerSpec
+from nri_resmgr.policy.events import ContainerSpec, Created, Started
 from nri_resmgr.policy.preferences import Preferences
 from nri_resmgr.policy.scheduling import (
+    SchedulerPolicy,
     SchedulingClass,
     scheduling_of,
 )
 from nri_resmgr.policy.topology_aware.settings import TopologyAwareSettings
+from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import CpuSet, QosClass
+from tests.policy.stories import policy_of
 
 FAST, SLOW, IDLE = (SchedulingClass(name=name) for name in ("fast", "slow", "idle"))
 SETTINGS = TopologyAwareSettings(
@@ -52,3 +56,22 @@ def test_who_names_the_class(
     spec: ContainerSpec, chosen: SchedulingClass | None
 ) -> None:
     assert scheduling_of(spec, SETTINGS) == chosen
+
+
+CLASSES = """
+schedulingClasses: [{name: fast, nice: 1, policy: other}, {name: slow}]
+"""
+
+
+@pytest.mark.parametrize("kind", ["BalloonsPolicy", "TopologyAwarePolicy"])
+def test_the_class_is_told_at_the_creation_and_at_the_start(kind: str) -> None:
+    machine = parse_spec("1s1n4c1t")
+    policy = policy_of(kind, yaml.safe_load(CLASSES), machine)
+    created = policy.decide(policy.start(), Created(asking("fast")))
+
+    started = policy.decide(created.state, Started("c"))
+    unknown = policy.decide(created.state, Started("other"))
+
+    fast = SchedulingClass(name="fast", policy=SchedulerPolicy.OTHER, nice=1)
+    found = [one.scheduling for one in (created, started, unknown)]
+    assert found == [fast, fast, None]
