@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 
 import pytest
 
+from nri_resmgr.testing import PluginRefused
 from tests.daemon.host_nodes import (
     BALLOONS,
     CLASS_KEY,
@@ -97,3 +99,48 @@ async def test_another_document_and_another_policy_count_at_once(
 
         node.document.write_text(PLAIN)
         await node.becomes({})
+
+
+async def test_an_interrupt_that_may_not_be_moved_is_denied(tmp_path: Path) -> None:
+    document = TREE + "  controllableInterrupts: ['*eth0*']\n"
+    async with host_node(tmp_path, document) as node, node.running():
+        with pytest.raises(PluginRefused) as error:
+            await node.pod("web", 1, {IRQ_KEY: CLAIM})
+        await node.pod("log", 1, {IRQ_KEY: '{"claim": ["31"]}'})
+        await node.becomes(quiet(2) | fast(2) | {NIC: "2"})
+
+    assert "'*' names interrupt 28 (PCI-MSI 0-edge nvme0q1), which " in f"{error.value}"
+    assert "controllableInterrupts ['*eth0*'] leaves out" in f"{error.value}"
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.01, 0.03, 0.1])
+async def test_a_kill_at_any_moment_leaves_nothing_for_ever(
+    tmp_path: Path, seconds: float
+) -> None:
+    async with host_node(tmp_path, TREE) as node:
+        async with node.running() as process:
+            await node.pod("web", 2, {IRQ_KEY: CLAIM})
+            await asyncio.sleep(seconds)  # until some write or other
+            process.kill()
+
+        node.document.write_text(PLAIN)
+        await node.go("web")
+        async with node.running():
+            await node.says("node.synchronized", 2)
+            await node.becomes({})
+
+
+async def test_in_a_dry_run_it_is_only_said(tmp_path: Path) -> None:
+    async with host_node(tmp_path, TREE) as node, node.running("--dry-run"):
+        said = await node.says("host.would-change")
+
+        assert said["files"] == 8
+        assert node.changed() == {}
+
+
+async def test_without_a_state_directory_it_is_only_said(tmp_path: Path) -> None:
+    async with host_node(tmp_path, TREE) as node, node.running("--state-dir", ""):
+        said = await node.says("host.not-followed")
+
+        assert said["why"].startswith("no state directory")
+        assert node.changed() == {}
