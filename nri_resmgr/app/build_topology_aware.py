@@ -53,6 +53,7 @@ def topology_aware_settings(
         place_pods=PodPlacement(config.place_pods),
         tell_containers=config.tell_containers,
         cpu_classes=_cpu_classes(config),
+        shared_beside_own=config.isolation,
     )
 
 

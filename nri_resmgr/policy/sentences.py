@@ -11,7 +11,7 @@ from nri_resmgr.policy.decision import Rule
 RULE_SENTENCES: Final[Mapping[Rule, str]] = {
     Rule.WHOLE_CPUS: "it is Guaranteed and asks for whole CPUs, so they are its own",
     Rule.ISOLATED_CPU: "its own CPUs are isolated ones (isolcpus=)",
-    Rule.MIXED_CPUS: "it has whole CPUs of its own, and shares others for the rest",
+    Rule.MIXED_CPUS: "it has whole CPUs of its own, and shares others besides",
     Rule.OLD_PLACE: "its predecessor, or its pod, had this place before it",
     Rule.KEPT: "it was already running here, and that is still allowed",
     Rule.GROWN_IN_PLACE: "it asked for more, and there was room where it is",

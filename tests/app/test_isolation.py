@@ -141,3 +141,37 @@ async def test_mistakes_refuse_the_container(
             await one.run("web", 2, annotations)
 
     assert f"default/web/web: {why}" in str(refused.value)
+
+
+async def test_shared_cpus_are_beside_the_own_ones(tmp_path: Path) -> None:
+    async with node(tmp_path) as one:
+        created = await one.run("web", 2, {"cpu-shared.crio.io/web": "enable"})
+        before = one.pinned("web")[0]
+        await one.run("log", 2)
+
+        assert created.adjustment.env == (
+            KeyValue("OPENSHIFT_ISOLATED_CPUS", "1,5"),
+            KeyValue("OPENSHIFT_SHARED_CPUS", "2-3,6-7"),
+        )
+        assert (before, quota(one, "web")) == ("1-3,5-7", -1)
+        assert created.container.linux.resources.cpu.shares == 2048
+        assert one.pinned("log")[0] == "2,6"
+        assert one.pinned("web")[0] == "1,3,5,7"
+
+
+async def test_the_last_shared_cpus_stay_while_somebody_wants_them(
+    tmp_path: Path,
+) -> None:
+    async with node(tmp_path) as one:
+        await one.run("web", 2, {"cpu-shared.crio.io/web": "enable"})
+        with pytest.raises(RuntimeRefusal):
+            await one.run("log", 4)
+
+        assert one.pinned("web")[0] == "1-3,5-7"
+
+
+async def test_shared_cpus_need_leave(tmp_path: Path) -> None:
+    async with node(tmp_path, "{}") as one:
+        await one.run("web", 2, {"cpu-shared.crio.io/web": "enable"})
+
+        assert one.pinned("web")[0] == "1,5"

@@ -122,16 +122,22 @@ def _whole(spec: ContainerSpec, settings: TopologyAwareSettings) -> Demand:
     isolated = wish.require_isolated or bool(wish.isolated)
     if wish.isolated is None and not isolated and spec.request < _SEVERAL:
         isolated = settings.prefer_isolated
+    is_mixed = fraction or _shares_beside(spec, settings)
     return Demand(
         spec=spec,
-        kind=CpuKind.MIXED if fraction else CpuKind.OWN,
-        rule=Rule.MIXED_CPUS if fraction else Rule.WHOLE_CPUS,
+        kind=CpuKind.MIXED if is_mixed else CpuKind.OWN,
+        rule=Rule.MIXED_CPUS if is_mixed else Rule.WHOLE_CPUS,
         count=count,
         fraction=MilliCpus(fraction),
         isolated=isolated,
         require_isolated=wish.require_isolated,
         priority=wish.cpu_priority or settings.cpu_priority,
     )
+
+
+def _shares_beside(spec: ContainerSpec, settings: TopologyAwareSettings) -> bool:
+    wish = spec.preferences.isolation
+    return settings.shared_beside_own and wish is not None and wish.shared
 
 
 @lru_cache(maxsize=1024)

@@ -73,8 +73,9 @@ def _cpus_of(grant: Grant, books: Books) -> int:
 
 def _shares_of(grant: Grant) -> int:
     # A container on CPUs of its own competes with nobody; the weight counts on
-    # the shared ones, where a mixed container is to have its fraction's only.
-    if grant.kind is CpuKind.OWN:
+    # the shared ones, where a mixed container is to have its fraction's only. One
+    # that asks for these besides, with CRI-O's annotation, keeps the kubelet's there.
+    if grant.kind is CpuKind.OWN or (grant.cpus and not grant.fraction):
         return shares_of(MilliCpus(_CPU * len(grant.cpus)))
     return shares_of(grant.fraction)
 

@@ -57,6 +57,8 @@ class TopologyAwareSettings(ByContent):
         place_pods: Whether pods are placed as a unit.
         tell_containers: Whether containers are told what they have.
         cpu_classes: Which class the CPUs are in.
+        shared_beside_own: Whether containers get shared CPUs beside whole ones that
+            they have to themselves, where they ask for it by CRI-O's annotation.
     """
 
     available: CpuSet
@@ -77,3 +79,4 @@ class TopologyAwareSettings(ByContent):
     place_pods: PodPlacement = PodPlacement.OFF
     tell_containers: bool = True
     cpu_classes: CpuClassRules = NO_CPU_CLASSES
+    shared_beside_own: bool = False
