@@ -1,0 +1,1 @@
+"""Configurations of container runtimes: what they say, and how to change that."""

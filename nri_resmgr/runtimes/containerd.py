@@ -1,0 +1,262 @@
+"""How NRI is switched on in the configuration of containerd."""
+
+from __future__ import annotations
+
+import fnmatch
+import posixpath
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import attrs
+
+from nri_resmgr.runtimes.errors import (
+    ChangedSince,
+    ForeignFile,
+    NoMainFile,
+    Overridden,
+    SwitchedOff,
+    UnknownVersion,
+)
+from nri_resmgr.runtimes.switch import (
+    MARK,
+    Change,
+    ConfigFile,
+    Keys,
+    edited,
+    has_values,
+    is_our_edit,
+    ordered,
+    refuse_generated,
+)
+from nri_resmgr.runtimes.toml_edit import Scalar, parse, table_of, with_values
+from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
+
+MAIN: Final = "/etc/containerd/config.toml"
+KEYS: Final = Keys(
+    ("plugins", "io.containerd.nri.v1.nri"),
+    ("disable", False),
+    "plugin_registration_timeout",
+    "plugin_request_timeout",
+    "disable_connections",
+)
+
+_DROP_IN: Final = "90-nri-resmgr.toml"
+# What containerd 2.2 imports where it has no file of its own.
+_DEFAULT_IMPORTS: Final = "/etc/containerd/conf.d/*.toml"
+_ON_BY_DEFAULT: Final = 3  # the version of files that only containerd 2 reads
+_KNOWN: Final = (2, 3, 4)
+
+# The CRI plugin starts NRI; 2.x has it in two parts.
+_NEEDED: Final = (
+    "io.containerd.nri.v1.nri",
+    "io.containerd.grpc.v1.cri",
+    "io.containerd.cri.v1.runtime",
+    "cri",
+)
+
+
+@frozen
+class Containerd(ByContent):
+    """The files that containerd reads.
+
+    Attributes:
+        main: The first one, if there is one.
+        imported: The others, in the order in which they are read.
+        original: What was kept of the first one, if there is something.
+        is_on: Whether somebody listens for plugins now.
+    """
+
+    main: ConfigFile | None = None
+    imported: tuple[ConfigFile, ...] = ()
+    original: str | None = None
+    is_on: bool = False
+
+    @property
+    def files(self) -> tuple[ConfigFile, ...]:
+        """All of them, in the order in which they are read."""
+        return (self.main, *self.imported) if self.main else self.imported
+
+
+def imports_of(file: ConfigFile) -> tuple[str, ...]:
+    """Return the absolute paths and patterns of what a file imports.
+
+    Source:
+        containerd, cmd/containerd/server/config/config.go, resolveImports.
+
+    Raises:
+        NotToml: The file is none.
+
+    >>> imports_of(ConfigFile("/etc/containerd/config.toml", "imports = ['a.toml']"))
+    ('/etc/containerd/a.toml',)
+    """
+    imports = parse(file.path, file.text).get("imports", [])
+    folder = posixpath.dirname(file.path)
+    texts = [one for one in imports if isinstance(one, str)]
+    return tuple(posixpath.normpath(posixpath.join(folder, one)) for one in texts)
+
+
+def switched_on(found: Containerd, wanted: Mapping[str, Scalar]) -> Change:
+    """Say how to set the keys.
+
+    A file that has the table is edited: containerd up to 2.1 replaces the table of
+    one file by that of the next as a whole, so that a drop-in would hide the rest of
+    it. Where no file has it, a drop-in does, if the first file imports a folder.
+
+    Raises:
+        InputError: Some file is broken, generated, of an unknown version, or says
+            otherwise after us; see `errors`.
+    """
+    main = found.main
+    if main is None:
+        return _first_file(found, wanted)
+    documents = [parse(one.path, one.text) for one in found.files]
+    version = _version(main, documents[0])
+    for file, document in zip(found.files, documents, strict=True):
+        _refuse_disabled(file, document)
+    wanted = _without_defaults(wanted, documents, version)
+    change = _changed(main, found, documents, wanted)
+    return attrs.evolve(change, notes=KEYS.notes(documents))
+
+
+def switched_back(found: Containerd) -> Change:
+    """Say how to take back what `switched_on` did.
+
+    Raises:
+        ChangedSince: Somebody edited the file since; that would be lost.
+        ForeignFile: The drop-in is not as we wrote it.
+    """
+    main = found.main
+    if main is not None and found.original is not None:
+        original = ConfigFile(main.path, found.original)
+        if not is_our_edit(KEYS, original, main.text):
+            raise ChangedSince(main.path, backup_of(main.path))
+        return Change(main.path, main.text, found.original, is_edit=True)
+    for file in found.files:
+        if file.text.startswith(MARK):
+            document = parse(file.path, file.text)
+            said = KEYS.said(document)
+            _refuse_unlike(file, said, document.get("version"))
+            return Change(file.path, file.text, None)
+    return Change(MAIN, None, None)
+
+
+def backup_of(path: str) -> str:
+    """Name what is kept of a file; no import pattern of anybody takes it."""
+    return f"{path}.before-nri-resmgr"
+
+
+def _version(file: ConfigFile, document: Mapping[str, Any]) -> int:
+    version = document.get("version", 1)
+    if type(version) is not int or version not in _KNOWN:
+        raise UnknownVersion(file.path, version)
+    return version
+
+
+def _refuse_disabled(file: ConfigFile, document: Mapping[str, Any]) -> None:
+    disabled = document.get("disabled_plugins", [])
+    for plugin in _NEEDED:
+        if isinstance(disabled, list) and plugin in disabled:
+            raise SwitchedOff(file.path, plugin)
+
+
+def _without_defaults(
+    wanted: Mapping[str, Scalar], documents: Sequence[Mapping[str, Any]], version: int
+) -> dict[str, Scalar]:
+    key, _ = KEYS.switch
+    is_said = any(key in (table_of(one, KEYS.table) or {}) for one in documents)
+    if version >= _ON_BY_DEFAULT and not is_said:
+        return {name: value for name, value in wanted.items() if name != key}
+    return dict(wanted)
+
+
+def _holder(
+    found: Containerd, documents: Sequence[Mapping[str, Any]]
+) -> ConfigFile | None:
+    """Find the last file with the table, which replaces those before."""
+    files = zip(found.files, documents, strict=True)
+    holders = [file for file, one in files if table_of(one, KEYS.table) is not None]
+    return holders[-1] if holders else None
+
+
+def _holds(
+    documents: Sequence[Mapping[str, Any]], wanted: Mapping[str, Scalar]
+) -> bool:
+    # Up to containerd 2.1 the last table counts, later all of them together.
+    tables = [t for one in documents if (t := table_of(one, KEYS.table)) is not None]
+    merged = {key: value for table in tables for key, value in table.items()}
+    return has_values(tables[-1], wanted) and has_values(merged, wanted)
+
+
+def _first_file(found: Containerd, wanted: Mapping[str, Scalar]) -> Change:
+    if found.imported:
+        raise NoMainFile(MAIN, found.imported[0].path)
+    if found.is_on and len(wanted) == 1:  # as containerd 2 has it, with no file at all
+        return Change(MAIN, None, None)
+    return Change(MAIN, None, _new_main(wanted))
+
+
+def _changed(
+    main: ConfigFile,
+    found: Containerd,
+    documents: Sequence[Mapping[str, Any]],
+    wanted: Mapping[str, Scalar],
+) -> Change:
+    version: int = documents[0]["version"]
+    holder = _holder(found, documents)
+    if holder is None:
+        return _first_table(main, found, wanted, version)
+    if holder.text.startswith(MARK):
+        return _ours_again(holder, wanted, version, is_main=holder == main)
+    if holder == main:
+        refuse_generated(main)
+        return edited(KEYS, main, found.original, wanted)
+    if _holds(documents, wanted):
+        return Change(holder.path, holder.text, holder.text)
+    raise Overridden(holder.path, ".".join(KEYS.table))
+
+
+def _first_table(
+    main: ConfigFile, found: Containerd, wanted: Mapping[str, Scalar], version: int
+) -> Change:
+    if not wanted:
+        return Change(main.path, main.text, main.text)
+    for pattern in imports_of(main):
+        folder, name = posixpath.split(pattern)
+        if "*" in name and "*" not in folder and fnmatch.fnmatch(_DROP_IN, name):
+            path = posixpath.join(folder, _DROP_IN)
+            if any(file.path == path for file in found.imported):
+                raise ForeignFile(path)
+            return Change(path, None, _drop_in(path, wanted, version))
+    refuse_generated(main)
+    return edited(KEYS, main, found.original, wanted)
+
+
+def _ours_again(
+    file: ConfigFile, wanted: Mapping[str, Scalar], version: int, *, is_main: bool
+) -> Change:
+    document = parse(file.path, file.text)
+    said = KEYS.said(document)
+    _refuse_unlike(file, said, document.get("version"))
+    values = ordered(KEYS, {**said, **wanted})
+    if is_main:
+        return Change(file.path, file.text, _new_main(values))
+    return Change(file.path, file.text, _drop_in(file.path, values, version))
+
+
+def _refuse_unlike(file: ConfigFile, said: Mapping[str, Scalar], version: Any) -> None:
+    texts = (_new_main(said), _drop_in(file.path, said, version))
+    if file.text not in texts:
+        raise ForeignFile(file.path)
+
+
+def _drop_in(path: str, values: Mapping[str, Scalar], version: object) -> str:
+    # A drop-in without the version of the first file would be read as version 1.
+    head = f"{MARK}version = {version}\n"
+    return with_values(path, head, KEYS.table, values)
+
+
+def _new_main(values: Mapping[str, Scalar]) -> str:
+    """Write a file that containerd 1.7 and 2 read alike, and that hides no drop-in."""
+    head = f'{MARK}version = 2\nimports = ["{_DEFAULT_IMPORTS}"]\n'
+    return with_values(MAIN, head, KEYS.table, values)

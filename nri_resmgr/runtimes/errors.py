@@ -1,0 +1,121 @@
+"""Why the configuration of a runtime is left as it is, and what would help."""
+
+from __future__ import annotations
+
+from nri_resmgr.values.error_fields import with_fields
+from nri_resmgr.values.errors import InputError
+
+
+@with_fields
+class NotToml(InputError):
+    """A file is not TOML, so that the runtime would not start with it."""
+
+    path: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.path} is not TOML: {self.why}; mend it first"
+
+
+@with_fields
+class NotEditable(InputError):
+    """A file is written in a way that is not safe to edit."""
+
+    path: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.why}; edit it by hand"
+
+
+@with_fields
+class UnknownVersion(InputError):
+    """A file of containerd has a version whose tables are not known here."""
+
+    path: str
+    version: object
+
+    def __str__(self) -> str:
+        if self.version in (0, 1):
+            return (
+                f"{self.path} has version 1, which has no table for NRI; convert it "
+                "with `containerd config migrate` first"
+            )
+        return f"{self.path} has version {self.version!r}; only 2, 3 and 4 are known"
+
+
+@with_fields
+class NoMainFile(InputError):
+    """There are drop-ins for containerd, and no first file that imports them."""
+
+    path: str
+    drop_in: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.path} is missing, so that only containerd 2.2 and later read "
+            f"{self.drop_in}; write it first: containerd config default >{self.path}"
+        )
+
+
+@with_fields
+class SwitchedOff(InputError):
+    """A plugin of containerd is disabled as a whole that NRI needs."""
+
+    path: str
+    plugin: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.path} has {self.plugin!r} in disabled_plugins, and NRI needs it; "
+            "remove it there first"
+        )
+
+
+@with_fields
+class Overridden(InputError):
+    """A file that is read later, and is not ours, says otherwise."""
+
+    path: str
+    table: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.path} has [{self.table}] and goes before whatever we write; "
+            "change it there"
+        )
+
+
+@with_fields
+class Generated(InputError):
+    """A file is written anew by another program, which would undo every change."""
+
+    path: str
+    mark: str
+
+    def __str__(self) -> str:
+        return f"{self.path} says {self.mark!r}; change what it is made from"
+
+
+@with_fields
+class ForeignFile(InputError):
+    """A file has the name of our drop-in, but other contents than we write."""
+
+    path: str
+
+    def __str__(self) -> str:
+        return f"{self.path} is not as this command writes it; move it away"
+
+
+@with_fields
+class ChangedSince(InputError):
+    """A file was changed after us, so that to restore the old one would lose that."""
+
+    path: str
+    backup: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.path} was changed after NRI was switched on in it; the original "
+            f"is {self.backup}: merge them by hand"
+        )

@@ -1,0 +1,174 @@
+"""Set keys of one table in a TOML text, and leave every other byte as it is."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from typing import Any, Final, TypeAlias
+
+from nri_resmgr.runtimes.errors import NotEditable, NotToml
+from nri_resmgr.runtimes.toml_statements import Statement, statements
+
+TablePath: TypeAlias = tuple[str, ...]
+Scalar: TypeAlias = bool | str
+
+_INDENT: Final = "  "
+
+
+def parse(path: str, text: str) -> dict[str, Any]:
+    """Read a document; floats come as pairs, so that NaN equals itself.
+
+    Raises:
+        NotToml: The text is not TOML 1.0; duplicate tables and keys are not.
+    """
+    try:
+        return tomllib.loads(text, parse_float=lambda digits: ("float", digits))
+    except tomllib.TOMLDecodeError as error:
+        why = str(error)
+        raise NotToml(path, why[:1].lower() + why[1:]) from None
+    except RecursionError:
+        raise NotToml(path, "it is nested too deep") from None
+
+
+def table_of(document: Mapping[str, Any], table: TablePath) -> dict[str, Any] | None:
+    """Return a table's contents; None where the document has no such table."""
+    found: Any = document
+    for name in table:
+        if not isinstance(found, dict) or name not in found:
+            return None
+        found = found[name]
+    return found if isinstance(found, dict) else None
+
+
+def is_value(found: object, wanted: Scalar) -> bool:
+    """Tell whether a value is the same and of the same type: 0 is not false."""
+    return type(found) is type(wanted) and found == wanted
+
+
+def with_values(
+    path: str, text: str, table: TablePath, values: Mapping[str, Scalar]
+) -> str:
+    """Return the text with keys of *table* set, in the order of *values*.
+
+    A value that is there is replaced where it stands; a key that is missing comes
+    behind the last one of its table; a table that is missing comes last.
+
+    Args:
+        path: The file, for what is said of it.
+        text: A document.
+        table: Made if it is missing; quoted as most of its kind in the document.
+        values: What to set.
+
+    Raises:
+        NotToml: The text is none.
+        NotEditable: The table is written inline or is none, or the edited text
+            would say something else than it should.
+    """
+    wanted = parse(path, text)
+    content = _made(path, wanted, table)
+    for key, value in values.items():
+        if not is_value(content.get(key), value):
+            text = _with_value(path, text, (*table, key), value)
+            content[key] = value
+    # Whatever was overlooked above: nothing is returned that says something else.
+    try:
+        is_right = parse(path, text) == wanted
+    except NotToml:
+        is_right = False
+    if not is_right:
+        raise NotEditable(path, "it would say more, or less, than it should")
+    return text
+
+
+def _made(path: str, document: dict[str, Any], table: TablePath) -> dict[str, Any]:
+    content = document
+    for depth, name in enumerate(table, 1):
+        content = content.setdefault(name, {})
+        if not isinstance(content, dict):
+            raise NotEditable(path, f"{'.'.join(table[:depth])} is not a table")
+    return content
+
+
+def _with_value(path: str, text: str, key: TablePath, value: Scalar) -> str:
+    table, found = key[:-1], tuple(statements(text))
+    for one in found:
+        if not one.is_header and one.path == key:
+            return _replaced(text, one, value)
+        if not one.is_header and one.path == key[: len(one.path)]:
+            number = text.count("\n", 0, one.start) + 1
+            raise NotEditable(path, f"line {number} has the table in one value")
+    line = f"{key[-1]} = {_scalar(value)}"
+    if last := _last_of_table(found, table):
+        indent = _indent(text, last) + (_INDENT if last.is_header else "")
+        return _inserted(text, last.end, indent + line)
+    if last := _last_dotted(found, table):
+        begin, end = last.parts[0][0], last.parts[len(table) - len(last.table) - 1][1]
+        return _inserted(
+            text, last.end, f"{_indent(text, last)}{text[begin:end]}.{line}"
+        )
+    return _appended(text, _header(text, table), _INDENT + line)
+
+
+def _replaced(text: str, one: Statement, value: Scalar) -> str:
+    begin, end = one.value
+    quote = "'" if text[begin] == "'" else '"'
+    return text[:begin] + _scalar(value, quote) + text[end:]
+
+
+def _last_of_table(found: tuple[Statement, ...], table: TablePath) -> Statement | None:
+    headers = [one for one in found if one.is_header and one.path == table]
+    if not headers:
+        return None
+    start = found.index(headers[0])
+    last = headers[0]
+    for one in found[start + 1 :]:
+        if one.is_header:
+            break
+        last = one
+    return last
+
+
+def _last_dotted(found: tuple[Statement, ...], table: TablePath) -> Statement | None:
+    """Find the last key that names the table instead of standing below its header."""
+    named = [
+        one
+        for one in found
+        if len(one.table) < len(table) < len(one.path)
+        and one.path[: len(table)] == table
+    ]
+    return named[-1] if named else None
+
+
+def _header(text: str, table: TablePath) -> str:
+    quote = "'" if text.count("[plugins.'") > text.count('[plugins."') else '"'
+    names = (name if name.isalnum() else f"{quote}{name}{quote}" for name in table)
+    return f"[{'.'.join(names)}]"
+
+
+def _scalar(value: Scalar, quote: str = '"') -> str:
+    return str(value).lower() if isinstance(value, bool) else f"{quote}{value}{quote}"
+
+
+def _indent(text: str, one: Statement) -> str:
+    line = text[one.start : one.end]
+    return line[: len(line) - len(line.lstrip(" \t"))]
+
+
+def _inserted(text: str, at: int, line: str) -> str:
+    newline = _newline(text)
+    before = text[:at] if text[:at].endswith("\n") else text[:at] + newline
+    return before + line + newline + text[at:]
+
+
+def _appended(text: str, *lines: str) -> str:
+    newline = _newline(text)
+    if text and not text.endswith("\n"):
+        text += newline
+    if text:
+        text += newline
+    return text + "".join(line + newline for line in lines)
+
+
+def _newline(text: str) -> str:
+    first = text.partition("\n")[0]
+    return "\r\n" if first.endswith("\r") else "\n"
