@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Final
 
 import pytest
@@ -13,6 +14,7 @@ from nri_resmgr.host.recorded import RecordedTree
 from tests.daemon.host_nodes import KERNEL
 from tests.host.cpu_trees import CPU, MACHINE, acpi_cpufreq, bare, intel_pstate
 
+ROOT: Final = Path(__file__).parents[2]
 HEAD: Final = "apiVersion: config.nri/v1alpha1\nkind: "
 RESERVED: Final = "reservedResources: {cpu: 'cpuset:0'}"
 POLICY: Final = f"{CPU}/cpufreq/policy0"
@@ -149,6 +151,16 @@ def test_what_has_an_effect_in_part_is_doubtful(
     text: str, files: Mapping[str, str], doubts: tuple[tuple[str, str], ...]
 ) -> None:
     assert doubts_on_host(parse_config(text), MACHINE, tree(files)) == doubts
+
+
+def test_the_sample_of_conf_d_fits_a_machine_with_a_driver() -> None:
+    text = (ROOT / "conf.d" / "cpu-classes.conf").read_text(encoding="utf-8")
+    config = parse_config(text)
+    build_policy(config, MACHINE, tree(intel_pstate()))
+
+    assert config.cpu_classes is not None
+    assert list(config.cpu_classes.classes) == ["fast", "shared", "quiet"]
+    assert doubts_on_host(config, MACHINE, tree(intel_pstate())) == ()
 
 
 def test_without_a_host_nothing_is_known_of_it() -> None:
