@@ -23,7 +23,7 @@ from nri_resmgr.topology.synthetic import parse_spec
 from tests.soak.node import MACHINE
 from tests.soak.peer import Peer
 
-_PATIENCE: Final = 20.0  # seconds
+_PATIENCE: Final = 3600.0  # seconds, as the peer
 
 DOCUMENTS: Final = tuple(
     "apiVersion: config.nri/v1alpha1\n"

@@ -94,6 +94,7 @@ def _look(daemon: Daemon, node: BusyNode, number: int) -> None:
 def _figures(
     daemon: Daemon, node: BusyNode, times: array[float], used: float
 ) -> Figures:
+    objects = daemon.objects()  # which collects what is garbage, and gives it back
     size = daemon.size()
     return Figures(
         events=0,
@@ -102,6 +103,6 @@ def _figures(
         cpu=(size.seconds - used) / len(times),
         size=size,
         series=daemon.series(),
-        objects=daemon.objects(),
+        objects=objects,
         refused=node.refused,
     )
