@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from nri_resmgr.app import metric_table_of_host, metric_table_of_nri_plugins
+from nri_resmgr.app import (
+    metric_table_of_classes,
+    metric_table_of_host,
+    metric_table_of_nri_plugins,
+)
 from nri_resmgr.app.metric_text import Kind, Metric
 
 _C, _G, _H = Kind.COUNTER, Kind.GAUGE, Kind.HISTOGRAM
@@ -246,6 +250,7 @@ STARTED: Final = Metric(
 METRICS: Final = (
     *(one for one in globals().values() if isinstance(one, Metric)),
     *metric_table_of_host.METRICS,
+    *metric_table_of_classes.METRICS,
     *metric_table_of_nri_plugins.METRICS,
 )
 """All of them, in this order."""

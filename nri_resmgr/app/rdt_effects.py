@@ -141,5 +141,6 @@ class RdtEffects(Witness):
                 work.set_up(use, job.members)
             if use is not None:
                 work.put(job.due, monitors=use.monitors)
+                work.look()
                 if job.pods is not None:
                     work.prune(job.pods if use.monitors else ())

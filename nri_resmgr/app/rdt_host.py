@@ -2,12 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from nri_resmgr.app.class_troubles import ClassTroubles
 from nri_resmgr.classes.rdt import ROOT_CLASS, Plan
 from nri_resmgr.host.resctrl import RdtControl
 from nri_resmgr.values import HostError
+from nri_resmgr.values.by_content import ByContent
+from nri_resmgr.values.declared import frozen
 
 PENDING = "its groups are not made yet"
+
+
+@frozen
+class Seen(ByContent):
+    """A group as somebody saw it last.
+
+    Attributes:
+        schemata: In the form of a plan.
+        threads: How many are in it.
+    """
+
+    schemata: str
+    threads: int
 
 
 class RdtHost:
@@ -16,6 +33,7 @@ class RdtHost:
     Attributes:
         control: The resctrl file system; None where there is none, or nobody looked.
         plan: What was made of the configuration; None where nothing was.
+        seen: The groups that there are, by class; the root group's first.
         why: Why classes are not what the configuration says; empty where they are.
         is_settled: Whether somebody has tried to make the groups.
         troubles: What went wrong.
@@ -24,6 +42,7 @@ class RdtHost:
     def __init__(self) -> None:
         self.control: RdtControl | None = None
         self.plan: Plan | None = None
+        self.seen: Mapping[str, Seen] = {}
         self.why = PENDING
         self.is_settled = False
         self.troubles = ClassTroubles("rdt")
@@ -48,6 +67,19 @@ class RdtHost:
         """Note that another configuration is in force, and nobody has acted yet."""
         self.is_settled, self.why = False, PENDING
         self.troubles.forget()
+
+    def look(self) -> None:
+        """See which groups there are; reads some files for each.
+
+        Raises:
+            HostError: The kernel does not say.
+        """
+        found: dict[str, Seen] = {}
+        if (control := self.control) is not None:
+            for name in self.names():
+                if (schemata := control.schemata_of(name)) is not None:
+                    found[name] = Seen(schemata, len(control.tasks(name)))
+        self.seen = found
 
     def settle(
         self, control: RdtControl | None, plan: Plan | None, why: str = ""

@@ -81,6 +81,13 @@ class RdtWork:
             else:
                 self._host.troubles.mend(member.title)
 
+    def look(self) -> None:
+        """See what there is now, for those who ask."""
+        try:
+            self._host.look()
+        except HostError as error:
+            self._host.troubles.fail(_GROUPS, str(error))
+
     def prune(self, pods: Collection[str]) -> None:
         """Remove the monitoring groups of pods that are gone."""
         control = self._control

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from nri_resmgr.cli.amounts import cpus_text, duration_text, how_many, size_text
+from nri_resmgr.cli.render_classes import class_lines, class_tables
 from nri_resmgr.cli.render_host import class_table, host_lines
 from nri_resmgr.cli.tables import format_table
 
@@ -19,6 +20,7 @@ def render_status(state: Data) -> str:
     parts = ["\n".join(_summary(state)), _pools(state["pools"])]
     if state["host"] and state["host"]["classes"]:
         parts.append(class_table(state["host"]))
+    parts += class_tables(state["classes"])
     if state["containers"]:
         parts.append(_containers(state["containers"]))
     return "\n\n".join(parts)
@@ -61,6 +63,7 @@ def _summary(state: Data) -> Iterator[str]:
     if host := state["host"]:
         for place, line in enumerate(host_lines(host)):
             yield _row("" if place else "host", line)
+    yield from (_row(*line) for line in class_lines(state["classes"]))
     cpus = state["cpus"]
     counts = ", ".join(f"{how_many(cpus[word])} {word}" for word in CLASSES)
     yield _row("CPUs", f"{how_many(cpus['online'])} online: {counts}")

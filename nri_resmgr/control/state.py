@@ -7,6 +7,7 @@ import time
 from typing import Any, Final
 
 from nri_resmgr.app.configuration_status import ConfigurationStatus
+from nri_resmgr.control.classes import classes_of
 from nri_resmgr.control.containers import Data, View, containers_of, view_of
 from nri_resmgr.control.host_settings import host_settings_of
 from nri_resmgr.control.subject import API_VERSION, Checkpoints, Subject
@@ -39,6 +40,7 @@ def state_of(subject: Subject) -> Data:
         "verification": verification_of(view.verification),
         "checkpoint": _checkpoint(subject.checkpoints()),
         "host": host_settings_of(subject, view),
+        "classes": classes_of(subject.policy),
         "cpus": _cpus(view, machine),
         "nodes": [_node(node, subject.policy.state) for node in machine.nodes],
         "pools": [_pool(pool) for pool in view.pools],

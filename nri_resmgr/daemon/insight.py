@@ -97,6 +97,7 @@ class Insight:
 
             yield from series_of_verification(daemon.verification)
         yield from _of_host(daemon)
+        yield from _of_classes(daemon)
         managers = {(one.kind, one.policy): 1 for one in daemon.kubelet}
         yield Series(table.KUBELET, managers)
         names = daemon.options.metrics_per_container
@@ -112,6 +113,11 @@ class Insight:
         for one in self.series():
             parts.append(render([one]))
             await asyncio.sleep(0)  # requests of the runtime go first
+        if self._daemon.policy.config.rdt is not None:
+            from nri_resmgr.app.metrics_of_classes import series_of_counters
+
+            host = self._daemon.policy.class_hosts.rdt
+            parts.append(render(await asyncio.to_thread(series_of_counters, host)))
         return Reply("".join(parts).encode(), CONTENT_TYPE)
 
     def _healthz(self, _: Request) -> Reply:
@@ -120,6 +126,14 @@ class Insight:
     def _readyz(self, _: Request) -> Reply:
         sessions = self._daemon.watch.sessions
         return _verdict(unreadiness(sessions.state, sessions.lost_why))
+
+
+def _of_classes(daemon: Daemon) -> Iterator[Series]:
+    config = daemon.policy.config
+    if config.rdt is not None or config.blockio is not None:
+        from nri_resmgr.app.metrics_of_classes import series_of_classes
+
+        yield from series_of_classes(daemon.policy, daemon.policy.class_hosts)
 
 
 def _verdict(why_not: str) -> Reply:

@@ -1,0 +1,107 @@
+"""RDT and block I/O classes: what they are to be, what they are, and who has them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from nri_resmgr.app.class_members import members_of
+from nri_resmgr.app.class_troubles import ClassTroubles
+from nri_resmgr.app.resource_policy import ResourcePolicy
+from nri_resmgr.classes.choice import Choice
+from nri_resmgr.control.containers import Data
+from nri_resmgr.policy.events import ContainerSpec
+
+
+def classes_of(policy: ResourcePolicy) -> Data:
+    """Say how it is with each kind; None for one that is switched off."""
+    return {"rdt": _rdt(policy), "blockio": _blockio(policy)}
+
+
+def _rdt(policy: ResourcePolicy) -> Data | None:
+    use = policy.config.rdt
+    if use is None:
+        return None
+    from nri_resmgr.app.rdt import rdt_choice  # few nodes have classes
+
+    host = policy.class_hosts.rdt
+    owners = _owners(
+        policy, lambda spec: rdt_choice(spec, use, policy.policy, policy.state)
+    )
+    wanted: Mapping[str, str] = host.plan.schemata if host.plan else {}
+    names = dict.fromkeys((*wanted, *host.seen))
+    return {
+        "whyNot": host.why,
+        "monitorsPods": use.monitors,
+        "classes": [
+            {
+                "name": name,
+                "ours": name in wanted,
+                "wanted": _lines(wanted.get(name)),
+                "found": _lines(host.seen[name].schemata if name in host.seen else ""),
+                "threads": host.seen[name].threads if name in host.seen else 0,
+                "containers": owners.get(name, []),
+            }
+            for name in names
+        ],
+        **_troubles(host.troubles),
+    }
+
+
+def _blockio(policy: ResourcePolicy) -> Data | None:
+    use = policy.config.blockio
+    if use is None:
+        return None
+    from nri_resmgr.app.blockio import blockio_choice
+
+    host = policy.class_hosts.blockio
+    owners = _owners(
+        policy, lambda spec: blockio_choice(spec, use, policy.policy, policy.state)
+    )
+    classes = {} if use.classes is None else host.classes(use.classes)
+    return {
+        "byName": use.classes is None,
+        "classes": [
+            {
+                "name": name,
+                "files": _files(classes, name, host),
+                "notices": _notices(classes, name, host),
+                "containers": owners.get(name, []),
+            }
+            for name in dict.fromkeys((*classes, *sorted(owners)))
+        ],
+        **_troubles(host.troubles),
+    }
+
+
+def _owners(
+    policy: ResourcePolicy, choice_of: Callable[[ContainerSpec], Choice | None]
+) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for one in members_of(policy, choice_of):
+        if one.choice:
+            found.setdefault(one.name, []).append(one.title)
+    return {name: sorted(titles) for name, titles in found.items()}
+
+
+def _files(classes: Mapping[str, Any], name: str, host: Any) -> Data:
+    files = classes[name].files(host.features) if name in classes else {}
+    return {file: list(lines) for file, lines in files.items()}
+
+
+def _notices(classes: Mapping[str, Any], name: str, host: Any) -> list[str]:
+    return [str(one) for one in host.notices(classes[name])] if name in classes else []
+
+
+def _troubles(troubles: ClassTroubles) -> Data:
+    return {
+        "dropped": troubles.dropped,
+        "failures": troubles.failures,
+        "failing": [
+            {"what": what, "why": why} for what, why in troubles.present.items()
+        ],
+    }
+
+
+def _lines(text: str | None) -> list[str]:
+    return (text or "").split()
