@@ -18,6 +18,7 @@ from nri_resmgr.config.balloon_types import BalloonTypeConfig, ExpressionConfig
 from nri_resmgr.config.control import read_control
 from nri_resmgr.config.cpu_class_rows import (
     OF_BALLOONS,
+    doubts_about_classes,
     not_published,
     read_of_balloons,
 )
@@ -134,6 +135,7 @@ def read_balloons(top: Table) -> BalloonsConfig:
     loads = _load_classes(spec)
     scheduling = read_scheduling_classes(spec)
     preserve = spec.table("preserve", "matchExpressions")
+    classes = read_of_balloons(spec)
     types = read_balloon_types(spec, Names(tuple(loads), tuple(scheduling)))
     return BalloonsConfig(
         available=read_cpus(spec.table("availableResources", "cpu")),
@@ -155,9 +157,12 @@ def read_balloons(top: Table) -> BalloonsConfig:
         tell_containers=spec.flag("tellContainers", default=True),
         isolation=spec.flag("isolationAnnotations", default=False),
         interrupts=read_controllable(spec),
-        cpu_classes=read_of_balloons(spec),
+        cpu_classes=classes,
         not_in_force=(*read_services(spec), *_not_in_force(spec)),
-        doubts=tuple(doubts_about(types)),
+        doubts=(
+            *doubts_about(types),
+            *(() if classes else doubts_about_classes(spec)),
+        ),
         **read_control(spec, "cpu"),
         **read_memory_use(spec),
     )

@@ -62,16 +62,10 @@ def read_of_balloons(spec: Table) -> CpuClassUse | None:
     old, new = read_old_cpu_classes(spec), read_cpu_classes(spec)
     classes = {**old, **new}
     names = tuple(classes)
-    asked = [(spec, "idleCPUClass")]
-    asked += [
-        (Table(f"{spec.at('balloonTypes')}[{place}]", row), "cpuClass")
-        for place, row in enumerate(spec.open_rows("balloonTypes"))
-    ]
-    for table, key in asked:
-        if table.text(key, ""):
-            table.choice(key, names, "")
     if not classes:
         return None
+    for table, key in _named_by_balloons(spec):
+        table.choice(key, names, "")
     idle = spec.text("idleCPUClass", _DEFAULT if _DEFAULT in names else "")
     paths = {name: f"{spec.at('control')}.cpu.classes.{name}" for name in old}
     return CpuClassUse(
@@ -85,6 +79,24 @@ def read_of_balloons(spec: Table) -> CpuClassUse | None:
 def _paths(spec: Table, classes: Iterable[str]) -> dict[str, str]:
     at = spec.at("cpuClasses")
     return {name: f"{at}[{place}]" for place, name in enumerate(classes)}
+
+
+def doubts_about_classes(spec: Table) -> Iterator[tuple[str, str]]:
+    """Find classes that a ``BalloonsPolicy`` names and never defines any of.
+
+    Its users name classes in types that they define elsewhere, or not at all.
+    """
+    for table, key in _named_by_balloons(spec):
+        yield table.at(key), "no CPU class is defined, so CPUs are left as they are"
+
+
+def _named_by_balloons(spec: Table) -> Iterator[tuple[Table, str]]:
+    rows = [(spec, "idleCPUClass")]
+    rows += [
+        (Table(f"{spec.at('balloonTypes')}[{place}]", row), "cpuClass")
+        for place, row in enumerate(spec.open_rows("balloonTypes"))
+    ]
+    return ((table, key) for table, key in rows if table.text(key, ""))
 
 
 def not_published(spec: Table) -> Iterator[str]:

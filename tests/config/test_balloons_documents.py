@@ -10,6 +10,7 @@ from nri_resmgr.app.build import build_policy
 from nri_resmgr.classes.cpu.cpu_class import CpuClass, TurboDomain
 from nri_resmgr.config import (
     AllBut,
+    BadSetting,
     Listed,
     parse_config,
 )
@@ -261,3 +262,20 @@ spec:
             "between which the kernel moves no process",
         }
     ]
+
+
+def test_classes_that_are_named_and_never_defined_are_doubted() -> None:
+    text = f"{HEAD}spec: {{balloonTypes: [{{name: web, cpuClass: fast}}]}}\n"
+
+    found = parse_config(text)
+
+    why = "no CPU class is defined, so CPUs are left as they are"
+    assert found.cpu_classes is None
+    assert found.doubts == (("$.spec.balloonTypes[0].cpuClass", why),)
+
+
+def test_a_class_that_is_not_among_those_defined_is_a_mistake() -> None:
+    text = f"{HEAD}spec: {{cpuClasses: [{{name: fast}}], idleCPUClass: fats}}\n"
+
+    with pytest.raises(BadSetting, match=r"idleCPUClass: .* did you mean fast\?"):
+        parse_config(text)
