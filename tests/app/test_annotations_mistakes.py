@@ -179,6 +179,7 @@ def test_a_key_that_means_nothing_is_told(key: str, why: str) -> None:
     [
         f"balloon.podpools.{NATIVE}/pod",
         f"pool.podpools.{CRI_RM}/pod",
+        f"misc-limit.{NATIVE}/container.web",
         f"dynamic-pool.dynamic-pools.{CRI_RM}",
         f"x{NATIVE}",
         f"example.com/{NATIVE}",

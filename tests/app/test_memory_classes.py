@@ -127,7 +127,7 @@ async def test_numa_policies(
             {"memory.low.memory-qos.nri.io": "1M"},
             "default/web/web sets memory.low by annotation, which is not allowed; "
             "allowed: memory.high, memory.swap.max, misc.max; to help, add it to "
-            "unifiedannotations of the configuration",
+            "unifiedAnnotations of the configuration",
             id="a file that is not allowed",
         ),
         pytest.param(

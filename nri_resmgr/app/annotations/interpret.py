@@ -12,6 +12,7 @@ from nri_resmgr.app.annotations.keys import (
     AFFINITY_KEYS,
     KEYS,
     OTHER_POLICIES,
+    READ_ELSEWHERE,
     Key,
     Target,
 )
@@ -108,6 +109,8 @@ class _Draft:
     def complain_about_key(self, one: Written) -> None:
         speaks = one.scope is not Scope.NOWHERE
         if speaks and (_is_known(one.stem) or one.stem.endswith(OTHER_POLICIES)):
+            return
+        if one.key.startswith(READ_ELSEWHERE):
             return
         match len(self._problems):
             case count if count > _MOST_COMPLAINTS:

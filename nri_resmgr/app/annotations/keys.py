@@ -108,5 +108,8 @@ KEYS: Final[Mapping[str, Key]] = {
 # With the sign of their weights. They name containers in their values.
 AFFINITY_KEYS: Final[Mapping[str, int]] = {"/affinity": 1, "/anti-affinity": -1}
 
+# Who reads memory classes reads these as well.
+READ_ELSEWHERE: Final = ("misc-limit.resource-policy.nri.io",)
+
 # Behind these ends of a stem other policies have keys of their own.
 OTHER_POLICIES: Final = (".balloons", ".podpools", ".dynamic-pools", ".static-pools")

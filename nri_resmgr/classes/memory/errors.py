@@ -71,7 +71,7 @@ class MemoryFileNotAllowed(PolicyError):
         allowed = f"allowed: {', '.join(self.allowed)}" if self.allowed else "none is"
         return (
             f"{self.title} sets {self.file} by annotation, which is not allowed; "
-            f"{allowed}; to help, add it to unifiedannotations of the configuration"
+            f"{allowed}; to help, add it to unifiedAnnotations of the configuration"
         )
 
 

@@ -159,7 +159,7 @@ def test_annotations_set(
             {"memory.low.memory-qos.nri.io": "1"},
             "default/shop/web sets memory.low by annotation, which is not allowed; "
             "allowed: memory.high, memory.swap.max, memory.oom.group, memory.reclaim; "
-            "to help, add it to unifiedannotations of the configuration",
+            "to help, add it to unifiedAnnotations of the configuration",
             id="a file that is not allowed",
         ),
         pytest.param(
