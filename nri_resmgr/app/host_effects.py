@@ -52,6 +52,7 @@ class Means(ByContent):
         tree: The host.
         state: Where it is kept how all was before; None for nowhere.
         dry_run: Whether it is only said what would be changed.
+        verifies: Whether to see what others have changed.
         pause: Seconds between two repairs of one file; 0 for no repairs.
         open_device: Opens the device of Speed Select, given the host.
     """
@@ -59,6 +60,7 @@ class Means(ByContent):
     tree: HostTree
     state: StateDir | None
     dry_run: bool = False
+    verifies: bool = True
     pause: float = 0.0
     open_device: OpenDevice = open_isst
 
@@ -89,12 +91,18 @@ class HostEffects:
         self._is_over = False
         self.is_waiting = False
 
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing is to be tried again."""
+        return not (self.report.why_not or self.report.failing)
+
     async def follow(self, wanted: Wanted, *, looks: bool = False) -> None:
         """Have the host as wanted.
 
         Args:
             wanted: What the policy wants now.
-            looks: Whether to see first what others have changed.
+            looks: Whether to see first what others have changed, and which
+                interrupts have come.
         """
         if self._means.state is None and not self._means.dry_run:
             self.report.stopped("" if wanted.use.is_idle else _NO_STATE)
@@ -159,8 +167,9 @@ class HostEffects:
         *,
         looks: bool,
     ) -> Round:
-        drifts = self._drifts(writer, plan) if looks else ()
-        given_up = self._repair(plan.files, drifts) if looks else ()
+        verifies = looks and self._means.verifies
+        drifts = self._drifts(writer, plan) if verifies else ()
+        given_up = self._repair(plan.files, drifts) if verifies else ()
         is_new = looks or plan.placement != self._last[1].placement
         again = frozenset(self._due)
         self._due.clear()
@@ -176,7 +185,7 @@ class HostEffects:
             plan,
             facts,
             report,
-            looked=looks,
+            looked=verifies,
             drifts=drifts,
             given_up=given_up,
             refused=writer.refused,

@@ -29,18 +29,20 @@ async def have_host_follow(daemon: Daemon) -> None:
     """Have the host follow the policy, until cancelled."""
     watch: HostWatch = daemon.host
     interval = daemon.options.verify_interval or _INTERVAL
-    last = None
     is_change = await watch.next(None)
+    last, has_leftovers = None, await asyncio.to_thread(_has_leftovers, daemon.state)
     while True:
         wanted = _wanted(daemon)
-        if watch.effects is None and await _is_needed(daemon, wanted):
+        if watch.effects is None and (has_leftovers or not wanted.use.is_idle):
             watch.effects = await _effects(daemon)
+        effects = watch.effects
         is_due = wanted != last or not is_change
-        if watch.effects is not None and (is_due or watch.effects.is_waiting):
-            await watch.effects.follow(wanted, looks=not is_change)
+        if effects is not None and (is_due or effects.is_waiting):
+            await effects.follow(wanted, looks=not is_change)
             last = wanted
         await asyncio.sleep(_PAUSE)
-        is_change = await watch.next(until_tick(interval) if watch.effects else None)
+        looks = effects is not None and not (wanted.use.is_idle and effects.is_done)
+        is_change = await watch.next(until_tick(interval) if looks else None)
 
 
 def _wanted(daemon: Daemon) -> Wanted:
@@ -52,16 +54,11 @@ def _wanted(daemon: Daemon) -> Wanted:
     return Wanted(use, config.cpu_classes, config.interrupts, policy.machine)
 
 
-async def _is_needed(daemon: Daemon, wanted: Wanted) -> bool:
-    if not wanted.use.is_idle:
-        return True
-    state = daemon.state
-    return state is not None and await asyncio.to_thread(_has_leftovers, state)
-
-
-def _has_leftovers(state: StateDir) -> bool:
+def _has_leftovers(state: StateDir | None) -> bool:
     try:
-        return any(state.read(name) is not None for name in LEFTOVERS)
+        return state is not None and any(
+            state.read(name) is not None for name in LEFTOVERS
+        )
     except HostError:
         return True  # who can say more of it will
 
@@ -74,5 +71,11 @@ async def _effects(daemon: Daemon) -> Any:
 
     options = daemon.options
     pause = options.verify_interval if options.verify_repair == "yes" else 0.0
-    means = Means(daemon.tree, daemon.state, options.dry_run, pause)
+    means = Means(
+        tree=daemon.tree,
+        state=daemon.state,
+        dry_run=options.dry_run,
+        verifies=bool(options.verify_interval),
+        pause=pause,
+    )
     return HostEffects(means, HostReport(daemon.watch.history))

@@ -9,6 +9,7 @@ from nri_resmgr.classes.cpu.cpu_class import CpuClass, PctPriority
 from nri_resmgr.config.cpu_class_use import CpuClassUse
 from nri_resmgr.host.knob_journal import NAME as JOURNAL
 from nri_resmgr.policy.host_use import HostUse
+from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import CpuSet, KiloHertz
 from tests.app.effects import NOTHING, host, quiet, wish
 from tests.daemon.host_nodes import DISK, INTERRUPTS, NIC, POLICIES
@@ -229,3 +230,37 @@ async def test_classes_that_share_a_frequency_are_told() -> None:
     assert [(one["path"], one["classes"]) for one in shared] == [
         (f"{CPU}/cpufreq/policy3", ["fast", "quiet"])
     ]
+
+
+async def test_without_verification_only_interrupts_are_looked_at() -> None:
+    use = quiet("3", wish("3", ("*eth0*",)))
+    with host(verifies=False, pause=SOON) as some, capture_logs() as lines:
+        await some.follow(use)
+        some.set(MAXIMUM, "900000")
+        row = " 32:  0  0  PCI-MSI 2-edge      eth0-rx-1\n"
+        some.set("/proc/interrupts", INTERRUPTS + row)
+        some.set("/proc/irq/32/smp_affinity_list", "0-7")
+        await some.follow(use, looks=True)
+
+        assert some.changed()[MAXIMUM] == "900000"
+        assert some.changed()["/proc/irq/32/smp_affinity_list"] == "3"
+        assert some.report.drift == 0
+    assert "host.drifted" not in {one["event"] for one in lines}
+
+
+async def test_a_cpu_that_goes_takes_its_class_along_and_comes_back_to_it() -> None:
+    folder = f"{POLICIES}/policy3"
+    with host() as some:
+        await some.follow(quiet("2-3"))
+        aside = some.root / "aside"
+        (some.root / folder[1:]).rename(aside)
+        await some.follow(quiet("2"), machine=parse_spec("2s2c2t offline=3"))
+        assert some.report.failing == {}
+        aside.rename(some.root / folder[1:])
+        some.set(MAXIMUM, "3800000")
+        some.set(PREFERENCE, "balance_performance")
+        await some.follow(quiet("2-3"))
+
+        assert SET.items() <= some.changed().items()
+        some.effects.close()
+        assert some.changed() == {}
