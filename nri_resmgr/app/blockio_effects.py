@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from nri_resmgr.app.blockio import blockio_choice
 from nri_resmgr.app.blockio_record import BlockIoRecord
 from nri_resmgr.app.blockio_work import BlockIoWork
-from nri_resmgr.app.class_members import Member, Subject, members_of
+from nri_resmgr.app.class_members import Member, members_of
 from nri_resmgr.app.courier import Runtime
+from nri_resmgr.app.resource_policy import ResourcePolicy
 from nri_resmgr.app.unified import with_unified
 from nri_resmgr.app.witness import Witness
 from nri_resmgr.classes.blockio import BlockIoConfig
@@ -23,6 +24,9 @@ from nri_resmgr.stub.update import ContainerUpdate
 
 log = Logger(__name__)
 
+News: TypeAlias = Mapping[str, Mapping[str, str]]
+"""Files by container."""
+
 PERIOD: Final = 30.0  # seconds between two looks for disks
 
 
@@ -30,7 +34,7 @@ class BlockIoEffects(Witness):
     """Has what changes written, while it runs.
 
     Args:
-        subject: Whose containers they are.
+        policy: Whose containers they are.
         work: Writes it.
         record: Keeps what was written.
         runtime: Is told of it.
@@ -42,13 +46,13 @@ class BlockIoEffects(Witness):
 
     def __init__(
         self,
-        subject: Subject,
+        policy: ResourcePolicy,
         work: BlockIoWork,
         record: BlockIoRecord,
         runtime: Runtime,
         period: float = PERIOD,
     ) -> None:
-        self._subject = subject
+        self._subject = policy
         self._work = work
         self._record = record
         self.is_in_sync = False
@@ -90,7 +94,7 @@ class BlockIoEffects(Witness):
         if config or host.given:
             news = await asyncio.to_thread(self._work.put, config, members)
             if news:
-                await self._tell(_updates(news))
+                await self._tell(news)
         await asyncio.to_thread(self._record.save, host)
 
     def _wanted(self) -> tuple[BlockIoConfig, tuple[Member, ...]]:
@@ -102,11 +106,14 @@ class BlockIoEffects(Witness):
             members_of(subject, lambda spec: blockio_choice(spec, use, policy, state))
         )
 
-    async def _tell(self, updates: tuple[ContainerUpdate, ...]) -> None:
+    async def _tell(self, news: News) -> None:
         """Tell the runtime, which keeps files and writes them with its next update."""
         try:
-            failed = await self._runtime.update_containers(updates)
-        except (SessionError, UnsolicitedUpdatesUnsafe) as error:
+            failed = await self._runtime.update_containers(_updates(news))
+        except UnsolicitedUpdatesUnsafe:
+            self._subject.class_hosts.leave_untold(news)
+        except SessionError as error:
+            self._subject.class_hosts.leave_untold(news)
             log.warning("blockio.runtime-not-told", why=str(error))
         else:
             if failed:
@@ -114,9 +121,7 @@ class BlockIoEffects(Witness):
                 log.warning("blockio.runtime-not-told", why="refused", containers=ids)
 
 
-def _updates(
-    news: Mapping[str, Mapping[str, str]],
-) -> tuple[ContainerUpdate, ...]:
+def _updates(news: News) -> tuple[ContainerUpdate, ...]:
     told: Iterable[ContainerUpdate] = (
         with_unified(ContainerUpdate(key), files) for key, files in news.items()
     )

@@ -294,4 +294,5 @@ class ResourcePolicy:
     def _answer(self, updates: Sequence[PinUpdate]) -> Updates:
         if self._conduct.dry_run:
             return ()
-        return updates_of(self.courier.with_overdue(updates))
+        told = updates_of(self.courier.with_overdue(updates))
+        return self.class_hosts.with_untold(told)

@@ -13,7 +13,7 @@ from nri_resmgr.testing import Created
 from nri_resmgr.testing.errors import PluginRefused
 from nri_resmgr.testing.resctrl import Faults
 from tests.app.class_rig import Rig, files_of, running_rig
-from tests.app.node import until
+from tests.app.node import UNSAFE, until
 from tests.host.resctrl.kept import Kept
 
 KEY = "blockioclass.resource-policy.nri.io"
@@ -141,6 +141,19 @@ async def test_running_containers_follow_another_configuration(tmp_path: Path) -
         rig.reconfigure("{}")
         await until(lambda: rig.cgroup_file("c0", "io.weight") == "100\n")
         await until(lambda: known(rig) == {"io.weight": "100"})
+
+
+async def test_where_calls_are_unsafe_news_ride_on_a_reply(tmp_path: Path) -> None:
+    async with running_rig(tmp_path, document(), level=UNSAFE) as rig:
+        await start(rig, SLOW)
+        await rig.create("c1", cpus=0.5)
+
+        rig.reconfigure(document("slow: [{Weight: 1000}]"))
+        await until(lambda: rig.cgroup_file("c0", "io.weight") == "10000\n")
+        before = known(rig)
+        await rig.node.resize("c1", 0.6)
+
+        assert (before, known(rig)) == ({"io.weight": "405"}, {"io.weight": "10000"})
 
 
 async def test_a_disk_that_comes_is_limited(tmp_path: Path) -> None:
