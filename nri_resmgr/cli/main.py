@@ -33,6 +33,7 @@ examples:
   nri-resmgr topology                     what the machine is
   nri-resmgr install                      let the runtime start it
   nri-resmgr install ./hello.py --index 10    the same for a plugin of yours
+  nri-resmgr enable-runtime --dry-run     switch NRI on in containerd or CRI-O
 
 exit status: 0 done, 1 failed, 2 bad input
 """

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from nri_resmgr.cli.asking import add_asking_commands
 from nri_resmgr.cli.check import add_check
+from nri_resmgr.cli.enable_runtime import add_enable_runtime
 from nri_resmgr.cli.flags import Commands, Flags, add_output
 from nri_resmgr.cli.replay import add_replay
 from nri_resmgr.cli.run_flags import add_host_flags
@@ -26,6 +27,7 @@ def add_other_commands(commands: Commands, environment: Mapping[str, str]) -> No
     add_replay(commands)
     _add_install(commands)
     _add_uninstall(commands)
+    add_enable_runtime(commands, environment)
 
 
 def _add_demo(commands: Commands) -> None:

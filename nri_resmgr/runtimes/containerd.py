@@ -43,7 +43,7 @@ KEYS: Final = Keys(
 
 _DROP_IN: Final = "90-nri-resmgr.toml"
 # What containerd 2.2 imports where it has no file of its own.
-_DEFAULT_IMPORTS: Final = "/etc/containerd/conf.d/*.toml"
+DEFAULT_IMPORTS: Final = "/etc/containerd/conf.d/*.toml"
 _ON_BY_DEFAULT: Final = 3  # the version of files that only containerd 2 reads
 _KNOWN: Final = (2, 3, 4)
 
@@ -111,9 +111,9 @@ def switched_on(found: Containerd, wanted: Mapping[str, Scalar]) -> Change:
     if main is None:
         return _first_file(found, wanted)
     documents = [parse(one.path, one.text) for one in found.files]
-    version = _version(main, documents[0])
     for file, document in zip(found.files, documents, strict=True):
         _refuse_disabled(file, document)
+    version = _version(main, documents[0])
     wanted = _without_defaults(wanted, documents, version)
     change = _changed(main, found, documents, wanted)
     return attrs.evolve(change, notes=KEYS.notes(documents))
@@ -258,5 +258,5 @@ def _drop_in(path: str, values: Mapping[str, Scalar], version: object) -> str:
 
 def _new_main(values: Mapping[str, Scalar]) -> str:
     """Write a file that containerd 1.7 and 2 read alike, and that hides no drop-in."""
-    head = f'{MARK}version = 2\nimports = ["{_DEFAULT_IMPORTS}"]\n'
+    head = f'{MARK}version = 2\nimports = ["{DEFAULT_IMPORTS}"]\n'
     return with_values(MAIN, head, KEYS.table, values)
