@@ -46,6 +46,7 @@ def setting(what: str, wanted: str, found: str = "") -> dict[str, Any]:
 
 async def test_classes_are_told_with_owners_and_values(tmp_path: Path) -> None:
     async with host_node(tmp_path, TREE) as node, running(node):
+        await node.becomes(quiet())
         await node.pod("web", 2, {IRQ_KEY: CLAIM})
         await node.becomes(quiet(2, 6) | fast(2, 6) | {NIC: "2,6"})
         state = await ask(client(node), "/v1/state")

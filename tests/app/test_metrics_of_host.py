@@ -1,0 +1,55 @@
+"""Metrics of what is wanted of a host, and of what became of it."""
+
+from __future__ import annotations
+
+from nri_resmgr.app.metric_text import render
+from nri_resmgr.app.metrics_of_host import series_of_host
+from nri_resmgr.policy.host_use import HostUse
+from tests.app.effects import Host, host, quiet, wish
+from tests.daemon.host_nodes import POLICIES
+
+USE = quiet("2-3", wish("3", ("*eth0*",)))
+PREFERENCE = f"{POLICIES}/policy3/energy_performance_preference"
+
+
+def values(use: HostUse, some: Host | None) -> dict[str, str]:
+    """Return what is told, by name and labels."""
+    text = render(series_of_host(use, some and some.report))
+    lines = [line for line in text.splitlines() if not line.startswith("#")]
+    rows = (line.rsplit(" ", 1) for line in lines)
+    return {name.removeprefix("nri_resmgr_"): value for name, value in rows}
+
+
+async def test_what_is_wanted_and_what_became_of_it() -> None:
+    with host() as some:
+        (some.root / PREFERENCE[1:]).unlink()
+        await some.follow(USE)
+        some.set(f"{POLICIES}/policy2/scaling_max_freq", "900000")
+        await some.follow(USE, looks=True)
+
+        assert values(USE, some) == {
+            'cpu_class_cpus{class="quiet"}': "2",
+            'interrupts{state="placed"}': "1",
+            'interrupts{state="unplaced"}': "0",
+            'interrupts{state="refused"}': "0",
+            'host_files{state="wanted"}': "5",
+            'host_files{state="failed"}': "1",
+            'host_files{state="drifted"}': "1",
+            'host_files{state="given-up"}': "0",
+            'host_writes_total{result="written"}': "4",
+            'host_writes_total{result="restored"}': "0",
+            'host_writes_total{result="failed"}': "2",
+            "host_drift_total": "1",
+            "host_followed": "1",
+        }
+
+
+async def test_a_host_that_is_left_as_it_is_is_told() -> None:
+    with host(state=None) as some:
+        await some.follow(USE)
+
+        assert values(USE, some)["host_followed"] == "0"
+
+
+def test_where_nothing_is_wanted_nothing_is_told() -> None:
+    assert values(HostUse(), None) == {}
