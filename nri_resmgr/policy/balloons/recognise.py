@@ -160,10 +160,17 @@ def _twice(places: Iterable[CpuSet]) -> CpuSet:
 
 
 def _unseen(cpus: CpuSet, ground: Ground) -> CpuSet:
-    """Return the CPUs that a container does not see because of those it does."""
+    """Return the CPUs that a container may not see because of those it does.
+
+    It sees the lowest thread of each core that its balloon has: lower ones are not
+    there.
+    """
     online = cpus & ground.machine.online  # the runtime may tell of others
-    cores = CpuSet.union(ground.machine.core_of(cpu).cpus for cpu in online)
-    return cores & ground.settings.available
+    cores = {ground.machine.core_of(cpu).cpus for cpu in online}
+    lower = CpuSet.union(
+        CpuSet((1 << (core & online).first) - 1) & core for core in cores
+    )
+    return (CpuSet.union(cores) & ground.settings.available) - lower
 
 
 def _suffices(name: str, state: State, ground: Ground) -> bool:
