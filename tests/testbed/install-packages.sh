@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs the Debian packages that the containerd and QEMU tests start.
+# Installs the Debian packages that tests of containerd, QEMU and systemd start.
 # Without root it only says what is missing; those tests then skip and say why.
 set -eu
 
@@ -15,6 +15,7 @@ zstd                zstd
 cpio                cpio
 depmod              kmod
 mke2fs              e2fsprogs
+systemd-analyze     systemd
 "
 # Debian's tests take other suites' containerd and busybox without installing.
 if ! grep -qx 'ID=debian' /etc/os-release; then

@@ -1,0 +1,66 @@
+"""What ``kubectl`` makes of the manifests."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from tests.testbed.absent import give_up
+from tests.testbed.debian import PackageUnavailable, Suite
+
+MANIFESTS: Final = Path(__file__).parents[2] / "deploy" / "kubernetes"
+OVERLAYS: Final = tuple(sorted(path.name for path in MANIFESTS.glob("overlays/*")))
+COMPONENTS: Final = tuple(sorted(path.name for path in MANIFESTS.glob("components/*")))
+
+
+@cache
+def rendered(folder: Path) -> tuple[dict[str, Any], ...]:
+    """Return the objects of a kustomization, as they would be applied."""
+    done = subprocess.run(
+        [_kubectl(), "kustomize", folder], capture_output=True, text=True, check=False
+    )
+    # Warnings of what is deprecated are on standard error, too.
+    assert (done.returncode, done.stderr) == (0, "")
+    return tuple(yaml.safe_load_all(done.stdout))
+
+
+def with_component(folder: Path, name: str) -> tuple[dict[str, Any], ...]:
+    """Return the base with a component, from a kustomization of our own.
+
+    Args:
+        folder: An empty one, for the kustomization.
+        name: Of the component.
+    """
+    text = {
+        "resources": [os.path.relpath(MANIFESTS / "base", folder)],
+        "components": [os.path.relpath(MANIFESTS / "components" / name, folder)],
+    }
+    (folder / "kustomization.yaml").write_text(yaml.safe_dump(text))
+    return rendered(folder)
+
+
+def of_kind(objects: tuple[dict[str, Any], ...], kind: str) -> dict[str, Any]:
+    """Return the only object of a kind."""
+    (found,) = (one for one in objects if one["kind"] == kind)
+    return found
+
+
+@cache
+def _kubectl() -> Path:
+    """Find a kubectl that knows components; Debian 12's own does not.
+
+    Source:
+        Kubernetes 1.21, release notes: kustomize 4.0.5 in kubectl.
+    """
+    try:
+        return Suite.of("trixie").fetch("kubectl") / "usr" / "bin" / "kubectl"
+    except PackageUnavailable as reason:
+        if (own := shutil.which("kubectl")) is not None:
+            return Path(own)
+        give_up(f"kubectl: {reason}")

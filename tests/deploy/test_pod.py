@@ -1,0 +1,175 @@
+"""The pod has what the daemon's flags say, and no right that is not told."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import pytest
+
+from nri_resmgr.cli.main import build_parser
+from nri_resmgr.daemon.endpoint import read_endpoint
+from nri_resmgr.stub.transport import DEFAULT_SOCKET
+from tests.deploy.kubectl import (
+    COMPONENTS,
+    MANIFESTS,
+    OVERLAYS,
+    of_kind,
+    rendered,
+    with_component,
+)
+from tests.deploy.pod import (
+    HOST_ROOT,
+    container_of,
+    host_mounts,
+    pod_of,
+    rights_of,
+)
+from tests.deploy.readme import table_below, words_of
+
+pytestmark = pytest.mark.process
+
+
+@pytest.fixture
+def base() -> dict[str, Any]:
+    return pod_of(rendered(MANIFESTS / "base"))
+
+
+def options_of(pod: dict[str, Any]) -> argparse.Namespace:
+    container = container_of(pod)
+    assert container["command"] == ["nri-resmgr"]
+    return build_parser({}).parse_args(container["args"])
+
+
+def test_its_flags_are_those_of_a_command_that_there_is(base: dict[str, Any]) -> None:
+    options = options_of(base)
+
+    assert options.command.__name__ == "_run"
+    assert options.host_root == HOST_ROOT
+    assert "env" not in container_of(base)
+
+
+def test_what_flags_name_is_mounted(base: dict[str, Any]) -> None:
+    options = options_of(base)
+    mounts = {mount["mountPath"]: mount for mount in container_of(base)["volumeMounts"]}
+    config = of_kind(rendered(MANIFESTS / "base"), "ConfigMap")
+    file = PurePosixPath(options.config_file)
+    control = PurePosixPath(options.control_socket)
+
+    assert {
+        path: not mount.get("readOnly", False)
+        for path, mount in mounts.items()
+        if not path.startswith(f"{HOST_ROOT}/")
+    } == {
+        str(PurePosixPath(DEFAULT_SOCKET).parent): False,
+        str(file.parent): False,
+        options.state_dir: True,
+        options.run_dir: True,
+    }
+    assert str(control.parent) == options.run_dir
+    assert list(config["data"]) == [file.name]
+    assert {"name": "config", "configMap": {"name": config["metadata"]["name"]}} in (
+        base["volumes"]
+    )
+
+
+def test_no_single_file_of_a_config_map_is_mounted(base: dict[str, Any]) -> None:
+    """The kubelet never changes such a file."""
+    assert not any("subPath" in m for m in container_of(base)["volumeMounts"])
+
+
+def test_probes_ask_where_the_daemon_answers(base: dict[str, Any]) -> None:
+    container = container_of(base)
+    endpoint = read_endpoint(options_of(base).http_endpoint)
+    template = of_kind(rendered(MANIFESTS / "base"), "DaemonSet")["spec"]["template"]
+
+    assert container["ports"] == [{"name": "http", "containerPort": endpoint.port}]
+    assert {
+        kind: container[kind]["httpGet"]
+        for kind in ("startupProbe", "livenessProbe", "readinessProbe")
+    } == {
+        "startupProbe": {"path": "/healthz", "port": "http"},
+        "livenessProbe": {"path": "/healthz", "port": "http"},
+        "readinessProbe": {"path": "/readyz", "port": "http"},
+    }
+    assert template["metadata"]["annotations"] == {
+        "prometheus.io/scrape": "true",
+        "prometheus.io/port": str(endpoint.port),
+    }
+
+
+def test_the_base_has_no_rights_but_to_be_root(base: dict[str, Any]) -> None:
+    assert container_of(base)["securityContext"] == {
+        "runAsUser": 0,
+        "runAsGroup": 0,
+        "privileged": False,
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"], "add": []},
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
+    assert rights_of(base) == {
+        f"{path} ({how})" for path, how in host_mounts(base).items()
+    }
+    assert base["automountServiceAccountToken"] is False
+
+
+def test_the_directories_of_the_base_are_those_of_the_readme(
+    base: dict[str, Any],
+) -> None:
+    told = {
+        path.strip("`"): how for path, how, _ in table_below("Directory of the node")
+    }
+
+    assert host_mounts(base) == told
+
+
+@pytest.mark.parametrize("component", COMPONENTS)
+def test_a_component_adds_what_the_readme_says(
+    component: str, base: dict[str, Any], tmp_path: Path
+) -> None:
+    pod = pod_of(with_component(tmp_path, component))
+    (told,) = (
+        words_of(needs)
+        for name, _, needs in table_below("Component")
+        if name == f"`{component}`"
+    )
+
+    assert rights_of(pod) - rights_of(base) == told
+
+
+def test_the_readme_names_all_components_and_overlays() -> None:
+    assert {name.strip("`") for name, *_ in table_below("Component")} == {*COMPONENTS}
+    assert {name.strip("`") for name, *_ in table_below("Overlay")} == {*OVERLAYS}
+
+
+@pytest.mark.parametrize("overlay", [name for name in OVERLAYS if name != "node-group"])
+def test_files_of_the_host_keep_their_paths_below_the_root(overlay: str) -> None:
+    pod = pod_of(rendered(MANIFESTS / "overlays" / overlay))
+    paths = {v["name"]: v["hostPath"] for v in pod["volumes"] if "hostPath" in v}
+
+    for mount in container_of(pod)["volumeMounts"]:
+        if mount["name"] in paths:
+            path = paths[mount["name"]]["path"]
+            assert mount["mountPath"] in {path, f"{HOST_ROOT}{path}"}
+
+
+def test_whatever_may_be_made_anew_is_reached_by_its_directory() -> None:
+    """A mounted socket is the old one after a restart of the runtime."""
+    pod = pod_of(rendered(MANIFESTS / "overlays" / "everything"))
+
+    assert {
+        v["hostPath"]["path"]: v["hostPath"]["type"]
+        for v in pod["volumes"]
+        if v.get("hostPath", {}).get("type", "Directory")
+        not in {"Directory", "DirectoryOrCreate"}
+    } == {"/dev/isst_interface": "CharDevice"}
+
+
+def test_the_node_s_pods_go_before_others(base: dict[str, Any]) -> None:
+    assert (base["priorityClassName"], base["tolerations"]) == (
+        "system-node-critical",
+        [{"operator": "Exists"}],
+    )
+    assert "cpu" not in container_of(base)["resources"]["limits"]

@@ -1,0 +1,170 @@
+"""The unit is what systemd takes, and its drop-ins grant what components do."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from nri_resmgr.cli.main import build_parser
+from nri_resmgr.daemon.defaults import DEFAULT_RUN_DIR, DEFAULT_STATE_DIR
+from nri_resmgr.daemon.host_effects import LEFTOVERS
+from tests.deploy.kubectl import COMPONENTS, MANIFESTS
+from tests.deploy.readme import table_below
+from tests.testbed.absent import give_up
+
+SYSTEMD: Final = Path(__file__).parents[2] / "deploy" / "systemd"
+UNIT: Final = SYSTEMD / "nri-resmgr.service"
+DROP_INS: Final = tuple(sorted(p.stem for p in SYSTEMD.glob("*.service.d/*.conf")))
+PROGRAM: Final = "/opt/nri-resmgr/bin/nri-resmgr"
+
+
+def settings_of(path: Path) -> Iterator[tuple[str, str]]:
+    for line in path.read_text().splitlines():
+        key, is_setting, value = line.partition("=")
+        if is_setting and not line.startswith("#"):
+            yield key, value
+
+
+def drop_in(name: str) -> Path:
+    return SYSTEMD / "nri-resmgr.service.d" / f"{name}.conf"
+
+
+@pytest.fixture
+def units(tmp_path: Path) -> Path:
+    """A folder of units, with ours as installed on a machine that has us."""
+    if shutil.which("systemd-analyze") is None:
+        give_up("systemd-analyze is not installed")
+    text = UNIT.read_text().replace(PROGRAM, sys.executable)
+    (tmp_path / UNIT.name).write_text(text)
+    (tmp_path / f"{UNIT.name}.d").mkdir()
+    return tmp_path
+
+
+def analyze(units: Path, *words: str) -> tuple[int, str]:
+    done = subprocess.run(
+        ["systemd-analyze", *words, units / UNIT.name],
+        # With a colon at the end the units of this machine are found, too.
+        env=os.environ | {"SYSTEMD_UNIT_PATH": f"{units}:", "LC_ALL": "C"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stderr
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    "chosen",
+    [(), *((name,) for name in DROP_INS), DROP_INS],
+    ids=["the unit alone", *DROP_INS, "all drop-ins"],
+)
+def test_systemd_takes_it_without_a_word(units: Path, chosen: tuple[str, ...]) -> None:
+    for name in chosen:
+        shutil.copy(drop_in(name), units / f"{UNIT.name}.d")
+
+    assert analyze(units, "verify", "--man=no") == (0, "")
+
+
+@pytest.mark.process
+def test_a_misspelt_setting_would_be_noticed(units: Path) -> None:
+    bad = units / f"{UNIT.name}.d" / "bad.conf"
+    bad.write_text("[Service]\nReadWritePath=/sys\n")
+
+    assert "ReadWritePath" in analyze(units, "verify", "--man=no")[1]
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("chosen", "most"),
+    [pytest.param((), 20, id="alone"), pytest.param(DROP_INS, 35, id="all drop-ins")],
+)
+def test_it_is_exposed_no_more_than_told(
+    units: Path, chosen: tuple[str, ...], most: int
+) -> None:
+    for name in chosen:
+        shutil.copy(drop_in(name), units / f"{UNIT.name}.d")
+
+    status, said = analyze(
+        units, "security", "--offline=true", f"--threshold={most}", "--no-pager"
+    )
+
+    assert (status, said) == (0, "")
+
+
+def test_it_runs_a_command_that_there_is() -> None:
+    (start,) = (value for key, value in settings_of(UNIT) if key == "ExecStart")
+    program, *arguments = shlex.split(start)
+    options = build_parser({}).parse_args(arguments)
+
+    assert program == PROGRAM
+    assert options.command.__name__ == "_run"
+
+
+def test_it_may_write_what_the_flags_name() -> None:
+    settings = dict(settings_of(UNIT))
+
+    assert f"/run/{settings['RuntimeDirectory']}" == DEFAULT_RUN_DIR
+    assert f"/var/lib/{settings['StateDirectory']}" == DEFAULT_STATE_DIR
+
+
+def test_it_starts_after_the_runtimes_and_needs_none() -> None:
+    settings = list(settings_of(UNIT))
+    ties = {"Requires", "BindsTo", "PartOf", "Requisite", "Wants", "Before"}
+
+    assert ("After", "containerd.service crio.service") in settings
+    assert not ties & {key for key, _ in settings}
+
+
+def test_it_never_gives_up_on_a_runtime_that_comes_late() -> None:
+    """By default systemd does, after five starts within ten seconds."""
+    settings = dict(settings_of(UNIT))
+
+    assert (settings["Restart"], settings["StartLimitIntervalSec"]) == ("always", "0")
+
+
+def test_variables_of_drop_ins_are_those_of_flags() -> None:
+    variables = dict(
+        value.split("=", 1)
+        for name in DROP_INS
+        for key, value in settings_of(drop_in(name))
+        if key == "Environment"
+    )
+    options = build_parser(variables).parse_args(["run"])
+
+    assert variables == {"NRI_RESMGR_HTTP_ENDPOINT": options.http_endpoint}
+
+
+def test_there_is_a_drop_in_for_each_component_of_the_daemon_set() -> None:
+    """A unit is not confined by SELinux, and a pod always serves its probes."""
+    assert {*DROP_INS} - {"http"} == {*COMPONENTS} - {"selinux"}
+
+
+@pytest.mark.parametrize("name", [name for name in DROP_INS if name in COMPONENTS])
+def test_drop_in_and_component_grant_the_same_capabilities(name: str) -> None:
+    text = (MANIFESTS / "components" / name / "kustomization.yaml").read_text()
+    in_pod = {f"CAP_{right}" for right in re.findall(r"value: (SYS_[A-Z]+)", text)}
+    in_unit = {
+        right
+        for key, value in settings_of(drop_in(name))
+        if key == "CapabilityBoundingSet"
+        for right in value.split()
+    }
+    # A pod does not reach irqbalance, so it need not know how that was started.
+    more = {"CAP_SYS_PTRACE"} if name == "interrupts" else set()
+
+    assert in_unit == in_pod | more
+
+
+def test_the_readme_names_all_that_tells_of_a_host_not_put_back() -> None:
+    told = {name.strip("`") for name, _ in table_below("File")}
+
+    assert told == {*LEFTOVERS, "resctrl"}
