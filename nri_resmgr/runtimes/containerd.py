@@ -78,8 +78,12 @@ class Containerd(ByContent):
         return (self.main, *self.imported) if self.main else self.imported
 
 
-def imports_of(file: ConfigFile) -> tuple[str, ...]:
+def imports_of(file: ConfigFile, *, only_absolute: bool = False) -> tuple[str, ...]:
     """Return the absolute paths and patterns of what a file imports.
+
+    Args:
+        file: It starts relative ones: at its folder, as later releases have it.
+        only_absolute: Leave out relative ones, which 1.7 starts elsewhere.
 
     Source:
         containerd, cmd/containerd/server/config/config.go, resolveImports.
@@ -93,6 +97,8 @@ def imports_of(file: ConfigFile) -> tuple[str, ...]:
     imports = parse(file.path, file.text).get("imports", [])
     folder = posixpath.dirname(file.path)
     texts = [one for one in imports if isinstance(one, str)]
+    if only_absolute:
+        texts = [one for one in texts if one.startswith("/")]
     return tuple(posixpath.normpath(posixpath.join(folder, one)) for one in texts)
 
 
@@ -221,7 +227,7 @@ def _first_table(
 ) -> Change:
     if not wanted:
         return Change(main.path, main.text, main.text)
-    for pattern in imports_of(main):
+    for pattern in imports_of(main, only_absolute=True):
         folder, name = posixpath.split(pattern)
         if "*" in name and "*" not in folder and fnmatch.fnmatch(_DROP_IN, name):
             path = posixpath.join(folder, _DROP_IN)
@@ -245,7 +251,9 @@ def _ours_again(
 
 
 def _refuse_unlike(file: ConfigFile, said: Mapping[str, Scalar], version: Any) -> None:
-    texts = (_new_main(said), _drop_in(file.path, said, version))
+    texts = [_new_main(said)]
+    if version in _KNOWN:
+        texts.append(_drop_in(file.path, said, version))
     if file.text not in texts:
         raise ForeignFile(file.path)
 

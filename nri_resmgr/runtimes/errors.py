@@ -36,7 +36,7 @@ class UnknownVersion(InputError):
     version: object
 
     def __str__(self) -> str:
-        if self.version in (0, 1):
+        if type(self.version) is int and self.version in (0, 1):
             return (
                 f"{self.path} has version 1, which has no table for NRI; convert it "
                 "with `containerd config migrate` first"

@@ -65,7 +65,7 @@ def with_values(
             would say something else than it should.
     """
     wanted = parse(path, text)
-    content = _made(path, wanted, table)
+    content = _made(path, wanted, table) if values else {}
     for key, value in values.items():
         if not is_value(content.get(key), value):
             text = _with_value(path, text, (*table, key), value)
