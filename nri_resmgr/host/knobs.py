@@ -78,7 +78,8 @@ class Knobs:
             self._texts.pop(path, None)
         wanted = {p: text for p, text in desired.items() if p not in self.refused}
         self._take(wanted, work)
-        left = [path for path in self._originals if path not in wanted]
+        # Last in, first out: what needed another file to be set first is gone first.
+        left = [path for path in reversed(self._originals) if path not in wanted]
         targets = {path: self._originals[path] for path in left} | {
             path: text for path, text in wanted.items() if self._is_due(path, text)
         }

@@ -61,11 +61,16 @@ def test_a_minimum_never_crosses_its_maximum(
     assert [path for path, _ in files.writes] == [first, {MIN: MAX, MAX: MIN}[first]]
 
 
-def test_files_are_written_in_the_order_of_the_mapping(state: StateDir) -> None:
+def test_files_are_written_in_the_order_of_the_mapping_and_put_back_in_the_other(
+    state: StateDir,
+) -> None:
     files = kernel()
-    knobs_of(files, state).apply({GOVERNOR: "performance", IRQ: "1", DEFAULT: "2"})
+    knobs = knobs_of(files, state)
+    knobs.apply({GOVERNOR: "performance", IRQ: "1", DEFAULT: "2"})
+    knobs.restore_all()
 
-    assert [path for path, _ in files.writes] == [GOVERNOR, IRQ, DEFAULT]
+    written = [GOVERNOR, IRQ, DEFAULT]
+    assert [path for path, _ in files.writes] == [*written, *reversed(written)]
 
 
 @pytest.mark.parametrize("why", [errno.EIO, errno.EPERM])
@@ -177,7 +182,7 @@ def test_what_others_changed_is_put_back_and_told(state: StateDir) -> None:
     files.files[GOVERNOR] = "schedutil"
     report = knobs.restore_all()
 
-    assert report == KnobReport(restored=(GOVERNOR, MIN), drifted=(GOVERNOR,))
+    assert report == KnobReport(restored=(MIN, GOVERNOR), drifted=(GOVERNOR,))
     assert files.files == ORIGINALS
 
 
