@@ -2,36 +2,17 @@
 
 from __future__ import annotations
 
-import errno
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from nri_proto import Level
-from nri_resmgr.stub.model import Rdt
-from nri_resmgr.testing import Created
 from nri_resmgr.testing.errors import PluginRefused
-from nri_resmgr.testing.resctrl import Faults, Resctrl
+from nri_resmgr.testing.resctrl import Resctrl
 from tests.app.class_rig import HARDWARE, running_rig
-from tests.app.node import SAFE, until
-from tests.host.resctrl.kept import Kept
-
-KEY = "rdtclass.resource-policy.nri.io"
-GOLD: Mapping[str, str] = {KEY: "gold"}
-
-
-def document(classes: str = "gold: {}, silver: {l3Allocation: 50%}", *more: str) -> str:
-    partitions = f"partitions: {{p: {{l3Allocation: 100%, classes: {{{classes}}}}}}}"
-    said = ", ".join(("enable: true", partitions, *more))
-    return f"{{control: {{rdt: {{{said}}}}}}}"
-
-
-def told(created: Created) -> tuple[str | None, str | None]:
-    """Return the names that the runtime was told: of the group, and of the class."""
-    adjustment = created.adjustment
-    rdt = (adjustment.linux and adjustment.linux.rdt) or Rdt()
-    return rdt.clos_id, adjustment.resources.rdt_class
+from tests.app.node import SAFE
+from tests.app.rdt_words import GOLD, KEY, document, told
 
 
 async def test_groups_are_made_and_a_container_is_created_in_one(
@@ -193,112 +174,3 @@ async def test_groups_of_the_host_are_classes_where_none_is_configured(
 
         assert told(await rig.create("c0", GOLD)) == ("gold", None)
     assert rig.groups() == ["gold"]
-
-
-async def test_running_containers_follow_another_configuration(tmp_path: Path) -> None:
-    by_qos = "usePodQoSAsDefaultClass: true"
-    async with running_rig(tmp_path, document("Guaranteed: {}", by_qos)) as rig:
-        await rig.settled()
-        await rig.create("c0")
-        await rig.create("c1", {KEY: "Guaranteed"})
-        rig.appear("c0", 100, 101, group="Guaranteed")
-        rig.appear("c1", 200)
-        rig.resctrl.start(300)
-        for name in ("c0", "c1"):
-            await rig.node.runtime.start_container(name)
-        await until(lambda: rig.tasks("Guaranteed") == "100 101 200")
-
-        rig.reconfigure(document("Guaranteed: {}, gold: {}"))
-        await until(lambda: rig.tasks("Guaranteed") == "200")
-        assert rig.tasks() == "100 101 300"
-
-        rig.reconfigure(document("Guaranteed: {}, gold: {}", by_qos))
-        await until(lambda: rig.tasks("Guaranteed") == "100 101 200")
-
-        # The class goes, with those who asked for nothing else in it.
-        rig.reconfigure(document("gold: {}"))
-        await until(lambda: rig.groups() == ["gold"])
-        assert rig.tasks() == "100 101 200 300"
-
-        rig.reconfigure("{}")
-        await until(lambda: rig.groups() == [])
-
-
-async def test_threads_that_come_later_are_moved(tmp_path: Path) -> None:
-    async with running_rig(tmp_path, document()) as rig:
-        await rig.settled()
-        await rig.create("c0", GOLD)
-        rig.appear("c0", 100)
-        await rig.node.runtime.start_container("c0")
-        await until(lambda: rig.tasks("gold") == "100")
-        rig.appear("c0", 100, 101)
-
-        await until(lambda: rig.tasks("gold") == "100 101")
-
-
-async def test_a_group_that_others_changed_is_set_again(tmp_path: Path) -> None:
-    async with running_rig(tmp_path, document()) as rig:
-        await rig.settled()
-        rig.resctrl.write("gold/schemata", "L3:0=1\n")
-
-        await until(lambda: "L3:0=fffff;1=fffff" in rig.schemata("gold"))
-
-
-async def test_pods_have_monitoring_groups_until_they_are_gone(tmp_path: Path) -> None:
-    async with running_rig(tmp_path, document("gold: {}", "monitorPods: true")) as rig:
-        await rig.settled()
-        await rig.create("c0", GOLD)
-        rig.appear("c0", 100)
-        await rig.node.runtime.start_container("c0")
-        group = "gold/mon_groups/uid-c0"
-        await until(lambda: rig.tasks(group) == "100")
-        # It outlives the container, whose next one goes on with the same counters.
-        await rig.node.runtime.stop_container("c0")
-        await rig.node.runtime.remove_container("c0")
-        assert rig.resctrl.names("gold/mon_groups") == ("uid-c0",)
-        await rig.node.runtime.stop_pod("pod-c0")
-
-        await until(lambda: rig.resctrl.names("gold/mon_groups") == ())
-
-
-async def test_what_the_kernel_refuses_is_told_and_tried_again(tmp_path: Path) -> None:
-    resctrl = Resctrl(HARDWARE)
-    for number in range(HARDWARE.closids - 1):
-        resctrl.mkdir(f"other{number}")
-    async with running_rig(tmp_path, document(), resctrl) as rig:
-        await rig.settled()
-        host = rig.node.plugin.class_hosts.rdt
-        with pytest.raises(PluginRefused) as found:
-            await rig.create("c0", GOLD)
-        assert "which this node does not have: 2 RDT classes" in str(found.value)
-        assert list(host.troubles.present) == ["groups"]
-        for number in range(2):
-            resctrl.rmdir(f"other{number}")
-        await until(lambda: not host.troubles.present)
-
-        assert told(await rig.create("c0", GOLD)) == ("gold", None)
-
-
-async def test_after_a_kill_nobody_claims_the_groups(tmp_path: Path) -> None:
-    resctrl, kept = Resctrl(HARDWARE), Kept(Faults())
-    before = resctrl.picture()
-    async with running_rig(tmp_path / "1", document(), resctrl, kept) as rig:
-        await rig.settled()
-        rig.is_killed = True
-    assert rig.groups() == ["gold", "silver"]
-    async with running_rig(tmp_path / "2", "{}", resctrl, kept) as rig:
-        await until(lambda: rig.groups() == [])
-
-    assert resctrl.picture() == before
-    assert kept.texts == {}
-
-
-async def test_without_resctrl_an_annotation_is_refused(tmp_path: Path) -> None:
-    resctrl = Resctrl(HARDWARE)
-    resctrl.broken["info"] = errno.EACCES
-    async with running_rig(tmp_path, document(), resctrl) as rig:
-        await rig.settled()
-        with pytest.raises(PluginRefused):
-            await rig.create("c0", GOLD)
-
-        assert told(await rig.create("c1"))[0] is None

@@ -113,7 +113,13 @@ def test_programs_get_the_same_as_data(
 
 
 @pytest.mark.parametrize(
-    "name", ["balloons.conf", "resource-policy.conf", "static.conf"]
+    "name",
+    [
+        "balloons.conf",
+        "rdt-and-blockio.conf",
+        "resource-policy.conf",
+        "static.conf",
+    ],
 )
 def test_our_samples_are_right(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert check(capsys, ROOT / "conf.d" / name)[0] == 0

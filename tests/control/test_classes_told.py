@@ -24,6 +24,46 @@ ASKS = {
 }
 
 
+WHOLE = ["L3:0=fffff;1=fffff", "MB:0=100;1=100"]
+GOLD = {
+    "name": "gold",
+    "ours": True,
+    "wanted": ["L3:0=3ff;1=3ff", "MB:0=100;1=100"],
+    "found": ["L3:0=3ff;1=3ff", "MB:0=100;1=100"],
+    "threads": 2,
+    "containers": ["default/c0/c0"],
+}
+FOREIGN = {"ours": False, "wanted": [], "threads": 0, "containers": []}
+TOLD = {
+    "rdt": {
+        "whyNot": "",
+        "monitorsPods": False,
+        "classes": [
+            GOLD,
+            {"name": "system/default", "found": WHOLE} | FOREIGN,
+            {"name": "other", "found": WHOLE} | FOREIGN,
+        ],
+        "dropped": 1,
+        "failures": 0,
+        "failing": [],
+    },
+    "blockio": {
+        "byName": False,
+        "classes": [
+            {
+                "name": "slow",
+                "files": {"io.weight": ["405"]},
+                "notices": ["/dev/none: names no file"],
+                "containers": ["default/c0/c0"],
+            }
+        ],
+        "dropped": 0,
+        "failures": 0,
+        "failing": [],
+    },
+}
+
+
 async def test_classes_are_told_with_owners_and_values(tmp_path: Path) -> None:
     resctrl = Resctrl(HARDWARE)
     resctrl.mkdir("other")
@@ -37,45 +77,8 @@ async def test_classes_are_told_with_owners_and_values(tmp_path: Path) -> None:
         await until(lambda: "gold" in seen.seen and seen.seen["gold"].threads == 2)
         found = classes_of(rig.node.plugin)
 
-    whole = ["L3:0=fffff;1=fffff", "MB:0=100;1=100"]
-    gold = {
-        "name": "gold",
-        "ours": True,
-        "wanted": ["L3:0=3ff;1=3ff", "MB:0=100;1=100"],
-        "found": ["L3:0=3ff;1=3ff", "MB:0=100;1=100"],
-        "threads": 2,
-        "containers": ["default/c0/c0"],
-    }
-    foreign = {"ours": False, "wanted": [], "threads": 0, "containers": []}
     assert mistakes(found, "classes") == []
-    assert found == {
-        "rdt": {
-            "whyNot": "",
-            "monitorsPods": False,
-            "classes": [
-                gold,
-                {"name": "system/default", "found": whole} | foreign,
-                {"name": "other", "found": whole} | foreign,
-            ],
-            "dropped": 1,
-            "failures": 0,
-            "failing": [],
-        },
-        "blockio": {
-            "byName": False,
-            "classes": [
-                {
-                    "name": "slow",
-                    "files": {"io.weight": ["405"]},
-                    "notices": ["/dev/none: names no file"],
-                    "containers": ["default/c0/c0"],
-                }
-            ],
-            "dropped": 0,
-            "failures": 0,
-            "failing": [],
-        },
-    }
+    assert found == TOLD
     assert list(class_lines(found)) == [
         ("RDT", "3 classes, 1 container went without theirs"),
         ("block I/O", "1 class"),
