@@ -53,7 +53,7 @@ def enable_runtime(options: argparse.Namespace) -> int:
         if not options.dry_run:
             folder.apply(change, containerd.backup_of(change.path))
     if options.restart and not change.is_none:
-        _restart(f"{runtime.name}.service")
+        restart(f"{runtime.name}.service")
     _show(options, runtime, change)
     return 0
 
@@ -114,7 +114,12 @@ def _plan_crio(
     return crio.switched_on(found, wanted)
 
 
-def _restart(unit: str) -> None:
+def restart(unit: str) -> None:
+    """Have systemd restart a unit, and wait until it is up.
+
+    Raises:
+        NotRestarted: It is not.
+    """
     try:
         subprocess.run(  # noqa: S603 - the unit is one of two
             ["systemctl", "restart", unit],  # noqa: S607 - wherever the node has it
@@ -155,8 +160,8 @@ def _show(options: argparse.Namespace, runtime: FoundRuntime, change: Change) ->
         if done == "edited":
             print(f"the original is {containerd.backup_of(change.path)}")
         unit = runtime.name
-        restart = f"restart it to have an effect: systemctl restart {unit}"
-        print(f"restarted {unit}" if options.restart else restart)
+        hint = f"restart it to have an effect: systemctl restart {unit}"
+        print(f"restarted {unit}" if options.restart else hint)
     for note in change.notes:
         print(f"note: {note}")
 
