@@ -31,6 +31,13 @@ from tests.host.resctrl.kept import Kept
 # 20 ways, 16 closids, percent of bandwidth.
 HARDWARE = Hardware()
 
+CGROUPS = {
+    "cgroup.controllers": "cpu io memory",
+    "kubepods/io.stat": "",
+    "kubepods/io.max": "",
+    "kubepods/io.weight": "",
+}
+
 
 def files_of(folder: Path, files: Mapping[str, str]) -> None:
     """Write files below a folder."""
@@ -146,17 +153,7 @@ async def running_rig(
 ) -> AsyncIterator[Rig]:
     """Start the plugin on a machine; at the end it takes everything back."""
     host, watch = folder / "host", ClassWatch()
-    files_of(
-        host,
-        {
-            "sys/fs/cgroup/cgroup.controllers": "cpu io memory",
-            "sys/fs/cgroup/kubepods/io.stat": "",
-            "sys/fs/cgroup/kubepods/io.max": "",
-            "sys/fs/cgroup/kubepods/io.weight": "",
-        },
-    )
-    resctrl = resctrl or Resctrl(HARDWARE)
-    kept = kept or Kept(Faults())
+    files_of(host / "sys/fs/cgroup", CGROUPS)
     plugin = ResourcePolicy(
         parse_spec("1s2n4c1t"),
         parse_config(config(spec)),
@@ -168,20 +165,10 @@ async def running_rig(
         running_plugin(runtime, plugin, "90-resource-policy") as stub,
     ):
         plugin.connect(stub)
-        node, hosts = Node(runtime, plugin, stub, folder / "run"), plugin.class_hosts
-
-        def opened(options: Options) -> RdtControl:
-            journal = Journal(kept, "this boot")
-            return RdtControl(resctrl, journal, BandwidthMode.PERCENT, options)
-
-        work = RdtWork(HostTree(str(host)), hosts.rdt, opened)
-        rdt = RdtEffects(plugin, hosts.rdt, work, period=0.2)
-        blockio = BlockIoEffects(
-            plugin, hosts.blockio_work, BlockIoRecord(kept), stub, period=0.2
-        )
-        watch.follow(rdt=rdt, blockio=blockio)
-        beside = [asyncio.create_task(one.run()) for one in (rdt, blockio)]
-        rig = Rig(node, host, resctrl, kept)
+        node = Node(runtime, plugin, stub, folder / "run")
+        kernel = resctrl or Resctrl(HARDWARE)
+        rig = Rig(node, host, kernel, kept or Kept(Faults()))
+        beside = [asyncio.create_task(one.run()) for one in follow(watch, rig)]
         try:
             yield rig
         finally:
@@ -189,3 +176,22 @@ async def running_rig(
                 one.cancel()
             if not rig.is_killed:
                 watch.close()
+
+
+def follow(watch: ClassWatch, rig: Rig) -> tuple[RdtEffects, BlockIoEffects]:
+    """Make the effects, as the daemon does."""
+    plugin, kept = rig.node.plugin, rig.kept
+
+    def opened(options: Options) -> RdtControl:
+        journal = Journal(kept, "this boot")
+        return RdtControl(rig.resctrl, journal, BandwidthMode.PERCENT, options)
+
+    hosts = plugin.class_hosts
+    work = RdtWork(HostTree(str(rig.host)), hosts.rdt, opened)
+    rdt = RdtEffects(plugin, hosts.rdt, work, period=0.2)
+    record = BlockIoRecord(kept)
+    blockio = BlockIoEffects(
+        plugin, hosts.blockio_work, record, rig.node.stub, period=0.2
+    )
+    watch.follow(rdt=rdt, blockio=blockio)
+    return rdt, blockio

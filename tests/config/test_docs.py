@@ -20,7 +20,7 @@ def known_keys(kind: str) -> set[str]:
     """Return what the reader of *kind* says that it expects."""
     with pytest.raises(BadSetting) as found:
         parse_config(f"{HEAD}{kind}\nspec: {{'?': 1}}")
-    _, _, keys = str(found.value).partition(", expected ")
+    _, _, keys = found.value.why.partition(", expected ")
     return set(keys.split(" or "))
 
 
@@ -44,7 +44,7 @@ def test_every_key_of_a_balloon_type_has_a_row() -> None:
     with pytest.raises(BadSetting) as found:
         parse_config(f"{HEAD}BalloonsPolicy\nspec: {{balloonTypes: [{{'?': 1}}]}}")
 
-    _, _, keys = str(found.value).partition(", expected ")
+    _, _, keys = found.value.why.partition(", expected ")
     assert set(keys.split(" or ")) <= documented_keys("BalloonsPolicy")
 
 
@@ -61,7 +61,7 @@ def test_every_key_of_a_scheduling_class_has_a_row() -> None:
             f"{HEAD}TopologyAwarePolicy\nspec: {{schedulingClasses: [{{'?': 1}}]}}"
         )
 
-    _, _, keys = str(found.value).partition(", expected ")
+    _, _, keys = found.value.why.partition(", expected ")
     assert set(keys.split(" or ")) <= documented_keys("TopologyAwarePolicy")
 
 
