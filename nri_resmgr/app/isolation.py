@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import cached_property
 from typing import Any, Final
 
 from nri_resmgr.app.annotations import BadAnnotation
@@ -23,7 +25,6 @@ ISOLATED_ENV: Final = "OPENSHIFT_ISOLATED_CPUS"
 SHARED_ENV: Final = "OPENSHIFT_SHARED_CPUS"
 
 _UNLIMITED: Final = -1
-_GOVERNORS: Final = "/sys/devices/system/cpu/cpu{}/cpufreq/scaling_available_governors"
 
 
 class IsolationSetter(ClassSetter):
@@ -114,6 +115,12 @@ class IsolationSetter(ClassSetter):
         own = self._own_cpus(resized, decision)
         return update.set_cpu_quota(_UNLIMITED) if own else update
 
+    @cached_property
+    def _governors(self) -> Mapping[int, tuple[str, ...]]:
+        from nri_resmgr.host.governors import read_governors  # seldom
+
+        return {} if self._tree is None else read_governors(self._tree)
+
     def _wish(self, new: NewContainer) -> IsolationWish | None:
         return new.spec.preferences.isolation if self._may else None
 
@@ -126,10 +133,11 @@ class IsolationSetter(ClassSetter):
         if self._tree is None:
             return
         for cpu in cpus:
-            path = _GOVERNORS.format(cpu)
-            known = self._tree.read(path)
-            if known is None or governor not in known.split():
-                there_is = f"there is {known}" if known else f"there is no {path}"
+            known = self._governors.get(cpu, ())
+            if governor not in known:
+                there_is = (
+                    f"there is {' '.join(known)}" if known else "nor any other one"
+                )
                 why = f"CPU {cpu} has no governor {governor}, {there_is}"
                 raise _refusal(new, "cpu-freq-governor.crio.io", why)
 

@@ -123,6 +123,12 @@ async def test_housekeeping_cpus_are_told(tmp_path: Path) -> None:
             id="a governor that there is not",
         ),
         pytest.param(
+            {"cpu-freq-governor.crio.io": "performance"},
+            "annotation cpu-freq-governor.crio.io: CPU 5 has no governor performance, "
+            "nor any other one",
+            id="a governor that some CPUs have",
+        ),
+        pytest.param(
             {"cpu-shared.crio.io/web": "enable", "cpu-load-balancing.crio.io": "true"},
             "annotation cpu-shared.crio.io/web: shared CPUs are balanced; to help, "
             "take cpu-load-balancing away",
@@ -133,7 +139,7 @@ async def test_housekeeping_cpus_are_told(tmp_path: Path) -> None:
 async def test_mistakes_refuse_the_container(
     tmp_path: Path, annotations: dict[str, str], why: str
 ) -> None:
-    folder = tmp_path / "host/sys/devices/system/cpu/cpu1/cpufreq"
+    folder = tmp_path / "host/sys/devices/system/cpu/cpufreq/policy1"
     folder.mkdir(parents=True)
     (folder / "scaling_available_governors").write_text("performance powersave\n")
     async with node(tmp_path) as one:
