@@ -45,6 +45,7 @@ def v2_host(folder: Path) -> Path:
 def make_v1(folder: Path) -> None:
     top = folder / "host/sys/fs/cgroup"
     (top / "cgroup.controllers").unlink()
+    (top / "misc.capacity").unlink()
     (top / "cpuset").mkdir()
     (top / "cpuset/cpuset.cpus").write_text("0-3\n")
 

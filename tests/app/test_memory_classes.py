@@ -8,12 +8,18 @@ from pathlib import Path
 import pytest
 
 from nri_proto import Level
+from nri_resmgr.app.resource_policy import ResourcePolicy
+from nri_resmgr.classes.memory import NoSuchNodes
+from nri_resmgr.config import parse_config
 from nri_resmgr.stub.model import (
+    Container,
     MemoryPolicy,
     MemoryPolicyFlag,
     MemoryPolicyMode,
+    Pod,
 )
 from nri_resmgr.testing import PluginRefused
+from nri_resmgr.topology.synthetic import parse_spec
 from tests.app.memory_node import (
     CLASS,
     EPC,
@@ -28,7 +34,7 @@ from tests.app.memory_node import (
     unified,
     v2_host,
 )
-from tests.app.node import running_node
+from tests.app.node import config, running_node
 
 
 @pytest.fixture
@@ -207,6 +213,28 @@ async def test_a_runtime_that_sets_no_policies_is_not_asked_to(folder: Path) -> 
 
     assert "NRI 0.11.0 of " in found.value.message
     assert "cannot set, 0.12.0 could; to help" in found.value.message
+
+
+async def test_the_first_release_that_sets_policies_is_asked_to(folder: Path) -> None:
+    created = await run(folder, {POLICY: "{mode: MPOL_LOCAL}"}, level=Level(0, 12))
+
+    assert created.adjustment.linux
+    policy = MemoryPolicy(MemoryPolicyMode.LOCAL)
+    assert created.adjustment.linux.memory_policy == policy
+
+
+def test_a_place_that_is_refused_never_counted() -> None:
+    # Without a runtime, which would tell that the container is gone.
+    plugin = ResourcePolicy(parse_spec(MACHINE), parse_config(config(SPEC)))
+    wish = {POLICY: "{mode: MPOL_BIND, nodes: 7}"}
+    before = plugin.state
+
+    with pytest.raises(NoSuchNodes):
+        plugin.create_container(
+            Pod("p", annotations=wish), Container("c", pod_sandbox_id="p")
+        )
+
+    assert plugin.state is before
 
 
 @pytest.mark.parametrize(

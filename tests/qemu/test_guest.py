@@ -24,6 +24,7 @@ _HOST_ONLY = (
     "tests/containerd/test_testbed.py",
     "tests/containerd/test_topology_aware.py",
     "tests/containerd/test_launched.py::test_a_handler_that_waits_too_long",
+    "tests/containerd/test_memory_classes.py::test_what_the_runtime",
     "tests/containerd/test_resource_policy.py::test_dry_run",
     "tests/containerd/test_scheduling_classes.py::test_all_of",
     "tests/containerd/test_scheduling_classes.py::test_a_namespace",
