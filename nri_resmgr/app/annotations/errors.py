@@ -6,9 +6,10 @@ from typing import Final
 
 from nri_resmgr.values import InputError
 from nri_resmgr.values.error_fields import with_fields
+from nri_resmgr.values.shorten import shortened
 
 # Enough to recognize a value by; a whole one may be as long as a book.
-_SHOWN: Final = 80
+SHOWN: Final = 80
 
 
 @with_fields
@@ -41,9 +42,4 @@ class NotAccepted(InputError):
     accepted: str
 
     def __str__(self) -> str:
-        return f"{shortened(self.value)!r} is not {self.accepted}"
-
-
-def shortened(value: str, most: int = _SHOWN) -> str:
-    """Return *value*, or its first *most* characters where it is longer."""
-    return value if len(value) <= most else f"{value[:most]}..."
+        return f"{shortened(self.value, SHOWN)!r} is not {self.accepted}"

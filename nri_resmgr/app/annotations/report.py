@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from nri_resmgr.app.annotations.errors import shortened
+from nri_resmgr.app.annotations.errors import SHOWN
 from nri_resmgr.app.annotations.read import Problem
 from nri_resmgr.log import Logger
+from nri_resmgr.values.shorten import shortened
 
 log = Logger(__name__)
 
@@ -48,6 +49,6 @@ class ProblemLog:
                 pod=pod,
                 container=container,
                 key=one.key,
-                value=shortened(one.value),
+                value=shortened(one.value, SHOWN),
                 why=one.why,
             )
