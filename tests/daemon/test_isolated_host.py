@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Final
 
@@ -11,6 +12,7 @@ import pytest
 from nri_resmgr.app.translate import KUBELET_NAME
 from nri_resmgr.cli.workload import Workload
 from nri_resmgr.values import QosClass
+from tests.daemon.documents import until
 from tests.daemon.host_nodes import (
     DEFAULT,
     DISK,
@@ -46,7 +48,12 @@ def more(files: dict[str, str]) -> None:
 
 
 async def begin(
-    node: HostNode, name: str, annotations: dict[str, str], cpus: int = 2
+    node: HostNode,
+    name: str,
+    annotations: dict[str, str],
+    *,
+    cpus: int = 2,
+    without: str = "",
 ) -> None:
     """Create a container, then its cgroup, and start it."""
     asked = Workload(name, QosClass.GUARANTEED, cpus * 1000)
@@ -69,7 +76,8 @@ async def begin(
         "cpuset.cpus.exclusive": "",
         "cpuset.cpus.partition": "member",
     }.items():
-        (cgroup / file).write_text(f"{text}\n")
+        if file != without:
+            (cgroup / file).write_text(f"{text}\n")
     before = contents(cgroup)
     node.before.update({f"{POD}/{name}{file}": before[file] for file in before})  # type: ignore[attr-defined] # it is a dict
     await node.runtime.start_container(name)
@@ -146,3 +154,44 @@ async def test_annotations_need_leave(tmp_path: Path) -> None:
         )
         node.document.write_text(PLAIN)
         await node.becomes({})
+
+
+async def test_after_a_kill_the_pod_has_its_quota_again(tmp_path: Path) -> None:
+    asked = {
+        "cpu-quota.crio.io": "disable",
+        "cpu-load-balancing.crio.io": "disable",
+    }
+    async with host_node(tmp_path, ALLOWED, more) as node:
+        async with node.running() as process:
+            await begin(node, "web", asked)
+            partition = node.host / POD[1:] / "web/cpuset.cpus.partition"
+            await until(lambda: partition.read_text() == "isolated\n", within=8)
+            process.kill()
+        shutil.rmtree(partition.parent)
+        await node.go("web")
+        for path in [path for path in node.before if path.startswith(f"{POD}/web/")]:
+            del node.before[path]  # type: ignore[attr-defined] # it is a dict
+        assert node.changed().keys() == {
+            f"{POD}/cpu.max",
+            f"{POD}/cpuset.cpus.exclusive",
+            f"{TOP}/kubepods/cpuset.cpus.exclusive",
+        }
+
+        async with node.running():
+            await node.becomes({})
+
+
+async def test_a_partition_in_vain_is_told(tmp_path: Path) -> None:
+    asked = {"cpu-load-balancing.crio.io": "disable"}
+
+    def old_kernel(files: dict[str, str]) -> None:
+        more(files)
+        for folder in (f"{TOP}/kubepods", POD):
+            del files[f"{folder}/cpuset.cpus.exclusive"]
+
+    async with host_node(tmp_path, ALLOWED, old_kernel) as node, node.running():
+        await begin(node, "web", asked, without="cpuset.cpus.exclusive")
+        log = tmp_path / "log"
+        await until(lambda: "isolation.in-vain" in log.read_text(), within=8)
+
+        assert node.changed() == {}
