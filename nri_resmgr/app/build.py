@@ -91,4 +91,8 @@ def doubts_on_host(
         from nri_resmgr.app.class_fit import fit_classes
 
         found += tuple(fit_classes(config, tree))
+    if config.memory_qos is not None or config.memory_policy is not None:
+        from nri_resmgr.app.memory_fit import fit_memory
+
+        found += tuple(fit_memory(config, machine, tree))
     return found

@@ -104,7 +104,8 @@ class NumaPolicy(ByContent):
         _check_nodes(self.nodes)
 
 
-def _is_word(nodes: str) -> bool:
+def is_word(nodes: str) -> bool:
+    """Tell whether nodes depend on the container's place, or are none."""
     return nodes in tuple(NodeWord) or nodes.startswith(MAX_DIST) or not nodes
 
 
@@ -114,7 +115,7 @@ def _check_nodes(nodes: str) -> None:
         far = nodes.removeprefix(MAX_DIST)
         if not (far.isascii() and far.isdecimal()) or len(far) > len(str(_FARTHEST)):
             raise BadMemoryPolicy("nodes", f"{expected}, not {nodes!r}")
-    elif not _is_word(nodes):
+    elif not is_word(nodes):
         try:
             found = NodeSet.parse(nodes)
         except BadListFormat:
