@@ -33,6 +33,19 @@ def add_enable_runtime(commands: Commands, environment: Mapping[str, str]) -> No
         epilog=_EXAMPLES,
         formatter_class=Help,
     )
+    _add_what_to_change(parser)
+    _add_what_to_do(parser)
+    Flags(parser, environment).add(
+        "--host-root",
+        default="/",
+        metavar="PATH",
+        help="where the host's root is mounted",
+    )
+    add_output(parser, "text", "json")
+    parser.set_defaults(command=_enable_runtime)
+
+
+def _add_what_to_change(parser: argparse.ArgumentParser) -> None:
     which = parser.add_mutually_exclusive_group()
     for name, told in (("containerd", "containerd"), ("crio", "CRI-O")):
         which.add_argument(
@@ -52,6 +65,9 @@ def add_enable_runtime(commands: Commands, environment: Mapping[str, str]) -> No
             metavar="TIME",
             help=f"how long a plugin may take {told}; default: as it is",
         )
+
+
+def _add_what_to_do(parser: argparse.ArgumentParser) -> None:
     what = parser.add_mutually_exclusive_group()
     what.add_argument(
         "--dry-run", action="store_true", help="show what would be changed"
@@ -64,14 +80,6 @@ def add_enable_runtime(commands: Commands, environment: Mapping[str, str]) -> No
     parser.add_argument(
         "--undo", action="store_true", help="take back what this command did"
     )
-    Flags(parser, environment).add(
-        "--host-root",
-        default="/",
-        metavar="PATH",
-        help="where the host's root is mounted",
-    )
-    add_output(parser, "text", "json")
-    parser.set_defaults(command=_enable_runtime)
 
 
 def _enable_runtime(options: argparse.Namespace) -> int:
