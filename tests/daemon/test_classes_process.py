@@ -1,0 +1,93 @@
+"""The daemon as a process gives classes, lets containers follow, and is killed."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import attrs
+import pytest
+
+from nri_resmgr.cli.workload import Workload
+from nri_resmgr.control.client import Client
+from nri_resmgr.stub import ContainerAdjustment
+from nri_resmgr.stub.model import Rdt
+from nri_resmgr.testing.resctrl import Resctrl
+from nri_resmgr.values import QosClass
+from tests.app.class_rig import files_of
+from tests.control.daemon_parts import ask
+from tests.control.json_schema import mistakes
+from tests.daemon.documents import until
+from tests.daemon.host_nodes import PLAIN, HostNode, host_node
+
+pytestmark = pytest.mark.process
+
+CONTROL = """\
+  control:
+    rdt: {enable: true}
+    blockio: {enable: true, classes: {slow: [{Weight: 50}]}}
+"""
+ASKS = {
+    "rdtclass.resource-policy.nri.io/pod": "gold",
+    "blockioclass.resource-policy.nri.io/pod": "slow",
+}
+WEIGHT = "sys/fs/cgroup/kubepods/web/io.weight"
+TASKS = "sys/fs/resctrl/gold/tasks"
+
+
+def add_kernel(host: Path) -> None:
+    """Add a resctrl with one group, and cgroups."""
+    resctrl = Resctrl()
+    resctrl.mkdir("gold")
+    resctrl.write_out(host)
+    cgroup = {"cgroup.procs": "", "io.stat": "", "io.weight": "default 100\n"}
+    files_of(host / "sys/fs/cgroup", {"cgroup.controllers": "io"})
+    files_of(host / "sys/fs/cgroup/kubepods", cgroup)
+    for thread, name in ((7, "web"), (8, "next")):
+        threads = {"cgroup.threads": f"{thread}\n"}
+        files_of(host / f"sys/fs/cgroup/kubepods/{name}", cgroup | threads)
+
+
+async def create(node: HostNode, name: str) -> ContainerAdjustment:
+    """Run a pod; return what the runtime was told of its container."""
+    asked = Workload(name, QosClass.GUARANTEED, 1000)
+    await node.runtime.run_pod(attrs.evolve(asked.pod, annotations=ASKS))
+    assert asked.container.linux
+    linux = attrs.evolve(asked.container.linux, cgroups_path=f"/kubepods/{name}")
+    container = attrs.evolve(asked.container, id=name, linux=linux)
+    created = await node.runtime.create_container(asked.pod.id, container)
+    await node.runtime.start_container(name)
+    return created.adjustment
+
+
+async def test_classes_are_given_followed_and_taken_away(tmp_path: Path) -> None:
+    async with host_node(tmp_path, PLAIN + CONTROL) as node:
+        add_kernel(node.host)
+        weight, tasks = node.host / WEIGHT, node.host / TASKS
+        socket = ("--control-socket", str(tmp_path / "control.sock"))
+        async with node.running(*socket) as daemon:
+            told = await create(node, "web")
+            assert dict(told.resources.unified) == {"io.weight": "405"}
+            # Who comes before the daemon has looked for groups is moved later.
+            await until(lambda: tasks.read_text().strip() == "7")
+            told = await create(node, "next")
+            assert told.linux
+            assert told.linux.rdt == Rdt(clos_id="gold")
+            node.document.write_text(PLAIN + CONTROL.replace("50", "100"))
+            await until(lambda: weight.read_text() == "910\n")
+            state = await ask(Client(str(tmp_path / "control.sock")), "/v1/state")
+            await until((tmp_path / "state/blockio").exists)
+            daemon.send_signal(signal.SIGKILL)
+            await daemon.wait()
+        node.document.write_text(PLAIN)
+        async with node.running():
+            await until(lambda: weight.read_text() == "100\n")
+            await until(lambda: not (tmp_path / "state/blockio").exists())
+
+    assert mistakes(state, "State") == []
+    found = state["classes"]
+    assert {one["name"]: one["containers"] for one in found["rdt"]["classes"]} == {
+        "system/default": [],
+        "gold": ["default/next/next", "default/web/web"],
+    }
+    assert found["blockio"]["classes"][0]["files"] == {"io.weight": ["910"]}
