@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from nri_resmgr.classes.blockio.block_class import BlockIoClass, DeviceLimits, changes
 from nri_resmgr.classes.blockio.cgroup_files import Features, changed_files
-from nri_resmgr.classes.blockio.errors import UnknownBlockIoClass
 from nri_resmgr.classes.blockio.resolve import patterns_of, resolve
 from nri_resmgr.classes.blockio.values import (
     BlockDevice,
@@ -36,7 +35,6 @@ __all__ = [
     "Oddity",
     "ParameterSet",
     "Unified",
-    "UnknownBlockIoClass",
     "changed_files",
     "changes",
     "patterns_of",

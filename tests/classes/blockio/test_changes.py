@@ -7,7 +7,6 @@ import pytest
 from nri_resmgr.classes.blockio import (
     Features,
     Unified,
-    UnknownBlockIoClass,
     changes,
 )
 from tests.classes.blockio.samples import CGROUPS, one_class
@@ -142,11 +141,3 @@ def test_features_are_told_by_files(
     features: Features,
 ) -> None:
     assert Features.of(frozenset(present), is_v2=is_v2) == features
-
-
-def test_an_unknown_class_is_told_with_those_that_there_are() -> None:
-    assert str(UnknownBlockIoClass("default/web", "fats", ("fast", "slow"))) == (
-        "default/web asks for block I/O class 'fats'; known: fast, slow; "
-        "to help, name one of these, or add the class to the configuration"
-    )
-    assert "none is defined" in str(UnknownBlockIoClass("default/web", "fats", ()))
