@@ -13,7 +13,7 @@ _NP_GROUP: Final = ("cache_id", "rdt_class", "rdt_mon_group")
 CLASS_CONTAINERS: Final = Metric(
     "nri_resmgr_class_containers",
     _G,
-    "Containers by the RDT or block I/O class that they are to have.",
+    "Containers by the RDT, block I/O or memory class that they are to have.",
     ("kind", "class"),
 )
 CLASSES_DROPPED: Final = Metric(

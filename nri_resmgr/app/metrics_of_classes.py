@@ -36,8 +36,13 @@ def series_of_classes(subject: Subject, hosts: Any) -> Iterator[Series]:
             subject, lambda spec: blockio_choice(spec, blockio, policy, state)
         )
         counts.update(("blockio", one.name) for one in members if one.choice)
-    if troubles:
+    if config.memory_qos is not None or config.memory_policy is not None:
+        from nri_resmgr.app.memory_owners import memory_owners
+
+        counts.update((one.kind, one.name) for one in memory_owners(subject))
+    if troubles or counts:
         yield Series(table.CLASS_CONTAINERS, counts)
+    if troubles:
         rows = [((one.kind,), one) for one in troubles]
         yield Series(table.CLASSES_DROPPED, {key: one.dropped for key, one in rows})
         yield Series(table.CLASS_FAILURES, {key: one.failures for key, one in rows})

@@ -1,4 +1,4 @@
-"""RDT and block I/O classes as text for people."""
+"""RDT, block I/O and memory classes as text for people."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ Data = Mapping[str, Any]
 
 _RDT: Final = ("RDT class", "wanted", "found", "threads", "containers")
 _BLOCKIO: Final = ("block I/O class", "files", "lacks", "containers")
+_MEMORY: Final = ("memory class", "kind", "means", "containers")
 
 
 def class_lines(found: Data) -> Iterator[tuple[str, str]]:
@@ -37,6 +38,8 @@ def class_tables(found: Data) -> Iterator[str]:
         yield format_table(_RDT, [_rdt_row(one) for one in rdt["classes"]])
     if blockio and blockio["classes"]:
         yield format_table(_BLOCKIO, [_blockio_row(one) for one in blockio["classes"]])
+    if (memory := found["memory"]) and memory["classes"]:
+        yield format_table(_MEMORY, [_memory_row(one) for one in memory["classes"]])
 
 
 def _rdt_row(one: Data) -> tuple[str, ...]:
@@ -50,6 +53,10 @@ def _blockio_row(one: Data) -> tuple[str, ...]:
         f"{file} {line}" for file, lines in one["files"].items() for line in lines
     )
     return (one["name"], files or "-", "; ".join(one["notices"]) or "-", _count(one))
+
+
+def _memory_row(one: Data) -> tuple[str, ...]:
+    return (one["name"], one["kind"], one["means"], _count(one))
 
 
 def _count(one: Data) -> str:

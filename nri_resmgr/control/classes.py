@@ -1,4 +1,4 @@
-"""RDT and block I/O classes: what they are to be, what they are, and who has them."""
+"""RDT, block I/O and memory classes: what they are to be, are, and who has them."""
 
 from __future__ import annotations
 
@@ -10,12 +10,17 @@ from nri_resmgr.app.class_troubles import ClassTroubles
 from nri_resmgr.app.resource_policy import ResourcePolicy
 from nri_resmgr.classes.choice import Choice
 from nri_resmgr.control.containers import Data
+from nri_resmgr.control.memory_classes import memory_classes_of
 from nri_resmgr.policy.events import ContainerSpec
 
 
 def classes_of(policy: ResourcePolicy) -> Data:
     """Say how it is with each kind; None for one that is switched off."""
-    return {"rdt": _rdt(policy), "blockio": _blockio(policy)}
+    return {
+        "rdt": _rdt(policy),
+        "blockio": _blockio(policy),
+        "memory": memory_classes_of(policy),
+    }
 
 
 def _rdt(policy: ResourcePolicy) -> Data | None:

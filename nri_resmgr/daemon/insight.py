@@ -130,7 +130,8 @@ class Insight:
 
 def _of_classes(daemon: Daemon) -> Iterator[Series]:
     config = daemon.policy.config
-    if config.rdt is not None or config.blockio is not None:
+    kinds = (config.rdt, config.blockio, config.memory_qos, config.memory_policy)
+    if any(one is not None for one in kinds):
         from nri_resmgr.app.metrics_of_classes import series_of_classes
 
         yield from series_of_classes(daemon.policy, daemon.policy.class_hosts)

@@ -61,6 +61,7 @@ TOLD = {
         "failures": 0,
         "failing": [],
     },
+    "memory": None,
 }
 
 
@@ -110,7 +111,7 @@ async def test_nothing_is_told_where_nothing_is_switched_on(tmp_path: Path) -> N
     async with running_rig(tmp_path, "{}") as rig:
         found = classes_of(rig.node.plugin)
 
-    assert found == {"rdt": None, "blockio": None}
+    assert found == {"rdt": None, "blockio": None, "memory": None}
     assert (*class_lines(found), *class_tables(found)) == ()
 
 
