@@ -82,9 +82,9 @@ class Host:
         wanted = Wanted(use, classes, ("*",), machine)
         await self.effects.follow(wanted, looks=looks)
 
-    def successor(self) -> Host:
-        """Who comes after a kill."""
-        means = Means(HostTree(self.root), self.state)
+    def successor(self, **more: Any) -> Host:
+        """Who comes after a kill; *more* is of `Means`."""
+        means = Means(HostTree(self.root), self.state, **more)
         return attrs.evolve(self, effects=HostEffects(means, HostReport(History())))
 
 

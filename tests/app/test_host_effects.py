@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import attrs
 from structlog.testing import capture_logs
 
-from nri_resmgr.classes.cpu.cpu_class import CpuClass, PctPriority
+from nri_resmgr.classes.cpu.cpu_class import CpuClass
 from nri_resmgr.config.cpu_class_use import CpuClassUse
 from nri_resmgr.host.knob_journal import NAME as JOURNAL
 from nri_resmgr.policy.host_use import HostUse
@@ -14,13 +13,11 @@ from nri_resmgr.values import CpuSet, KiloHertz
 from tests.app.effects import NOTHING, host, quiet, wish
 from tests.daemon.host_nodes import DISK, INTERRUPTS, NIC, POLICIES
 from tests.host.cpu_trees import CPU
-from tests.host.irqbalance_double import Balancer
-from tests.host.isst_driver import IsstDriver
-from tests.host.test_sst_knobs import MACHINE as SST_MACHINE
 
 PREFERENCE = f"{POLICIES}/policy3/energy_performance_preference"
 MAXIMUM = f"{POLICIES}/policy3/scaling_max_freq"
 SET = {PREFERENCE: "power", MAXIMUM: "1200000"}
+LESS = parse_spec("2s2c2t offline=3")
 SOON = 1e-9  # seconds between two repairs
 
 
@@ -54,8 +51,9 @@ async def test_what_cannot_be_written_is_told_once_and_tried_again() -> None:
     with host() as some, capture_logs() as lines:
         (some.root / PREFERENCE[1:]).unlink()
         await some.follow(quiet("3"))
-        await some.follow(quiet("2-3"))
+        await some.follow(quiet("2-3"), looks=True)
         failures, failing = some.report.failures, set(some.report.failing)
+        assert some.report.drift == 0
         some.set(PREFERENCE, "balance_performance")
         await some.follow(quiet("3"))
 
@@ -88,6 +86,9 @@ async def test_who_writes_again_and_again_is_left_alone_in_the_end() -> None:
             is_mended = some.changed() == SET
             assert is_mended is (attempt < 5)
         assert some.report.given_up == {MAXIMUM}
+        some.set(MAXIMUM, "1200000")
+        await some.follow(quiet("3"), looks=True)
+        assert some.report.given_up == set()
         await some.follow(NOTHING)
         assert some.changed() == {}
 
@@ -109,6 +110,16 @@ async def test_without_repairs_it_is_only_told() -> None:
     assert line["why"].startswith(f"{MAXIMUM} has '900000' instead of '1200000': ")
 
 
+async def test_what_is_wanted_otherwise_now_has_not_drifted() -> None:
+    with host(pause=SOON) as some:
+        await some.follow(quiet("3"))
+        some.set(MAXIMUM, "900000")
+        await some.follow(quiet("2"), looks=True)
+
+        assert some.report.drift == 0
+        assert not some.changed().keys() & SET.keys()
+
+
 async def test_an_interrupt_that_comes_later_is_placed_at_the_next_look() -> None:
     later = "/proc/irq/32/smp_affinity_list"
     with host() as some, capture_logs() as lines:
@@ -127,61 +138,6 @@ async def test_an_interrupt_that_comes_later_is_placed_at_the_next_look() -> Non
         assert some.changed()[later] == "0-7"
     changed = [one for one in lines if one["event"] == "interrupts.changed"]
     assert [one["interrupts"] for one in changed] == [["32 PCI-MSI 2-edge eth0-rx-1"]]
-
-
-async def test_irqbalance_is_told_what_is_ours_and_what_it_may_do() -> None:
-    files = {
-        "/proc/77/comm": "irqbalance",
-        "/proc/77/environ": "IRQBALANCE_BANNED_CPULIST=0",
-        "/proc/77/cmdline": "/usr/sbin/irqbalance",
-    }
-    use = quiet("3", wish("3", ("*eth0*",), ("*nvme*",)))
-    with host(files, pause=SOON) as some:
-        path = some.root / "run/irqbalance/irqbalance77.sock"
-        path.parent.mkdir(parents=True)
-        balancer = Balancer(path)
-        try:
-            await some.follow(use)
-            # CPU 0 is kept free by whoever started irqbalance.
-            assert some.changed() == SET | {NIC: "3", DISK: "1-2,4-7"}
-            told = balancer.requests[-1]
-            some.set(NIC, "5")
-            await some.follow(use, looks=True)
-            drift = set(some.report.drifting)
-            mended = some.changed()[NIC]
-            some.effects.close()
-        finally:
-            balancer.close()
-
-        assert told == "settings ban irqs 28 31"
-        assert (drift, mended) == ({NIC}, "3")
-        assert balancer.requests[-1] == "settings ban irqs NONE"
-        assert some.changed() == {}
-
-
-async def test_speed_select_follows_and_is_as_it_was_at_the_end() -> None:
-    classes = CpuClassUse(
-        classes={
-            "high": CpuClass(name="high", pct_priority=PctPriority.HIGH),
-            "low": CpuClass(
-                name="low", pct_priority=PctPriority.LOW, max=KiloHertz(1_500_000)
-            ),
-        }
-    )
-    driver = IsstDriver(SST_MACHINE)
-    use = HostUse({"high": CpuSet.of(0, 4)})
-    with host(open_device=lambda _: driver.opened()) as some:
-        await some.follow(use, classes, SST_MACHINE)
-        high = [str(punit.clos[0].cpus) for punit in driver.machine.speed_select]
-        before = driver.writes
-        await some.follow(use, classes, attrs.evolve(driver.machine), looks=True)
-        again = driver.writes - before
-        some.effects.close()
-
-        assert high == ["0,4", ""]
-        assert again == 0
-        assert some.report.last.drifts == ()
-        assert driver.machine.speed_select == SST_MACHINE.speed_select
 
 
 async def test_what_nobody_restored_is_restored_without_a_wish() -> None:
@@ -254,7 +210,7 @@ async def test_a_cpu_that_goes_takes_its_class_along_and_comes_back_to_it() -> N
         await some.follow(quiet("2-3"))
         aside = some.root / "aside"
         (some.root / folder[1:]).rename(aside)
-        await some.follow(quiet("2"), machine=parse_spec("2s2c2t offline=3"))
+        await some.follow(quiet("2"), machine=LESS)
         assert some.report.failing == {}
         aside.rename(some.root / folder[1:])
         some.set(MAXIMUM, "3800000")
@@ -264,3 +220,11 @@ async def test_a_cpu_that_goes_takes_its_class_along_and_comes_back_to_it() -> N
         assert SET.items() <= some.changed().items()
         some.effects.close()
         assert some.changed() == {}
+
+
+async def test_a_cpu_that_comes_is_in_its_class() -> None:
+    with host() as some:
+        await some.follow(quiet("2"), machine=LESS)
+        await some.follow(quiet("2-3"))
+
+        assert SET.items() <= some.changed().items()

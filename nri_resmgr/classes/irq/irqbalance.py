@@ -90,13 +90,13 @@ def bans_of_reply(text: str) -> Bans | None:
 def bans_for(placement: Placement, room: Room) -> Bans:
     """Return what irqbalance has to leave alone for a placement to last.
 
-    CPUs that are spared by all are enough for most interrupts, and it goes on to
-    balance those. The others are ours alone.
+    CPUs that are spared by all, besides those that it spares by itself, are enough
+    for most interrupts, and it goes on to balance those. The others are ours alone.
     """
     ours = {
         number
         for number, cpus in placement.cpus.items()
-        if not room.available - cpus <= placement.spared
+        if not room.free - cpus <= placement.spared
     }
     return Bans(placement.spared, placement.claimed & placement.cpus.keys() | ours)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import attrs
 import pytest
 
 from nri_resmgr.classes.irq.balloons import placed_for_balloons
@@ -126,6 +127,14 @@ def test_what_balloons_need(
     ]
 
     assert bans_for(placed_for_balloons(ALL, found, ROOM), ROOM) == expected
+
+
+def test_what_irqbalance_spares_by_itself_makes_no_interrupt_ours() -> None:
+    balloons = [BalloonCpus(CpuSet.of(4), IrqRule((), IrqMode.ISOLATE))]
+    room = attrs.evolve(ROOM, banned=CpuSet.of(2))
+    placement = placed_for_balloons(ALL, balloons, room)
+
+    assert bans_for(placement, room) == bans("4")
 
 
 def test_interrupts_that_some_cpus_do_not_take_are_ours_alone() -> None:
