@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
 
 from nri_resmgr.app.class_members import members_of
 from nri_resmgr.app.class_troubles import ClassTroubles
 from nri_resmgr.app.resource_policy import ResourcePolicy
-from nri_resmgr.classes.choice import Choice
+from nri_resmgr.classes.choice import Choice, Origin
+from nri_resmgr.classes.wish import ClassWish
 from nri_resmgr.control.containers import Data
 from nri_resmgr.control.memory_classes import memory_classes_of
 from nri_resmgr.policy.events import ContainerSpec
+
+_ORIGINS: Final = {Origin.TYPE: "by its balloon type", Origin.QOS: "by its QoS class"}
 
 
 def classes_of(policy: ResourcePolicy) -> Data:
@@ -21,6 +24,34 @@ def classes_of(policy: ResourcePolicy) -> Data:
         "blockio": _blockio(policy),
         "memory": memory_classes_of(policy),
     }
+
+
+def class_sentences(spec: ContainerSpec, policy: ResourcePolicy) -> Iterator[str]:
+    """Say which RDT and block I/O class a container is to have, and why."""
+    config, prefers = policy.config, spec.preferences
+    if (rdt := config.rdt) is not None:
+        from nri_resmgr.app.rdt import rdt_choice
+
+        choice = rdt_choice(spec, rdt, policy.policy, policy.state)
+        if choice:
+            host = policy.class_hosts.rdt
+            lacks = "" if host.has(choice.name) else "; there is no such group now"
+            yield f"RDT class {choice.name}, {_why(choice, prefers.rdt_class)}{lacks}"
+    if (blockio := config.blockio) is not None:
+        from nri_resmgr.app.blockio import blockio_choice
+
+        choice = blockio_choice(spec, blockio, policy.policy, policy.state)
+        if choice:
+            known = blockio.classes is None or choice.name in blockio.classes
+            lacks = "" if known else "; there is no such class"
+            why = _why(choice, prefers.blockio_class)
+            yield f"block I/O class {choice.name}, {why}{lacks}"
+
+
+def _why(choice: Choice, wish: ClassWish | None) -> str:
+    if wish is not None:
+        return f"by annotation {wish.key}"
+    return _ORIGINS[choice.origin]
 
 
 def _rdt(policy: ResourcePolicy) -> Data | None:

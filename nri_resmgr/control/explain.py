@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from nri_resmgr.app.history import REFUSED, Change, History, Row
 from nri_resmgr.control.candidates import candidates_of
+from nri_resmgr.control.classes import class_sentences
 from nri_resmgr.control.containers import Data, View, container_of, view_of
 from nri_resmgr.control.cpu_class_reasons import host_sentences
 from nri_resmgr.control.events import event_of, reason_of
@@ -87,7 +88,10 @@ def _explained(named: Named, view: View, subject: Subject) -> Data:
     }
     if spec is not None:
         data["container"] = container_of(spec, view)
-        data["host"] = list(host_sentences(spec, view, subject))
+        data["host"] = [
+            *host_sentences(spec, view, subject),
+            *class_sentences(spec, policy),
+        ]
         data["candidates"] = list(candidates_of(spec.id, policy.policy, policy.state))
     return data
 

@@ -34,6 +34,7 @@ async def test_groups_are_made_and_a_container_is_created_in_one(
     ("level", "names"),
     [
         pytest.param(SAFE, ("gold", None), id="by the group where the level has it"),
+        pytest.param(Level(0, 11), ("gold", None), id="by the group from 0.11 on"),
         pytest.param(Level(0, 10), (None, "gold"), id="by the class before that"),
     ],
 )

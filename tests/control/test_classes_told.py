@@ -7,7 +7,7 @@ from pathlib import Path
 from nri_resmgr.app.metric_text import render
 from nri_resmgr.app.metrics_of_classes import series_of_classes, series_of_counters
 from nri_resmgr.cli.render_classes import class_lines, class_tables
-from nri_resmgr.control.classes import classes_of
+from nri_resmgr.control.classes import class_sentences, classes_of
 from nri_resmgr.testing.resctrl import Hardware, Resctrl
 from tests.app.class_rig import HARDWARE, running_rig
 from tests.app.node import until
@@ -76,8 +76,22 @@ async def test_classes_are_told_with_owners_and_values(tmp_path: Path) -> None:
         await rig.node.runtime.start_container("c0")
         seen = rig.node.plugin.class_hosts.rdt
         await until(lambda: "gold" in seen.seen and seen.seen["gold"].threads == 2)
-        found = classes_of(rig.node.plugin)
+        plugin = rig.node.plugin
+        found = classes_of(plugin)
+        reasons = {
+            key: list(class_sentences(one.spec, plugin))
+            for key, one in plugin.state.ledger.entries.items()
+        }
 
+    assert reasons == {
+        "c0": [
+            "RDT class gold, by annotation rdtclass.resource-policy.nri.io",
+            "block I/O class slow, by annotation blockioclass.resource-policy.nri.io",
+        ],
+        "c1": [
+            "RDT class Guaranteed, by its QoS class; there is no such group now",
+        ],
+    }
     assert mistakes(found, "classes") == []
     assert found == TOLD
     assert list(class_lines(found)) == [
