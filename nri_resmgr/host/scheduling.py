@@ -176,9 +176,10 @@ def _for_all(
 def _sentence(error: OSError) -> str:
     why = os.strerror(error.errno or 0)
     if error.errno == errno.EPERM:
-        return f"{why}: CAP_SYS_NICE, or time of the cgroup (cpu.rt_runtime_us), misses"
+        needs = "CAP_SYS_NICE and, for real time, time of the cgroup"
+        return f"{why}; it needs {needs} (cpu.rt_runtime_us)"
     if error.errno == errno.EBUSY:
-        return f"{why}: the CPUs have no time left for these deadlines"
+        return f"{why}; the CPUs have no time left for these deadlines"
     return why
 
 
