@@ -18,8 +18,10 @@ from nri_resmgr.values import ResmgrError
 
 log = Logger(__name__)
 
-# What all keys have in common, and few pods have in theirs.
-_OURS: Final = ".nri.io"
+# What all keys have in common, and few pods have in theirs; and what tells them from
+# those of other kinds.
+_COMMON: Final = ".nri.io"
+_OURS: Final = ("memory-qos.", "memory-policy.", "epc-limit.", "misc-limit.")
 
 
 class MemorySetter(ClassSetter):
@@ -108,4 +110,5 @@ class MemorySetter(ClassSetter):
 
 
 def _is_ours(annotations: Mapping[str, str]) -> bool:
-    return _OURS in "\n".join(annotations)  # one search instead of one for each key
+    keys = "\n".join(annotations)  # one search instead of one for each key
+    return _COMMON in keys and any(one in keys for one in _OURS)
