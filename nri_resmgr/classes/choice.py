@@ -46,10 +46,13 @@ class UnknownClass(PolicyError):
     known: tuple[str, ...]
 
     def __str__(self) -> str:
-        known = f"known: {', '.join(self.known)}" if self.known else "none is defined"
+        known, help_ = "none is defined", "add the class to the configuration"
+        if self.known:
+            known = f"known: {', '.join(self.known)}"
+            help_ = f"name one of these, or {help_}"
         return (
             f"{self.title} asks for {self.kind} class {self.name!r} by {self.key}; "
-            f"{known}; name one of these, or add the class to the configuration"
+            f"{known}; {help_}"
         )
 
 

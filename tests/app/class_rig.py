@@ -151,12 +151,20 @@ async def running_rig(
     kept: Kept | None = None,
     level: Level = SAFE,
 ) -> AsyncIterator[Rig]:
-    """Start the plugin on a machine; at the end it takes everything back."""
+    """Start the plugin on a machine; at the end it takes everything back.
+
+    Args:
+        folder: For everything.
+        spec: A whole document, or the spec of a topology-aware policy.
+        resctrl: What is there before the plugin.
+        kept: What an earlier one has left.
+        level: The runtime's.
+    """
     host, watch = folder / "host", ClassWatch()
     files_of(host / "sys/fs/cgroup", CGROUPS)
     plugin = ResourcePolicy(
         parse_spec("1s2n4c1t"),
-        parse_config(config(spec)),
+        parse_config(spec if "kind:" in spec else config(spec)),
         tree=HostTree(str(host)),
         witnesses=[watch],
     )

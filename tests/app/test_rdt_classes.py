@@ -15,6 +15,15 @@ from tests.app.node import SAFE
 from tests.app.rdt_words import GOLD, KEY, document, told
 
 
+def balloons(spec: str) -> str:
+    types = "balloonTypes: [{name: t, namespaces: [default], rdtClass: gold}]"
+    rest = spec.removeprefix("{")
+    return (
+        "apiVersion: config.nri/v1alpha1\nkind: BalloonsPolicy\n"
+        f"spec: {{reservedResources: {{cpu: 1}}, {types}, {rest}"
+    )
+
+
 async def test_groups_are_made_and_a_container_is_created_in_one(
     tmp_path: Path,
 ) -> None:
@@ -80,6 +89,18 @@ async def test_how_the_runtime_is_told(
             {"rdt.resources.beta.kubernetes.io/pod": "silver"},
             "silver",
             id="the runtimes' own annotation",
+        ),
+        pytest.param(
+            balloons(document("gold: {}")),
+            {},
+            "gold",
+            id="its balloon type's",
+        ),
+        pytest.param(
+            balloons(document()),
+            {KEY: "silver"},
+            "silver",
+            id="an annotation goes before the balloon type",
         ),
         pytest.param(
             document(),
