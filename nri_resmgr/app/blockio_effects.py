@@ -90,6 +90,7 @@ class BlockIoEffects(Witness):
             return  # nobody has told yet what runs
         host.keep_only(entries.keys())
         config, members = self._wanted()
+        host.troubles.keep_only({one.title for one in members})
         # A class that the runtime gave by its name stays as long as the container.
         if config or host.given:
             news = await asyncio.to_thread(self._work.put, config, members)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from nri_resmgr.classes.choice import Choice
 from nri_resmgr.log import Logger
@@ -13,6 +13,8 @@ log = Logger(__name__)
 
 class ClassTroubles:
     """Of the classes of one kind.
+
+    A subject is a container by its title, which has slashes, or a word without any.
 
     Args:
         kind: ``rdt`` or ``blockio``.
@@ -59,6 +61,12 @@ class ClassTroubles:
         """Note that it could be done now."""
         if self._present.pop(subject, None) is not None:
             log.info("classes.mended", kind=self.kind, subject=subject)
+
+    def keep_only(self, titles: Collection[str]) -> None:
+        """Forget what was wrong with containers that are gone."""
+        for subject in tuple(self._present):
+            if "/" in subject and subject not in titles:
+                self._present.pop(subject, None)
 
     def forget(self) -> None:
         """Begin anew: another configuration is in force."""

@@ -137,6 +137,7 @@ class RdtEffects(Witness):
             if self._is_closed:
                 return
             use, work = job.use, self._work
+            self._host.troubles.keep_only({one.title for one in job.members})
             if job.is_new or work.is_due(use):
                 work.set_up(use, job.members)
             if use is not None:

@@ -1,0 +1,49 @@
+"""What is counted, said and kept of classes that cannot be had."""
+
+from __future__ import annotations
+
+from structlog.testing import capture_logs
+
+from nri_resmgr.app.class_troubles import ClassTroubles
+from nri_resmgr.classes.choice import Choice, Origin
+
+
+def test_a_class_that_is_dropped_is_said_once_and_counted_always() -> None:
+    troubles = ClassTroubles("rdt")
+    with capture_logs() as lines:
+        for name in ("slow", "slow", "fast"):
+            troubles.drop(Choice(name, Origin.QOS), "a/b/c", "there is none")
+
+    assert troubles.dropped == 3
+    assert [(one["event"], one["name"], one["by"]) for one in lines] == [
+        ("classes.dropped", "slow", "qos"),
+        ("classes.dropped", "fast", "qos"),
+    ]
+
+
+def test_a_failure_is_said_when_its_reason_is_new_and_when_it_is_over() -> None:
+    troubles = ClassTroubles("rdt")
+    with capture_logs() as lines:
+        for why in ("full", "full", "locked"):
+            troubles.fail("groups", why)
+        before = dict(troubles.present)
+        troubles.mend("groups")
+        troubles.mend("groups")
+
+    assert (before, dict(troubles.present)) == ({"groups": "locked"}, {})
+    assert troubles.failures == 3
+    assert [(one["event"], one.get("why")) for one in lines] == [
+        ("classes.failed", "full"),
+        ("classes.failed", "locked"),
+        ("classes.mended", None),
+    ]
+
+
+def test_who_is_gone_fails_no_more() -> None:
+    troubles = ClassTroubles("blockio")
+    with capture_logs():
+        for subject in ("groups", "a/b/c", "a/b/d"):
+            troubles.fail(subject, "refused")
+    troubles.keep_only({"a/b/d"})
+
+    assert list(troubles.present) == ["groups", "a/b/d"]
