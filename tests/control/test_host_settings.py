@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -44,6 +44,52 @@ def setting(what: str, wanted: str, found: str = "") -> dict[str, Any]:
     return {"what": what, "wanted": [wanted], "found": [found or wanted]}
 
 
+HOST: Final[dict[str, Any]] = {
+    "followed": True,
+    "whyNot": "",
+    "classes": [
+        {
+            "name": "fast",
+            "cpus": "2,6",
+            "containers": ["default/web/web"],
+            "settings": [
+                setting("scaling_governor", "performance"),
+                setting("energy_performance_preference", "performance"),
+                setting("scaling_min_freq", "2000000"),
+                setting("POLL disable", "0"),
+                setting("C1 disable", "0"),
+                setting("C1E disable", "0"),
+                setting("C6 disable", "1"),
+            ],
+        },
+        {
+            "name": "quiet",
+            "cpus": "0-1,3-5,7",
+            "containers": [],
+            "settings": [setting("scaling_max_freq", "1200000")],
+        },
+    ],
+    "files": {
+        "wanted": 6 + 14 + 1,
+        "written": 8 + 6 + 1 + 2,
+        "restored": 2,
+        "failures": 0,
+        "failing": [],
+        "drifting": [],
+        "givenUp": [],
+    },
+    "interrupts": {
+        "placed": {"31": "2,6"},
+        "unplaced": [],
+        "refused": [],
+        "irqbalance": 0,
+        "untold": "",
+    },
+    "speedSelect": [],
+}
+"""What is told of a container with two CPUs of its own and an interrupt."""
+
+
 async def test_classes_are_told_with_owners_and_values(tmp_path: Path) -> None:
     async with host_node(tmp_path, TREE) as node, running(node):
         await node.becomes(quiet())
@@ -53,49 +99,7 @@ async def test_classes_are_told_with_owners_and_values(tmp_path: Path) -> None:
         explained = await ask(client(node), "/v1/explain", pod="web")
 
     assert mistakes(state, "State") == mistakes(explained, "Explanation") == []
-    assert state["host"] == {
-        "followed": True,
-        "whyNot": "",
-        "classes": [
-            {
-                "name": "fast",
-                "cpus": "2,6",
-                "containers": ["default/web/web"],
-                "settings": [
-                    setting("scaling_governor", "performance"),
-                    setting("energy_performance_preference", "performance"),
-                    setting("scaling_min_freq", "2000000"),
-                    setting("POLL disable", "0"),
-                    setting("C1 disable", "0"),
-                    setting("C1E disable", "0"),
-                    setting("C6 disable", "1"),
-                ],
-            },
-            {
-                "name": "quiet",
-                "cpus": "0-1,3-5,7",
-                "containers": [],
-                "settings": [setting("scaling_max_freq", "1200000")],
-            },
-        ],
-        "files": {
-            "wanted": 6 + 14 + 1,
-            "written": 8 + 6 + 1 + 2,
-            "restored": 2,
-            "failures": 0,
-            "failing": [],
-            "drifting": [],
-            "givenUp": [],
-        },
-        "interrupts": {
-            "placed": {"31": "2,6"},
-            "unplaced": [],
-            "refused": [],
-            "irqbalance": 0,
-            "untold": "",
-        },
-        "speedSelect": [],
-    }
+    assert state["host"] == HOST
     assert explained["containers"][0]["host"] == [
         "CPU 2,6: CPU class fast, as CPUs that a container has to itself are",
         f"interrupts follow annotation {IRQ_KEY}",
