@@ -1,0 +1,13 @@
+"""The daemon knows by which files a process before it left the host changed."""
+
+from __future__ import annotations
+
+from nri_resmgr.daemon.host_effects import LEFTOVERS
+from nri_resmgr.host import irqbalance, knob_journal, sst_journal
+
+
+def test_these_are_the_files_that_those_keep_who_change_the_host() -> None:
+    # Named twice, so that a daemon that changes nothing imports none of them.
+    kept = (knob_journal.NAME, sst_journal.NAME, irqbalance.MARK)
+
+    assert kept == LEFTOVERS
