@@ -110,11 +110,14 @@ async def test_what_one_line_cannot_tell_is_written_before_the_start(
     add_disks(tmp_path / "host", "sda", "sdb")
     async with running_rig(tmp_path, document(THROTTLED)) as rig:
         created = await rig.create("c0", SLOW)
+        given = dict(rig.node.plugin.class_hosts.blockio.given)
         rig.appear("c0", 100)
         await rig.node.runtime.start_container("c0")
 
         assert told(created) == (None, {"io.weight": "405", "io.max": "8:0 rbps=1000"})
         assert rig.cgroup_file("c0", "io.max") == "8:16 rbps=1000\n"
+        lines = ("8:0 rbps=1000", "8:16 rbps=1000")
+        assert given == {"c0": {"io.max": lines, "io.weight": ("405",)}}
 
 
 async def test_a_disk_that_is_gone_is_not_named(tmp_path: Path) -> None:
@@ -137,10 +140,12 @@ async def test_running_containers_follow_another_configuration(tmp_path: Path) -
         await until(lambda: rig.cgroup_file("c0", "io.weight") == "10000\n")
         # The runtime would write what it was told before.
         await until(lambda: known(rig) == {"io.weight": "10000"})
+        await until(lambda: "10000" in rig.kept.texts["blockio"])
 
         rig.reconfigure("{}")
         await until(lambda: rig.cgroup_file("c0", "io.weight") == "100\n")
         await until(lambda: known(rig) == {"io.weight": "100"})
+        await until(lambda: "blockio" not in rig.kept.texts)
 
 
 async def test_where_calls_are_unsafe_news_ride_on_a_reply(tmp_path: Path) -> None:

@@ -91,3 +91,43 @@ async def test_classes_are_given_followed_and_taken_away(tmp_path: Path) -> None
         "gold": ["default/next/next", "default/web/web"],
     }
     assert found["blockio"]["classes"][0]["files"] == {"io.weight": ["910"]}
+
+
+ROOT = """\
+  control:
+    rdt:
+      enable: true
+      partitions: {p: {l3Allocation: 50%, classes: {system/default: {}}}}
+"""
+
+
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
+async def test_the_root_group_gets_back_what_it_had(
+    tmp_path: Path, end: signal.Signals
+) -> None:
+    async with host_node(tmp_path, PLAIN + ROOT) as node:
+        add_kernel(node.host)
+        schemata = node.host / "sys/fs/resctrl/schemata"
+        before = rows(schemata)
+        async with node.running() as daemon:
+            halves = ["L3:0=3ff;1=3ff", "MB:0=100;1=100"]
+            await until(lambda: rows(schemata) == halves)
+            daemon.send_signal(end)
+            await daemon.wait()
+        if end == signal.SIGKILL:
+            assert rows(schemata) == halves
+            node.document.write_text(PLAIN)
+            async with node.running():
+                await until(lambda: not (tmp_path / "state/resctrl").exists())
+
+    assert rows(schemata) == before == ["L3:0=fffff;1=fffff", "MB:0=100;1=100"]
+    assert not (tmp_path / "state/resctrl").exists()
+
+
+def rows(schemata: Path) -> list[str]:
+    """Return both lines, without the kernel's blanks.
+
+    A plain file keeps the end of a longer text, which the kernel would not.
+    """
+    lines = schemata.read_text().splitlines()[:2]
+    return [line.replace(" ", "") for line in lines]
