@@ -11,9 +11,11 @@ import pytest
 
 from nri_resmgr.app.translate import KUBELET_NAME
 from nri_resmgr.cli.workload import Workload
+from nri_resmgr.testing import PluginRefused
 from nri_resmgr.values import QosClass
 from tests.daemon.documents import until
 from tests.daemon.host_nodes import (
+    BALLOONS,
     DEFAULT,
     DISK,
     NIC,
@@ -179,6 +181,13 @@ async def test_after_a_kill_the_pod_has_its_quota_again(tmp_path: Path) -> None:
 
         async with node.running():
             await node.becomes({})
+
+
+async def test_balloons_have_no_shared_cpus_beside_their_own(tmp_path: Path) -> None:
+    document = BALLOONS + "  isolationAnnotations: true\n"
+    async with host_node(tmp_path, document, more) as node, node.running():
+        with pytest.raises(PluginRefused, match="no shared CPUs beside its own"):
+            await node.pod("web", 1, {"cpu-shared.crio.io/web": "enable"})
 
 
 async def test_a_partition_in_vain_is_told(tmp_path: Path) -> None:

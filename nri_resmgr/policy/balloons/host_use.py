@@ -53,8 +53,7 @@ def _own_cpus(container: str, state: BalloonsState) -> CpuSet:
     """Return the CPUs of a container's balloon; none where others are in it."""
     seat = state.seats.get(container)
     balloon = state.balloons.get(seat.balloon) if seat else None
-    # A component runs whoever is in the composite balloon.
-    if balloon is None or balloon.members != (container,) or balloon.within:
+    if balloon is None or balloon.members != (container,):
         return NO_CPUS
     return balloon.cpus
 

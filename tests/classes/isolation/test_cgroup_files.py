@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import attrs
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -108,6 +109,16 @@ def test_a_partition_that_the_kernel_refused_is_told() -> None:
         f"{path} is {refused.strip()!r}"
     ]
     assert in_vain(place("p", "c"), {}) == [f"there is no {path}"]
+
+
+def test_old_kernels_do_not_hand_cpus_down() -> None:
+    one = attrs.evolve(place("p", "c"), hands_down=False)
+    placed = [(one, isolated("1", UNBALANCED))]
+
+    assert cgroup_files(placed, NO_CPUS) == {}
+    assert in_vain(one, {}) == [
+        "the kernel has no cpuset.cpus.exclusive, Linux 6.7 has"
+    ]
 
 
 def test_a_switch_is_in_vain_below_one_that_is_on() -> None:

@@ -1,0 +1,102 @@
+"""Where the cgroups of isolated containers are."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pytest
+
+from nri_resmgr.classes.isolation.cgroup_files import CgroupPlace
+from nri_resmgr.classes.isolation.wishes import Isolated, IsolationWish
+from nri_resmgr.host.isolated_cgroups import IsolatedCgroups
+from nri_resmgr.host.recorded import RecordedTree
+from nri_resmgr.values import CpuSet
+
+TOP: Final = "/sys/fs/cgroup"
+V2: Final = {f"{TOP}/cgroup.controllers": "cpuset cpu"}
+SLICE: Final = f"{TOP}/kubepods.slice/kubepods-pod1_2.slice"
+SCOPE: Final = f"{SLICE}/cri-containerd-c1.scope"
+WISH: Final = IsolationWish(unlimited=True)
+
+
+def find(
+    files: dict[str, str], path: str, wish: IsolationWish = WISH
+) -> list[CgroupPlace]:
+    one = Isolated("c1", CpuSet.of(1), wish, path)
+    return [place for place, _ in IsolatedCgroups(RecordedTree(files)).find([one])]
+
+
+@pytest.mark.parametrize(
+    ("files", "path", "place"),
+    [
+        pytest.param(
+            {
+                f"{SCOPE}/cgroup.procs": "1",
+                f"{SCOPE}/cpuset.cpus.exclusive": "",
+            },
+            "kubepods-pod1_2.slice:cri-containerd:c1",
+            CgroupPlace((SLICE, SCOPE), SCOPE, TOP),
+            id="systemd's",
+        ),
+        pytest.param(
+            {
+                f"{SCOPE}/cgroup.procs": "",
+                f"{SCOPE}/container/cgroup.procs": "1",
+                f"{SCOPE}/container/cpuset.cpus.exclusive": "",
+            },
+            "kubepods-pod1_2.slice:cri-containerd:c1",
+            CgroupPlace(
+                (SLICE, SCOPE, f"{SCOPE}/container"), f"{SCOPE}/container", TOP
+            ),
+            id="crun's, which is below",
+        ),
+        pytest.param(
+            {f"{TOP}/kubepods/pod1-2/c1/cgroup.procs": "1"},
+            "/kubepods/pod1-2/c1",
+            CgroupPlace(
+                (f"{TOP}/kubepods/pod1-2", f"{TOP}/kubepods/pod1-2/c1"),
+                f"{TOP}/kubepods/pod1-2/c1",
+                TOP,
+                hands_down=False,
+            ),
+            id="a path, on a kernel before 6.7",
+        ),
+        pytest.param(
+            {f"{TOP}/k8s.io/c1/cgroup.procs": "1"},
+            "/k8s.io/c1",
+            CgroupPlace(
+                (f"{TOP}/k8s.io/c1",), f"{TOP}/k8s.io/c1", TOP, hands_down=False
+            ),
+            id="what is above need not be a pod's",
+        ),
+    ],
+)
+def test_cgroups_of_version_2(
+    files: dict[str, str], path: str, place: CgroupPlace
+) -> None:
+    assert find(V2 | files, path) == [place]
+
+
+def test_cgroups_of_version_1_are_in_two_trees() -> None:
+    files = {
+        f"{TOP}/cpuset/cpuset.cpus": "0-3",
+        f"{TOP}/cpu/cgroup.procs": "",
+        f"{TOP}/cpuset/kubepods/pod1/c1/cgroup.procs": "1",
+    }
+    pod = f"{TOP}/cpu/kubepods/pod1"
+
+    assert find(files, "/kubepods/pod1/c1") == [
+        CgroupPlace(
+            (pod, f"{pod}/c1"),
+            f"{TOP}/cpuset/kubepods/pod1/c1",
+            f"{TOP}/cpuset",
+            is_v2=False,
+        )
+    ]
+
+
+def test_who_wants_nothing_of_cgroups_is_not_looked_for() -> None:
+    files = V2 | {f"{TOP}/kubepods/pod1/c1/cgroup.procs": "1"}
+
+    assert find(files, "/kubepods/pod1/c1", IsolationWish(governor="performance")) == []
+    assert find(V2, "/kubepods/pod1/c1") == []
