@@ -58,6 +58,13 @@ async def begin(
     without: str = "",
 ) -> None:
     """Create a container, then its cgroup, and start it."""
+    await create(node, name, annotations, cpus=cpus)
+    await start(node, name, without=without)
+
+
+async def create(
+    node: HostNode, name: str, annotations: dict[str, str], *, cpus: int = 2
+) -> None:
     asked = Workload(name, QosClass.GUARANTEED, cpus * 1000)
     pod = attrs.evolve(asked.pod, annotations=annotations)
     await node.runtime.run_pod(pod)
@@ -70,6 +77,9 @@ async def begin(
         linux=attrs.evolve(linux, cgroups_path=f"/kubepods/pod1/{name}"),
     )
     await node.runtime.create_container(pod.id, container)
+
+
+async def start(node: HostNode, name: str, *, without: str = "") -> None:
     cgroup = node.host / POD[1:] / name
     cgroup.mkdir()
     for file, text in {
@@ -202,5 +212,20 @@ async def test_a_partition_in_vain_is_told(tmp_path: Path) -> None:
         await begin(node, "web", asked, without="cpuset.cpus.exclusive")
         log = tmp_path / "log"
         await until(lambda: "isolation.in-vain" in log.read_text(), within=8)
-
         assert node.changed() == {}
+
+        await begin(node, "sky", {"cpu-c-states.crio.io": "disable"})
+        await until(lambda: len(node.changed()) == 2, within=8)
+        assert log.read_text().count("isolation.in-vain") == 1
+
+
+async def test_cgroups_follow_as_soon_as_they_are_there(tmp_path: Path) -> None:
+    asked = {"cpu-quota.crio.io": "disable", "cpu-c-states.crio.io": "disable"}
+    at_once = {latency(2): "n/a", latency(6): "n/a"}
+    async with host_node(tmp_path, ALLOWED, more) as node, node.running():
+        await create(node, "web", asked)
+        await node.becomes(at_once)
+        await start(node, "web")
+        await node.becomes(
+            at_once | {f"{POD}/cpu.max": "max", f"{POD}/web/cpu.max": "max"}
+        )
