@@ -8,6 +8,7 @@ from typing import Final
 
 from nri_resmgr.host.fields import frequency, number, optional_number, required
 from nri_resmgr.host.paths import CPU_ROOT
+from nri_resmgr.host.resctrl_mount import Mount, find_mount
 from nri_resmgr.host.tree import BadHostFile, Tree
 from nri_resmgr.topology import CgroupLayout, Rdt, RdtResource, Uncore
 
@@ -79,19 +80,16 @@ def read_rdt(tree: Tree) -> Rdt | None:
     Source:
         Linux, Documentation/filesystems/resctrl.rst, "Info directory".
     """
-    for line in (tree.read("/proc/mounts") or "").splitlines():
-        words = line.split()
-        if len(words) > 3 and words[2] == "resctrl":  # noqa: PLR2004 - fields of fstab(5)
-            return _read_info(tree, words[1], tuple(words[3].split(",")))
-    return None
+    mount = find_mount(tree)
+    return None if mount is None else _read_info(tree, mount)
 
 
-def _read_info(tree: Tree, mount: str, options: tuple[str, ...]) -> Rdt:
-    info = f"{mount}/info"
+def _read_info(tree: Tree, mount: Mount) -> Rdt:
+    info = f"{mount.path}/info"
     features = tree.read(f"{info}/L3_MON/mon_features") or ""
     return Rdt(
-        mount=mount,
-        options=options,
+        mount=mount.path,
+        options=mount.options,
         resources=tuple(_read_resources(tree, info)),
         rmids=optional_number(tree, f"{info}/L3_MON/num_rmids") or 0,
         features=tuple(features.split()),

@@ -29,12 +29,12 @@ from nri_resmgr.host.resctrl.groups import (
 )
 from nri_resmgr.host.resctrl.journal import Journal, Keeper
 from nri_resmgr.host.resctrl.monitors import make_monitor, remove_monitor
-from nri_resmgr.host.resctrl.mount import find_mount
 from nri_resmgr.host.resctrl.report import Drift, Options, Report
 from nri_resmgr.host.resctrl.scene import look
 from nri_resmgr.host.resctrl.schemata import Schemata, merged, render_schemata
 from nri_resmgr.host.resctrl.steps import Steps, steps_to
 from nri_resmgr.host.resctrl.threads import move_threads, tasks_in
+from nri_resmgr.host.resctrl_mount import find_mount
 from nri_resmgr.host.tree import Tree
 from nri_resmgr.values import HostError
 

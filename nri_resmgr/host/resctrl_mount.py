@@ -28,7 +28,7 @@ class Mount(ByContent):
     """
 
     path: str
-    options: frozenset[str]
+    options: tuple[str, ...]
 
     @property
     def is_in_mbps(self) -> bool:
@@ -49,7 +49,7 @@ def find_mount(tree: Tree) -> Mount | None:
     for row in rows:
         if len(row) >= _FIELDS and row[2] == _TYPE:
             path = _ESCAPE.sub(lambda sign: chr(int(sign[1], 8)), row[1])
-            return Mount(path, frozenset(row[3].split(",")))
+            return Mount(path, tuple(row[3].split(",")))
     return None
 
 
