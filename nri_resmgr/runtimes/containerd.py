@@ -185,15 +185,6 @@ def _holder(
     return holders[-1] if holders else None
 
 
-def _holds(
-    documents: Sequence[Mapping[str, Any]], wanted: Mapping[str, Scalar]
-) -> bool:
-    # Up to containerd 2.1 the last table counts, later all of them together.
-    tables = [t for one in documents if (t := table_of(one, KEYS.table)) is not None]
-    merged = {key: value for table in tables for key, value in table.items()}
-    return has_values(tables[-1], wanted) and has_values(merged, wanted)
-
-
 def _first_file(found: Containerd, wanted: Mapping[str, Scalar]) -> Change:
     if found.imported:
         raise NoMainFile(MAIN, found.imported[0].path)
@@ -217,7 +208,7 @@ def _changed(
     if holder == main:
         refuse_generated(main)
         return edited(KEYS, main, found.original, wanted)
-    if _holds(documents, wanted):
+    if has_values(table_of(parse(holder.path, holder.text), KEYS.table) or {}, wanted):
         return Change(holder.path, holder.text, holder.text)
     raise Overridden(holder.path, ".".join(KEYS.table))
 

@@ -16,6 +16,7 @@ from nri_resmgr.runtimes.containerd import (
 from nri_resmgr.runtimes.errors import (
     ChangedSince,
     NotEditable,
+    Overridden,
 )
 from nri_resmgr.runtimes.switch import (
     MARK,
@@ -165,6 +166,15 @@ def test_any_file_comes_back_to_the_byte(text: str) -> None:
     assert after(done, switched_back(done)) == found
 
 
+def test_times_stay_that_were_asked_for_before() -> None:
+    found = only(DEBIAN)
+    for times in (("", "3s"), ("", "")):
+        found = after(found, switched_on(found, KEYS.wanted(*times)))
+
+    assert found.main is not None
+    assert found.main.text.endswith('plugin_request_timeout = "3s"\n')
+
+
 def test_what_was_changed_since_is_not_lost() -> None:
     change = switched_on(only(DEBIAN), KEYS.wanted())
     since = only(f"{change.after}# mine\n", original=DEBIAN)
@@ -187,18 +197,25 @@ def test_nothing_of_ours_is_nothing_to_undo() -> None:
 
 
 @pytest.mark.parametrize(
-    ("first", "is_enough"),
+    ("first", "later", "is_enough"),
     [
-        pytest.param("", True, id="and it alone has it"),
-        pytest.param(f"{NRI_2}disable = false\n", True, id="as the first has it"),
-        pytest.param(f"{NRI_2}plugin_request_timeout = '9s'\n", True, id="and no more"),
+        pytest.param("", "disable = false", True, id="it alone has the table"),
+        pytest.param("disable = true", "disable = false", True, id="it goes before"),
+        pytest.param(
+            "disable = false", "socket_path = '/x'", False, id="it hides ours"
+        ),
     ],
 )
-def test_a_later_file_that_has_it_on_is_enough(first: str, *, is_enough: bool) -> None:
-    theirs = ConfigFile(f"{CONF_D}/99-x.toml", f"version = 2\n{NRI_2}disable = false\n")
-    change = switched_on(only(f"version = 2\n{first}", theirs), KEYS.wanted())
-
-    assert change.is_none is is_enough
+def test_a_later_file_that_has_it_on_is_enough(
+    first: str, later: str, *, is_enough: bool
+) -> None:
+    theirs = ConfigFile(f"{CONF_D}/99-x.toml", f"version = 2\n{NRI_2}{later}\n")
+    head = f"version = 2\n{NRI_2 if first else ''}{first}\n"
+    if is_enough:
+        assert switched_on(only(head, theirs), KEYS.wanted()).is_none
+    else:
+        with pytest.raises(Overridden):
+            switched_on(only(head, theirs), KEYS.wanted())
 
 
 def test_a_setting_that_keeps_plugins_out_is_told() -> None:

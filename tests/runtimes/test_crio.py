@@ -92,6 +92,33 @@ def files(**texts: str) -> Crio:
             id="another time",
         ),
         pytest.param(
+            Crio(
+                (
+                    ConfigFile(f"{FOLDER}/10.conf", ours(f"  {TIMES}")),
+                    ConfigFile(DROP_IN, ours(f"  {TIMES}").replace("3s", "4s")),
+                )
+            ),
+            ("", "3s"),
+            Change(
+                DROP_IN,
+                ours(f"  {TIMES}").replace("3s", "4s"),
+                ours(f"  {TIMES}"),
+            ),
+            id="ours goes before an earlier file that has it already",
+        ),
+        pytest.param(
+            Crio(
+                (
+                    ConfigFile(
+                        f"{FOLDER}/90-nri-resmgr/x", "[crio.nri]\nenable_nri=false"
+                    ),
+                )
+            ),
+            (),
+            Change(DROP_IN, None, ours()),
+            id="a folder that sorts before ours",
+        ),
+        pytest.param(
             files(_99="[crio.nri]\nnri_plugin_request_timeout = '7s'\n"),
             (),
             Change(DROP_IN, None, ours()),
