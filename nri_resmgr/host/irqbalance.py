@@ -38,7 +38,8 @@ class Irqbalance(ByContent):
     Attributes:
         pid: Its process.
         own: What it was started with.
-        socket: Where it takes requests, on the host; empty if it does not.
+        socket: Where it takes requests, on the host; empty if it does not, or if
+            what it was started with is kept from us.
     """
 
     pid: int
@@ -69,11 +70,20 @@ def find_irqbalance(tree: Tree) -> Irqbalance | None:
     }
     for pid in chain(sockets, _processes(tree)):
         if pid.isdecimal() and _text(tree, f"/proc/{pid}/comm") == _NAME:
-            environ = _text(tree, f"/proc/{pid}/environ")
-            arguments = _text(tree, f"/proc/{pid}/cmdline")
-            own = bans_of_process(environ, arguments, _quiet(tree))
-            return Irqbalance(int(pid), own, sockets.get(pid, ""))
+            return _process(tree, pid, sockets.get(pid, ""))
     return None
+
+
+def _process(tree: Tree, pid: str, place: str) -> Irqbalance:
+    arguments = _text(tree, f"/proc/{pid}/cmdline")
+    try:
+        environ = tree.read(f"/proc/{pid}/environ") or ""
+    except UnreadableHostFile:
+        # What it was told before us would be lost with what we tell it.
+        environ = place = ""
+    return Irqbalance(
+        int(pid), bans_of_process(environ, arguments, _quiet(tree)), place
+    )
 
 
 def ask_irqbalance(tree: Tree, found: Irqbalance) -> Bans | None:

@@ -86,6 +86,17 @@ def test_without_a_list_it_spares_what_the_kernel_keeps_quiet(root: Path) -> Non
     assert find_irqbalance(HostTree(root)) == Irqbalance(PID, bans("4-5", 5))
 
 
+def test_it_is_not_told_where_what_it_was_started_with_is_kept_from_us(
+    root: Path, balancer: Balancer
+) -> None:
+    environ = root / f"proc/{PID}/environ"
+    environ.unlink()
+    environ.mkdir()  # root may read any file
+
+    assert find_irqbalance(HostTree(root)) == Irqbalance(PID, bans("", 5))
+    assert balancer.requests == []
+
+
 def test_without_a_socket_it_is_found_and_cannot_be_told(
     root: Path, state: StateDir
 ) -> None:
