@@ -12,6 +12,7 @@ from pathlib import Path
 
 from tests.benchmarks import balloons, churn, measure
 from tests.benchmarks.allocators import allocator_rows
+from tests.benchmarks.awake import awake_cpus
 from tests.benchmarks.manager import manager_rows
 from tests.benchmarks.plugins import Programs
 
@@ -43,7 +44,14 @@ _BALLOONS = {
 
 def main() -> None:
     """Print one section after the other, as soon as each is measured."""
-    print(f"Machine: {_machine()}\n")
+    with awake_cpus() as awake:
+        print(
+            f"Machine: {_machine()}; idle CPUs {'wait awake' if awake else 'sleep'}\n"
+        )
+        _measure()
+
+
+def _measure() -> None:
     with tempfile.TemporaryDirectory(prefix="nri-bench-") as folder:
         programs = Programs.install(Path(folder), _SOURCE)
         print(f"### Sessions\n\n{_HEADER}")
