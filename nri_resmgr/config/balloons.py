@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 import attrs
 
@@ -16,19 +16,10 @@ from nri_resmgr.config.balloon_rows import (
 from nri_resmgr.config.balloon_rules import doubts_about
 from nri_resmgr.config.balloon_types import BalloonTypeConfig, ExpressionConfig
 from nri_resmgr.config.control import read_control
-from nri_resmgr.config.cpu_class_rows import (
-    OF_BALLOONS,
-    doubts_about_classes,
-    not_published,
-    read_of_balloons,
-)
 from nri_resmgr.config.cpus import CpuChoice, read_cpus
 from nri_resmgr.config.errors import BadSetting
-from nri_resmgr.config.foreign import read_services
-from nri_resmgr.config.interrupts import read_controllable
 from nri_resmgr.config.memory_use import ignored_of_memory, read_memory_use
 from nri_resmgr.config.policy_config import MEMORY_KEYS, PolicyConfig
-from nri_resmgr.config.scheduling import read_scheduling_classes, read_who_sets
 from nri_resmgr.config.table import Table
 from nri_resmgr.values.by_content import ByContent
 from nri_resmgr.values.declared import frozen
@@ -36,7 +27,10 @@ from nri_resmgr.values.scheduling import SchedulingClass
 
 _SERVICES: Final = ("agent", "log", "instrumentation", "control", "dra")
 _NOT_IN_FORCE: Final = "showContainersInNrt"
-_OWN: Final = (
+_SCHEDULING: Final = ("schedulingClasses", "schedulingBy")
+_CPU_CLASSES: Final = ("cpuClasses", "idleCPUClass", "turboDomain")
+_INTERRUPTS: Final = "controllableInterrupts"
+_KEYS: Final = (
     "availableResources",
     "reservedResources",
     "reservedExact",
@@ -50,13 +44,15 @@ _OWN: Final = (
     "balloonTypes",
     "preserve",
     "loadClasses",
-    "schedulingClasses",
-    "schedulingBy",
-    "controllableInterrupts",
     "onFailure",
     "tellContainers",
     "isolationAnnotations",
+    *_SCHEDULING,
+    *_CPU_CLASSES,
+    _INTERRUPTS,
+    _NOT_IN_FORCE,
     *MEMORY_KEYS,
+    *_SERVICES,
 )
 _LEVELS: Final = ("core", "l2cache")
 
@@ -131,12 +127,12 @@ def read_balloons(top: Table) -> BalloonsConfig:
     Source:
         nri-plugins, ``BalloonsPolicy``: its names, defaults and meanings.
     """
-    spec = top.table("spec", *_OWN, *OF_BALLOONS, _NOT_IN_FORCE, *_SERVICES)
-    loads = _load_classes(spec)
-    scheduling = read_scheduling_classes(spec)
+    spec = top.table("spec", *_KEYS)
+    loads, scheduling = _load_classes(spec), _scheduling(spec)
     preserve = spec.table("preserve", "matchExpressions")
-    classes = read_of_balloons(spec)
-    types = read_balloon_types(spec, Names(tuple(loads), tuple(scheduling)))
+    names = Names(tuple(loads), tuple(scheduling.get("scheduling_classes", ())))
+    types = read_balloon_types(spec, names)
+    host, doubts = _host(spec)
     return BalloonsConfig(
         available=read_cpus(spec.table("availableResources", "cpu")),
         reserved=read_cpus(spec.table("reservedResources", "cpu")),
@@ -151,18 +147,13 @@ def read_balloons(top: Table) -> BalloonsConfig:
         types=types,
         preserve=read_expressions(preserve, "matchExpressions"),
         load_classes=loads,
-        scheduling_by=read_who_sets(spec),
-        scheduling_classes=scheduling,
         on_failure=spec.choice("onFailure", ("refuse", "shared"), "refuse"),
         tell_containers=spec.flag("tellContainers", default=True),
         isolation=spec.flag("isolationAnnotations", default=False),
-        interrupts=read_controllable(spec),
-        cpu_classes=classes,
-        not_in_force=(*read_services(spec), *_not_in_force(spec)),
-        doubts=(
-            *doubts_about(types),
-            *(() if classes else doubts_about_classes(spec)),
-        ),
+        not_in_force=tuple(_not_in_force(spec)),
+        doubts=(*doubts_about(types), *doubts),
+        **scheduling,
+        **host,
         **read_control(spec, "cpu"),
         **read_memory_use(spec),
     )
@@ -186,11 +177,51 @@ def _load_classes(spec: Table) -> dict[str, LoadClassConfig]:
     return found
 
 
+# What follows few documents have: only they pay for the readers.
+
+
+def _scheduling(spec: Table) -> dict[str, Any]:
+    if not spec.rows.keys() & set(_SCHEDULING):
+        return {}
+    from nri_resmgr.config.scheduling import read_scheduling_classes, read_who_sets
+
+    return {
+        "scheduling_by": read_who_sets(spec),
+        "scheduling_classes": read_scheduling_classes(spec),
+    }
+
+
+def _host(spec: Table) -> tuple[dict[str, Any], tuple[tuple[str, str], ...]]:
+    """Read what is about the host itself, and find what is hardly meant in it."""
+    found: dict[str, Any] = {}
+    doubts: tuple[tuple[str, str], ...] = ()
+    if _INTERRUPTS in spec.rows:
+        from nri_resmgr.config.interrupts import read_controllable
+
+        found["interrupts"] = read_controllable(spec)
+    named = any("cpuClass" in row for row in spec.open_rows("balloonTypes"))
+    if named or spec.rows.keys() & {*_CPU_CLASSES, "control"}:
+        from nri_resmgr.config.cpu_class_rows import (
+            doubts_about_classes,
+            read_of_balloons,
+        )
+
+        found["cpu_classes"] = classes = read_of_balloons(spec)
+        doubts = () if classes else tuple(doubts_about_classes(spec))
+    return found, doubts
+
+
 def _not_in_force(spec: Table) -> Iterator[str]:
-    """Check what is about the cluster's view."""
+    if spec.rows.keys() & set(_SERVICES):
+        from nri_resmgr.config.foreign import read_services
+
+        yield from read_services(spec)
     if spec.flag(_NOT_IN_FORCE, default=False):
         yield spec.at(_NOT_IN_FORCE)
-    yield from not_published(spec)
+    if "cpuClasses" in spec.rows:
+        from nri_resmgr.config.cpu_class_rows import not_published
+
+        yield from not_published(spec)
     yield from ignored_of_memory(spec)
     for place, row in enumerate(spec.open_rows("balloonTypes")):
         for key in NOT_IN_FORCE:

@@ -17,7 +17,6 @@ OF_TOPOLOGY_AWARE: Final = (
     "reservedPoolCPUClass",
     "defaultExclusiveCPUClass",
 )
-OF_BALLOONS: Final = ("cpuClasses", "idleCPUClass", "turboDomain")
 
 # CRI Resource Manager's name of the class of CPUs that nobody uses.
 _DEFAULT: Final = "default"
