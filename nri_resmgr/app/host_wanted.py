@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import attrs
+
+from nri_resmgr.app.class_members import Subject
 from nri_resmgr.config.cpu_class_use import CpuClassUse
 from nri_resmgr.policy.host_use import HostUse
 from nri_resmgr.topology import Machine
@@ -24,3 +27,11 @@ class Wanted(ByContent):
     classes: CpuClassUse | None
     controllable: tuple[str, ...]
     machine: Machine
+
+
+def use_in_force(subject: Subject) -> HostUse:
+    """Say what a policy wants now: isolation only where the configuration allows it."""
+    use = subject.policy.host_use(subject.state)
+    if use.isolated and not subject.config.isolation:
+        return attrs.evolve(use, isolated=())
+    return use

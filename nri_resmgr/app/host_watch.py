@@ -17,10 +17,13 @@ class HostWatch(Witness):
     Attributes:
         effects: The `HostEffects`; its class is imported late. None as long as
             nothing is wanted of the host.
+        why_ended: Why nobody has the host follow any more; empty as long as somebody
+            does.
     """
 
     def __init__(self) -> None:
         self.effects: Any = None
+        self.why_ended = ""
         self._changed = asyncio.Event()
         self._is_told = False
 
@@ -53,6 +56,20 @@ class HostWatch(Witness):
             return False
         self._changed.clear()
         return True
+
+    def ended(self, why: str) -> None:
+        """Tell that nobody has the host follow from now on."""
+        self.why_ended = why
+        if self.effects is not None:
+            self.effects.report.stopped(why)
+
+    @property
+    def why_not(self) -> str:
+        """Why the host does not follow; empty where it does, or nothing is wanted."""
+        if self.why_ended or self.effects is None:
+            return self.why_ended
+        why: str = self.effects.report.why_not
+        return why
 
     def close(self) -> None:
         """Have the host set back."""

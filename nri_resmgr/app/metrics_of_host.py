@@ -6,22 +6,29 @@ from collections.abc import Iterator
 from typing import Any
 
 from nri_resmgr.app import metric_table_of_host as table
+from nri_resmgr.app.host_watch import HostWatch
 from nri_resmgr.app.metric_text import Series, single
 from nri_resmgr.policy.host_use import HostUse
 
 
-def series_of_host(use: HostUse, report: Any) -> Iterator[Series]:
+def series_of_host(use: HostUse, watch: HostWatch | None) -> Iterator[Series]:
     """Yield what `metric_table_of_host` has.
 
     Args:
         use: What the policy wants.
-        report: The `HostReport`, whose class is imported late; None where nothing was
-            wanted so far.
+        watch: Knows what became of it; None where there is no daemon.
     """
     classes = {(name,): len(cpus) for name, cpus in use.cpu_classes.items()}
     yield Series(table.CLASS_CPUS, classes)
-    if report is None:
+    if watch is None:
         return
+    if watch.effects is not None:
+        yield from _of_report(watch.effects.report)
+    if watch.effects is not None or watch.why_ended:
+        yield single(table.HOST_FOLLOWED, int(not watch.why_not))
+
+
+def _of_report(report: Any) -> Iterator[Series]:
     last = report.last
     yield Series(
         table.INTERRUPTS,
@@ -49,4 +56,3 @@ def series_of_host(use: HostUse, report: Any) -> Iterator[Series]:
         },
     )
     yield single(table.HOST_DRIFT, report.drift)
-    yield single(table.HOST_FOLLOWED, int(not report.why_not))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+from nri_resmgr.app.host_wanted import use_in_force
 from nri_resmgr.classes.cpu.facts import CPU_ROOT, CpuKnobFacts
 from nri_resmgr.control.containers import Data, View
 from nri_resmgr.control.subject import Subject
@@ -22,16 +23,19 @@ _OF_UNCORE: Final = ("min_freq_khz", "max_freq_khz")
 
 def host_settings_of(subject: Subject, view: View) -> Data | None:
     """Say which CPUs are in which class, and how the host is set; None for nothing."""
-    policy, effects = subject.policy, subject.host()
-    use = policy.policy.host_use(policy.state)
-    if use.is_idle and not (effects and effects.report.failing):
+    watch, use = subject.host(), use_in_force(subject.policy)
+    report = watch.effects.report if watch and watch.effects else None
+    if use.is_idle and not (report and report.failing):
         return None
+    why_not = watch.why_not if watch else ""
+    if report is None and not why_not:
+        why_not = "nothing runs yet"
     found: Data = {
-        "followed": effects is not None and not effects.report.why_not,
-        "whyNot": effects.report.why_not if effects else "nothing runs yet",
-        "classes": list(_classes(use, view, effects and effects.report.last)),
+        "followed": not why_not,
+        "whyNot": why_not,
+        "classes": list(_classes(use, view, report and report.last)),
     }
-    return found | _of_report(effects.report if effects else None)
+    return found | _of_report(report)
 
 
 def _classes(use: HostUse, view: View, last: Any) -> Iterator[Data]:

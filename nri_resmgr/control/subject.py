@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 import attrs
 
 from nri_resmgr.app.configuration_status import ConfigurationStatus
 from nri_resmgr.app.history import History
+from nri_resmgr.app.host_watch import HostWatch
 from nri_resmgr.app.resource_policy import ResourcePolicy
 from nri_resmgr.app.sessions import Sessions
 from nri_resmgr.app.verification import Verification
@@ -64,8 +65,8 @@ class Subject:
         verification: Gives what compares decisions with the kernel's word; None where
             nobody does.
         checkpoints: Gives what writes the state; None where none is kept.
-        host: Gives the `HostEffects`; its class is imported late. None where nothing
-            of the host was wanted so far.
+        host: Gives the `HostWatch`, which knows what became of the host; None where
+            nobody has it follow.
     """
 
     policy: ResourcePolicy
@@ -82,4 +83,4 @@ class Subject:
     kubelet: Callable[[], Sequence[KubeletManager]]
     verification: Callable[[], Verification | None] = _nobody
     checkpoints: Callable[[], Checkpoints | None] = _nobody
-    host: Callable[[], Any] = _nobody
+    host: Callable[[], HostWatch | None] = _nobody

@@ -6,9 +6,7 @@ import asyncio
 from importlib import import_module
 from typing import Any, Final
 
-import attrs
-
-from nri_resmgr.app.host_wanted import Wanted
+from nri_resmgr.app.host_wanted import Wanted, use_in_force
 from nri_resmgr.app.host_watch import HostWatch
 from nri_resmgr.app.ticks import until_tick
 from nri_resmgr.daemon.parts import Daemon
@@ -28,6 +26,15 @@ _INTERVAL: Final = 60.0  # seconds
 async def have_host_follow(daemon: Daemon) -> None:
     """Have the host follow the policy, until cancelled."""
     watch: HostWatch = daemon.host
+    try:
+        await _follow(daemon, watch)
+    except Exception as error:
+        # Who asks how it is shall not be told the fate of the last round.
+        watch.ended(f"it was given up after a fault, {type(error).__name__}: {error}")
+        raise
+
+
+async def _follow(daemon: Daemon, watch: HostWatch) -> None:
     interval = daemon.options.verify_interval or _INTERVAL
     is_change = await watch.next(None)
     last, has_leftovers = None, await asyncio.to_thread(_has_leftovers, daemon.state)
@@ -47,10 +54,7 @@ async def have_host_follow(daemon: Daemon) -> None:
 
 def _wanted(daemon: Daemon) -> Wanted:
     policy = daemon.policy
-    config = policy.config
-    use = policy.policy.host_use(policy.state)
-    if use.isolated and not config.isolation:
-        use = attrs.evolve(use, isolated=())
+    config, use = policy.config, use_in_force(policy)
     return Wanted(use, config.cpu_classes, config.interrupts, policy.machine)
 
 

@@ -155,11 +155,10 @@ def _of_configuration(configuration: Any) -> Iterator[Series]:
 
 
 def _of_host(daemon: Daemon) -> Iterator[Series]:
+    from nri_resmgr.app.host_wanted import use_in_force
     from nri_resmgr.app.metrics_of_host import series_of_host
 
-    effects = daemon.host and daemon.host.effects
-    use = daemon.policy.policy.host_use(daemon.policy.state)
-    yield from series_of_host(use, effects and effects.report)
+    yield from series_of_host(use_in_force(daemon.policy), daemon.host)
 
 
 def _of_keeper(keeper: Any) -> Iterator[Series]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from nri_resmgr.app.host_watch import HostWatch
 from nri_resmgr.app.metric_text import render
 from nri_resmgr.app.metrics_of_host import series_of_host
 from nri_resmgr.policy.host_use import HostUse
@@ -14,7 +15,9 @@ PREFERENCE = f"{POLICIES}/policy3/energy_performance_preference"
 
 def values(use: HostUse, some: Host | None) -> dict[str, str]:
     """Return what is told, by name and labels."""
-    text = render(series_of_host(use, some and some.report))
+    watch = HostWatch()
+    watch.effects = some and some.effects
+    text = render(series_of_host(use, watch))
     lines = [line for line in text.splitlines() if not line.startswith("#")]
     rows = (line.rsplit(" ", 1) for line in lines)
     return {name.removeprefix("nri_resmgr_"): value for name, value in rows}

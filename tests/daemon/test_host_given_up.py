@@ -1,0 +1,71 @@
+"""Who asks after a fault is not told that the host still follows."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from typing import Any
+
+import pytest
+
+from nri_resmgr.app.host_watch import HostWatch
+from nri_resmgr.app.metric_text import render
+from nri_resmgr.app.metrics_of_host import series_of_host
+from nri_resmgr.control.containers import view_of
+from nri_resmgr.control.host_settings import host_settings_of
+from nri_resmgr.daemon.host_effects import have_host_follow
+from nri_resmgr.daemon.parts import Daemon
+from nri_resmgr.policy.decision import Decision
+from nri_resmgr.policy.events import Synchronized
+from tests.control.daemon_parts import Parts, make_parts
+from tests.daemon.host_nodes import TREE
+
+WHY = "it was given up after a fault, ZeroDivisionError: by chance"
+
+
+class Faulty:
+    """A host, or a state directory, that nobody has thought of."""
+
+    def read(self, path: str) -> str | None:
+        if "cgroup" in path:
+            return None  # is looked up before the first round
+        raise ZeroDivisionError("by chance")
+
+    def names(self, _: str) -> tuple[str, ...]:
+        return ()
+
+
+def daemon(parts: Parts, watch: HostWatch, state: Faulty | None) -> Daemon:
+    """Make as much of one as has the host follow."""
+    options = Namespace(verify_interval=0.0, verify_repair="no", dry_run=True)
+    made: dict[str, Any] = dict.fromkeys(("kinds", "configuration", "stub"))
+    made |= {"options": options, "tree": Faulty(), "policy": parts.policy}
+    made |= {"watch": Namespace(history=parts.history), "state": state, "host": watch}
+    return Daemon(**made)
+
+
+def followed(watch: HostWatch, parts: Parts) -> str:
+    series = series_of_host(parts.policy.policy.host_use(parts.policy.state), watch)
+    lines = render(series).splitlines()
+    return next(line for line in lines if line.startswith("nri_resmgr_host_followed"))
+
+
+@pytest.mark.parametrize(
+    ("state", "has_begun"),
+    [
+        pytest.param(None, True, id="in a round"),
+        pytest.param(Faulty(), False, id="before the first one"),
+    ],
+)
+async def test_a_fault_is_told(state: Faulty | None, *, has_begun: bool) -> None:
+    watch = HostWatch()
+    parts = make_parts(document=TREE, host=lambda: watch)
+    synchronized = Synchronized((), pods=frozenset())
+    watch.decided(synchronized, Decision(parts.policy.state, ()))
+    with pytest.raises(ZeroDivisionError):
+        await have_host_follow(daemon(parts, watch, state))
+    found = host_settings_of(parts.subject, view_of(parts.subject))
+
+    assert (watch.effects is not None) is has_begun
+    assert found is not None
+    assert (found["followed"], found["whyNot"]) == (False, WHY)
+    assert followed(watch, parts) == "nri_resmgr_host_followed 0"
