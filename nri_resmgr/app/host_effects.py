@@ -136,8 +136,8 @@ class HostEffects:
                     return Round(looked=looks)
             facts = self._reader.read(wanted, writer, afresh=looks)
             plan = plan_of(wanted.use, wanted.classes, facts)
-            wishing = [one.wish.is_about_cgroups for one in wanted.use.isolated]
-            self.is_waiting = len(facts.cgroups) < sum(wishing)
+            waiting = _waiting(wanted, facts)
+            self.is_waiting = bool(waiting)
             if writer is None:
                 return self._told(plan)
             return self._written(writer, plan, facts, wanted, looks=looks)
@@ -174,7 +174,7 @@ class HostEffects:
         again = frozenset(self._due)
         self._due.clear()
         report = writer.apply(plan, facts, again, tells=is_new)
-        self._reader.tell_in_vain(facts)
+        in_vain = self._reader.tell_in_vain(facts)
         self._last = facts, plan
         self._failed = frozenset(one.path for one in report.failed)
         seen = {path: text for path, text in writer.seen.items() if path in plan.files}
@@ -191,6 +191,8 @@ class HostEffects:
             refused=writer.refused,
             told=told,
             seen=seen,
+            waiting=_waiting(wanted, facts),
+            in_vain=in_vain,
         )
 
     def _drifts(self, writer: HostWriter, plan: HostPlan) -> tuple[Drift, ...]:
@@ -229,3 +231,11 @@ class HostEffects:
                 log.info("host.restored", files=len(report.restored))
                 for one in report.failed:
                     log.error("host.not-restored", why=str(one))
+
+
+def _waiting(wanted: Wanted, facts: HostFacts) -> frozenset[str]:
+    """Return the isolated containers without a cgroup that was to be set."""
+    wishing = {
+        one.container for one in wanted.use.isolated if one.wish.is_about_cgroups
+    }
+    return frozenset(wishing - {one.container for _, one in facts.cgroups})

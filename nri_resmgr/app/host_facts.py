@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from nri_resmgr.app.host_plan import HostFacts, moves_interrupts, sets_cpus
 from nri_resmgr.app.host_wanted import Wanted
 from nri_resmgr.app.host_writer import HostWriter
@@ -73,11 +75,14 @@ class FactsReader:
         quiet = quiet_cpus(use.isolated, wanted.machine)
         return HostFacts(cpus, allowed, room, cgroups, quiet, isolated)
 
-    def tell_in_vain(self, facts: HostFacts) -> None:
+    def tell_in_vain(self, facts: HostFacts) -> Mapping[str, str]:
         """Say once of whose CPUs the load is balanced all the same.
 
         Args:
             facts: What was read before the files were written.
+
+        Returns:
+            The reason by the container's id.
 
         Raises:
             HostError: A file cannot be read.
@@ -90,6 +95,7 @@ class FactsReader:
                     "isolation.in-vain", container=one.container, cpus=cpus, why=why
                 )
         self._told = frozenset((one.container, why) for one, why in found)
+        return dict(self._told)
 
     def _of_cpus(self, machine: Machine) -> CpuKnobFacts:
         if machine is not self._machine:

@@ -38,6 +38,8 @@ class Round(ByContent):
         refused: Interrupts that cannot be moved, and why.
         told: What became of telling irqbalance.
         seen: What files of the plan had in them when we looked last.
+        waiting: Isolated containers, by id, that have no cgroup to set yet.
+        in_vain: Why CPUs of isolated containers are balanced all the same, by id.
     """
 
     plan: HostPlan = NO_PLAN
@@ -49,6 +51,8 @@ class Round(ByContent):
     refused: Mapping[str, str] = attrs.field(factory=dict, hash=False)
     told: Told = Told()
     seen: Mapping[str, str] = attrs.field(factory=dict, hash=False)
+    waiting: frozenset[str] = frozenset()
+    in_vain: Mapping[str, str] = attrs.field(factory=dict, hash=False)
 
 
 class HostReport:

@@ -11,6 +11,17 @@ _C, _G = Kind.COUNTER, Kind.GAUGE
 CLASS_CPUS: Final = Metric(
     "nri_resmgr_cpu_class_cpus", _G, "CPUs that are in a CPU class.", ("class",)
 )
+ISOLATED: Final = Metric(
+    "nri_resmgr_isolated_containers",
+    _G,
+    "Containers with CPUs of their own, by what annotations have isolated of them.",
+    ("what",),
+)
+IN_VAIN: Final = Metric(
+    "nri_resmgr_isolated_in_vain",
+    _G,
+    "Containers of these whose CPUs the kernel balances all the same.",
+)
 INTERRUPTS: Final = Metric(
     "nri_resmgr_interrupts",
     _G,

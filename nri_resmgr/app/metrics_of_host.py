@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,6 +21,12 @@ def series_of_host(use: HostUse, watch: HostWatch | None) -> Iterator[Series]:
     """
     classes = {(name,): len(cpus) for name, cpus in use.cpu_classes.items()}
     yield Series(table.CLASS_CPUS, classes)
+    if use.isolated:
+        from nri_resmgr.classes.isolation.aspects import aspects_of  # few nodes
+
+        whats = (what for one in use.isolated for what in aspects_of(one.wish))
+        isolated = Counter((what.value,) for what in whats)
+        yield Series(table.ISOLATED, isolated)
     if watch is None:
         return
     if watch.effects is not None:
@@ -30,6 +37,7 @@ def series_of_host(use: HostUse, watch: HostWatch | None) -> Iterator[Series]:
 
 def _of_report(report: Any) -> Iterator[Series]:
     last = report.last
+    yield single(table.IN_VAIN, len(last.in_vain))
     yield Series(
         table.INTERRUPTS,
         {

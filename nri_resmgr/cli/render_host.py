@@ -35,6 +35,19 @@ def class_table(found: Data) -> str:
     )
 
 
+def isolation_table(found: Data) -> str:
+    """Write what is isolated of containers, with the CPUs that it is about."""
+    header = ("isolated container", "own CPUs", "what", "setting", "for CPUs", "lacks")
+    rows = []
+    for one in found["isolated"]:
+        head = (one["container"], one["cpus"])
+        for each in one["isolations"]:
+            cpus, lacks = each["cpus"] or "-", each["whyNot"] or "-"
+            rows.append((*head, each["what"], each["setting"], cpus, lacks))
+            head = ("", "")
+    return format_table(header, rows)
+
+
 def _rows_of(one: Data) -> Iterator[tuple[str, ...]]:
     head = (one["name"], one["cpus"], str(len(one["containers"])))
     for setting in one["settings"]:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from nri_resmgr.cli.amounts import cpus_text, duration_text, how_many, size_text
 from nri_resmgr.cli.render_classes import class_lines, class_tables
-from nri_resmgr.cli.render_host import class_table, host_lines
+from nri_resmgr.cli.render_host import class_table, host_lines, isolation_table
 from nri_resmgr.cli.tables import format_table
 
 Data = Mapping[str, Any]
@@ -20,6 +20,8 @@ def render_status(state: Data) -> str:
     parts = ["\n".join(_summary(state)), _pools(state["pools"])]
     if state["host"] and state["host"]["classes"]:
         parts.append(class_table(state["host"]))
+    if state["host"] and state["host"]["isolated"]:
+        parts.append(isolation_table(state["host"]))
     parts += class_tables(state["classes"])
     if state["containers"]:
         parts.append(_containers(state["containers"]))

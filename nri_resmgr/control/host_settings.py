@@ -34,6 +34,7 @@ def host_settings_of(subject: Subject, view: View) -> Data | None:
         "followed": not why_not,
         "whyNot": why_not,
         "classes": list(_classes(use, view, report and report.last)),
+        "isolated": list(_isolated(use, view, subject, report and report.last)),
     }
     return found | _of_report(report)
 
@@ -50,6 +51,13 @@ def _classes(use: HostUse, view: View, last: Any) -> Iterator[Data]:
             ),
             "settings": list(_settings(cpus, last)) if last else [],
         }
+
+
+def _isolated(use: HostUse, view: View, subject: Subject, last: Any) -> Iterator[Data]:
+    if use.isolated:
+        from nri_resmgr.control.isolation import isolated_of  # few nodes have any
+
+        yield from isolated_of(use, view, subject.policy.machine, last)
 
 
 def _settings(cpus: CpuSet, last: Any) -> Iterator[Data]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from nri_resmgr.app.host_watch import HostWatch
 from nri_resmgr.app.metric_text import render
 from nri_resmgr.app.metrics_of_host import series_of_host
+from nri_resmgr.classes.isolation.wishes import IrqBalancing, Isolated, IsolationWish
 from nri_resmgr.policy.host_use import HostUse
+from nri_resmgr.values import CpuSet
 from tests.app.effects import Host, host, quiet, wish
 from tests.daemon.host_nodes import POLICIES
 
@@ -32,6 +34,7 @@ async def test_what_is_wanted_and_what_became_of_it() -> None:
 
         assert values(USE, some) == {
             'cpu_class_cpus{class="quiet"}': "2",
+            "isolated_in_vain": "0",
             'interrupts{state="placed"}': "1",
             'interrupts{state="unplaced"}': "0",
             'interrupts{state="refused"}': "0",
@@ -52,6 +55,30 @@ async def test_a_host_that_is_left_as_it_is_is_told() -> None:
         await some.follow(USE)
 
         assert values(USE, some)["host_followed"] == "0"
+
+
+async def test_isolated_containers_are_counted_by_what_is_isolated() -> None:
+    wishes = (
+        IsolationWish(unbalanced=True, governor="performance"),
+        IsolationWish(governor="powersave", irq=IrqBalancing.DISABLED),
+    )
+    use = HostUse(
+        isolated=tuple(
+            Isolated(f"c{cpu}", CpuSet.of(cpu), wish)
+            for cpu, wish in enumerate(wishes, start=2)
+        ),
+        available=CpuSet.of(*range(8)),
+    )
+    with host() as some:
+        await some.follow(use)
+        found = values(use, some)
+
+    assert {name: n for name, n in found.items() if "isolated" in name} == {
+        'isolated_containers{what="governor"}': "2",
+        'isolated_containers{what="interrupts"}': "1",
+        'isolated_containers{what="load-balancing"}': "1",
+        "isolated_in_vain": "0",
+    }
 
 
 def test_where_nothing_is_wanted_nothing_is_told() -> None:

@@ -69,6 +69,7 @@ HOST: Final[dict[str, Any]] = {
             "settings": [setting("scaling_max_freq", "1200000")],
         },
     ],
+    "isolated": [],
     "files": {
         "wanted": 6 + 14 + 1,
         "written": 8 + 6 + 1 + 2,
