@@ -13,6 +13,7 @@ from nri_resmgr.control.cpu_class_reasons import host_sentences
 from nri_resmgr.control.events import event_of, reason_of
 from nri_resmgr.control.http_request import RequestRefused
 from nri_resmgr.control.isolation import isolation_sentences
+from nri_resmgr.control.memory_reasons import memory_sentences
 from nri_resmgr.control.names import Named, find
 from nri_resmgr.control.subject import API_VERSION, Subject
 from nri_resmgr.control.times import time_text
@@ -93,6 +94,7 @@ def _explained(named: Named, view: View, subject: Subject) -> Data:
             *host_sentences(spec, view, subject),
             *isolation_sentences(spec, view, subject),
             *class_sentences(spec, policy),
+            *memory_sentences(spec, policy.config),
         ]
         data["candidates"] = list(candidates_of(spec.id, policy.policy, policy.state))
     return data

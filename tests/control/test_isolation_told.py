@@ -88,8 +88,8 @@ async def test_what_is_isolated_is_told_and_what_is_not_in_force(
             "irq-load-balancing.crio.io/web"
         ),
         (
-            "CPU 2-3,6-7: only idle states that end within 10 microseconds, by annotation "
-            "cpu-c-states.crio.io"
+            "CPU 2-3,6-7: only idle states that end within 10 microseconds, "
+            "by annotation cpu-c-states.crio.io"
         ),
     ]
     assert "  host   CPU 3,7: no interrupts" in render_explanation(explained)
