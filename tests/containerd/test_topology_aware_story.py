@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -92,7 +93,14 @@ def test_a_restart_finds_nothing_to_change(stage: Stage) -> None:
     assert hotplug == 3
 
 
-def test_what_the_runtime_cannot_set_is_said_once(stage: Stage) -> None:
-    said = stage.plugin.events("scheduling.not-in-force")
+def test_a_container_is_scheduled_as_its_class_says(stage: Stage) -> None:
+    """The runtime cannot: its NRI is too old. So the daemon has done it.
 
-    assert [line["what"] for line in said] == ["scheduler"]
+    Source:
+        proc_pid_stat(5): fields 19 and 41, counted behind the name.
+    """
+    _, _, rest = stage.containers["mixed"].file("/proc/1/stat").rpartition(") ")
+    fields = rest.split()
+
+    assert (int(fields[16]), int(fields[38])) == (5, os.SCHED_BATCH)
+    assert stage.plugin.events("scheduling.not-set") == []
