@@ -99,7 +99,8 @@ def test_a_container_is_scheduled_as_its_class_says(stage: Stage) -> None:
     Source:
         proc_pid_stat(5): fields 19 and 41, counted behind the name.
     """
-    _, _, rest = stage.containers["mixed"].file("/proc/1/stat").rpartition(") ")
+    [first, *_] = stage.containers["mixed"].cgroup.read("cgroup.procs").split()
+    _, _, rest = Path("/proc", first, "stat").read_text().rpartition(") ")
     fields = rest.split()
 
     assert (int(fields[16]), int(fields[38])) == (5, os.SCHED_BATCH)
