@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from structlog.testing import capture_logs
 
 from nri_resmgr.classes.cpu.cpu_class import CpuClass
@@ -13,6 +14,9 @@ from nri_resmgr.values import CpuSet, KiloHertz
 from tests.app.effects import NOTHING, host, quiet, wish
 from tests.daemon.host_nodes import DISK, INTERRUPTS, NIC, POLICIES
 from tests.host.cpu_trees import CPU
+
+pytestmark = pytest.mark.slow
+
 
 PREFERENCE = f"{POLICIES}/policy3/energy_performance_preference"
 MAXIMUM = f"{POLICIES}/policy3/scaling_max_freq"

@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping
 
 import attrs
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -23,6 +24,9 @@ from nri_resmgr.host.resctrl.errors import TooManyGroups
 from nri_resmgr.testing.resctrl import Hardware, Killed, Throttle, Ways
 from nri_resmgr.values import HostError
 from tests.host.resctrl.kept import World
+
+pytestmark = pytest.mark.slow
+
 
 CLASSES = ("gold", "silver", "bronze", "iron")
 FOREIGN = ("gold", "theirs", "more")
