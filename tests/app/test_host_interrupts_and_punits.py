@@ -20,6 +20,9 @@ from tests.host.irqbalance_double import Balancer
 from tests.host.isst_driver import IsstDriver
 from tests.host.test_sst_knobs import MACHINE
 
+pytestmark = pytest.mark.slow
+
+
 IRQBALANCE = {
     "/proc/77/comm": "irqbalance",
     "/proc/77/environ": "IRQBALANCE_BANNED_CPULIST=0",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from nri_resmgr.app.host_watch import HostWatch
 from nri_resmgr.app.metric_text import render
 from nri_resmgr.app.metrics_of_host import series_of_host
@@ -10,6 +12,9 @@ from nri_resmgr.policy.host_use import HostUse
 from nri_resmgr.values import CpuSet
 from tests.app.effects import Host, host, quiet, wish
 from tests.daemon.host_nodes import POLICIES
+
+pytestmark = pytest.mark.slow
+
 
 USE = quiet("2-3", wish("3", ("*eth0*",)))
 PREFERENCE = f"{POLICIES}/policy3/energy_performance_preference"

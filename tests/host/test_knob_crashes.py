@@ -14,6 +14,9 @@ from nri_resmgr.host.knobs import open_knobs
 from nri_resmgr.host.state_dir import StateDir
 from tests.host.knob_kernel import DEFAULT, GOVERNOR, IRQ, MAX, MIN
 
+pytestmark = pytest.mark.process
+
+
 CHECKOUT = Path(__file__).parents[2]
 ORIGINALS = {
     MIN: "800000",

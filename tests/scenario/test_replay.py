@@ -29,6 +29,9 @@ from tests.scenario.recorded import (
     replayed,
 )
 
+pytestmark = pytest.mark.slow
+
+
 STRICT = document("{reservedResources: {cpu: 'cpuset:0'}}")
 BALLOONS = document("{balloonTypes: [{name: all, maxCPUs: 4}]}", "BalloonsPolicy")
 

@@ -18,6 +18,9 @@ from nri_resmgr.scenario.manifests import read_workload
 from nri_resmgr.values import InputError, ResmgrError
 from tests.fuzz import samples
 
+pytestmark = pytest.mark.slow
+
+
 KIB: Final = 1 << 10
 OURS: Final = "resource-policy.nri.io"
 ROOM: Final = 250 * KIB  # of 256 that a pod has for annotations

@@ -11,6 +11,9 @@ import pytest
 from nri_resmgr.app import repairs
 from tests.verification.fake_host import GRACE, ONLY_TELLS, FakeHost
 
+pytestmark = pytest.mark.slow
+
+
 LONG_AGO = 0  # for a history, so that nothing was told of late
 
 
