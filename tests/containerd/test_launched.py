@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from nri_resmgr.cli.install import shipped
 from nri_resmgr.host.discovery import read_machine
 from nri_resmgr.host.tree import HostTree
 from nri_resmgr.values import CpuSet
@@ -29,6 +32,7 @@ MACHINE = read_machine(HostTree("/"))
 # Nobody shares CPUs that isolcpus= names.
 ALL = MACHINE.online - MACHINE.isolated
 MANY = len(ALL) // 2
+POLICY = "91-resource-policy"  # its launcher
 
 # Blocks the event loop itself, as a plugin with a bug would.
 LATE_PLUGIN = """
@@ -70,14 +74,41 @@ serve(Patient(), name="patient", index="50", socket=sys.argv[1])
 """
 
 
-def install(layout: Layout, *arguments: str) -> None:
+def install_shipped(layout: Layout) -> None:
+    """Install every plugin that we ship."""
+    documents = {
+        "logger": f"logFile: {printed_file(layout)}\nformat: json\nnames: [greeted]\n",
+        "resource-policy": STATIC,
+        "template": "greeting: ahoy\n",
+    }
+    # A new plugin needs a document here, and a test.
+    assert {path.name for path in shipped("plugins").iterdir()} == set(documents)
+    for index, (name, document) in enumerate(documents.items(), 90):
+        install(layout, name, index, document)
+    keep_state(layout.plugins / POLICY, layout.folder / "policy")
+
+
+def printed_file(layout: Layout) -> Path:
+    """Where the logger prints, a line of JSON per message."""
+    return layout.folder / "logger.jsonl"
+
+
+def install(layout: Layout, name: str, index: int, document: str) -> None:
+    config = layout.folder / f"{name}.yaml"
+    config.write_text(document)
     folders = ("--plugin-dir", layout.plugins, "--config-dir", layout.conf_d)
-    words = (sys.executable, "-m", "nri_resmgr", "install", *arguments)
-    command: tuple[str | Path, ...] = (*words, *folders)
+    flags = ("--index", str(index), "--config", config, *folders)
+    words = (sys.executable, "-m", "nri_resmgr", "install", name)
+    command: tuple[str | Path, ...] = (*words, *flags)
     subprocess.run(command, check=True, capture_output=True, text=True)
-    # containerd hands over no variables, and this machine's state is not ours.
-    [launcher] = layout.plugins.iterdir()
-    own = f"os.environ['NRI_RESMGR_STATE_DIR'] = {str(layout.folder / 'policy')!r}"
+
+
+def keep_state(launcher: Path, folder: Path) -> None:
+    """Have a launcher's plugin keep its state in a folder of the test's.
+
+    containerd hands over no variables, and this machine's state is not ours.
+    """
+    own = f"os.environ['NRI_RESMGR_STATE_DIR'] = {str(folder)!r}"
     text = launcher.read_text().replace("import sys\n", f"import os, sys\n{own}\n", 1)
     launcher.write_text(text)
 
@@ -94,22 +125,19 @@ def cpus_of(container: Container) -> CpuSet:
 def shared_launching(
     programs: Binaries, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Containerd]:
-    """One daemon with the plugin installed; ask for `launching` instead."""
-    folder = tmp_path_factory.mktemp("ld")
-    document = folder / "static.conf"
-    document.write_text(STATIC)
-    daemon = Containerd(programs, folder)
+    """One daemon with all plugins installed; ask for `launching` instead."""
+    daemon = Containerd(programs, tmp_path_factory.mktemp("ld"))
     daemon.layout.create()
     with ExitStack() as stack:
         stack.callback(daemon.close)
-        install(daemon.layout, "--config", str(document))
+        install_shipped(daemon.layout)
         daemon.start()
         yield daemon
 
 
 @pytest.fixture
 def launching(shared_launching: Containerd) -> Iterator[Containerd]:
-    """A running containerd that has launched the plugin, without pods."""
+    """A running containerd that has launched the plugins, without pods."""
     yield shared_launching
     if not shared_launching.is_up():
         shared_launching.start()
@@ -126,10 +154,25 @@ def test_an_installed_plugin_is_launched_and_pins(launching: Containerd) -> None
     assert cpus_of(shared) == ALL
 
 
+def test_all_shipped_plugins_are_launched_side_by_side(launching: Containerd) -> None:
+    greeted = start(launching, "greeted", Resources.best_effort())
+
+    assert "GREETING=ahoy default/greeted" in greeted.exec("env").splitlines()
+    wait_until(
+        lambda: printed_creations(launching.layout) == ["runtime", "plugin"],
+        "the logger to print the creation, both ways",
+    )
+    assert set(plugin_pids(launching.layout)) == {
+        "90-logger",
+        "91-resource-policy",
+        "92-template",
+    }
+
+
 def test_a_killed_containerd_launches_a_new_one_and_the_old_one_ends(
     launching: Containerd,
 ) -> None:
-    [first] = plugin_pids(launching.layout)
+    first = plugin_pids(launching.layout)[POLICY]
     exclusive = start(launching, "exclusive", Resources.guaranteed(MANY))
     own = cpus_of(exclusive)
     launching.kill()
@@ -138,7 +181,7 @@ def test_a_killed_containerd_launches_a_new_one_and_the_old_one_ends(
     shared = start(launching, "shared", Resources.best_effort())
 
     assert cpus_of(exclusive) == own
-    assert len(plugin_pids(launching.layout)) == 1
+    assert plugin_pids(launching.layout)[POLICY] != first
     # containerd 1.7 before 1.7.26 (NRI 0.6) never tells a plugin that it launches
     # what runs already; docs/limits.md says so.
     assert cpus_of(shared) == (ALL if launching.release < (2, 0) else ALL - own)
@@ -177,12 +220,26 @@ def test_a_handler_that_waits_too_long_is_answered_for_in_time(
         assert len(plugin.events("plugin.registered")) == 1
 
 
-def plugin_pids(layout: Layout) -> list[int]:
-    """Processes that were launched from the plugin folder."""
-    folder = bytes(layout.plugins)
-    pids = []
+def plugin_pids(layout: Layout) -> dict[str, int]:
+    """Processes that run a launcher of the plugin folder, by its name."""
+    pids = {}
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):
-            if folder in path.read_bytes():
-                pids.append(int(path.parent.name))
+            for word in path.read_bytes().split(b"\0"):
+                program = Path(os.fsdecode(word))
+                if program.parent == layout.plugins:
+                    assert program.name not in pids
+                    pids[program.name] = int(path.parent.name)
     return pids
+
+
+def printed_creations(layout: Layout) -> list[str]:
+    """Who sent the messages about a creation that the logger printed, in order."""
+    lines = printed_file(layout).read_text().splitlines()
+    messages = [json.loads(line) for line in lines]
+    creations = ({"request": "CreateContainer"}, {"reply": "CreateContainer"})
+    return [
+        message["from"]
+        for message in messages
+        if any(kind.items() <= message.items() for kind in creations)
+    ]
