@@ -15,7 +15,7 @@ LONG   := containerd faults fuzz qemu soak
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup packages run run-containerd test check lint types layers proto proto-check bench fuzz soak format clean
+.PHONY: help setup packages run run-containerd test check lint types layers proto proto-check bench fuzz soak image format clean
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -75,6 +75,9 @@ fuzz: setup ## the laws of tests/fuzz for an hour; with atheris installed, that,
 
 soak: setup ## a million events through the socket; prints the table of docs/soak.md
 	@$(BIN)/python -m tests.soak
+
+image: setup ## build/nri-resmgr-VERSION.oci.tar: the image, of Debian packages (root)
+	@PYTHON=$(BIN)/python deploy/image/build.sh build
 
 format: setup
 	@$(BIN)/ruff check --fix .

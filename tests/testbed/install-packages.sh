@@ -16,6 +16,7 @@ cpio                cpio
 depmod              kmod
 mke2fs              e2fsprogs
 systemd-analyze     systemd
+buildah             buildah
 "
 # Debian's tests take other suites' containerd and busybox without installing.
 if ! grep -qx 'ID=debian' /etc/os-release; then

@@ -1,0 +1,67 @@
+#!/bin/sh
+# Usage: build.sh FOLDER
+# Builds the Containerfile beside it on a base of this distribution's packages, and writes the
+# image as an OCI archive into FOLDER. The same inputs make the same image, whenever and
+# wherever.
+#   PYTHON             a Python with pip, which fetches the wheels (python3)
+#   SOURCE_DATE_EPOCH  the time that all files get (that of the last commit)
+#   XDG_CACHE_HOME     where Debian packages are kept for the next time (~/.cache)
+set -eu
+
+mkdir -p "$1"
+folder=$(realpath "$1")
+cd "$(dirname "$0")/../.."
+export PATH="$PATH:/usr/sbin:/sbin" LC_ALL=C DEBIAN_FRONTEND=noninteractive
+umask 022
+
+python=${PYTHON:-python3}
+epoch=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || echo 0)}
+revision=$(git rev-parse HEAD 2>/dev/null || true)
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/nri-resmgr/image
+export SOURCE_DATE_EPOCH="$epoch"
+
+[ "$(id -u)" = 0 ] || { echo "image: only root can build it: sudo make image" >&2; exit 1; }
+command -v buildah >/dev/null || {
+  echo "image: installing buildah" >&2
+  { apt-get -q update && apt-get -yq install --no-install-recommends buildah; } >&2
+}
+
+mkdir -p "$cache"
+work=$(mktemp -d "$cache/build-XXXXXX")
+trap 'rm -rf "$work"' EXIT
+# Storage of its own, by copies: it works on every file system, and is gone afterwards.
+buildah() {
+  command buildah --root "$work/storage" --runroot "$work/run" --storage-driver vfs "$@"
+}
+
+mkdir "$work/root"
+# One apt at a time: two would fight over the lists.
+flock "$cache" deploy/image/debian-root.sh "$work/root" "$cache"
+version=$(basename "$work"/root/usr/lib/python3.*)
+deploy/image/wheels.sh "$python" "${version#python}" "$work/context/build/image/wheels"
+mkdir -p "$work/context/deploy/image"
+cp deploy/image/install.py deploy/image/Containerfile "$work/context/deploy/image"
+wheel=$(basename "$work"/context/build/image/wheels/nri_resmgr-*.whl)
+version=$(echo "$wheel" | cut -d- -f2)
+# As the kubelet spells the name of the manifests.
+name=docker.io/library/nri-resmgr:$version
+
+base=$(buildah from scratch)
+buildah add --quiet "$base" "$work/root" / >/dev/null
+buildah commit --quiet --identity-label=false --timestamp "$epoch" "$base" localhost/base >/dev/null
+buildah build --quiet --isolation chroot --identity-label=false \
+  --timestamp "$epoch" --build-arg BASE=localhost/base --build-arg VERSION="$version" \
+  --build-arg REVISION="$revision" --file "$work/context/deploy/image/Containerfile" \
+  --tag image "$work/context" >/dev/null
+buildah push --quiet image "oci:$work/oci:$name"
+archive=$folder/nri-resmgr-$version.oci.tar
+tar --create --file "$archive" --directory "$work/oci" --sort=name --mtime="@$epoch" \
+  --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX --format=ustar .
+
+digest=$(sed 's/.*"digest":"\([^"]*\)".*/\1/' "$work/oci/index.json")
+cat <<END
+$archive
+  is $name, $digest.
+  To a node:      ctr -n k8s.io images import $(basename "$archive")
+  To a registry:  skopeo copy oci-archive:$(basename "$archive") docker://REGISTRY/nri-resmgr:$version
+END

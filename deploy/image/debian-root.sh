@@ -1,0 +1,75 @@
+#!/bin/sh
+# Usage: debian-root.sh ROOT CACHE
+# Fills the folder ROOT with this distribution's Python and the libraries that it needs: no
+# shell, no package manager. Packages stay in the folder CACHE for the next time.
+set -eu
+
+root=$1 cache=$2
+export DEBIAN_FRONTEND=noninteractive LC_ALL=C
+umask 022
+
+# What Python depends on without our daemon: package management, line editing, data bases,
+# NIS; names of time zones and of media types.
+LEFT_OUT='dpkg|tar|c?debconf|perl-base|install-info|[mg]awk|readline-common|media-types|netbase|tzdata'
+LEFT_OUT="$LEFT_OUT|lib(acl|com-err|db[0-9]|debconfclient|gmp|gssapi|k5crypto|keyutils|krb5|md[0-9]|mpfr|ncursesw|nsl)[^ ]*"
+LEFT_OUT="$LEFT_OUT|lib(pcre2|readline|selinux|sigsegv|sqlite3|tinfo|tirpc|zstd)[^ ]*"
+# Parts of Python's library for these, for development, and for windows on a screen.
+MODULES='_curses* curses readline* _sqlite3* sqlite3 _dbm* _gdbm* dbm nis* _zstd*
+  idlelib tkinter turtle* lib2to3 ensurepip pydoc_data test config-*'
+
+# An apt of its own, with this machine's sources, that the system never notices.
+apt() {
+  program=$1
+  shift
+  "$program" -q -o Dir::State="$cache/apt" -o Dir::State::lists="$cache/apt/lists" \
+    -o Dir::State::status="$cache/apt/status" -o Dir::Cache="$cache/apt/cache" \
+    -o Dir::Cache::pkgcache=pkgcache.bin -o Dir::Cache::srcpkgcache=srcpkgcache.bin \
+    -o Dir::Etc::preferences=/dev/null -o Dir::Etc::preferencesparts=/dev/null \
+    -o APT::Sandbox::User=root -o APT::Install-Recommends=false \
+    -o Acquire::Languages=none -o Acquire::Retries=2 "$@"
+}
+
+mkdir -p "$cache/apt/lists/partial" "$cache/apt/cache/archives/partial" "$cache/debs"
+: >"$cache/apt/status"
+apt apt-get update >"$cache/apt/log" 2>&1 || { cat "$cache/apt/log" >&2; exit 1; }
+python=$(apt apt-cache depends --important python3 | sed -n 's/^ *Depends: \(python3\.[0-9]*\)$/\1/p')
+[ -n "$python" ] || { echo "apt has no python3 for an image" >&2; exit 1; }
+# The C++ library is protobuf's.
+packages=$(apt apt-get --simulate install base-files "$python-minimal" "lib$python-stdlib" libstdc++6 |
+  sed -n 's/^Inst \([^ ]*\) (\([^ ]*\) [^)]*\[\([^]]*\)\]).*/\1 \2 \3/p' |
+  grep -Ev "^($LEFT_OUT) " | sort)
+
+# Symbolic links first, so that packages of either layout end up in /usr.
+for folder in bin sbin lib lib64; do
+  mkdir -p "$root/usr/$folder"
+  ln -s "usr/$folder" "$root/$folder"
+done
+# It does not fetch again what is there.
+# shellcheck disable=SC2046  # one word per package
+(cd "$cache/debs" && apt apt-get download $(echo "$packages" | awk '{print $1 "=" $2}')) >"$cache/apt/log" 2>&1 ||
+  { cat "$cache/apt/log" >&2; exit 1; }
+echo "$packages" | while read -r name version architecture; do
+  file="$cache/debs/${name}_$(echo "$version" | sed 's/:/%3a/')_$architecture.deb"
+  dpkg-deb --fsys-tarfile "$file" | tar -x --keep-directory-symlink -C "$root"
+  # Scanners look here in images without a package manager.
+  mkdir -p "$root/var/lib/dpkg/status.d"
+  dpkg-deb --field "$file" >"$root/var/lib/dpkg/status.d/$name"
+done
+
+ln -s "$python" "$root/usr/bin/python3"
+echo 'root:x:0:0:root:/root:/sbin/nologin' >"$root/etc/passwd"
+echo 'nonroot:x:65532:65532:nonroot:/:/sbin/nologin' >>"$root/etc/passwd"
+printf 'root:x:0:\nnonroot:x:65532:\n' >"$root/etc/group"
+
+(
+  cd "$root"
+  find usr/share/doc -type f ! -name copyright -delete
+  find usr/share/doc -type l ! -exec test -e {} \; -delete
+  rm -rf usr/share/man usr/share/info usr/share/locale usr/share/lintian usr/share/bug \
+    usr/share/pixmaps usr/share/applications usr/share/binfmts usr/lib/*-linux-gnu/gconv
+  cd "usr/lib/$python"
+  for module in $MODULES; do
+    # shellcheck disable=SC2086  # patterns
+    rm -rf $module lib-dynload/$module
+  done
+)

@@ -1,0 +1,17 @@
+#!/bin/sh
+# Usage: wheels.sh PYTHON VERSION FOLDER
+# Puts wheels of the project, of what it needs, and of pip into FOLDER, for a Python of another
+# VERSION (3.13) than the one that fetches them.
+set -eu
+
+python=$1 version=$2 folder=$3
+cd "$(dirname "$0")/../.."
+machine=$(uname -m)
+abi=cp$(echo "$version" | tr -d .)
+
+mkdir -p "$folder"
+"$python" -m pip wheel --quiet --no-deps --wheel-dir "$folder" .
+"$python" -m pip download --quiet --only-binary=:all: --dest "$folder" \
+  --python-version "$version" --implementation cp --abi "$abi" --abi abi3 --abi none \
+  --platform "manylinux2014_$machine" --platform "manylinux_2_17_$machine" \
+  --platform "manylinux_2_28_$machine" pip "$folder"/nri_resmgr-*.whl
