@@ -51,7 +51,7 @@ class Layout:
 
     def create(self) -> None:
         """Make the folders; the daemon makes the rest."""
-        for path in (self.plugins, self.conf_d, self.cni):
+        for path in (self.plugins, self.conf_d, self.cni, self.nri_socket.parent):
             path.mkdir(parents=True, exist_ok=True)
 
     @property
@@ -81,8 +81,8 @@ class Layout:
 
     @property
     def nri_socket(self) -> Path:
-        """Where external plugins connect."""
-        return self.folder / "nri.sock"
+        """Where external plugins connect; in a folder that pods can be given."""
+        return self.folder / "nri" / "nri.sock"
 
     @property
     def plugins(self) -> Path:
