@@ -120,7 +120,7 @@ def keys_of(field: Field, content: Any) -> tuple[str, ...]:
         return ()
     if not field.key:
         return tuple(content)
-    return tuple(getattr(item, field.key) for item in content)
+    return tuple([getattr(item, field.key) for item in content])
 
 
 def level_of(change: Value) -> Level:

@@ -31,7 +31,7 @@ def methods_of(kind: Any, made: Any, *, kw_only: bool) -> dict[str, object]:
         It and ``__match_args__``; nothing for what only attrs knows how to treat:
         fields that are inherited, validated, private or named otherwise.
     """
-    inherits = any(vars(base).get("__attrs_attrs__") for base in made.__mro__[1:])
+    inherits = any(_has_fields(base) for base in made.__mro__[1:])
     fields = {
         name: _field(kind, name) for name in made.__slots__ if name != "__weakref__"
     }
@@ -56,6 +56,12 @@ def _script(
     if then:
         lines.append(f"self.{_AFTERWARDS}()")
     return "\n ".join(lines)
+
+
+def _has_fields(base: Any) -> bool:
+    # By their slots, which are there before anybody has asked for the fields.
+    slots = vars(base).get("__slots__", ())
+    return "__attrs_attrs__" in vars(base) and not {"__weakref__"}.issuperset(slots)
 
 
 def _field(kind: Any, name: str) -> Any:
