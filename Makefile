@@ -36,7 +36,9 @@ run-containerd: setup packages ## a real containerd, the plugin and two pods
 	@$(BIN)/python -m tests.testbed.showcase
 
 test: setup packages lint types layers proto-check ## everything, end to end included
-	@$(BIN)/pytest -n 2 --dist loadgroup
+	@# Many tests wait for timers: three workers keep two CPUs busy. Without the last
+	@# option the emulated machine would wait for the groups, as they have more tests.
+	@$(BIN)/pytest -n 3 --dist loadgroup --no-loadscope-reorder
 
 check: setup lint types layers ## the fast subset: no containerd, QEMU or processes
 	@HYPOTHESIS_PROFILE=quick $(BIN)/pytest -n 2 --dist worksteal \

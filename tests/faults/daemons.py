@@ -28,6 +28,7 @@ PATIENCE: Final = 30.0  # seconds; the machine may be busy with other tests
 
 # A checkpoint is written at most 0.1 s after the one before.
 _REST: Final = 0.13  # seconds without a step, after which nothing more comes by itself
+_LOOK: Final = 0.02  # seconds between two looks at the steps
 
 
 class Daemons:
@@ -203,10 +204,12 @@ class Place:
 
     async def rested(self) -> None:
         """Wait until it does nothing by itself any more, or has ended."""
-        before = -1
-        while self.is_up and before != (now := self.trigger.count):
-            before = now
-            await asyncio.wait({self._ending()}, timeout=_REST)
+        loop = asyncio.get_running_loop()
+        steps, since = self.trigger.count, loop.time()
+        while self.is_up and loop.time() < since + _REST:
+            await asyncio.wait({self._ending()}, timeout=_LOOK)
+            if steps != (now := self.trigger.count):
+                steps, since = now, loop.time()
 
     async def state(self) -> dict[str, Any]:
         """Ask what it has granted: CPUs, memory, pools and containers."""

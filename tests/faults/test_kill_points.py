@@ -118,8 +118,15 @@ async def at(daemons: Daemons, folder: Path, text: str) -> AsyncIterator[Place]:
         yield place
 
 
+# One worker has to know how a history comes out that nobody disturbs.
+EACH_POLICY: Final = [
+    pytest.param(policy, marks=pytest.mark.xdist_group(f"kill-points-{policy}"))
+    for policy in BEGINNINGS
+]
+
+
 @pytest.mark.parametrize("part", range(PARTS))
-@pytest.mark.parametrize("policy", BEGINNINGS)
+@pytest.mark.parametrize("policy", EACH_POLICY)
 async def test_killed_at_any_point(
     daemons: Daemons,
     known: dict[str, list[Undisturbed]],
