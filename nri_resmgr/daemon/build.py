@@ -41,7 +41,7 @@ def build(start: Start) -> DaemonConfiguration:
         )
 
     configuration = DaemonConfiguration(
-        options, start.state, make, launched=start.launched
+        options, start.documents, make, launched=start.launched
     )
     signal.signal(signal.SIGHUP, lambda *_: configuration.ask_to_reload())
     configuration.tell_rejections(start.watch.rejected)

@@ -19,10 +19,9 @@ from nri_resmgr.app.configuration_status import (
 )
 from nri_resmgr.app.resource_policy import ResourcePolicy
 from nri_resmgr.app.ticks import found_by
-from nri_resmgr.config import PolicyConfig, parse_config
-from nri_resmgr.daemon.configuration_cache import ConfigurationCache
+from nri_resmgr.config import PolicyConfig
+from nri_resmgr.daemon.documents import Documents
 from nri_resmgr.host.file_watch import WatchedFile
-from nri_resmgr.host.state_dir import StateDir
 from nri_resmgr.log import Logger
 from nri_resmgr.values import InputError, ResmgrError
 from nri_resmgr.values.error_fields import with_fields
@@ -37,27 +36,6 @@ POLL_INTERVAL: Final = 1.0  # seconds
 # one that never rests is read all the same.
 _SETTLING: Final = 0.1  # seconds
 _PATIENCE: Final = 2.0  # seconds
-
-
-@with_fields
-class BadConfigFile(InputError):
-    """A file that the command line names has a mistake."""
-
-    path: str
-    mistake: InputError
-
-    def __str__(self) -> str:
-        return f"{self.path}: {self.mistake}"
-
-
-class TwoConfigFiles(InputError):
-    """One file shuts out all others, and another one is named."""
-
-    def __str__(self) -> str:
-        return (
-            "--config-file and --fallback-config: only one of them can be; the first "
-            "is the only configuration, the second counts until there is another"
-        )
 
 
 @with_fields
@@ -80,13 +58,11 @@ class NothingToReload(InputError):
 class DaemonConfiguration:
     """Brings documents before the policy's `Configuration`.
 
-    They count in this order: ``--config-file``, which shuts out all others; what the
-    runtime hands over; what was accepted from there last, out of the cache;
-    ``--fallback-config``; the built-in default.
+    What the runtime hands over replaces all but ``--config-file``.
 
     Args:
         options: The command line.
-        state: Where the cache is; None for none.
+        documents: What there is to begin with.
         make: Makes the policy, and raises where the configuration does not fit.
         launched: Whether the runtime started us; see `Rules`.
 
@@ -94,33 +70,31 @@ class DaemonConfiguration:
         policy: Made by the first document that can be used.
 
     Raises:
-        InputError: The operator named two files, or one that counts and is wrong.
+        InputError: A file that the operator named, and that counts, is wrong.
     """
 
     def __init__(
         self,
         options: argparse.Namespace,
-        state: StateDir | None,
+        documents: Documents,
         make: Make,
         *,
         launched: bool,
     ) -> None:
-        if options.config_file and options.fallback_config:
-            raise TwoConfigFiles
-        self._source = Source.FILE if options.config_file else Source.FALLBACK
-        path = options.config_file or options.fallback_config
-        self._file = WatchedFile(path) if path else None
-        self._cache = ConfigurationCache(state) if state else None
+        self._documents = documents
+        self._file, self._source = documents.file, documents.source
         self._rules = Rules(
             launched=launched,
             may_switch=not options.disable_policy_switch,
-            keep=self._cache.keep if self._cache else keep_nothing,
+            keep=documents.cache.keep if documents.cache else keep_nothing,
             lower=self._lower,
         )
         self._text: str | None = None  # what was read last
         self._reading = asyncio.Lock()
         self._asked = asyncio.Event()
-        self.policy, self._configuration = self._begin(make)
+        document, self.policy = documents.first(make)
+        self._configuration = Configuration(document, self._rules)
+        self.policy.go_by(self._configuration)
 
     @property
     def status(self) -> ConfigurationStatus:
@@ -161,43 +135,12 @@ class DaemonConfiguration:
             if self._file is not None:
                 group.create_task(self._watch(self._file, interval))
 
-    def _begin(self, make: Make) -> tuple[ResourcePolicy, Configuration]:
-        for document in self._candidates():
-            try:
-                policy = make(parse_config(document.text))
-            except ResmgrError as error:
-                self._give_up(document, error)
-            else:
-                configuration = Configuration(document, self._rules)
-                policy.go_by(configuration)
-                return policy, configuration
-        raise AssertionError("the built-in default fits every machine")
-
-    def _candidates(self) -> Iterator[Document]:
-        cache = None if self._source is Source.FILE else self._cache
-        if cache is not None and (cached := cache.read()) is not None:
-            yield cached
-        yield from self._of_file()
-        yield BUILT_IN
-
-    def _of_file(self) -> Iterator[Document]:
-        if self._file is not None:
-            yield Document(self._file.read(), self._source, self._file.path)
-
     def _lower(self) -> Iterator[Document]:
         try:
-            yield from self._of_file()
+            yield from self._documents.of_file()
         except InputError as error:
             self._reject(error)
         yield BUILT_IN
-
-    def _give_up(self, document: Document, error: ResmgrError) -> None:
-        if document.cached and self._cache is not None:
-            self._cache.set_aside(error)
-        elif document.name and isinstance(error, InputError):
-            raise BadConfigFile(document.name, error) from None
-        else:
-            raise error
 
     async def _obey_signals(self) -> None:
         while True:

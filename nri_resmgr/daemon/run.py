@@ -59,8 +59,10 @@ def run(options: argparse.Namespace) -> int:
         from nri_resmgr.daemon.recording import open_recording  # few ask for it
 
         start.recorder = open_recording(options, start.machine)
-    if options.config_file or options.fallback_config or options.disable_policy_switch:
-        start.configuration()  # only now is it known whether the file fits the machine
+    if options.config_file and options.disable_policy_switch:
+        start.configuration()  # only now is it known whether the file may follow
+    elif options.config_file or options.fallback_config:
+        start.judge()
     asyncio.run(_serve(start))
     return 0
 

@@ -50,12 +50,39 @@ class Start:
     keeper: Any = attrs.field(default=None, init=False)
     host: Any = attrs.field(default=None, init=False)
     classes: Any = attrs.field(default=None, init=False)
+    _documents: Any = attrs.field(default=None, init=False)
     _configuration: Any = attrs.field(default=None, init=False)
 
     @property
     def recorders(self) -> tuple[Any, ...]:
         """The recorder, if there is one."""
         return () if self.recorder is None else (self.recorder,)
+
+    @property
+    def documents(self) -> Any:
+        """The `Documents`; none is read before it is asked for.
+
+        Raises:
+            TwoConfigFiles: The operator named two.
+        """
+        if self._documents is None:
+            from nri_resmgr.daemon.documents import Documents  # late, as below
+
+            self._documents = Documents(self.options, self.state)
+        return self._documents
+
+    def judge(self) -> None:
+        """Find out whether the file that the operator named can be used.
+
+        What decides is built later, and once more; most of what that takes is there
+        by then.
+
+        Raises:
+            InputError: It counts, and is wrong.
+        """
+        from nri_resmgr.app.build import check_fit  # late, as below
+
+        self.documents.first(lambda config: check_fit(config, self.machine, self.tree))
 
     def configuration(self) -> Any:
         """Return the `DaemonConfiguration`, and build it, and the policy, if need be.

@@ -13,6 +13,7 @@ from nri_resmgr.app.conduct import Conduct
 from nri_resmgr.app.resource_policy import ResourcePolicy
 from nri_resmgr.config import PolicyConfig
 from nri_resmgr.daemon.configuration import DaemonConfiguration
+from nri_resmgr.daemon.documents import Documents
 from nri_resmgr.host.state_dir import StateDir
 from nri_resmgr.host.tree import HostTree
 from nri_resmgr.stub.runtime_info import Configuration, RuntimeInfo
@@ -61,7 +62,8 @@ def begun(
     )
     made = partial(make, host=host)
     launched = conduct.get("launched", False)
-    return DaemonConfiguration(options, state, made, launched=launched)
+    documents = Documents(options, state)
+    return DaemonConfiguration(options, documents, made, launched=launched)
 
 
 def hand_over(to: DaemonConfiguration, text: str) -> None:

@@ -11,8 +11,8 @@ from structlog.testing import capture_logs
 
 from nri_resmgr.app.configuration_status import Document, Source
 from nri_resmgr.config import parse_config
-from nri_resmgr.daemon.configuration import BadConfigFile, TwoConfigFiles
 from nri_resmgr.daemon.configuration_cache import CACHE_NAME, encode
+from nri_resmgr.daemon.documents import BadConfigFile, TwoConfigFiles
 from nri_resmgr.host.state_dir import StateDir
 from nri_resmgr.host.text_file import UnreadableFile
 from tests.daemon.documents import (
