@@ -35,7 +35,7 @@ class RunningDaemon:
 
     async def line(self, event: str, number: int = 0) -> dict[str, Any]:
         """Wait for a line of the log, after *number* others like it."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):  # the machine may be busy with other tests
             while True:
                 found = [line for line in self.lines() if line["event"] == event]
                 if len(found) > number:

@@ -25,8 +25,11 @@ def is_slow_machine() -> bool:
     return patience(1) > 1
 
 
-def wait_until(holds: Callable[[], bool], what: str, seconds: float = 10.0) -> None:
+def wait_until(holds: Callable[[], bool], what: str, seconds: float = 30.0) -> None:
     """Return as soon as *holds* does.
+
+    The limit is for what never happens: beside a disk that is written to, a runtime
+    takes seconds for what it does in a moment else.
 
     Raises:
         TooSlow: It did not within *seconds*, stretched; names *what*.
