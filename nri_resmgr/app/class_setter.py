@@ -24,6 +24,13 @@ class NewContainer:
 class ClassSetter:
     """Does nothing at each step; override what your kind of class needs."""
 
+    def concerns(self, new: NewContainer) -> bool:  # noqa: ARG002 - for those who override
+        """Tell whether any step can do something for a container.
+
+        Asked once for each; no step is called of who says no.
+        """
+        return True
+
     def check(self, new: NewContainer) -> None:
         """Judge what a container asks for, before anything is decided for it.
 

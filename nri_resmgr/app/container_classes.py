@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -11,7 +11,9 @@ from nri_resmgr.app.class_setter import ClassSetter, NewContainer
 from nri_resmgr.config import PolicyConfig
 from nri_resmgr.host.tree import Tree
 from nri_resmgr.policy.decision import Decision, Policy
+from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.stub.adjustment import ContainerAdjustment
+from nri_resmgr.stub.model import Container, Pod
 from nri_resmgr.stub.runtime_info import RuntimeInfo
 from nri_resmgr.stub.update import ContainerUpdate
 from nri_resmgr.topology import Machine
@@ -38,7 +40,7 @@ class Around:
 
 
 class ContainerClasses:
-    """Asks the setter of each kind, in order.
+    """Chooses the setters that have to do with a container.
 
     Args:
         config: Which classes there are.
@@ -52,61 +54,13 @@ class ContainerClasses:
         self._machine = around.machine
         self._tree = around.tree
 
-    def check(self, new: NewContainer) -> None:
-        """Judge what a container asks for.
-
-        Raises:
-            ResmgrError: It asks for what it cannot have.
-        """
-        for setter in self._setters:
-            setter.check(new)
-
-    def judge(self, new: NewContainer, decision: Decision[Any]) -> None:
-        """Judge what depends on where a container would be put.
-
-        Raises:
-            ResmgrError: There it cannot have what it asks for.
-        """
-        for setter in self._setters:
-            setter.judge(new, decision)
-
-    def add(
-        self,
-        adjustment: ContainerAdjustment | None,
-        new: NewContainer,
-        decision: Decision[Any],
-    ) -> ContainerAdjustment | None:
-        """Add a container's classes to what the runtime is told; None for nothing."""
-        told = begun = adjustment or ContainerAdjustment()
-        for setter in self._setters:
-            told = setter.add(told, new, decision)
-        return adjustment if told is begun else told
-
-    def start(self, begun: NewContainer, decision: Decision[Any]) -> None:
-        """Do what can be done only now: the container's cgroup is there.
-
-        Raises:
-            ResmgrError: It cannot be done.
-        """
-        for setter in self._setters:
-            setter.start(begun, decision)
-
-    def update(
-        self,
-        updates: tuple[ContainerUpdate, ...],
-        resized: NewContainer,
-        decision: Decision[Any],
-    ) -> tuple[ContainerUpdate, ...]:
-        """Add what follows from the new amounts of one container to all updates."""
-        own = ContainerUpdate(resized.container.id)
-        told = begun = next(
-            (one for one in updates if one.container_id == own.container_id), own
-        )
-        for setter in self._setters:
-            told = setter.update(told, resized, decision)
-        if told is begun:
-            return updates
-        return (told, *(one for one in updates if one is not begun))
+    def of(
+        self, pod: Pod, container: Container, spec: ContainerSpec
+    ) -> ChosenSetters | None:
+        """Choose them; None where there are none, which is so for most containers."""
+        new = NewContainer(pod, container, spec)
+        chosen = [setter for setter in self._setters if setter.concerns(new)]
+        return ChosenSetters(new, chosen) if chosen else None
 
     @cached_property
     def _setters(self) -> tuple[ClassSetter, ...]:
@@ -120,7 +74,10 @@ class ContainerClasses:
 
         yield MemorySetter(self._config, self._runtime, self._machine, self._tree)
         config, around = self._config, self._around
-        yield SchedulingSetter(self._runtime, config.scheduling_by, self._tree)
+        # Documents of some kinds have none.
+        are_there = bool(getattr(config, "scheduling_classes", None))
+        by = config.scheduling_by
+        yield SchedulingSetter(self._runtime, by, self._tree, are_there=are_there)
         if config.interrupts != ("*",) and self._tree is not None:
             from nri_resmgr.app.denied_interrupts import InterruptJudge
 
@@ -137,3 +94,66 @@ class ContainerClasses:
 
             work = around.hosts.blockio_work
             yield BlockIoSetter(config.blockio, around.policy, work)
+
+
+class ChosenSetters:
+    """Asks the setters of one container, in order.
+
+    Args:
+        new: The container.
+        setters: Those that have to do with it.
+    """
+
+    def __init__(self, new: NewContainer, setters: Sequence[ClassSetter]) -> None:
+        self._new = new
+        self._setters = setters
+
+    def check(self) -> None:
+        """Judge what the container asks for.
+
+        Raises:
+            ResmgrError: It asks for what it cannot have.
+        """
+        for setter in self._setters:
+            setter.check(self._new)
+
+    def judge(self, decision: Decision[Any]) -> None:
+        """Judge what depends on where the container would be put.
+
+        Raises:
+            ResmgrError: There it cannot have what it asks for.
+        """
+        for setter in self._setters:
+            setter.judge(self._new, decision)
+
+    def add(
+        self, adjustment: ContainerAdjustment | None, decision: Decision[Any]
+    ) -> ContainerAdjustment | None:
+        """Add the container's classes to what the runtime is told; None for nothing."""
+        told = begun = adjustment or ContainerAdjustment()
+        for setter in self._setters:
+            told = setter.add(told, self._new, decision)
+        return adjustment if told is begun else told
+
+    def start(self, decision: Decision[Any]) -> None:
+        """Do what can be done only now: the container's cgroup is there.
+
+        Raises:
+            ResmgrError: It cannot be done.
+        """
+        for setter in self._setters:
+            setter.start(self._new, decision)
+
+    def update(
+        self, updates: tuple[ContainerUpdate, ...], decision: Decision[Any]
+    ) -> tuple[ContainerUpdate, ...]:
+        """Add what follows from the container's new amounts to all updates."""
+        own = ContainerUpdate(self._new.container.id)
+        told = begun = next(
+            (one for one in updates if one.container_id == own.container_id), own
+        )
+        for setter in self._setters:
+            told = setter.update(told, self._new, decision)
+        if told is begun:
+            return updates
+        return (told, *(one for one in updates if one is not begun))

@@ -48,6 +48,10 @@ class IsolationSetter(ClassSetter):
         self._may = may
         self._is_told = False
 
+    def concerns(self, new: NewContainer) -> bool:
+        """Tell whether it asks for any of this."""
+        return new.spec.preferences.isolation is not None
+
     def check(self, new: NewContainer) -> None:
         """Refuse what cannot be read, and what cannot be had together."""
         wish = new.spec.preferences.isolation

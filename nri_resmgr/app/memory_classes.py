@@ -25,7 +25,7 @@ _OURS: Final = ("memory-qos.", "memory-policy.", "epc-limit.", "misc-limit.")
 
 
 class MemorySetter(ClassSetter):
-    """Asks those who know of one kind each, once a pod has annotations of ours.
+    """Asks those who know of one kind each, where a pod has annotations of ours.
 
     Args:
         config: Which classes there are.
@@ -47,17 +47,17 @@ class MemorySetter(ClassSetter):
         self._tree = tree
         self._last: tuple[Any, Any] = (None, None)
 
+    def concerns(self, new: NewContainer) -> bool:
+        """Tell whether its pod has annotations of ours."""
+        return _is_ours(new.pod.annotations)
+
     def check(self, new: NewContainer) -> None:
         """Judge what the annotations say, without regard to the place."""
-        asked = self._asked(new)
-        if asked is not None:
-            asked.check()
+        self._asked(new).check()
 
     def judge(self, new: NewContainer, decision: Decision[Any]) -> None:
         """Judge whether the nodes of a policy are any that it may use."""
-        asked = self._asked(new)
-        if asked is not None:
-            asked.find_nodes(decision.pin, self._machine)
+        self._asked(new).find_nodes(decision.pin, self._machine)
 
     def add(
         self,
@@ -66,8 +66,8 @@ class MemorySetter(ClassSetter):
         decision: Decision[Any],  # noqa: ARG002 - was judged before
     ) -> ContainerAdjustment:
         """Add files of cgroup v2, and a memory policy."""
-        asked = self._asked(new)
-        return adjustment if asked is None else asked.add(adjustment)
+        told: ContainerAdjustment = self._asked(new).add(adjustment)
+        return told
 
     def start(
         self,
@@ -75,7 +75,7 @@ class MemorySetter(ClassSetter):
         decision: Decision[Any],  # noqa: ARG002 - does not depend on the place
     ) -> None:
         """Write limits of which the runtime can set one only."""
-        if self._config.misc_limits and _is_ours(begun.pod.annotations):
+        if self._config.misc_limits:
             from nri_resmgr.app.misc_limits import write_rest  # few pods limit any
 
             write_rest(begun, self._tree)
@@ -87,19 +87,15 @@ class MemorySetter(ClassSetter):
         decision: Decision[Any],  # noqa: ARG002 - does not depend on the place
     ) -> ContainerUpdate:
         """Share out another memory limit."""
-        if not _is_ours(resized.pod.annotations):
-            return update
         try:
-            asked = self._asked(resized)
-            return update if asked is None else asked.follow(update)
+            told: ContainerUpdate = self._asked(resized).follow(update)
         except ResmgrError as error:
             # It was fine with the amounts before, which hold until the next ones.
             log.warning("memory-class.not-followed", why=str(error))
             return update
+        return told
 
     def _asked(self, new: NewContainer) -> Any:
-        if not _is_ours(new.pod.annotations):
-            return None
         if self._last[0] is not new:
             # Late: few pods have annotations of ours.
             from nri_resmgr.app.memory_wishes import AskedMemory

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 from nri_resmgr.app.catch_up import catch_up
 from nri_resmgr.app.class_hosts import ClassHosts
-from nri_resmgr.app.class_setter import NewContainer
 from nri_resmgr.app.conduct import USUAL, Conduct
 from nri_resmgr.app.configuration import Configuration
 from nri_resmgr.app.configuration_status import BUILT_IN, Document, Source
@@ -188,10 +187,10 @@ class ResourcePolicy:
         """Place a new container; the reply carries its pinning, and the others'."""
         try:
             spec: ContainerSpec = self._specs.of_new(pod, container)
-            new = NewContainer(pod, container, spec)
-            self._classes.check(new)
-            created = Created(spec)
-            decision = self._engine.decide(created, partial(self._classes.judge, new))
+            if classes := self._classes.of(pod, container, spec):
+                classes.check()
+            created, judge = Created(spec), classes.judge if classes else None
+            decision = self._engine.decide(created, judge)
         except ResmgrError as error:
             self._refuse(error, pod, container)
             return None
@@ -200,7 +199,8 @@ class ResourcePolicy:
         if self._conduct.dry_run:
             return None
         adjustment = adjustment_of(decision.pin, *((mount,) if mount else ()))
-        adjustment = self._classes.add(adjustment, new, decision)
+        if classes:
+            adjustment = classes.add(adjustment, decision)
         return CreateReply(adjustment, self._answer(decision.updates))
 
     def start_container(self, pod: Pod, container: Container) -> None:
@@ -210,7 +210,8 @@ class ResourcePolicy:
         if known is None or self._conduct.dry_run:
             return
         try:
-            self._classes.start(NewContainer(pod, container, known.spec), decision)
+            if classes := self._classes.of(pod, container, known.spec):
+                classes.start(decision)
         except ResmgrError as error:
             self._refuse(error, pod, container)
 
@@ -228,7 +229,8 @@ class ResourcePolicy:
         told = self._answer(own + decision.updates)
         if self._conduct.dry_run:
             return ()
-        return self._classes.update(told, NewContainer(pod, container, spec), decision)
+        classes = self._classes.of(pod, container, spec)
+        return classes.update(told, decision) if classes else told
 
     def stop_container(self, _pod: Pod, container: Container) -> Updates:
         """Take back what a container had; the shared pool grows in the reply."""

@@ -42,15 +42,26 @@ class SchedulingSetter(ClassSetter):
             everything is sent: what it does not know does no harm.
         by: Who sets them: ``runtime``, ``host``, or ``auto``.
         tree: The host; None where there is nothing to set.
+        are_there: Whether the policy has any to choose from.
     """
 
     def __init__(
-        self, runtime: RuntimeInfo, by: str = RUNTIME, tree: Tree | None = None
+        self,
+        runtime: RuntimeInfo,
+        by: str = RUNTIME,
+        tree: Tree | None = None,
+        *,
+        are_there: bool = True,
     ) -> None:
+        self._are_there = are_there
         self._runtime = runtime
         self._by = by
         self._tree = tree
         self._silent: set[str] = set()
+
+    def concerns(self, new: NewContainer) -> bool:
+        """Tell whether the policy may choose a class, or the container asks for one."""
+        return self._are_there or bool(new.spec.preferences.scheduling_class)
 
     def add(
         self,
