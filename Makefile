@@ -72,7 +72,7 @@ bench: setup ## measure; prints the tables of docs/benchmarks.md
 	@$(BIN)/python -m tests.benchmarks
 
 fuzz: setup ## the laws of tests/fuzz for an hour; with atheris installed, that, too
-	@HYPOTHESIS_PROFILE=long $(BIN)/pytest -n 2 --timeout 0 tests/fuzz
+	@HYPOTHESIS_PROFILE=long $(BIN)/pytest -n 2 --timeout 0 tests/fuzz tests/laws/test_wire_long.py
 	@$(BIN)/python -m tests.fuzz
 
 soak: setup ## a million events through the socket; prints the table of docs/soak.md
