@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,8 +14,10 @@ from nri_resmgr.host.tree import HostTree
 from nri_resmgr.values import CpuSet
 from tests.deploy.built_image import built_image
 from tests.deploy.kubectl import MANIFESTS, rendered
+from tests.deploy.kubelet import write_config_map
 from tests.deploy.node import DaemonPod, Node
 from tests.testbed.binaries import Binaries
+from tests.testbed.cgroups import Cgroup
 from tests.testbed.documents import STATIC
 from tests.testbed.patience import wait_until
 from tests.testbed.pods import Container, PodSpec
@@ -76,18 +79,64 @@ def told(pod: DaemonPod) -> dict[str, str]:
     return {one["name"]: one["cpus"] for one in answer["containers"]}
 
 
-def test_it_pins_is_upgraded_and_goes(node: Node) -> None:
-    many = len(ALL) // 2
+def files_below(folder: Path) -> set[str]:
+    return {str(one.relative_to(folder)) for one in folder.rglob("*") if one.is_file()}
+
+
+def container_cgroups(node: Node) -> set[str]:
+    """Cgroups that are left below pods'; the pods' own are a kubelet's to remove."""
+    tops = Cgroup(node.containerd.cgroup_root).folders()
+    return {one.name for top in tops for one in top.glob("**/pod*/*") if one.is_dir()}
+
+
+def test_the_pod_serves_with_no_rights_and_follows_its_config_map(node: Node) -> None:
+    pod = run(node, base())
+    container = start(node, "told", Resources.best_effort())
+    inside = container.exec("cat", "/.nri-resource-policy/resources.sh")
+    cpus = container.cpus()
+    status = dict(
+        line.split(":\t", 1)
+        for line in Path(f"/proc/{pod.process()}/status").read_text().splitlines()
+    )
+    volume = Path(pod.wanted.sandbox.log_directory, "config")
+    write_config_map(volume, {"config.yaml": STATIC})
+    wait_until(lambda: "kind=StaticPolicy" in pod.log(), "the new document", 20)
+    pod.remove()
+    container.remove()
+
+    assert f'SHARED_CPUS="{cpus}"' in inside.splitlines()
+    # Root without capabilities, which gets none by any program, below a filter.
+    names = ("Uid", "CapEff", "CapBnd", "NoNewPrivs", "Seccomp")
+    assert [status[name] for name in names] == [
+        "0\t0\t0\t0",
+        *("0000000000000000", "0000000000000000", "1", "2"),
+    ]
+
+
+def test_an_upgrade_moves_nobody_and_an_uninstall_leaves_two_directories(
+    node: Node,
+) -> None:
+    many = len(ALL) // 2  # CPUs for one container alone
     first = run(node, base(STATIC))
     exclusive = start(node, "exclusive", Resources.guaranteed(many))
     shared = start(node, "shared", Resources.best_effort())
-    own = cpus_of(exclusive)
-    pinned = (len(own), cpus_of(shared), told(first))
+    own, grants = cpus_of(exclusive), told(first)
     first.remove()
-    between = (cpus_of(exclusive), cpus_of(shared))
+    between = cpus_of(exclusive), cpus_of(shared)
     second = run(node, base(STATIC))
-    upgraded = (cpus_of(exclusive), cpus_of(shared), told(second))
+    after = cpus_of(exclusive), cpus_of(shared)
 
-    assert pinned[:2] == (many, ALL - own)
-    assert between == (own, ALL - own)
-    assert upgraded == (own, ALL - own, pinned[2])
+    assert (len(own), grants["exclusive"]) == (many, str(own))
+    assert between == after == (own, ALL - own)
+    assert told(second) == grants
+    assert "state.restored" in second.log()
+    second.remove()
+    assert (cpus_of(exclusive), cpus_of(shared)) == between
+    node.containerd.remove_pods()
+    # What the README says: of files that tell what is not yet put back, there is none.
+    assert files_below(node.host / "var/lib") == {
+        "nri-resmgr/lock",
+        "nri-resmgr/policy.checkpoint",
+    }
+    assert files_below(node.host / "run/nri-resmgr") == set()
+    assert container_cgroups(node) == set()
