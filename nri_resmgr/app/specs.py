@@ -67,7 +67,7 @@ class SpecReader:
             BadAnnotation: One that must not be misread means nothing.
             HostError: The place of a thing that it must be near to cannot be read.
         """
-        read_ahead(container, "labels", "annotations", "linux")
+        read_ahead(container, "linux")
         if container.linux:
             read_ahead(
                 container.linux, "resources", "oom_score_adj", "devices", "cgroups_path"
@@ -126,7 +126,7 @@ class SpecReader:
     def _read_background(
         self, pod: Pod, container: Container, *, is_new: bool
     ) -> Background:
-        name = container.name or container.labels.get(KUBELET_NAME, "")
+        name = container.name or container.raw_labels.get(KUBELET_NAME, "")
         reading = self._read(pod, name, refuse=is_new)
         strict = is_new and reading.preferences.strict_hints
         hints = self._hints_of(container, reading.hints, strict=strict)

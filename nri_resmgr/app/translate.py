@@ -8,6 +8,7 @@ from typing import Final
 
 from nri_resmgr.app.askable import askable
 from nri_resmgr.app.sources import RequestSources, cgroup_values
+from nri_resmgr.app.unread_texts import UnreadTexts
 from nri_resmgr.policy.decision import PinUpdate
 from nri_resmgr.policy.events import NO_PIN, ContainerSpec, Pin
 from nri_resmgr.policy.preferences import NO_PREFERENCES, Preferences
@@ -117,10 +118,10 @@ def spec_of(
         name=name,
         pod_name=pod.name,
         pod_uid=pod.uid,
-        labels=container.labels,
-        tags=askable(container.annotations),
-        pod_labels=askable(pod.labels),
-        pod_tags=askable(pod.annotations),
+        labels=UnreadTexts(lambda: container.labels),
+        tags=UnreadTexts(lambda: askable(container.annotations)),
+        pod_labels=UnreadTexts(lambda: askable(pod.labels)),
+        pod_tags=UnreadTexts(lambda: askable(pod.annotations)),
         preferences=background.preferences,
         hints=background.hints,
         source=asked.source,
@@ -241,7 +242,7 @@ def _cgroup(container: Container) -> str:
 
 
 def _slot(container: Container) -> str:
-    return container.labels.get(KUBELET_NAME) or container.annotations.get(
+    return container.raw_labels.get(KUBELET_NAME) or container.annotations.get(
         KUBELET_NAME, ""
     )
 

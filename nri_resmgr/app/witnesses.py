@@ -7,6 +7,7 @@ from typing import Any
 
 from nri_resmgr.app.after_reply import after_reply
 from nri_resmgr.app.garbage import collect_if_due
+from nri_resmgr.app.unread_texts import read_texts
 from nri_resmgr.app.witness import Witness
 from nri_resmgr.config import PolicyConfig
 from nri_resmgr.policy.decision import Decision
@@ -37,6 +38,7 @@ class Witnesses:
         after_reply(self._configured, config)
 
     def _decided(self, event: Event, decision: Decision[Any]) -> None:
+        read_texts(event)
         for witness in self._witnesses:
             witness.decided(event, decision)
         collect_if_due()

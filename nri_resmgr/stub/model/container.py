@@ -16,6 +16,7 @@ from nri_resmgr.stub.model.frozen import (
     as_texts,
     as_tuple,
     unread,
+    unread_entries,
 )
 from nri_resmgr.stub.model.oci import (
     CdiDevice,
@@ -126,6 +127,12 @@ class Container(Value):
         """`mounts` for a glance: a dozen values take as long as a decision."""
         mounts: Sequence[RawMount] = unread(self, "mounts")
         return mounts
+
+    @property
+    def raw_labels(self) -> Mapping[str, str]:
+        """`labels` for a look-up or two, which all of them need not be read for."""
+        labels: Mapping[str, str] = unread_entries(self, "labels")
+        return labels
 
     @property
     def environment(self) -> Mapping[str, str]:

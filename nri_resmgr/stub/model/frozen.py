@@ -87,6 +87,15 @@ def unread(value: OnDemand, name: str) -> Any:
     return items[name]
 
 
+def unread_entries(value: OnDemand, name: str) -> Any:
+    """Return a map as it came, for those who look for one entry of many."""
+    try:
+        message, _, _ = _source_of(value)
+    except AttributeError:
+        return getattr(value, name)
+    return getattr(message, name)
+
+
 # The slot itself: the classes' own ways refuse, or lead back to `_look_up`.
 _source_of: Final[Callable[[object], Any]] = vars(OnDemand)["_source"].__get__
 
