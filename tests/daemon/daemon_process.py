@@ -31,7 +31,8 @@ class RunningDaemon:
     def lines(self) -> list[dict[str, Any]]:
         """What it has logged so far."""
         text = self.log.read_text() if self.log.exists() else ""
-        return [json.loads(line) for line in text.splitlines()]
+        whole = text[: text.rfind("\n") + 1]  # it may be writing one
+        return [json.loads(line) for line in whole.splitlines()]
 
     async def line(self, event: str, number: int = 0) -> dict[str, Any]:
         """Wait for a line of the log, after *number* others like it."""

@@ -84,8 +84,9 @@ class PluginProcess:
 
     @property
     def log_text(self) -> str:
-        """All it has printed."""
-        return self._log.read_text() if self._log.exists() else ""
+        """All lines that it has printed, without one of which a part is there."""
+        text = self._log.read_text() if self._log.exists() else ""
+        return text[: text.rfind("\n") + 1]
 
     def events(self, name: str) -> list[dict[str, Any]]:
         """Its log lines of one kind."""
