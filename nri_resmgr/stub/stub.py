@@ -201,13 +201,15 @@ class Stub:
         return self._session
 
     async def _session_or_end(self) -> Session:
-        opened = asyncio.ensure_future(self._opened.wait())
-        ended = asyncio.ensure_future(self._ended.wait())
-        try:
-            await asyncio.wait({opened, ended}, return_when="FIRST_COMPLETED")
-        finally:
-            opened.cancel()
-            ended.cancel()
+        # A session may have ended again before we get to see it.
+        while not (self._opened.is_set() or self._ended.is_set()):
+            opened = asyncio.ensure_future(self._opened.wait())
+            ended = asyncio.ensure_future(self._ended.wait())
+            try:
+                await asyncio.wait({opened, ended}, return_when="FIRST_COMPLETED")
+            finally:
+                opened.cancel()
+                ended.cancel()
         return self._present()
 
     async def _serve_sessions(self) -> None:

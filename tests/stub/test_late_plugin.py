@@ -21,8 +21,8 @@ from nri_resmgr.stub import (
     SocketUnusable,
     Stub,
 )
-from nri_resmgr.testing import Misbehaviour, Runtime
-from tests.stub.live import NAME, live, plugged, recording, stub_at
+from nri_resmgr.testing import Misbehaviour, Runtime, Step
+from tests.stub.live import NAME, live, plugged, recording, running, stub_at
 
 
 class _NoDeviceError(Exception):
@@ -142,3 +142,19 @@ async def test_a_refused_name_is_told_all_the_same(tmp_path: Path) -> None:
         stub = Stub(late, identity, SocketPath(str(runtime.socket_path)))
         with pytest.raises(RegistrationRefused):
             await stub.run()
+
+
+async def test_one_that_was_too_late_counts_from_its_next_session(
+    tmp_path: Path,
+) -> None:
+    """The runtime has hung up when it is built: its session ends as it begins."""
+    heard: list[str] = []
+    plugin = LatePlugin(lambda: recording(heard, "configure", "stop_container"))
+    async with Runtime(tmp_path) as runtime:
+        runtime.misbehave(Misbehaviour(hang_up=Step.CONFIGURING, reply_first=True))
+        stub = stub_at(runtime, plugin)
+        async with running(stub):
+            await asyncio.wait_for(stub.started(), 5)
+            await runtime.synchronized(NAME)
+
+    assert heard == ["configure"] * 2
