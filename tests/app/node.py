@@ -131,7 +131,7 @@ async def running_node(
         yield Node(runtime, plugin, stub, runs)
 
 
-async def until(holds: Callable[[], bool], within: float = 10.0) -> None:
+async def until(holds: Callable[[], bool], within: float = 30.0) -> None:
     """Wait until something is so, and fail if it does not happen."""
     async with asyncio.timeout(within):
         while not holds():  # noqa: ASYNC110 - a changed file sets no event
