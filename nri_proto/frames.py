@@ -67,13 +67,16 @@ class FrameReader:
         self._buffer = bytearray()
         self._discard = 0  # bytes of an oversize frame that are still to come
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether the next byte begins a frame."""
+        return not (self._buffer or self._discard)
+
     def receive_data(self, data: bytes) -> list[Frame]:
         """Take bytes of one connection; return the frames they complete.
 
         Never holds more than one frame of `MAX_DATA_IN`.
         """
-        if not (self._buffer or self._discard) and (lone := _lone_frame(data)):
-            return [lone]
         if self._discard:
             skipped = min(self._discard, len(data))
             self._discard -= skipped
@@ -98,13 +101,3 @@ class FrameReader:
         frame_data = bytes(memoryview(self._buffer)[HEADER.size : end])
         del self._buffer[:end]
         return Frame(stream_id, frame_type, frame_data, size)
-
-
-def _lone_frame(data: bytes) -> Frame | None:
-    # What nearly every piece is: one frame and nothing else, that need not wait.
-    if len(data) < HEADER.size:
-        return None
-    size, stream_id, frame_type, _flags = HEADER.unpack_from(data)
-    if size != len(data) - HEADER.size or size > MAX_DATA_IN:
-        return None
-    return Frame(stream_id, frame_type, data[HEADER.size :], size)

@@ -54,6 +54,11 @@ class Demultiplexer:
         self._connection = 0
         self._missing = 0  # bytes of the current frame that are still to come
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether the next byte begins a frame."""
+        return not (self._missing or self._header)
+
     def receive_data(self, data: bytes) -> list[tuple[int, bytes]]:
         """Take bytes from the socket, however they were cut.
 

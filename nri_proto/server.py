@@ -76,19 +76,26 @@ class ServerConnection:
         # Answers owed by stream: an id used twice is owed two.
         self._owed: dict[int, int] = {}
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether the next byte begins a frame."""
+        return self._frames.is_idle
+
     def receive_data(self, data: bytes) -> list[Call | Refusal]:
         """Take bytes from the peer, however they were cut; return the events.
 
         Each event owes the peer exactly one `reply` or `refuse`.
         """
-        events: list[Call | Refusal] = []
-        for frame in self._frames.receive_data(data):
-            is_request = frame.type == _REQUEST
-            judge = self._judge_request if is_request else self._judge_other
-            if (event := judge(frame)) is not None:
-                self._owed[event.stream_id] = self._owed.get(event.stream_id, 0) + 1
-                events.append(event)
-        return events
+        events = map(self.receive_frame, self._frames.receive_data(data))
+        return [event for event in events if event is not None]
+
+    def receive_frame(self, frame: Frame) -> Call | Refusal | None:
+        """Take a frame that came whole, while idle; return the event if it is one."""
+        is_request = frame.type == _REQUEST
+        event = self._judge_request(frame) if is_request else self._judge_other(frame)
+        if event is not None:
+            self._owed[event.stream_id] = self._owed.get(event.stream_id, 0) + 1
+        return event
 
     def reply(self, stream_id: int, payload: bytes) -> bytes:
         """Answer a call with a serialized message.
@@ -164,10 +171,9 @@ class ServerConnection:
             return Refusal(stream_id, Code.UNIMPLEMENTED, f"method {method}")
         nanoseconds = request.timeout_nano
         timeout = nanoseconds / _NANOSECONDS if nanoseconds else None
-        metadata = [(pair.key, pair.value) for pair in request.metadata[:]]
-        return Call(
-            stream_id, service, method, request.payload, timeout, tuple(metadata)
-        )
+        pairs = request.metadata
+        metadata = tuple([(one.key, one.value) for one in pairs]) if pairs else ()
+        return Call(stream_id, service, method, request.payload, timeout, metadata)
 
 
 def _invalid(frame: Frame, message: str) -> Refusal:

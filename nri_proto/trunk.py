@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TypeAlias
+from struct import Struct
+from typing import Final, TypeAlias
 
+from nri_proto import frames, mux
 from nri_proto.client import ClientConnection, Reply, Stray
+from nri_proto.frames import MAX_DATA_IN, Frame
 from nri_proto.methods import (
     PLUGIN_METHODS,
     PLUGIN_SERVICE,
@@ -15,6 +18,9 @@ from nri_proto.methods import (
 )
 from nri_proto.mux import Connection, Demultiplexer, trunk_frames
 from nri_proto.server import Call, Refusal, ServerConnection
+
+# Of the trunk, and of the frame in it.
+_HEADERS: Final = Struct(mux.HEADER.format + frames.HEADER.format[1:])
 
 Event: TypeAlias = Call | Refusal | Reply | Stray
 
@@ -51,6 +57,9 @@ class Trunk:
         Raises:
             RemoteProtocolError: The stream makes no sense any more.
         """
+        if (frame := self._lone_frame(data)) is not None:
+            event = self._server.receive_frame(frame)
+            return [] if event is None else [event]
         events: list[Event] = []
         for connection, piece in self._demultiplexer.receive_data(data):
             if connection == self._serves:
@@ -84,3 +93,20 @@ class Trunk:
     def abandon(self) -> tuple[int, ...]:
         """Forget our open calls; see `ClientConnection.abandon`."""
         return self._client.abandon()
+
+    def _lone_frame(self, data: bytes) -> Frame | None:
+        # What most reads bring: one frame of the server's in one of the trunk, and
+        # nothing else. It is taken at once instead of layer by layer.
+        end = len(data)
+        if end < _HEADERS.size:
+            return None
+        connection, length, size, stream_id, kind, _flags = _HEADERS.unpack_from(data)
+        if (
+            connection != self._serves
+            or length != end - mux.HEADER.size
+            or size != end - _HEADERS.size
+            or size > MAX_DATA_IN
+            or not (self._demultiplexer.is_idle and self._server.is_idle)
+        ):
+            return None
+        return Frame(stream_id, kind, data[_HEADERS.size :], size)
