@@ -66,7 +66,20 @@ def _has_fields(base: Any) -> bool:
 
 def _field(kind: Any, name: str) -> Any:
     found = vars(kind).get(name, attrs.NOTHING)
-    return found if isinstance(found, _FIELD) else attrs.field(default=found)
+    return found if isinstance(found, _FIELD) else _Plain(found)
+
+
+class _Plain:
+    """A field of which only a default is said; attrs takes long to make one of its."""
+
+    __slots__ = ("_default",)
+
+    init = True
+    kw_only = False
+    alias = converter = _validator = None
+
+    def __init__(self, default: object) -> None:
+        self._default = default
 
 
 def _is_plain(name: str, field: Any) -> bool:
