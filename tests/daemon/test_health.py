@@ -61,6 +61,7 @@ def test_unreadiness(state: SessionState, why: str, expected: str) -> None:
     assert unreadiness(state, why) == expected
 
 
+@pytest.mark.slow  # waits for real timers
 async def test_a_heartbeat_feels_who_blocks_the_loop() -> None:
     heart = Heartbeat()
     beating = asyncio.create_task(heart.beat())

@@ -73,6 +73,7 @@ async def test_what_comes_alone_is_written_at_once(state: StateDir) -> None:
     keeper.close()
 
 
+@pytest.mark.slow  # waits for real timers
 async def test_a_storm_is_written_now_and_then_and_at_its_end(state: StateDir) -> None:
     policy, keeper = node(state)
     policy.synchronize((), ())
@@ -107,6 +108,7 @@ class SlowDir(StateDir):
         super().write(name, text)
 
 
+@pytest.mark.slow  # waits for real timers
 async def test_a_slow_disk_holds_nothing_up(tmp_path: Path) -> None:
     state = SlowDir.open(str(tmp_path / "state"))
     policy, keeper = node(state)
