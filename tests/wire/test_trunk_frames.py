@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import pytest
 
-from nri_proto import PLUGIN_METHODS, RUNTIME_METHODS, Call, Reply, Stray, Trunk
+from nri_proto import (
+    PLUGIN_METHODS,
+    RUNTIME_METHODS,
+    Call,
+    Code,
+    Refusal,
+    Reply,
+    Stray,
+    Trunk,
+)
+from nri_proto.frames import MAX_DATA_IN
 from nri_proto.mux import Demultiplexer, trunk_frames
 from tests.wire.spelled import (
     FOUR_MIB,
     PLUGIN,
+    PLUGIN_SERVICE,
     REQUEST,
     RESPONSE,
     RUNTIME,
@@ -17,7 +28,13 @@ from tests.wire.spelled import (
     trunk_parts,
     ttrpc,
 )
+from tests.wire.streams import oversize_header
 
+TOO_LARGE = Refusal(
+    1,
+    Code.RESOURCE_EXHAUSTED,
+    f"message length {MAX_DATA_IN + 1} exceed maximum message size of {MAX_DATA_IN}",
+)
 CONFIGURE = PLUGIN_METHODS["Configure"]
 UPDATE = RUNTIME_METHODS["UpdateContainers"]
 
@@ -167,3 +184,62 @@ def test_a_lost_trunk_abandons_our_calls_and_not_the_peers() -> None:
 
     assert plugin.abandon() == (1, 5)
     assert plugin.receive_data(trunk(RUNTIME, ttrpc(1, RESPONSE))) == [Stray(1)]
+
+
+def asks(stream_id: int, payload: bytes) -> bytes:
+    return ttrpc(stream_id, REQUEST, request("Configure", payload))
+
+
+def configure(stream_id: int, payload: bytes) -> Call:
+    return Call(stream_id, PLUGIN_SERVICE, "Configure", payload)
+
+
+def cut(data: bytes, last: int) -> list[bytes]:
+    """Cut off so many bytes at the end."""
+    return [data[:-last], data[-last:]]
+
+
+LOOKALIKE = asks(3, b"")
+
+
+@pytest.mark.parametrize(
+    ("reads", "events"),
+    [
+        pytest.param(
+            [trunk(PLUGIN, asks(1, b"")), trunk(PLUGIN, LOOKALIKE)],
+            [[configure(1, b"")], [configure(3, b"")]],
+            id="between two frames it is one",
+        ),
+        pytest.param(
+            cut(trunk(PLUGIN, asks(1, trunk(PLUGIN, LOOKALIKE))), len(LOOKALIKE) + 8),
+            [[], [configure(1, trunk(PLUGIN, LOOKALIKE))]],
+            id="in a frame of the trunk it is payload",
+        ),
+        pytest.param(
+            [trunk(PLUGIN, part) for part in cut(asks(1, LOOKALIKE), len(LOOKALIKE))],
+            [[], [configure(1, LOOKALIKE)]],
+            id="in a message of two frames it is payload",
+        ),
+        pytest.param(
+            cut(trunk(7, trunk(PLUGIN, LOOKALIKE)), len(LOOKALIKE) + 8),
+            [[], []],
+            id="on a connection that nobody knows it is thrown away",
+        ),
+        pytest.param(
+            [trunk(PLUGIN, oversize_header(1, REQUEST, 1)), trunk(PLUGIN, LOOKALIKE)],
+            [[TOO_LARGE], []],
+            id="in a message that is too large it is thrown away",
+        ),
+        pytest.param(
+            [trunk(RUNTIME, LOOKALIKE)],
+            [[Stray(3)]],
+            id="a plugin is asked on one connection",
+        ),
+    ],
+)
+def test_what_looks_like_one_whole_request_is_one_only_between_frames(
+    reads: list[bytes], events: list[list[Call | Refusal | Stray]]
+) -> None:
+    plugin = Trunk.of_plugin()
+
+    assert [plugin.receive_data(data) for data in reads] == events
