@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Final, TypeAlias
 
 import attrs
@@ -50,10 +51,11 @@ class Pin(ByContent):
 
     def since(self, told: Pin) -> Pin:
         """Return what has to be told to one who knows *told*; maybe nothing."""
-        return Pin(
-            NO_CPUS if self.cpus.bits == told.cpus.bits else self.cpus,
-            NO_NODES if self.mems.bits == told.mems.bits else self.mems,
-            0 if self.shares == told.shares else self.shares,
+        cpus, mems, shares = self.cpus.bits, self.mems.bits, self.shares
+        return pinning(
+            0 if cpus == told.cpus.bits else cpus,
+            0 if mems == told.mems.bits else mems,
+            0 if shares == told.shares else shares,
         )
 
     def over(self, told: Pin) -> Pin:
@@ -70,6 +72,15 @@ class Pin(ByContent):
 
 
 NO_PIN: Final = Pin()
+
+
+@lru_cache(maxsize=1024)
+def pinning(cpus: int, mems: int, shares: int) -> Pin:
+    """Return the pin of these masks, and as a rule the same object each time.
+
+    Containers that share then share it, and comparing theirs is cheap.
+    """
+    return Pin(CpuSet(cpus), NodeSet(mems), shares)
 
 
 class Source(enum.StrEnum):

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from nri_resmgr.policy.balloons.ground import Ground
 from nri_resmgr.policy.balloons.state import Balloon, BalloonsState, Seat
-from nri_resmgr.policy.events import NO_PIN, ContainerSpec, Pin
+from nri_resmgr.policy.events import NO_PIN, ContainerSpec, Pin, pinning
 from nri_resmgr.policy.requests import shares_of
-from nri_resmgr.values import CpuSet, NodeSet
+from nri_resmgr.values import CpuSet
 
 
 def pin_of(spec: ContainerSpec, state: BalloonsState, ground: Ground) -> Pin:
@@ -30,7 +28,7 @@ def pin_on(
     promised = state.memory.grants.get(spec.id)
     if promised is not None and not spec.preferences.preserve_memory:
         mems = promised.zone.bits
-    return _interned(bits, mems, shares)
+    return pinning(bits, mems, shares)
 
 
 def allowed_cpus(balloon: Balloon, state: BalloonsState) -> CpuSet:
@@ -42,9 +40,3 @@ def allowed_cpus(balloon: Balloon, state: BalloonsState) -> CpuSet:
 def visible(cpus: CpuSet, seat: Seat, ground: Ground) -> CpuSet:
     """Leave out the threads that a container is not to see."""
     return ground.one_per_core(cpus) if seat.hidden else cpus
-
-
-@lru_cache(maxsize=1024)
-def _interned(cpus: int, mems: int, shares: int) -> Pin:
-    # Containers of a balloon then share the object, and comparing them is cheap.
-    return Pin(CpuSet(cpus), NodeSet(mems), shares)

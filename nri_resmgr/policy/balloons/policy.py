@@ -31,6 +31,7 @@ from nri_resmgr.policy.events import (
     Stopped,
     Synchronized,
     Updated,
+    pinning,
 )
 from nri_resmgr.policy.host_use import NO_CLASSES, GivenClasses, HostUse
 from nri_resmgr.policy.population import gone_with, oldest_first, reasons_of_loss
@@ -79,12 +80,12 @@ class BalloonsPolicy:
             PolicyError: The node cannot grant what was created or updated.
         """
         match event:
-            case Created(spec):
-                return self._create(state, spec)
-            case Updated(spec):
-                return self._update(state, spec)
-            case Stopped(container):
-                return self._stop(state, container)
+            case Created():
+                return self._create(state, event.spec)
+            case Updated():
+                return self._update(state, event.spec)
+            case Stopped():
+                return self._stop(state, event.id)
             case Synchronized():
                 return self._synchronize(state, event)
             case Removed() | PodStopped():
@@ -150,7 +151,7 @@ class BalloonsPolicy:
 
     def _create(self, state: State, spec: ContainerSpec) -> Decision[State]:
         left = lose(state, state.ledger.preceding(spec), self.ground)
-        told = Pin(shares=spec.present.shares)
+        told = pinning(0, 0, spec.present.shares)
         old = left.vacated.get((spec.pod, spec.slot)) if spec.slot else None
         placement = place(spec, left.put(spec, told), self.ground, old)
         found = self._seated(state, spec, placement, told)
@@ -190,7 +191,7 @@ class BalloonsPolicy:
         others = [key for key in (touched | moved) if key != spec.id]
         reason = self._reason(spec, found, pin, state)
         state, updates = settle(state, others, self.ground)
-        return Decision(state, (reason,), pin=pin, updates=updates)
+        return Decision(state, (reason,), pin, updates)
 
     def _stop(self, state: State, container: str) -> Decision[State]:
         if container not in state.ledger:

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Final
 
 from nri_resmgr.policy.decision import Resources
-from nri_resmgr.policy.events import ContainerSpec, Pin
+from nri_resmgr.policy.events import ContainerSpec, Pin, pinning
 from nri_resmgr.policy.mems import MemoryLedger
 from nri_resmgr.policy.requests import shares_of
 from nri_resmgr.policy.topology_aware.books import SHARING, Books, Grant
@@ -16,6 +16,8 @@ from nri_resmgr.policy.topology_aware.settings import TopologyAwareSettings
 from nri_resmgr.values import NO_CPUS, CpuSet, MilliCpus, NodeSet
 
 _CPU: Final = 1000  # thousandths
+_OWN: Final = CpuKind.OWN
+_PRESERVED: Final = CpuKind.PRESERVED
 
 
 def pin_of(
@@ -28,12 +30,12 @@ def pin_of(
     """Say where a container may run and have its memory, and its weight there."""
     # As masks: this is asked of many, each time that CPUs change hands.
     cpus, shares, mems = 0, 0, 0
-    if settings.pin_cpus and grant.kind is not CpuKind.PRESERVED:
+    if settings.pin_cpus and grant.kind is not _PRESERVED:
         cpus, shares = _cpus_of(grant, books), _shares_of(grant)
     pins_memory = settings.pin_memory and not spec.preferences.preserve_memory
     if pins_memory and (promised := memory.grants.get(spec.id)):
         mems = promised.zone.bits
-    return _interned(cpus, mems, shares)
+    return pinning(cpus, mems, shares)
 
 
 def shared_cpus(grant: Grant, books: Books) -> CpuSet:
@@ -75,15 +77,9 @@ def _shares_of(grant: Grant) -> int:
     # A container on CPUs of its own competes with nobody; the weight counts on
     # the shared ones, where a mixed container is to have its fraction's only. One
     # that asks for these besides, with CRI-O's annotation, keeps the kubelet's there.
-    if grant.kind is CpuKind.OWN or (grant.cpus and not grant.fraction):
+    if grant.kind is _OWN or (grant.cpus and not grant.fraction):
         return shares_of(MilliCpus(_CPU * len(grant.cpus)))
     return shares_of(grant.fraction)
-
-
-@lru_cache(maxsize=1024)
-def _interned(cpus: int, mems: int, shares: int) -> Pin:
-    # Containers that share then share the object, and comparing them is cheap.
-    return Pin(CpuSet(cpus), NodeSet(mems), shares)
 
 
 # Many share the same, and the texts about it are remembered by the object.

@@ -21,6 +21,7 @@ from nri_resmgr.policy.events import (
     Stopped,
     Synchronized,
     Updated,
+    pinning,
 )
 from nri_resmgr.policy.host_use import NO_CLASSES, GivenClasses, HostUse
 from nri_resmgr.policy.population import gone_with, oldest_first, reasons_of_loss
@@ -82,12 +83,12 @@ class TopologyAwarePolicy:
             PolicyError: The node cannot grant what was created or updated.
         """
         match event:
-            case Created(spec):
-                return self._create(state, spec)
-            case Updated(spec):
-                return self._update(state, spec)
-            case Stopped(container):
-                return self._stop(state, container)
+            case Created():
+                return self._create(state, event.spec)
+            case Updated():
+                return self._update(state, event.spec)
+            case Stopped():
+                return self._stop(state, event.id)
             case Synchronized():
                 return self._synchronize(state, event)
             case Removed() | PodStopped():
@@ -158,7 +159,7 @@ class TopologyAwarePolicy:
             check_wishes(spec, placement.grant, self.settings.cpu_classes)
         if held and placement.rule is not Rule.OLD_PLACE:
             placement = self._against_the_plan(placement, spec)
-        told = Pin(shares=spec.present.shares)
+        told = pinning(0, 0, spec.present.shares)
         seated, pin = seat(spec, placement, told, left, self.settings)
         reason = self._reason(spec, placement, pin)
         moved, settings = placement.moved, self.settings
