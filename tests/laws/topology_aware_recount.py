@@ -156,7 +156,10 @@ def check_books(policy: TopologyAwarePolicy, state: TopologyAwareState) -> None:
     assert list(books.idlers) == _sums(pools, idle)
     cpus = (pool.sharable - books.taken for pool in policy.tree.pools)
     assert list(books.sizes) == [1000 * len(free) for free in cpus]
-    assert books.guests == Counter((one.pool, one.kind) for one in grants)
+    guests = Counter((one.kind, one.pool) for one in grants)
+    assert books.guests == {
+        kind: tuple(guests[kind, pool] for pool in pools) for kind in CpuKind
+    }
     reserved = (one.fraction for one in grants if one.kind is CpuKind.RESERVED)
     assert books.reserved == sum(reserved)
 

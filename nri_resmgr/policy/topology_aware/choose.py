@@ -8,7 +8,14 @@ from nri_resmgr.policy.topology_aware.demand import AT_ROOT, CpuKind, Demand
 from nri_resmgr.policy.topology_aware.hint_scores import cpus_near_all
 from nri_resmgr.policy.topology_aware.pools import Pool
 from nri_resmgr.policy.topology_aware.room import Room
-from nri_resmgr.policy.topology_aware.stages import Stage, Step, has_isolated, steps_of
+from nri_resmgr.policy.topology_aware.stages import (
+    CAPACITY,
+    ONLY_ONE,
+    Stage,
+    Step,
+    has_isolated,
+    steps_of,
+)
 from nri_resmgr.values.declared import frozen
 
 
@@ -32,7 +39,7 @@ class Candidate:
 
         More is better. What the choice did not need is found out now.
         """
-        return tuple((stage, int(merit(self.pool.id))) for stage, merit in self.steps)
+        return tuple((stage, int(row[self.pool.id])) for stage, row in self.steps)
 
 
 def candidates(demand: Demand, room: Room) -> Iterator[Candidate]:
@@ -46,14 +53,14 @@ def candidates(demand: Demand, room: Room) -> Iterator[Candidate]:
         room: The node without the container.
     """
     if demand.kind in AT_ROOT:
-        yield Candidate(room.tree.root, Stage.ONLY_ONE)
+        yield Candidate(room.tree.root, ONLY_ONE)
         return
     enough, pools = _with_capacity(demand, room), room.tree.pools
     if demand.spec.preferences.strict_hints:
         enough = [key for key in enough if _is_inside(demand, pools[key], room)]
     less = len(enough) < len(pools)
     steps = steps_of(demand, room)
-    last = Stage.CAPACITY if less else Stage.ONLY_ONE
+    last = CAPACITY if less else ONLY_ONE
     while enough:
         best, decided = _best_of(enough, steps, last)
         yield Candidate(pools[best], decided, steps)
@@ -69,14 +76,17 @@ def _best_of(pools: list[int], steps: Sequence[Step], last: Stage) -> tuple[int,
         last: What tells the last one from those that come after.
     """
     decided = last
-    for stage, merit in steps:
+    for stage, row in steps:
         if len(pools) == 1:
             break
-        merits = list(map(merit, pools))
-        most = max(merits)
-        if merits.count(most) < len(pools):
-            pools = [key for at, key in enumerate(pools) if merits[at] == most]
-            decided = stage
+        best, most = [pools[0]], row[pools[0]]
+        for key in pools[1:]:
+            if (merit := row[key]) > most:
+                best, most = [key], merit
+            elif merit == most:
+                best.append(key)
+        if len(best) < len(pools):
+            pools, decided = best, stage
     return pools[0], decided
 
 

@@ -37,11 +37,16 @@ class CpuKind(enum.StrEnum):
     PRESERVED = "preserved"
 
 
+# Looked up once: with enums of Python 3.11 that takes as long as making a list.
+_SHARED: Final = CpuKind.SHARED
+_GUARANTEED: Final = QosClass.GUARANTEED
+_NOT_GUARANTEED: Final = Rule.NOT_GUARANTEED
+
 AT_ROOT: Final = (CpuKind.RESERVED, CpuKind.PRESERVED)
 """The kinds of CPUs that have but one place."""
 
 
-@frozen(kw_only=True)
+@frozen
 class Demand(ByContent):
     """What is asked of the pools for one container.
 
@@ -49,8 +54,8 @@ class Demand(ByContent):
         spec: Who asks.
         kind: The kind of CPUs.
         rule: What made it this kind.
-        count: Whole CPUs to have alone.
         fraction: Thousandths of shared, or reserved, CPUs.
+        count: Whole CPUs to have alone.
         isolated: Whether isolated CPUs are wanted for the whole ones.
         require_isolated: Whether others are worse than a refusal.
         priority: The class that the whole ones should be of.
@@ -59,8 +64,8 @@ class Demand(ByContent):
     spec: ContainerSpec
     kind: CpuKind
     rule: Rule
-    count: int = 0
     fraction: MilliCpus = _NOTHING
+    count: int = 0
     isolated: bool = False
     require_isolated: bool = False
     priority: CpuPriority = CpuPriority.ANY
@@ -78,11 +83,11 @@ def demand_of(spec: ContainerSpec, settings: TopologyAwareSettings) -> Demand:
         nri-plugins, topology-aware, ``pod-preferences.go``: the same order.
     """
     if spec.preferences.preserve_cpus:
-        return Demand(spec=spec, kind=CpuKind.PRESERVED, rule=Rule.PRESERVED)
+        return Demand(spec, CpuKind.PRESERVED, Rule.PRESERVED)
     if rule := _reserved_rule(spec, settings):
         return _part(spec, CpuKind.RESERVED, rule)
     if rule := _shared_rule(spec, settings):
-        return _part(spec, CpuKind.SHARED, rule)
+        return _part(spec, _SHARED, rule)
     return _whole(spec, settings)
 
 
@@ -101,8 +106,8 @@ def _reserved_rule(spec: ContainerSpec, settings: TopologyAwareSettings) -> Rule
 
 def _shared_rule(spec: ContainerSpec, settings: TopologyAwareSettings) -> Rule | None:
     asked = spec.preferences.shared
-    if spec.qos is not QosClass.GUARANTEED:
-        return Rule.NOT_GUARANTEED
+    if spec.qos is not _GUARANTEED:
+        return _NOT_GUARANTEED
     if spec.request < _CPU:
         return Rule.NOT_WHOLE_CPUS
     if settings.prefer_shared if asked is None else asked:
@@ -113,7 +118,7 @@ def _shared_rule(spec: ContainerSpec, settings: TopologyAwareSettings) -> Rule |
 
 
 def _part(spec: ContainerSpec, kind: CpuKind, rule: Rule) -> Demand:
-    return Demand(spec=spec, kind=kind, rule=rule, fraction=spec.request)
+    return Demand(spec, kind, rule, spec.request)
 
 
 def _whole(spec: ContainerSpec, settings: TopologyAwareSettings) -> Demand:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
 
 from nri_resmgr.policy.events import ContainerSpec
@@ -21,6 +20,7 @@ from nri_resmgr.policy.topology_aware.promise import (
     size_of,
 )
 from nri_resmgr.policy.topology_aware.room import Room
+from nri_resmgr.policy.topology_aware.rows import Asked, Row
 from nri_resmgr.topology import MemoryKind
 from nri_resmgr.values import Bytes, PolicyError
 from nri_resmgr.values.declared import frozen
@@ -66,7 +66,6 @@ class MemoryOffers:
         self.fits_everywhere = self._fits_each_node() or all(
             map(self._has_room, self._starts.all_zones)
         )
-        self._narrowness: dict[int, int] = {}
         self._is_short = False
 
     def fits(self, key: int) -> int:
@@ -79,33 +78,29 @@ class MemoryOffers:
         pool = tree.pools[key]
         return kinds_of(self._spec, pool, tree) <= tree.kinds_in(pool)
 
-    def holds_limit(self, key: int) -> int:
-        """Tell whether the nodes hold as much as the limit, promised or not."""
-        return self._starts.capacities[key] >= (self._spec.memory_limit or 0)
+    @property
+    def holds_limit(self) -> Row:
+        """Whether the nodes hold as much as the limit, promised or not."""
+        limit = self._spec.memory_limit or 0
+        return [capacity >= limit for capacity in self._starts.capacities]
 
     @property
-    def capacity(self) -> Callable[[int], int]:
+    def capacity(self) -> Row:
         """What the nodes hold, promised or not."""
-        return self._starts.capacities.__getitem__
+        return self._starts.capacities
 
     @property
-    def narrowness(self) -> Callable[[int], int]:
+    def narrowness(self) -> Row:
         """How few nodes of one kind are offered.
 
         Nodes of different kinds lie beside each other, as memory of CXL does
         beside the node of its package. So it is no worse to have both.
         """
         if self.fits_everywhere:
-            return self._starts.narrowness.__getitem__
-        return self._narrowness_of_offer
+            return self._starts.narrowness
+        return Asked(self._narrowness_of_offer)
 
     def _narrowness_of_offer(self, key: int) -> int:
-        found = self._narrowness.get(key)
-        if found is None:
-            found = self._narrowness[key] = self._find_narrowness(key)
-        return found
-
-    def _find_narrowness(self, key: int) -> int:
         expected, room = self._starts.narrowness[key], self._room
         if self._is_short or self.fits(key):
             return expected

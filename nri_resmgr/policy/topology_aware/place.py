@@ -31,7 +31,7 @@ class Earlier:
     zone: NodeSet = NO_NODES
 
 
-@frozen(kw_only=True)
+@frozen
 class Placement:
     """A place found, with what it means for the others.
 
@@ -237,15 +237,7 @@ def within(
     rule = demand.rule
     if demand.isolated and grant.cpus <= pool.isolated and demand.count:
         rule = Rule.ISOLATED_CPU
-    return Placement(
-        rule=rule,
-        grant=grant,
-        memory=offer.ledger,
-        moved=_moved(offer),
-        decided=decided,
-        detail=level,
-        tried=tried,
-    )
+    return Placement(rule, grant, offer.ledger, _moved(offer), decided, level, tried)
 
 
 def _at_root(demand: Demand, room: Room, zone: NodeSet = NO_NODES) -> Placement:
@@ -287,7 +279,7 @@ def _rule_of_move(old: Grant, new: Grant) -> Rule:
 
 
 def _placement(rule: Rule, grant: Grant, offer: MemoryOffer) -> Placement:
-    return Placement(rule=rule, grant=grant, memory=offer.ledger, moved=_moved(offer))
+    return Placement(rule, grant, offer.ledger, _moved(offer))
 
 
 def _moved(offer: MemoryOffer) -> tuple[str, ...]:

@@ -49,6 +49,8 @@ def refusal(demand: Demand, room: Room, tried: Failures) -> NoPoolFits:
 
 def in_words(tried: Failures) -> tuple[tuple[str, str], ...]:
     """Give each pool that was tried the sentence that says why it could not."""
+    if not tried:  # as for nearly every container
+        return ()
     return tuple(
         (
             pool,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
 from operator import neg
 from typing import Final, TypeAlias
@@ -21,6 +21,7 @@ from nri_resmgr.policy.topology_aware.memory_offers import (
 )
 from nri_resmgr.policy.topology_aware.pools import Pool, PoolTree
 from nri_resmgr.policy.topology_aware.room import Room
+from nri_resmgr.policy.topology_aware.rows import Asked, Row
 from nri_resmgr.values import CpuSet, QosClass
 
 _CPU: Final = 1000  # thousandths
@@ -49,19 +50,28 @@ class Stage(enum.StrEnum):
     ID = "id"
 
 
-Merit: TypeAlias = Callable[[int], int]
-"""How good the pool of some id is in one respect; more is better."""
+# Looked up once, since most choices name them: with enums of Python 3.11 that takes as
+# long as comparing all pools of a common machine.
+ONLY_ONE: Final = Stage.ONLY_ONE
+CAPACITY: Final = Stage.CAPACITY
+_LEVEL: Final = Stage.BURSTABLE_LEVEL
+_FEWER_NODES: Final = Stage.FEWER_NODES
+_DEPTH: Final = Stage.DEPTH
+_COLOCATION: Final = Stage.COLOCATION
+_SPREAD: Final = Stage.SPREAD
+_BURSTABLE: Final = QosClass.BURSTABLE
 
-Step: TypeAlias = tuple[Stage, Merit]
+Step: TypeAlias = tuple[Stage, Row]
 
-_BY_ID: Final[Step] = (Stage.ID, neg)
+_BY_ID: Final[Step] = (Stage.ID, Asked(neg))
 
 
 def steps_of(demand: Demand, room: Room) -> list[Step]:
     """Return the comparisons that matter for a container, the weightiest first.
 
     The merits of a pool depend on no other pool, so that the order is total: no
-    two pools are alike in all of them. None is computed before it is asked for.
+    two pools are alike in all of them. Those that take long to find are not found
+    before they are asked for.
 
     Source:
         nri-plugins, topology-aware, ``pools.go``, ``compareScores``, with the
@@ -78,12 +88,12 @@ def steps_of(demand: Demand, room: Room) -> list[Step]:
         steps += _by_level(level, books)
         return steps
     spares, limit = books.spares, spec.limit
-    if limit and spec.qos is QosClass.BURSTABLE and limit > min(spares):
-        steps.append((Stage.BURSTABLE_LIMIT, lambda key: spares[key] >= limit))
+    if limit and spec.qos is _BURSTABLE and limit > min(spares):
+        steps.append((Stage.BURSTABLE_LIMIT, [spare >= limit for spare in spares]))
     if memory is not None:
-        steps.append((Stage.FEWER_NODES, memory.narrowness))
+        steps.append((_FEWER_NODES, memory.narrowness))
         if spec.preferences.memory_kinds:
-            steps.append((Stage.MEMORY_KINDS, memory.has_kinds))
+            steps.append((Stage.MEMORY_KINDS, Asked(memory.has_kinds)))
     steps += _by_cpus(demand, room)
     return steps
 
@@ -100,30 +110,29 @@ def has_isolated(demand: Demand, pool: Pool, books: Books) -> bool:
 def _by_wishes(demand: Demand, room: Room) -> Iterator[Step]:
     tree, books = room.tree, room.books
     if demand.isolated:
-        pools = tree.pools
-        yield Stage.ISOLATED, lambda key: has_isolated(demand, pools[key], books)
+        yield Stage.ISOLATED, [has_isolated(demand, one, books) for one in tree.pools]
     if weights := attraction(demand.spec, room.ledger, room.settings):
-        scores = pool_scores(weights, room.grants, tree)
-        yield Stage.AFFINITY, scores.__getitem__
+        yield Stage.AFFINITY, pool_scores(weights, room.grants, tree)
     if demand.spec.hints:
         yield from _by_hints(demand, tree)
 
 
 def _by_hints(demand: Demand, tree: PoolTree) -> Iterator[Step]:
     hints = demand.spec.hints
-    scores, depths = [hint_score(hints, one, tree) for one in tree.pools], tree.depths
-    yield Stage.HINTS, lambda key: scores[key].all_hints
-    yield Stage.HINTS, lambda key: scores[key].matched
+    scores = [hint_score(hints, one, tree) for one in tree.pools]
+    yield Stage.HINTS, [score.all_hints for score in scores]
+    yield Stage.HINTS, [score.matched for score in scores]
     # Among pools that are as near to something, nothing else is looked at.
-    yield Stage.DEPTH, lambda key: depths[key] if scores[key].matched else 0
-    yield Stage.ID, lambda key: -key if scores[key].matched else 0
+    near = [(one, score.matched) for one, score in zip(tree.pools, scores, strict=True)]
+    yield _DEPTH, [pool.depth if matched else 0 for pool, matched in near]
+    yield Stage.ID, [-pool.id if matched else 0 for pool, matched in near]
 
 
 def _by_memory(
     demand: Demand, memory: MemoryOffers, level: TreeLevel | None
 ) -> Iterator[Step]:
     if not memory.fits_everywhere:
-        yield Stage.MEMORY_OFFER, memory.fits
+        yield Stage.MEMORY_OFFER, Asked(memory.fits)
     if limit_above_request(demand.spec):
         if demand.spec.memory_limit is not None:
             yield Stage.MEMORY_LIMIT, memory.holds_limit
@@ -135,7 +144,7 @@ def _by_memory(
 def _wanted_level(demand: Demand, room: Room) -> TreeLevel | None:
     """Return the level for a Burstable container without a CPU limit."""
     spec = demand.spec
-    if spec.qos is not QosClass.BURSTABLE or spec.limit:
+    if spec.qos is not _BURSTABLE or spec.limit:
         return None
     wanted = spec.preferences.unlimited_burstable or room.settings.unlimited_burstable
     return room.tree.level_or_coarser(wanted)
@@ -143,9 +152,10 @@ def _wanted_level(demand: Demand, room: Room) -> TreeLevel | None:
 
 def _by_level(wanted: TreeLevel, books: Books) -> Iterator[Step]:
     """Compare Burstable pools without a CPU limit; nothing is looked at after this."""
-    at_level, spares = _nearness(books.tree, wanted), books.spares
-    yield Stage.BURSTABLE_LEVEL, at_level.__getitem__
-    yield Stage.SPREAD, lambda key: spares[key] if at_level[key] == _THERE else 0
+    at_level = _nearness(books.tree, wanted)
+    yield _LEVEL, at_level
+    rows = zip(at_level, books.spares, strict=True)
+    yield _SPREAD, [spare if near == _THERE else 0 for near, spare in rows]
     yield _BY_ID
 
 
@@ -160,25 +170,25 @@ def _nearness(tree: PoolTree, wanted: TreeLevel) -> tuple[int, ...]:
 
 
 def _by_cpus(demand: Demand, room: Room) -> Iterator[Step]:
-    books, pools = room.books, room.tree.pools
+    books, tree = room.books, room.tree
     if demand.count and demand.priority in (CpuPriority.HIGH, CpuPriority.LOW):
         yield Stage.CPU_PRIORITY, _of_priority(demand, room)
-    yield Stage.DEPTH, room.tree.depths.__getitem__
+    yield _DEPTH, tree.depths
     if demand.count and demand.priority is CpuPriority.NORMAL:
         yield Stage.CPU_PRIORITY, _of_priority(demand, room)
     if not demand.count:
-        kind, guests = demand.kind, books.guests
-        yield Stage.COLOCATION, lambda key: -guests.get((key, kind), 0)
+        yield _COLOCATION, [-count for count in books.guests[demand.kind]]
     if demand.isolated:
-        yield Stage.SPREAD, lambda key: _left(demand, pools[key], books)
+        yield _SPREAD, [_left(demand, one, books) for one in tree.pools]
     else:
-        yield Stage.SPREAD, books.spares.__getitem__
+        yield _SPREAD, books.spares
     if demand.count:
-        yield Stage.DISTURBANCE, lambda key: -_touched(demand, pools[key], books)
+        pools = tree.pools
+        yield Stage.DISTURBANCE, Asked(lambda key: -_touched(demand, pools[key], books))
     yield _BY_ID
 
 
-def _of_priority(demand: Demand, room: Room) -> Merit:
+def _of_priority(demand: Demand, room: Room) -> Row:
     """Tell whether there are enough CPUs of the class; isolated ones have none."""
     books, wanted = room.books, _of_class(room.tree, demand.priority).bits
 
@@ -189,7 +199,7 @@ def _of_priority(demand: Demand, room: Room) -> Merit:
         free = pool.sharable.bits & wanted & ~books.taken.bits
         return _CPU * free.bit_count() >= demand.capacity
 
-    return merit
+    return Asked(merit)
 
 
 @lru_cache(maxsize=16)
@@ -213,5 +223,5 @@ def _touched(demand: Demand, pool: Pool, books: Books) -> int:
     """Count the containers that CPUs may be taken from; nobody shares isolated ones."""
     if has_isolated(demand, pool, books):
         return 0
-    about = {*pool.path, *pool.subtree}
-    return sum(books.guests.get((one, kind), 0) for one in about for kind in SHARING)
+    rows = [books.guests[kind] for kind in SHARING]
+    return sum(row[one] for one in {*pool.path, *pool.subtree} for row in rows)

@@ -21,7 +21,7 @@ from nri_resmgr.values.declared import frozen
 Slot: TypeAlias = tuple[str, str]
 """A pod's id and a name in it."""
 
-_NONE: Final[Mapping[Slot, Grant]] = MappingProxyType({})
+_NONE: Final[MappingProxyType[Slot, Grant]] = MappingProxyType({})
 _NOBODY: Final[Mapping[Slot, ContainerSpec]] = MappingProxyType({})
 
 
@@ -46,7 +46,7 @@ class TopologyAwareState(ByContent):
     grants: MappingProxyType[str, Grant] = attrs.field(hash=False)
     books: Books
     memory: MemoryLedger
-    vacated: Mapping[Slot, Grant] = attrs.field(default=_NONE, hash=False)
+    vacated: MappingProxyType[Slot, Grant] = attrs.field(default=_NONE, hash=False)
     held: Mapping[Slot, ContainerSpec] = attrs.field(default=_NOBODY, hash=False)
     unsettled: bool = False
 
@@ -99,9 +99,11 @@ class TopologyAwareState(ByContent):
             told: What the runtime knows of its pinning.
             books: The sums with the grant in them; found where left out.
         """
+        grants = self.grants.copy()
+        grants[spec.id] = grant
         return TopologyAwareState(
             self.ledger.put(spec, told),
-            MappingProxyType(self.grants | {spec.id: grant}),
+            MappingProxyType(grants),
             self.books.add(grant) if books is None else books,
             memory,
             self.vacated,
@@ -127,7 +129,7 @@ class TopologyAwareState(ByContent):
 
     def release(self, *containers: str) -> TopologyAwareState:
         """Forget containers that are here; their places stay on offer in their pods."""
-        vacated = dict(self.vacated)
+        vacated = self.vacated.copy()
         for container in containers:
             spec = self.ledger.spec_of(container)
             if spec.slot:

@@ -20,6 +20,7 @@ from nri_resmgr.topology.hints import Hint
 from nri_resmgr.values import NO_CPUS, CpuSet, NodeSet
 
 _CPU: Final = 1000  # thousandths
+_OWN: Final = CpuKind.OWN
 
 
 def take(
@@ -84,11 +85,11 @@ def _check_ordinary(demand: Demand, cpus: CpuSet, pool: Pool, room: Room) -> Non
 
 
 def _check(demand: Demand, cpus: CpuSet, pool: Pool, room: Room) -> None:
-    if demand.kind is not CpuKind.OWN:
+    if demand.kind is not _OWN:
         _check_shared(demand, cpus, pool, room)
     if demand.spec.preferences.strict_hints:
         # What a pool shares can be all of it, sooner or later.
-        mine = cpus if demand.kind is CpuKind.OWN else cpus | pool.sharable
+        mine = cpus if demand.kind is _OWN else cpus | pool.sharable
         _check_hints(mine, demand, pool)
 
 
