@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from operator import attrgetter
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from nri_resmgr.policy.balloons.ground import Ground
 from nri_resmgr.policy.balloons.resize import create
@@ -12,7 +11,6 @@ from nri_resmgr.policy.balloons.settings import BalloonType
 from nri_resmgr.policy.balloons.sizes import (
     capacity,
     has_room,
-    most_spare,
     need,
     spare,
 )
@@ -22,9 +20,6 @@ from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.values.declared import frozen
 
 Way: TypeAlias = Callable[["Search"], "Found | None"]
-
-# Asked of every container in a type's balloons, at each creation.
-_NAMESPACE: Final = attrgetter("spec.namespace")
 
 
 @frozen
@@ -67,16 +62,15 @@ def choose_balloon(search: Search) -> Found | None:
     Source:
         nri-plugins, balloons, ``fillchain.go``, ``allocateBalloonOfDef``.
     """
-    ways = _ways(search.kind)
-    return next((found for way in ways if (found := way(search))), None)
+    for way in _ways(search.kind):
+        if found := way(search):
+            return found
+    return None
 
 
 def fits(search: Search, balloon: Balloon) -> bool:
     """Tell whether a balloon, as large as it can become, has room."""
-    if search.kind.max_cpus == 0:
-        return False
-    most = capacity(balloon, search.state, search.ground)
-    return 0 < most >= balloon.load + search.seat.request
+    return _room(search, balloon) >= search.seat.request
 
 
 def _ways(kind: BalloonType) -> Iterator[Way]:
@@ -114,17 +108,24 @@ def _same_pod(search: Search) -> Found | None:
 
 
 def _same_namespace(search: Search) -> Found | None:
-    entry, namespace = search.state.ledger.entries.__getitem__, search.spec.namespace
-    mine = [
-        one
-        for one in _own(search)
-        if namespace in map(_NAMESPACE, map(entry, one.members))
-    ]
-    return _beside(search, mine, Rule.SAME_NAMESPACE)
+    entries, namespace = search.state.ledger.entries, search.spec.namespace
+    mine = []
+    for one in _own(search):
+        for key in one.members:
+            if entries[key].spec.namespace == namespace:
+                mine.append(one)
+                break
+    return _beside(search, mine, Rule.SAME_NAMESPACE) if mine else None
 
 
 def _beside(search: Search, mine: Iterable[Balloon], rule: Rule) -> Found | None:
-    return _roomiest(search, (one for one in mine if fits(search, one)), rule)
+    """Take the one with the most room, of equal ones that with fewer containers."""
+    request, best, most = search.seat.request, None, (0, 0)
+    for one in mine:
+        rank = _room(search, one), -len(one.members)
+        if rank[0] >= request and (best is None or rank > most):
+            best, most = one, rank
+    return None if best is None else Found(best.name, rule, search.state)
 
 
 def _balanced(search: Search) -> Found | None:
@@ -165,13 +166,9 @@ def _own(search: Search) -> Iterator[Balloon]:
     return search.state.of_type(search.kind.name)
 
 
-def _roomiest(search: Search, mine: Iterable[Balloon], rule: Rule) -> Found | None:
-    """Take the one with the most room, of equal ones that with fewer containers."""
-    ranked = [
-        (most_spare(one, search.state, search.ground), -len(one.members), one)
-        for one in mine
-    ]
-    if not ranked:
-        return None
-    _, _, best = max(ranked, key=lambda row: row[:2])
-    return Found(best.name, rule, search.state)
+def _room(search: Search, balloon: Balloon) -> int:
+    """Return what a balloon, as large as it can become, has left; -1 without CPUs."""
+    most = 0
+    if search.kind.max_cpus != 0:
+        most = capacity(balloon, search.state, search.ground)
+    return most - balloon.load if most > 0 else -1

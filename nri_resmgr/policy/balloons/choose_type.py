@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Final
 
 from nri_resmgr.policy.affinity import Expression
 from nri_resmgr.policy.balloons.errors import NoSuchType
@@ -12,9 +13,10 @@ from nri_resmgr.policy.balloons.settings import (
     BalloonType,
 )
 from nri_resmgr.policy.events import ContainerSpec
-from nri_resmgr.policy.matching import predicate_of
+from nri_resmgr.policy.matching import Predicate, predicate_of
 from nri_resmgr.values.declared import frozen
 from nri_resmgr.values.globs import glob_pattern
+from nri_resmgr.values.recall import Recall
 
 
 @frozen
@@ -65,4 +67,12 @@ def matches_any(text: str, patterns: tuple[str, ...]) -> bool:
 
 
 def _fits_any(spec: ContainerSpec, expressions: tuple[Expression, ...]) -> bool:
-    return any(predicate_of(one)(spec) for one in expressions)
+    return any(fits(spec) for fits in _predicates(expressions))
+
+
+def _made(expressions: tuple[Expression, ...]) -> tuple[Predicate, ...]:
+    return tuple(map(predicate_of, expressions))
+
+
+# Those of all types are asked at every creation, and to hash them takes longer.
+_predicates: Final = Recall(_made, most=256)

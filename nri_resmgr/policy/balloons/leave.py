@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from types import MappingProxyType
 
 import attrs
@@ -19,8 +19,9 @@ def release(state: BalloonsState, container: str, ground: Ground) -> BalloonsSta
     spec, name = state.ledger.spec_of(container), state.seats[container].balloon
     vacated = state.vacated
     if spec.slot and name:
-        place = {(spec.pod, spec.slot): _place_of(container, state)}
-        vacated = MappingProxyType(dict(vacated) | place)
+        places = vacated.copy()
+        places[spec.pod, spec.slot] = _place_of(container, state)
+        vacated = MappingProxyType(places)
     left = state.get_up(container)
     if name:
         left = vacate(name, left, ground)
@@ -36,7 +37,9 @@ def release(state: BalloonsState, container: str, ground: Ground) -> BalloonsSta
     )
 
 
-def vacated_since(old: BalloonsState, event: Synchronized) -> Mapping[Slot, Vacated]:
+def vacated_since(
+    old: BalloonsState, event: Synchronized
+) -> MappingProxyType[Slot, Vacated]:
     """Return the places that pods may come back to, when it is told anew who runs."""
     gone = {
         (spec.pod, spec.slot): _place_of(spec.id, old)

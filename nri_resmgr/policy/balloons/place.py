@@ -39,7 +39,7 @@ from nri_resmgr.values.declared import frozen
 State = BalloonsState
 
 
-@frozen(kw_only=True)
+@frozen
 class Placement:
     """Where a container is from now on.
 
@@ -64,13 +64,9 @@ def search_for(spec: ContainerSpec, state: State, ground: Ground) -> tuple[Searc
     """
     choice = choose_type(spec, ground.settings)
     kind, wish = choice.kind, spec.preferences.hide_hyperthreads
-    seat = Seat(
-        balloon="",
-        kind=kind.name,
-        request=spec.request,
-        group=group_of(spec, kind.group_by) if kind.group_by else "",
-        hidden=kind.hide_hyperthreads if wish is None else wish,
-    )
+    group = group_of(spec, kind.group_by) if kind.group_by else ""
+    hidden = kind.hide_hyperthreads if wish is None else wish
+    seat = Seat("", kind.name, spec.request, group, hidden)
     return Search(spec, seat, kind, state, ground), choice.decided
 
 
@@ -102,12 +98,12 @@ def place(
     search, decided = search_for(spec, state, ground)
     if old and (found := _old_place(search, old)):
         seated = _seated(search, found, old)
-        return Placement(state=seated, rule=found.rule, decided=decided)
+        return Placement(seated, found.rule, decided)
     if found := choose_balloon(search):
         if old and _is_free_again(found, old, search):
             found = attrs.evolve(found, rule=Rule.OLD_PLACE)
         seated = _seated(search, found, old)
-        return Placement(state=seated, rule=found.rule, decided=decided)
+        return Placement(seated, found.rule, decided)
     error = refusal(search)
     if ground.settings.on_failure is OnFailure.SHARED and (
         shared := crowd_into(DEFAULT, search)

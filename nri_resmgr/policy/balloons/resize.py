@@ -69,8 +69,10 @@ def inflate(
     balloon = state.balloons[name]
     for key, wanted in need(balloon, state, ground).items():
         leaf = state.balloons[key]
+        count = wanted - leaf.cpus.bits.bit_count()
+        if count <= 0:
+            continue
         free = state.free if inside is None else state.free & inside
-        count = wanted - len(leaf.cpus)
         if as_far:
             count = min(count, len(free))
         if count > 0:

@@ -79,7 +79,7 @@ def settle(
 def _changed(before: State, state: State) -> Iterator[Balloon]:
     """Go through the balloons with containers whose CPUs differ."""
     freed = before.free.bits ^ state.free.bits
-    known = before.balloons
+    known = before.balloons.copy()  # which is asked faster than a proxy
     for name, balloon in state.balloons.items():
         if balloon.members:
             old = known.get(name)

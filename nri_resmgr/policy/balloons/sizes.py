@@ -17,12 +17,12 @@ def need(balloon: Balloon, state: BalloonsState, ground: Ground) -> dict[str, in
     Enough for what its containers ask for, at least one where there is any
     container, at most its type's maximum, at least its minimum.
     """
-    kind = ground.type_of(balloon)
-    milli = _clamped(balloon.load, kind) if balloon.parts else balloon.load
+    kind, used = ground.type_of(balloon), bool(balloon.members)
+    if not balloon.parts:
+        return {balloon.name: _leaf_need(balloon.load, kind, balloon, used=used)}
+    milli = _clamped(balloon.load, kind)
     return {
-        leaf.name: _leaf_need(
-            -(-milli // share), ground.type_of(leaf), leaf, used=bool(balloon.members)
-        )
+        leaf.name: _leaf_need(-(-milli // share), ground.type_of(leaf), leaf, used=used)
         for leaf, share in state.leaves(balloon)
     }
 
@@ -50,7 +50,7 @@ def most_spare(balloon: Balloon, state: BalloonsState, ground: Ground) -> int:
 
 def capacity(balloon: Balloon, state: BalloonsState, ground: Ground) -> int:
     """Return the thousandths that a balloon could have with all free CPUs."""
-    kind, free = ground.type_of(balloon), len(state.free)
+    kind, free = ground.type_of(balloon), state.free.bits.bit_count()
     if not balloon.parts:
         return _CPU * most_cpus(balloon, kind, free)
     leaves = [
@@ -68,7 +68,7 @@ def most_cpus(balloon: Balloon, kind: BalloonType, free: int) -> int:
     """Return the size that a balloon of one type could reach."""
     if kind.cpus:
         return len(kind.cpus[balloon.index])
-    most = len(balloon.cpus) + free
+    most = balloon.cpus.bits.bit_count() + free
     return most if kind.max_cpus is None else min(kind.max_cpus, most)
 
 
@@ -86,7 +86,7 @@ def _clamped(milli: int, kind: BalloonType, *, low: bool = True) -> int:
 def _leaf_need(milli: int, kind: BalloonType, leaf: Balloon, *, used: bool) -> int:
     if kind.cpus:
         return len(kind.cpus[leaf.index])
-    count = max(-(-milli // _CPU), 1 if used else 0)
+    count = -(-milli // _CPU) or int(used)
     if kind.max_cpus is not None:
         count = min(count, kind.max_cpus)
     return max(count, kind.min_cpus)

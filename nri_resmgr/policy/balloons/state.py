@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
@@ -21,7 +21,7 @@ Slot: TypeAlias = tuple[str, str]
 _NOTHING: Final = MilliCpus(0)
 
 
-@frozen(kw_only=True)
+@frozen
 class Balloon(ByContent):
     """An instance of a balloon type.
 
@@ -62,14 +62,14 @@ class Balloon(ByContent):
         self, cpus: CpuSet, reach: CpuSet, members: tuple[str, ...], load: int
     ) -> Balloon:
         return Balloon(  # attrs.evolve takes several times as long
-            type=self.type,
-            index=self.index,
-            cpus=cpus,
-            reach=reach,
-            parts=self.parts,
-            within=self.within,
-            members=members,
-            load=MilliCpus(load),
+            self.type,
+            self.index,
+            cpus,
+            reach,
+            self.parts,
+            self.within,
+            members,
+            MilliCpus(load),
         )
 
 
@@ -129,7 +129,7 @@ class BalloonsState(ByContent):
     seats: MappingProxyType[str, Seat] = attrs.field(hash=False)
     free: CpuSet
     memory: MemoryLedger
-    vacated: Mapping[Slot, Vacated] = attrs.field(hash=False)
+    vacated: MappingProxyType[Slot, Vacated] = attrs.field(hash=False)
     unsettled: bool = False
 
     @classmethod
@@ -189,7 +189,8 @@ class BalloonsState(ByContent):
 
     def sit(self, container: str, seat: Seat) -> BalloonsState:
         """Count a container where it is; it must not be anywhere yet."""
-        seats, balloons = self.seats | {container: seat}, self.balloons
+        seats, balloons = self.seats.copy(), self.balloons
+        seats[container] = seat
         if seat.balloon:
             old = balloons[seat.balloon]
             members = (*old.members, container)
