@@ -44,10 +44,10 @@ class Ledger(ByContent):
     entries: MappingProxyType[str, Entry] = attrs.field(
         factory=dict, converter=_frozen, hash=False
     )
-    pods: Mapping[str, tuple[str, ...]] = attrs.field(eq=False, repr=False)
+    pods: dict[str, tuple[str, ...]] = attrs.field(eq=False, repr=False)
 
     @pods.default
-    def _by_pod(self) -> Mapping[str, tuple[str, ...]]:
+    def _by_pod(self) -> dict[str, tuple[str, ...]]:
         pods: dict[str, tuple[str, ...]] = {}
         for key, one in self.entries.items():
             pods[one.spec.pod] = (*pods.get(one.spec.pod, ()), key)
@@ -86,7 +86,7 @@ class Ledger(ByContent):
         known, entries = self.entries.get(key), self.entries.copy()
         entries[key] = Entry(spec, told)
         if known is None:
-            pods = dict(self.pods)
+            pods = self.pods.copy()
             pods[pod] = (*pods.get(pod, ()), key)
             return Ledger(MappingProxyType(entries), pods)
         if known.spec.pod == pod:
@@ -95,7 +95,7 @@ class Ledger(ByContent):
 
     def drop(self, *containers: str) -> Ledger:
         """Forget containers; ids that are not here are fine."""
-        entries, pods = self.entries.copy(), dict(self.pods)
+        entries, pods = self.entries.copy(), self.pods.copy()
         for container in containers:
             if gone := entries.pop(container, None):
                 pod = gone.spec.pod

@@ -172,7 +172,7 @@ def _grown(
 
 def _placed(request: MemoryRequest, ledger: MemoryLedger, age: int) -> MemoryOffer:
     start = start_of(request, request.affinity, ledger.layout)
-    grant = Grant(request, NodeSet(start.zone), start.kinds, age)
+    grant = Grant(request, start.zone, start.kinds, age)
     return _offer(grant, start.rules, ledger)
 
 

@@ -52,6 +52,7 @@ def fit_memory(
     near = request.affinity if near is None else near
     start, accounts = start_of(request, near, ledger.layout), ledger.accounts
     fits = all(
-        accounts.has_room(start.zone, page, amount) for page, amount in request.demand
+        accounts.has_room(start.zone.bits, page, amount)
+        for page, amount in request.demand
     )
-    return MemoryFit(NodeSet(start.zone), start.rules, fits)
+    return MemoryFit(start.zone, start.rules, fits)

@@ -73,6 +73,8 @@ class MemoryOffer(ByContent):
     @property
     def moved(self) -> tuple[Widening, ...]:
         """The others who would be widened; the runtime must be told of each."""
+        if not self.widened:  # as nearly always
+            return ()
         mine = self.grant.request.id
         return tuple(one for one in self.widened if one.id != mine)
 

@@ -46,7 +46,7 @@ class ZoneRule(enum.StrEnum):
 class Start(ByContent):
     """The zone that a request has before any shortage is looked at."""
 
-    zone: int
+    zone: NodeSet
     kinds: frozenset[MemoryKind]
     rules: tuple[ZoneRule, ...]
 
@@ -65,7 +65,7 @@ def start_of(request: MemoryRequest, near: NodeSet, layout: MemoryLayout) -> Sta
     if request.strict and (missing := request.kinds.difference(layout.kinds)):
         raise MemoryKindMissing(request.title, missing, frozenset(layout.kinds))
     start = _start(near.bits, request.kinds, request.strict, layout)
-    if not start.zone & layout.normal:
+    if not start.zone.bits & layout.normal:
         normal = layout.kinds_in(layout.normal)
         raise NormalMemoryMissing(request.title, start.kinds, normal)
     return start
@@ -115,8 +115,8 @@ def _start(
     missing = kinds - layout.kinds_in(near)
     around = near | layout.nearest(near, missing)
     rule = ZoneRule.NEAREST_KIND if missing else ZoneRule.AFFINITY
-    start = Start(around & layout.of_kinds(kinds), kinds, (rule,))
-    if start.zone & layout.normal:
+    start = Start(NodeSet(around & layout.of_kinds(kinds)), kinds, (rule,))
+    if start.zone.bits & layout.normal:
         return start
     return _with_normal(start, layout, strict=strict)
 
@@ -132,11 +132,11 @@ def _with_normal(start: Start, layout: MemoryLayout, *, strict: bool) -> Start:
     """Widen a zone until the kernel finds memory for itself, if it ever can."""
     normal = layout.kinds_in(layout.normal)
     kinds = start.kinds & normal or (frozenset() if strict else _usual(normal))
-    zone = start.zone
+    zone = start.zone.bits
     while not zone & layout.normal and (more := layout.nearest(zone, kinds)):
         zone |= more
     rules = (*start.rules, ZoneRule.NORMAL_MEMORY)
-    return Start(zone, start.kinds | kinds, rules)
+    return Start(NodeSet(zone), start.kinds | kinds, rules)
 
 
 def _usual(there: frozenset[MemoryKind]) -> frozenset[MemoryKind]:
