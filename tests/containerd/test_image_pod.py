@@ -16,6 +16,8 @@ from tests.deploy.built_image import built_image
 from tests.deploy.kubectl import MANIFESTS, rendered
 from tests.deploy.kubelet import write_config_map
 from tests.deploy.node import DaemonPod, Node
+from tests.deploy.pod import HOST_ROOT
+from tests.deploy.readme import table_below
 from tests.testbed.binaries import Binaries
 from tests.testbed.cgroups import Cgroup
 from tests.testbed.documents import STATIC
@@ -83,6 +85,19 @@ def files_below(folder: Path) -> set[str]:
     return {str(one.relative_to(folder)) for one in folder.rglob("*") if one.is_file()}
 
 
+def host_mounts_in_force(pod: DaemonPod) -> dict[str, str]:
+    """Return how the daemon finds the README's directories, as the kernel has it."""
+    table = Path(f"/proc/{pod.process()}/mountinfo").read_text().splitlines()
+    # The last one at a place is what is seen (proc_pid_mountinfo(5), fields 5 and 6).
+    options = {row.split()[4]: row.split()[5].split(",")[0] for row in table}
+    paths = [path.strip("`") for path, *_ in table_below("Directory of the node")]
+    found = {
+        path: options.get(f"{HOST_ROOT}{path}") or options.get(path) for path in paths
+    }
+    words = {"ro": "read-only", "rw": "writable", None: "not mounted"}
+    return {path: words[how] for path, how in found.items()}
+
+
 def container_cgroups(node: Node) -> set[str]:
     """Cgroups that are left below pods'; the pods' own are a kubelet's to remove."""
     tops = Cgroup(node.containerd.cgroup_root).folders()
@@ -93,7 +108,7 @@ def test_the_pod_serves_with_no_rights_and_follows_its_config_map(node: Node) ->
     pod = run(node, base())
     container = start(node, "told", Resources.best_effort())
     inside = container.exec("cat", "/.nri-resource-policy/resources.sh")
-    cpus = container.cpus()
+    cpus, mounts = container.cpus(), host_mounts_in_force(pod)
     status = dict(
         line.split(":\t", 1)
         for line in Path(f"/proc/{pod.process()}/status").read_text().splitlines()
@@ -105,6 +120,9 @@ def test_the_pod_serves_with_no_rights_and_follows_its_config_map(node: Node) ->
     container.remove()
 
     assert f'SHARED_CPUS="{cpus}"' in inside.splitlines()
+    assert mounts == {
+        path.strip("`"): how for path, how, _ in table_below("Directory of the node")
+    }
     # Root without capabilities, which gets none by any program, below a filter.
     names = ("Uid", "CapEff", "CapBnd", "NoNewPrivs", "Seccomp")
     assert [status[name] for name in names] == [

@@ -148,7 +148,7 @@ class Node:
             _program(
                 layout.cni / name, _CNI.format(python=sys.executable, result=answer)
             )
-        network = {"cniVersion": "0.3.1", "name": "own", "plugins": [{"type": "own"}]}
+        network = {"cniVersion": "0.3.1", "name": "pods", "plugins": [{"type": "own"}]}
         (layout.cni / "own.conflist").write_text(json.dumps(network))
         self.containerd.start()
         return self
