@@ -28,6 +28,8 @@ class ContainerFiles(Witness):
 
     def mount_for(self, container: Container) -> Mount | None:
         """Write a new container's files, and say how they get into it, if they do."""
+        if not self._engine.tells(container.id):
+            return None
         found: Mount | None = self._mounts().mount_for(container)
         return found
 

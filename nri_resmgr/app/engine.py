@@ -109,6 +109,10 @@ class Engine:
             self._pins, self._pinned = self.policy.pins(self.state), self.state
         return self._pins.get(container)
 
+    def tells(self, container: str) -> bool:
+        """Say whether the policy lets a container know what it has."""
+        return self.policy.tells(self.state, container)
+
     def resources_of(self, container: str) -> Resources | None:
         """Say what a container has, if the policy lets it know."""
         return self.policy.resources_of(self.state, container)

@@ -43,11 +43,9 @@ class ResourceMounts:
         The files in it come with `fill`, before the runtime can start the container.
 
         Returns:
-            None where it is not told, has something else there, or cannot be told.
+            None where it has something else there, or cannot be told.
         """
         name = container.id
-        if self._resources_of(name) is None:
-            return None
         if DESTINATION in [mount.destination for mount in container.raw_mounts]:
             return None
         try:

@@ -170,12 +170,19 @@ class Policy(Protocol[StateT]):
     def pins(self, state: StateT) -> Mapping[str, Pin]:
         """Return what should hold for every container in *state*, by id."""
 
+    def tells(self, state: StateT, container: str) -> bool:
+        """Say whether a container is told what it has.
+
+        Returns:
+            Not so for a container that is not here, nor where the settings say
+            that containers are not told.
+        """
+
     def resources_of(self, state: StateT, container: str) -> Resources | None:
         """Say what a container has, for its own eyes.
 
         Returns:
-            None for a container that is not here, and where the settings say
-            that containers are not told.
+            None for a container that is not told.
         """
 
     def host_use(self, state: StateT) -> HostUse:

@@ -97,11 +97,16 @@ class BalloonsPolicy:
         """Return what should hold for every container in *state*, by id."""
         return pins_of(state.ledger.entries, state, self.ground)
 
+    def tells(self, state: State, container: str) -> bool:
+        """Say whether a container is told what it has."""
+        seat = state.seats.get(container)
+        return self.settings.tell_containers and seat is not None and bool(seat.balloon)
+
     def resources_of(self, state: State, container: str) -> Resources | None:
         """Say what a container has, for its own eyes."""
-        seat = state.seats.get(container)
-        if not self.settings.tell_containers or seat is None or not seat.balloon:
+        if not self.tells(state, container):
             return None
+        seat = state.seats[container]
         balloon, isolated = state.balloons[seat.balloon], self.machine.isolated
         all_of_it = visible(allowed_cpus(balloon, state), seat, self.ground)
         own = all_of_it & balloon.cpus if len(balloon.members) == 1 else NO_CPUS

@@ -91,6 +91,10 @@ class StaticPolicy(ByContent):
             case Synchronized():
                 return self._synchronize(state, event)
 
+    def tells(self, _state: StaticState, _container: str) -> bool:
+        """Say that no container of this policy is told what it has."""
+        return False
+
     def resources_of(self, _state: StaticState, _container: str) -> Resources | None:
         """Say nothing: containers of this policy are not told what they have."""
         return None

@@ -100,9 +100,13 @@ class TopologyAwarePolicy:
         """Return what should hold for every container in *state*, by id."""
         return pins_of(state.ledger.entries, state, self.settings)
 
+    def tells(self, state: State, container: str) -> bool:
+        """Say whether a container is told what it has."""
+        return self.settings.tell_containers and container in state.ledger
+
     def resources_of(self, state: State, container: str) -> Resources | None:
         """Say what a container has, for its own eyes."""
-        if not self.settings.tell_containers or container not in state.ledger:
+        if not self.tells(state, container):
             return None
         zone = self.tree.root.nodes
         if container in state.memory:
