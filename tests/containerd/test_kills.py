@@ -95,6 +95,12 @@ class Node:
         """Tell what they should be, for good."""
         return [self.own] + [ALL - self.own] * len(self._shared)
 
+    def last_words(self) -> str:
+        """Quote what containerd did not like of late, and what the plugin did."""
+        lines = self._daemon.log_text().splitlines()[-200:]
+        bad = [one for one in lines if "level=error" in one or "level=warn" in one]
+        return "\n".join((*bad, *self._plugin.log_text.splitlines()[-10:]))
+
     @contextmanager
     def _synchronizing(self) -> Iterator[None]:
         """Wait until the runtime has done what the plugin answered it.
@@ -122,6 +128,7 @@ def test_containers_stay_pinned(containerd: Containerd, plugin: PluginProcess) -
             node.kill_containerd()
         else:
             node.kill_plugin(number, random.uniform(0.0, node.creation))
-        assert node.pinned() == node.decided(), f"after kill {number}"
+        if (found := node.pinned()) != node.decided():
+            pytest.fail(f"after kill {number}: {found}; {node.last_words()}")
 
     assert all(one.is_running() for one in node.running())
