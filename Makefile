@@ -36,8 +36,8 @@ run-containerd: setup packages ## a real containerd, the plugin and two pods
 	@$(BIN)/python -m tests.testbed.showcase
 
 test: setup packages lint types layers proto-check ## everything, end to end included
-	@# Many tests wait for timers: three workers keep two CPUs busy. Without the last
-	@# option the emulated machine would wait for the groups, as they have more tests.
+	@# Many tests wait for timers: three workers keep two CPUs busy. They take tests in
+	@# the order of tests/conftest.py, whatever the size of a group.
 	@$(BIN)/pytest -n 3 --dist loadgroup --no-loadscope-reorder
 
 check: setup lint types layers ## the fast subset: no containerd, QEMU or processes
