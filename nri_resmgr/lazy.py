@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import module_from_spec
@@ -26,18 +26,12 @@ UNTOUCHED: Final = (
 _NEEDED: Final = {"ssl": "_ssl"}
 
 
-def import_when_touched(
-    names: Iterable[str], builtins: Mapping[str, object] | None = None
-) -> None:
+def import_when_touched(names: Iterable[str]) -> None:
     """Put modules into `sys.modules` that run when their first name is looked up.
 
     The standard library's `LazyLoader` runs them at the second ``import`` of their
     name. Modules that are imported already, or cannot be found, are left alone. The
     packages of the others are imported.
-
-    Args:
-        names: Of the modules.
-        builtins: What they run with instead of Python's.
     """
     untouched: dict[str, ModuleType] = {}
     for name in names:
@@ -45,20 +39,10 @@ def import_when_touched(
             spec = _find(name)
             if spec is not None and spec.loader is not None:
                 untouched[name] = sys.modules[name] = _untouched(spec)
-                if builtins is not None:
-                    vars(untouched[name])["__builtins__"] = dict(builtins)
     for name, module in untouched.items():
-        package = name.rpartition(".")[0]
-        if package:
-            import_module(package)
-            _bind(module)
-
-
-def _bind(module: ModuleType) -> None:
-    """Let its package know it: import binds only what it has run itself."""
-    package, _, last = module.__name__.rpartition(".")
-    if package in sys.modules:
-        setattr(sys.modules[package], last, module)
+        package, _, last = name.rpartition(".")
+        if package:  # import binds only what it has run itself
+            setattr(import_module(package), last, module)
 
 
 def _find(name: str) -> ModuleSpec | None:
@@ -90,7 +74,6 @@ def _untouched(spec: ModuleSpec) -> ModuleType:
                     waits = False
                     spec.loader.exec_module(module)  # type: ignore[union-attr] # asked for above
                     names.pop("__getattr__", None)
-                    _bind(module)  # which its package may look for as it is imported
             if name in names:
                 return names[name]
         raise AttributeError(f"module {spec.name!r} has no attribute {name!r}")

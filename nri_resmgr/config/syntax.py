@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import yaml
+
 from nri_resmgr.config.errors import BadSyntax
-from nri_resmgr.config.yaml_library import yaml
 
 # Larger than what a ConfigMap can hold; a wrong file must not eat the memory.
 MAX_TEXT: Final = 2 << 20
@@ -59,7 +60,7 @@ def parse_yaml(text: str, *, references: bool = True) -> object:
         raise BadSyntax(f"{len(text)} characters are too many for a configuration")
     try:
         _check_events(text, references=references)
-        return yaml.load(text, Loader=_Loader)
+        return yaml.load(text, Loader=_Loader)  # noqa: S506 - _Loader is a safe loader
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         why = error.problem or error.context or "not YAML"
