@@ -31,7 +31,7 @@ work=$(mktemp -d "$cache/build-XXXXXX")
 trap 'rm -rf "$work"' EXIT
 # Storage of its own, by copies: it works on every file system, and is gone afterwards.
 buildah() {
-  command buildah --root "$work/storage" --runroot "$work/run" --storage-driver vfs "$@"
+  command buildah --log-level error --root "$work/storage" --runroot "$work/run" --storage-driver vfs "$@"
 }
 
 mkdir "$work/root"

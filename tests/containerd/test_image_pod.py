@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +13,10 @@ from nri_resmgr.host.discovery import read_machine
 from nri_resmgr.host.tree import HostTree
 from nri_resmgr.values import CpuSet
 from tests.deploy.built_image import built_image
-from tests.deploy.kubectl import MANIFESTS, rendered
+from tests.deploy.kubectl import MANIFESTS, rendered, with_component
 from tests.deploy.kubelet import write_config_map
 from tests.deploy.node import DaemonPod, Node
-from tests.deploy.pod import HOST_ROOT
+from tests.deploy.pod import HOST_ROOT, host_mounts, pod_of
 from tests.deploy.readme import table_below
 from tests.testbed.binaries import Binaries
 from tests.testbed.cgroups import Cgroup
@@ -85,17 +85,21 @@ def files_below(folder: Path) -> set[str]:
     return {str(one.relative_to(folder)) for one in folder.rglob("*") if one.is_file()}
 
 
-def host_mounts_in_force(pod: DaemonPod) -> dict[str, str]:
-    """Return how the daemon finds the README's directories, as the kernel has it."""
+def in_force(pod: DaemonPod, paths: Iterable[str]) -> dict[str, str]:
+    """Return how the daemon finds paths of the host, as the kernel has it."""
     table = Path(f"/proc/{pod.process()}/mountinfo").read_text().splitlines()
     # The last one at a place is what is seen (proc_pid_mountinfo(5), fields 5 and 6).
     options = {row.split()[4]: row.split()[5].split(",")[0] for row in table}
-    paths = [path.strip("`") for path, *_ in table_below("Directory of the node")]
     found = {
         path: options.get(f"{HOST_ROOT}{path}") or options.get(path) for path in paths
     }
     words = {"ro": "read-only", "rw": "writable", None: "not mounted"}
     return {path: words[how] for path, how in found.items()}
+
+
+def status_of(pod: DaemonPod) -> dict[str, str]:
+    lines = Path(f"/proc/{pod.process()}/status").read_text().splitlines()
+    return dict(line.split(":\t", 1) for line in lines)
 
 
 def container_cgroups(node: Node) -> set[str]:
@@ -105,14 +109,13 @@ def container_cgroups(node: Node) -> set[str]:
 
 
 def test_the_pod_serves_with_no_rights_and_follows_its_config_map(node: Node) -> None:
+    told_by_readme = table_below("Directory of the node")
+    directories = {path.strip("`"): how for path, how, _ in told_by_readme}
     pod = run(node, base())
     container = start(node, "told", Resources.best_effort())
     inside = container.exec("cat", "/.nri-resource-policy/resources.sh")
-    cpus, mounts = container.cpus(), host_mounts_in_force(pod)
-    status = dict(
-        line.split(":\t", 1)
-        for line in Path(f"/proc/{pod.process()}/status").read_text().splitlines()
-    )
+    cpus, mounts = container.cpus(), in_force(pod, directories)
+    status = status_of(pod)
     volume = Path(pod.wanted.sandbox.log_directory, "config")
     write_config_map(volume, {"config.yaml": STATIC})
     wait_until(lambda: "kind=StaticPolicy" in pod.log(), "the new document", 20)
@@ -120,15 +123,31 @@ def test_the_pod_serves_with_no_rights_and_follows_its_config_map(node: Node) ->
     container.remove()
 
     assert f'SHARED_CPUS="{cpus}"' in inside.splitlines()
-    assert mounts == {
-        path.strip("`"): how for path, how, _ in table_below("Directory of the node")
-    }
+    assert mounts == directories
     # Root without capabilities, which gets none by any program, below a filter.
     names = ("Uid", "CapEff", "CapBnd", "NoNewPrivs", "Seccomp")
     assert [status[name] for name in names] == [
         "0\t0\t0\t0",
         *("0000000000000000", "0000000000000000", "1", "2"),
     ]
+
+
+def test_components_give_the_pod_what_they_say(node: Node, tmp_path: Path) -> None:
+    names = ("cgroups", "cpufreq", "cstates", "interrupts", "scheduling")
+    objects = with_component(tmp_path, *names)
+    directories = host_mounts(pod_of(objects))
+    pod = run(node, objects)
+    mounts, status = in_force(pod, directories), status_of(pod)
+    seen = pod.exec(
+        "python3", "-c", f"print(open('/proc/{pod.process()}/comm').read())"
+    )
+    pod.remove()
+
+    assert mounts == directories
+    # capabilities(7), linux/capability.h: CAP_SYS_ADMIN and CAP_SYS_NICE.
+    assert int(status["CapEff"], 16) == 1 << 21 | 1 << 23
+    # With the host's process ids it has the number that it has here.
+    assert seen.strip() == "nri-resmgr"
 
 
 def test_an_upgrade_moves_nobody_and_an_uninstall_leaves_two_directories(

@@ -30,16 +30,17 @@ def rendered(folder: Path) -> tuple[dict[str, Any], ...]:
     return tuple(yaml.safe_load_all(done.stdout))
 
 
-def with_component(folder: Path, name: str) -> tuple[dict[str, Any], ...]:
-    """Return the base with a component, from a kustomization of our own.
+def with_component(folder: Path, *names: str) -> tuple[dict[str, Any], ...]:
+    """Return the base with a component or more, from a kustomization of our own.
 
     Args:
         folder: An empty one, for the kustomization.
-        name: Of the component.
+        names: Of the components.
     """
+    components = (MANIFESTS / "components" / name for name in names)
     text = {
         "resources": [os.path.relpath(MANIFESTS / "base", folder)],
-        "components": [os.path.relpath(MANIFESTS / "components" / name, folder)],
+        "components": [os.path.relpath(one, folder) for one in components],
     }
     (folder / "kustomization.yaml").write_text(yaml.safe_dump(text))
     return rendered(folder)
