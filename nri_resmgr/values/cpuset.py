@@ -160,7 +160,7 @@ class _IdSet:
         return self.bits.bit_count()
 
     def __bool__(self) -> bool:
-        return bool(self.bits)
+        return self.bits != 0
 
     def __iter__(self) -> Iterator[int]:
         return _ids(self.bits)

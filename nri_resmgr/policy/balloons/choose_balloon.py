@@ -103,7 +103,9 @@ def _same_pod(search: Search) -> Found | None:
     state = search.state
     pod = state.ledger.in_pod(search.spec.pod) if search.spec.pod else ()
     names = {state.seats[one].balloon for one in pod if one in state.seats}
-    mine = [one for one in _own(search) if one.name in names] if names else []
+    if not names:
+        return None
+    mine = [one for one in _own(search) if one.name in names]
     return _beside(search, mine, Rule.SAME_POD)
 
 

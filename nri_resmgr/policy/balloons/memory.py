@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 from nri_resmgr.policy.balloons.ground import Ground
 from nri_resmgr.policy.balloons.settings import BalloonType, MemoryBy
@@ -21,6 +22,9 @@ from nri_resmgr.policy.mems import (
 )
 from nri_resmgr.topology import MemoryKind
 from nri_resmgr.values import Bytes, CpuSet, NodeSet, PolicyError
+
+# Looked up once: with enums of Python 3.11 that takes as long as making a list.
+_LIMIT: Final = MemoryBy.LIMIT
 
 
 def promise(
@@ -93,20 +97,21 @@ def request_of(
     if spec.preferences.preserve_memory:
         near = spec.present.mems & machine.node_ids or machine.node_ids
         wished, priority = frozenset(), MemoryPriority.PRESERVED
+    size = size_of(spec, ground.settings.memory_by)
     return MemoryRequest(
-        id=spec.id,
-        title=spec.title or spec.id,
-        affinity=near,
-        size=size_of(spec, ground.settings.memory_by),
-        hugepages=spec.hugepages,
-        kinds=wished & ground.kinds,
+        spec.id,
+        near,
+        size,
+        spec.hugepages,
+        wished & ground.kinds,
         priority=priority,
+        title=spec.title or spec.id,
     )
 
 
 def size_of(spec: ContainerSpec, by: MemoryBy) -> Bytes:
     """Return how much memory counts for a container."""
-    if by is MemoryBy.LIMIT:
+    if by is _LIMIT:
         return spec.memory_limit or Bytes(0)
     return spec.memory_request or spec.memory_limit or Bytes(0)
 

@@ -29,8 +29,8 @@ def with_memory(
     offer = _offer(spec, name, state, ground)
     if offer is None:
         return state, {}
-    moved = {one.id: None for one in offer.moved}
-    return state.promised(offer.ledger), moved
+    moved = [one.id for one in offer.moved] if offer.widened else ()
+    return state.promised(offer.ledger), dict.fromkeys(moved)
 
 
 def scheduling_of(

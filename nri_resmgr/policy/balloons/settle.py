@@ -69,7 +69,8 @@ def settle(
         The state in which that is noted as told, and the updates.
     """
     entries = state.ledger.entries
-    keys = list(entries if state.unsettled else filter(entries.__contains__, touched))
+    asked = entries if state.unsettled else touched
+    keys = [key for key in asked if key in entries]
     if not keys:
         return state, ()
     ledger, updates = state.ledger.settle(pins_of(keys, state, ground))

@@ -33,7 +33,7 @@ class MemoryPriority(enum.IntEnum):
     RESERVATION = 32767
 
 
-@frozen(kw_only=True)
+@frozen
 class MemoryRequest(ByContent):
     """A wish for memory near some nodes.
 

@@ -59,7 +59,7 @@ def start_of(request: MemoryRequest, near: NodeSet, layout: MemoryLayout) -> Sta
         NormalMemoryMissing: A strict request names only movable memory.
         ValueError: *near* is empty or names a node that is not there.
     """
-    if not near or near.bits & ~layout.known:
+    if not near.bits or near.bits & ~layout.known:
         msg = f"{request.title}: no nodes to be near to: {near}"
         raise ValueError(msg)
     if request.strict and (missing := request.kinds.difference(layout.kinds)):

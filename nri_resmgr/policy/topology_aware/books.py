@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Final
 
@@ -69,7 +69,7 @@ class Books(ByContent):
     taken: CpuSet
     shared: tuple[int, ...]
     idlers: tuple[int, ...]
-    guests: Mapping[CpuKind, tuple[int, ...]] = attrs.field(hash=False)
+    guests: dict[CpuKind, tuple[int, ...]] = attrs.field(hash=False)
     reserved: int = 0
     sizes: tuple[int, ...] = attrs.field(eq=False, repr=False)
 
@@ -131,12 +131,16 @@ class Books(ByContent):
 
     @property
     def _slacks(self) -> list[int]:
-        rows = zip(self.sizes, self.shared, self.idlers, strict=True)
-        return [size - (shared or idlers > 0) for size, shared, idlers in rows]
+        shared, idlers = self.shared, self.idlers
+        return [
+            size - (shared[pool] or idlers[pool] > 0)
+            for pool, size in enumerate(self.sizes)
+        ]
 
     def _changed(self, grant: Grant, sign: int) -> Books:
         tree, pool, kind, fraction = self.tree, grant.pool, grant.kind, grant.fraction
-        guests = {**self.guests, kind: _plus(self.guests[kind], (pool,), sign)}
+        guests = self.guests.copy()
+        guests[kind] = _plus(guests[kind], (pool,), sign)
         shared, idlers, reserved = self.shared, self.idlers, self.reserved
         if kind is _RESERVED:
             reserved += sign * fraction
@@ -144,7 +148,7 @@ class Books(ByContent):
             shared = _plus(shared, tree.pools[pool].path, sign * fraction)
         elif kind in SHARING:
             idlers = _plus(idlers, tree.pools[pool].path, sign)
-        if not grant.cpus:
+        if not grant.cpus.bits:
             taken, sizes = self.taken, self.sizes
             return Books(tree, taken, shared, idlers, guests, reserved, sizes)
         taken = self.taken | grant.cpus if sign > 0 else self.taken - grant.cpus

@@ -93,6 +93,8 @@ def _best_of(pools: list[int], steps: Sequence[Step], last: Stage) -> tuple[int,
 def _with_capacity(demand: Demand, room: Room) -> list[int]:
     spares, needed = room.books.spares, demand.capacity
     if not demand.isolated:
+        if min(spares) >= needed:  # as on most nodes
+            return list(range(len(spares)))
         return [key for key, spare in enumerate(spares) if spare >= needed]
     return [
         pool.id

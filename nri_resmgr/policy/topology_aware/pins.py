@@ -77,7 +77,7 @@ def _shares_of(grant: Grant) -> int:
     # A container on CPUs of its own competes with nobody; the weight counts on
     # the shared ones, where a mixed container is to have its fraction's only. One
     # that asks for these besides, with CRI-O's annotation, keeps the kubelet's there.
-    if grant.kind is _OWN or (grant.cpus and not grant.fraction):
+    if grant.kind is _OWN or (grant.cpus.bits and not grant.fraction):
         return shares_of(MilliCpus(_CPU * len(grant.cpus)))
     return shares_of(grant.fraction)
 

@@ -18,7 +18,7 @@ from nri_resmgr.policy.mems import (
 )
 from nri_resmgr.policy.topology_aware.pools import Pool, PoolTree
 from nri_resmgr.topology import MemoryKind
-from nri_resmgr.values import NO_NODES, Bytes, NodeSet, PolicyError
+from nri_resmgr.values import Bytes, NodeSet, PolicyError
 
 # What a cold start is without. HBM is not meant: its owner asked for it by name.
 _LATE: Final = frozenset({MemoryKind.DRAM})
@@ -70,15 +70,15 @@ def request_of(spec: ContainerSpec, pool: Pool, tree: PoolTree) -> MemoryRequest
     wish, kinds = spec.preferences, kinds_of(spec, pool, tree)
     if wish.cold_start and is_cold(spec, pool, tree):
         kinds -= _LATE
-    near = _hinted(spec, tree) if wish.pick_by_hints else NO_NODES
+    near = _hinted(spec, tree) if wish.pick_by_hints else pool.nodes
     return MemoryRequest(
-        id=spec.id,
-        title=spec.title or spec.id,
-        affinity=near or pool.nodes or tree.root.nodes,
-        size=size_of(spec),
-        hugepages=spec.hugepages,
-        kinds=kinds,
+        spec.id,
+        near or pool.nodes or tree.root.nodes,
+        size_of(spec),
+        spec.hugepages,
+        kinds,
         priority=PRIORITIES[spec.qos],
+        title=spec.title or spec.id,
     )
 
 
