@@ -17,7 +17,7 @@ from nri_resmgr.host.sysfs_writer import sysfs_files, write_tree
 from nri_resmgr.stub.service import SETTLING_TIME
 from nri_resmgr.topology.synthetic import parse_spec
 from tests.benchmarks import measure
-from tests.benchmarks.measure import ROUNDS, Command
+from tests.benchmarks.measure import ROUNDS, Command, Starts
 from tests.benchmarks.peer import Peer
 from tests.benchmarks.plugins import running
 from tests.benchmarks.workload import container_of, mount_table, pod_of
@@ -69,7 +69,7 @@ class Node:
         cpus: A key of `MACHINES`.
         root: An empty folder.
         run_dir: A folder for what the daemon tells containers.
-        document: The daemon's configuration; none for what is built in.
+        document: Is in a file that the daemon is told of; none for no file.
 
     Attributes:
         root: The same.
@@ -145,13 +145,23 @@ def node(cpus: int, document: str = "") -> Iterator[Node]:
 def churn(
     daemon: str | Path, cpus: int, containers: int, document: str = ""
 ) -> list[Figures]:
-    """Measure creations and stops among so many containers, in several processes."""
-    with node(cpus, document) as here:
-        return [_churned(here, daemon, containers) for _ in range(ROUNDS)]
+    """Measure creations and stops among so many containers, in several processes.
+
+    The document is the one that the runtime hands over; none for what is built in.
+    """
+    with node(cpus) as here:
+        command = here.command(daemon)
+        return [_churned(here, command, containers, document) for _ in range(ROUNDS)]
 
 
-def start_times(daemon: str | Path, cpus: int, document: str = "") -> list[float]:
-    """Milliseconds from the start of the process to RegisterPlugin."""
+def starts(daemon: str | Path, cpus: int, document: str = "") -> Starts:
+    """Start processes; the document is the one that the runtime hands over."""
+    with node(cpus) as here:
+        return measure.start_times(here.command(daemon), document)
+
+
+def starts_with_file(daemon: str | Path, cpus: int, document: str) -> Starts:
+    """Start processes that find the document in a file."""
     with node(cpus, document) as here:
         return measure.start_times(here.command(daemon))
 
@@ -160,18 +170,19 @@ def arrivals(
     daemon: str | Path, cpus: int, containers: int, document: str = ""
 ) -> list[Arrival]:
     """Measure a start among so many containers, in several processes."""
-    with node(cpus, document) as here:
-        return [_arrived(here, daemon, containers) for _ in range(ROUNDS)]
+    with node(cpus) as here:
+        command = here.command(daemon)
+        return [_arrived(here, command, containers, document) for _ in range(ROUNDS)]
 
 
-def _churned(here: Node, daemon: str | Path, containers: int) -> Figures:
-    with running(here.command(daemon)) as plugin:
+def _churned(here: Node, command: Command, containers: int, document: str) -> Figures:
+    with running(command, document=document) as plugin:
         plugin.peer.call("Synchronize", here.snapshot(containers))
         return here.turn_over(containers, plugin.peer)
 
 
-def _arrived(here: Node, daemon: str | Path, containers: int) -> Arrival:
-    with running(here.command(daemon)) as plugin:
+def _arrived(here: Node, command: Command, containers: int, document: str) -> Arrival:
+    with running(command, document=document) as plugin:
         synchronize = _MS * plugin.peer.call("Synchronize", here.snapshot(containers))
         time.sleep(SETTLING_TIME + 0.5)
         resident = plugin.resident

@@ -20,7 +20,7 @@ from tests.benchmarks.measure import Command
 from tests.benchmarks.plugins import Running, running
 
 # A file to watch that says what is built in.
-CONFIG: Final = """\
+BUILT_IN: Final = """\
 apiVersion: config.nri/v1alpha1
 kind: TopologyAwarePolicy
 metadata: {name: default}

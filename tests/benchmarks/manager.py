@@ -12,7 +12,7 @@ import attrs
 
 from nri_resmgr.stub.service import SETTLING_TIME
 from tests.benchmarks.churn import USUAL
-from tests.benchmarks.everything import CONFIG, Site, site, under_systemd
+from tests.benchmarks.everything import BUILT_IN, Site, site, under_systemd
 from tests.benchmarks.measure import ROUNDS, STARTS
 from tests.benchmarks.plugins import Running, running
 
@@ -116,7 +116,7 @@ def _percents_more(ones: Sequence[float], others: Sequence[float]) -> float:
 
 def _idle_shares(daemon: str | Path) -> list[float]:
     """Percents of a CPU that processes use for which there is nothing to do."""
-    with site(USUAL, CONFIG) as where:
+    with site(USUAL, BUILT_IN) as where:
         request = where.live(daemon, USUAL_NODE)
         return [_idle_share(where, daemon, request) for _ in range(_IDLE_RUNS)]
 

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+import attrs
+
 from nri_resmgr.stub.service import SETTLING_TIME
 from tests.benchmarks.node import creation, snapshot
 from tests.benchmarks.plugins import Programs, Running, running
@@ -25,9 +27,22 @@ _CREATION = creation(9999).SerializeToString()
 Command = Sequence[str | Path]
 
 
-def start_times(command: Command, *flags: str) -> list[float]:
-    """Milliseconds from the start of the process to RegisterPlugin."""
-    return [1e3 * _started(command, flags) for _ in range(STARTS)]
+@attrs.frozen
+class Starts:
+    """Milliseconds from the start of processes to RegisterPlugin, and to configured."""
+
+    registered: list[float]
+    configured: list[float]
+
+
+def start_times(command: Command, document: str = "") -> Starts:
+    """Start processes; the document is handed over by Configure."""
+    starts = Starts([], [])
+    for _ in range(STARTS):
+        with running(command, document=document) as plugin:
+            starts.registered.append(1e3 * plugin.start)
+            starts.configured.append(1e3 * plugin.configured)
+    return starts
 
 
 def import_times(programs: Programs) -> list[float]:
@@ -40,16 +55,16 @@ def echo_times(programs: Programs) -> list[float]:
     return [_echo(programs) for _ in range(ROUNDS)]
 
 
-def creation_times(command: Command, *flags: str) -> list[float]:
+def creation_times(command: Command) -> list[float]:
     """Microseconds (median of a round) of a CreateContainer of 2.9 kB."""
-    return [_creation(command, flags) for _ in range(ROUNDS)]
+    return [_creation(command) for _ in range(ROUNDS)]
 
 
-def synchronization(command: Command, *flags: str) -> tuple[list[float], list[float]]:
+def synchronization(command: Command) -> tuple[list[float], list[float]]:
     """Milliseconds of a new process' first Synchronize, and MiB resident after."""
     times, sizes = [], []
     for _ in range(ROUNDS):
-        with running(command, *flags) as plugin:
+        with running(command) as plugin:
             times.append(1e3 * plugin.peer.call("Synchronize", _SNAPSHOT))
             time.sleep(SETTLING_TIME + 0.5)
             sizes.append(plugin.resident)
@@ -64,13 +79,8 @@ def _import(programs: Programs) -> float:
     return time.perf_counter() - start
 
 
-def _started(command: Command, flags: Sequence[str]) -> float:
-    with running(command, *flags) as plugin:
-        return plugin.start
-
-
-def _creation(command: Command, flags: Sequence[str]) -> float:
-    with running(command, *flags) as plugin:
+def _creation(command: Command) -> float:
+    with running(command) as plugin:
         plugin.peer.call("Synchronize", b"")
         return 1e6 * _median_call(plugin, CALLS)
 

@@ -55,8 +55,15 @@ class Peer:
             self._socket.close()
         self._listener.close()
 
-    def accept(self) -> float:
-        """Take the plugin and its registration; return when that came."""
+    def accept(self, document: str = "") -> tuple[float, float]:
+        """Take the plugin and its registration, and configure it.
+
+        Args:
+            document: What a runtime finds in the plugin's drop-in file.
+
+        Returns:
+            When it registered, and when it had taken its configuration.
+        """
         self._socket, _ = self._listener.accept()
         trunk = Trunk.of_runtime()
         register = self._first_call(trunk)
@@ -66,6 +73,7 @@ class Peer:
             "Configure",
             PLUGIN_METHODS["Configure"]
             .request(
+                config=document,
                 runtime_name="containerd",
                 runtime_version="v2.4.0",
                 NRI_version="v0.12.2",
@@ -74,7 +82,7 @@ class Peer:
             )
             .SerializeToString(),
         )
-        return registered
+        return registered, time.perf_counter()
 
     def call(self, method: str, payload: bytes) -> float:
         """Call the plugin; return the seconds from the first byte to the reply.

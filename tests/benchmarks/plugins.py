@@ -86,17 +86,19 @@ class Programs:
 
 @attrs.frozen
 class Running:
-    """A plugin that has registered.
+    """A plugin that has registered, and is configured.
 
     Attributes:
         begun: When the process was started, on ``time.perf_counter``.
         start: Seconds from there to RegisterPlugin.
+        configured: Seconds from there to the answer of Configure.
     """
 
     peer: Peer
     pid: int
     begun: float
     start: float
+    configured: float
 
     @property
     def resident(self) -> float:
@@ -110,21 +112,26 @@ class Running:
 @contextmanager
 def running(
     command: Sequence[str | Path],
-    *flags: str,
+    document: str = "",
     environment: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[Running]:
-    """Start a plugin; the socket's path is put behind all of it."""
+    """Start a plugin; the socket's path is put behind all of it.
+
+    The document is handed over by Configure.
+    """
     with tempfile.TemporaryDirectory() as name, Peer(Path(name) / "s") as peer:
         start = time.perf_counter()
         process = subprocess.Popen(
-            (*command, *flags, str(Path(name) / "s")),
+            (*command, str(Path(name) / "s")),
             env=environment,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
         try:
-            registered = peer.accept()
-            yield Running(peer, process.pid, start, registered - start)
+            registered, configured = peer.accept(document)
+            yield Running(
+                peer, process.pid, start, registered - start, configured - start
+            )
         finally:
             process.kill()
             process.wait()
