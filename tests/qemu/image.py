@@ -19,7 +19,7 @@ from tests.testbed.debian import Suite
 _SITE = Path("usr/local/lib/python3.13/dist-packages")
 _PACKAGES = (
     *("containerd", "runc", "crun", "python3", "busybox-static"),
-    *("numactl", "iproute2", "kmod"),
+    *("numactl", "iproute2", "kmod", "systemd"),
 )
 # Nothing reads these, and half of the root's size is in them.
 _SUPERFLUOUS = (

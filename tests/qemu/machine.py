@@ -34,7 +34,39 @@ _KERNEL_ARGUMENTS = (
     "rcupdate.rcu_expedited=1",
     # Tests read where memory is; the kernel must not move it behind their back.
     "numa_balancing=disable",
-    f"isolcpus={ISOLATED}",
+)
+
+
+@attrs.frozen
+class Machine:
+    """What is booted.
+
+    Attributes:
+        hardware: QEMU's arguments for processors and memory.
+        kernel: Arguments beside those of every guest.
+        init: File of ``guest/`` that is process 1.
+    """
+
+    hardware: tuple[str, ...]
+    kernel: tuple[str, ...]
+    init: str
+
+
+MANY_NODES = Machine(tuple(qemu_arguments()), (f"isolcpus={ISOLATED}",), "init")
+
+# Few CPUs: all of them take turns on one thread of the host.
+SYSTEMD = Machine(
+    ("-smp", "4", "-m", "2G"),
+    (
+        # Debian's own default is a graphical one, with services that we lack.
+        "systemd.unit=multi-user.target",
+        "systemd.show_status=no",
+        # It has no policy, and systemd would look for one.
+        "selinux=0",
+        # An emulated CPU beside other work can need more than the usual 90 s.
+        "systemd.default_timeout_start_sec=900",
+    ),
+    "boot",
 )
 
 
@@ -59,12 +91,17 @@ class Run:
 
 
 def run_guest(
-    image: Image, pytest_arguments: tuple[str, ...], folder: Path, seconds: float
+    image: Image,
+    machine: Machine,
+    pytest_arguments: tuple[str, ...],
+    folder: Path,
+    seconds: float,
 ) -> Run:
     """Boot, run pytest over this checkout in the guest, power off.
 
     Args:
-        image: What to boot; stays as it is.
+        image: The disks; they stay as they are.
+        machine: What they are booted on, and how.
         pytest_arguments: Paths in the checkout, and options.
         folder: Made, or emptied; gets the second disk, ``console.log`` and
             ``progress``; both can be watched as they grow.
@@ -79,7 +116,7 @@ def run_guest(
     argv = [
         # Whoever kills the tests kills the guest too.
         *("setpriv", "--pdeathsig", "KILL"),
-        *_qemu(image, project),
+        *_qemu(image, machine, project),
         *("-serial", f"file:{console}", "-serial", f"file:{progress}"),
     ]
     ended = _ended(argv, seconds)
@@ -103,15 +140,16 @@ def _ended(argv: list[str], seconds: float) -> str:
     return f"QEMU exited with {done.returncode} {done.stderr.strip()}"
 
 
-def _qemu(image: Image, project: Path) -> list[str]:
+def _qemu(image: Image, machine: Machine, project: Path) -> list[str]:
     argv = ["qemu-system-x86_64", "-nodefaults", "-no-user-config", "-no-reboot"]
     argv += ["-display", "none", "-machine", "q35", "-cpu", _CPU]
     # Never KVM: where it exists it may not work. Never one thread per CPU: another
     # CPU can then run code that the kernel has just patched (static keys), which ends
     # in an int3 Oops once in a few boots; and with two cores it is no faster.
-    argv += ["-accel", "tcg,thread=single", *qemu_arguments()]
+    argv += ["-accel", "tcg,thread=single", *machine.hardware]
     argv += ["-kernel", str(image.kernel), "-initrd", str(image.initramfs)]
-    argv += ["-append", " ".join(_KERNEL_ARGUMENTS)]
+    words = (*_KERNEL_ARGUMENTS, *machine.kernel, f"guest={machine.init}")
+    argv += ["-append", " ".join(words)]
     for disk in (image.root, project):
         # Writes go to a file that ends with QEMU, so runs can share the image.
         argv += ["-drive", f"file={disk},format=raw,if=virtio,snapshot=on"]

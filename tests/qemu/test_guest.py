@@ -5,12 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.qemu.image import guest_image
-from tests.qemu.machine import Run, run_guest
-from tests.qemu.report import Outcome
-from tests.qemu.tools import require_tools
-from tests.testbed.absent import give_up
-from tests.testbed.debian import PackageUnavailable, Suite
+from tests.qemu.boots import BUILD_SECONDS, boot
+from tests.qemu.machine import MANY_NODES
 
 # What a many-node machine or a real containerd can show, and nothing else: an
 # emulated CPU takes seconds to import what the host tests in a blink.
@@ -34,7 +30,6 @@ _DESELECTED = tuple(f"--deselect={prefix}" for prefix in _HOST_ONLY)
 _SHAPE = "tests/qemu/guest_tests/test_emulated_machine.py::test_has_16_cpus_and_5_nodes"
 _AT_LEAST = 75  # Fewer mean that the guest did not find its tests.
 _BOOT_SECONDS = 1500.0  # Three times what it takes beside another busy worker.
-_BUILD_SECONDS = 600.0  # An empty cache is filled first.
 
 
 def guest_modules() -> list[str]:
@@ -50,40 +45,11 @@ def guest_modules() -> list[str]:
 
 @pytest.mark.qemu
 @pytest.mark.xdist_group("qemu")
-@pytest.mark.timeout(_BUILD_SECONDS + 2 * _BOOT_SECONDS)
+@pytest.mark.timeout(BUILD_SECONDS + 2 * _BOOT_SECONDS)
 def test_guest(tmp_path: Path, subtests: pytest.Subtests) -> None:
-    try:
-        require_tools()
-        suite = Suite.of("trixie")
-    except PackageUnavailable as reason:
-        give_up(f"no emulated machine: {reason}")
-    image, arguments = guest_image(suite), (*guest_modules(), *_OPTIONS, *_DESELECTED)
+    arguments = (*guest_modules(), *_OPTIONS, *_DESELECTED)
 
-    run = run_guest(image, arguments, tmp_path / "guest", _BOOT_SECONDS)
-    if run.panicked:
-        # The emulator's fault, not ours; but nobody should overlook it.
-        with subtests.test(msg="the guest's kernel runs on"):
-            pytest.skip(f"it panicked, so it was booted again: {run.console[-2000:]}")
-        run = run_guest(image, arguments, tmp_path / "guest", _BOOT_SECONDS)
+    ran = boot(MANY_NODES, arguments, tmp_path / "guest", _BOOT_SECONDS, subtests)
 
-    show(run, subtests)
-    assert run.report.complete, (
-        f"{run.ended}; the console's end:\n{run.console[-6000:]}"
-    )
-    ran = {
-        result.name
-        for result in run.report.results
-        if result.outcome is not Outcome.SKIPPED
-    }
     assert _SHAPE in ran
     assert len(ran) >= _AT_LEAST
-
-
-def show(run: Run, subtests: pytest.Subtests) -> None:
-    """Let each test of the guest be one here."""
-    for result in run.report.results:
-        with subtests.test(msg=f"{result.name} ({result.seconds:.1f} s in the guest)"):
-            if result.outcome is Outcome.FAILED:
-                pytest.fail(result.text, pytrace=False)
-            if result.outcome is Outcome.SKIPPED:
-                pytest.skip(result.text)

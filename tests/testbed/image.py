@@ -21,8 +21,12 @@ _APPLETS = ("cat", "echo", "env", "grep", "id", "ls", "nproc", "sh", "sleep", "t
 _FOLDERS = ("bin", "dev", "etc", "proc", "sys", "tmp")
 
 
-def write_archive(path: Path) -> None:
+def write_archive(path: Path, *more_tags: str) -> None:
     """Write one archive with both images; they share their only layer.
+
+    Args:
+        path: Where to.
+        more_tags: Further names of the same.
 
     Raises:
         PackageUnavailable: No static busybox is installed or can be fetched.
@@ -33,9 +37,8 @@ def write_archive(path: Path) -> None:
     """
     layer = _layer(static_busybox().read_bytes())
     config = json.dumps(_config(hashlib.sha256(layer).hexdigest())).encode()
-    manifest = [
-        {"Config": "config.json", "RepoTags": [PAUSE, WORK], "Layers": ["layer.tar"]}
-    ]
+    tags = (PAUSE, WORK, *more_tags)
+    manifest = [{"Config": "config.json", "RepoTags": tags, "Layers": ["layer.tar"]}]
     path.write_bytes(
         _tar(
             {

@@ -1,0 +1,147 @@
+"""A day in the life of a node: each test goes on where the one before has ended."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from nri_resmgr.daemon.defaults import DEFAULT_STATE_DIR
+from nri_resmgr.values import CpuSet
+from tests.qemu.boot_tests.node import (
+    PROGRAM,
+    UNIT,
+    Node,
+    Service,
+    pid_in_sync,
+    run,
+    show,
+    state,
+    told,
+)
+from tests.testbed.cri import CriClient
+from tests.testbed.patience import wait_until
+from tests.testbed.resources import Resources
+
+RUNTIME: Final = "containerd.service"
+CONFIG: Final = Path("/etc/containerd/config.toml")
+STOCK: Final = CONFIG.with_suffix(".stock")
+# An emulated CPU takes longer than a runtime waits unless told.
+TIMES: Final = ("--registration-timeout", "60s", "--request-timeout", "30s")
+STATE: Final = Path(DEFAULT_STATE_DIR)
+WATCHDOG: Final = Path("/run/systemd/system", f"{UNIT}.d", "watchdog.conf")
+
+
+@pytest.fixture(scope="module")
+def node() -> Iterator[Node]:
+    with CriClient(Path("/run/containerd/containerd.sock")) as cri:
+        yield Node(cri)
+
+
+def wait_for_restart(before: Service) -> Service:
+    """Wait until systemd has started the daemon by itself, and it is in sync."""
+    # To ask systemd takes the CPU away from what is waited for.
+    wait_until(lambda: pid_in_sync() not in {None, before.pid}, "another daemon")
+    wait_until(lambda: Service.now().state == "active", "the service to be active")
+    now = Service.now()
+    assert now == Service("active", now.pid, before.restarts + 1)
+    assert now.pid == pid_in_sync()
+    return now
+
+
+def accepts_plugins() -> bool:
+    with socket.socket(socket.AF_UNIX) as plugin:
+        return plugin.connect_ex("/var/run/nri/nri.sock") == 0
+
+
+def test_it_starts_at_boot_once_the_runtime_is_there() -> None:
+    (is_up,) = map(int, show(RUNTIME, "ActiveEnterTimestampMonotonic"))
+    (begins,) = map(int, show(UNIT, "ExecMainStartTimestampMonotonic"))
+
+    assert show(RUNTIME, "ActiveState") == ("active",)
+    assert show(UNIT, "ActiveState", "NRestarts") == ("active", "0")
+    assert show(UNIT, "WatchdogUSec") == ("30s",)
+    assert 0 < is_up <= begins
+    assert run("systemctl", "--failed", "--quiet", "--plain", "--no-legend") == ""
+
+
+def test_a_container_has_the_cpus_that_the_daemon_tells(
+    node: Node, tmp_path: Path
+) -> None:
+    node.fill(tmp_path)
+    node.start("db", Resources.guaranteed(1))
+    cpus = told()
+
+    assert cpus == node.seen()
+    assert len(CpuSet.parse(cpus["db"])) == 1
+
+
+def test_a_daemon_that_is_killed_or_hangs_is_started_anew(node: Node) -> None:
+    first, cpus = Service.now(), told()
+    WATCHDOG.parent.mkdir(parents=True)
+    WATCHDOG.write_text("[Service]\nWatchdogSec=10\n")
+    run("systemctl", "daemon-reload")
+    os.kill(first.pid, signal.SIGKILL)
+    second = wait_for_restart(first)
+
+    assert told() == node.seen() == cpus
+
+    os.kill(second.pid, signal.SIGSTOP)
+    wait_for_restart(second)
+    WATCHDOG.unlink()
+    run("systemctl", "daemon-reload")
+
+    assert told() == node.seen() == cpus
+
+
+def test_it_outlives_a_runtime_without_nri(node: Node) -> None:
+    before, cpus = Service.now(), told()
+    shutil.copy(STOCK, CONFIG)
+    run("systemctl", "restart", RUNTIME)
+
+    assert not accepts_plugins()
+    assert Service.now() == before
+    assert node.seen() == cpus
+    assert state()["session"]["state"] == "disconnected"
+
+
+def test_it_is_back_once_nri_is_switched_on(node: Node) -> None:
+    before, cpus = Service.now(), node.seen()
+    run(PROGRAM, "enable-runtime", "--restart", *TIMES)
+    wait_until(lambda: pid_in_sync() == before.pid, "the daemon to be in sync")
+
+    assert Service.now() == before
+    assert told() == node.seen() == cpus
+
+    node.start("late", Resources.guaranteed(1))
+    assert told() == node.seen()
+    assert len(CpuSet.parse(told()["late"])) == 1
+    assert told()["late"] != told()["db"]
+
+
+def test_uninstalled_it_leaves_the_node_as_it_was(node: Node) -> None:
+    cpus = told()
+    run("systemctl", "disable", "--now", UNIT)
+
+    ended = ("inactive", "success", "disabled")
+    assert show(UNIT, "ActiveState", "Result", "UnitFileState") == ended
+    assert node.seen() == cpus
+    # The next start would begin where this one ended.
+    files = sorted(path.name for path in STATE.iterdir())
+    assert files == ["lock", "policy.checkpoint"]
+
+    run(PROGRAM, "enable-runtime", "--undo", "--restart")
+    Path("/etc/systemd/system", UNIT).unlink()
+    run("systemctl", "daemon-reload")
+    node.start("unpinned", Resources.best_effort())
+
+    assert CONFIG.read_bytes() == STOCK.read_bytes()
+    assert not accepts_plugins()
+    assert show(UNIT, "LoadState") == ("not-found",)
+    assert node.seen() == cpus | {"unpinned": "0-3"}
