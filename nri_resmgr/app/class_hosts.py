@@ -39,6 +39,14 @@ class ClassHosts:
             told[key] = with_unified(one, files)
         return tuple(told.values())
 
+    def give_rdt_up(self, why: str) -> None:
+        """Note that nobody has containers follow their RDT classes any more."""
+        self.rdt.troubles.give_up(why)
+
+    def give_blockio_up(self, why: str) -> None:
+        """Note the same of block I/O classes."""
+        self.blockio.troubles.give_up(why)
+
     @cached_property
     def rdt(self) -> Any:
         """The `RdtHost`; its class is imported late."""

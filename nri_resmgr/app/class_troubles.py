@@ -29,11 +29,14 @@ class ClassTroubles:
         self.kind = kind
         self.dropped = self.failures = 0
         self._present: dict[str, str] = {}
+        self._given_up = ""
         self._told: Counter[Choice] = Counter()
 
     @property
     def present(self) -> Mapping[str, str]:
         """What is wrong now: a sentence for each thing that it is about."""
+        if self._given_up:
+            return self._present | {"service": self._given_up}
         return self._present
 
     def drop(self, choice: Choice, title: str, why: str) -> None:
@@ -56,6 +59,11 @@ class ClassTroubles:
         if self._present.get(subject) != why:
             self._present[subject] = why
             log.error("classes.failed", kind=self.kind, subject=subject, why=why)
+
+    def give_up(self, why: str) -> None:
+        """Note that nobody looks after such classes until the daemon starts anew."""
+        self.failures += 1
+        self._given_up = why
 
     def mend(self, subject: str) -> None:
         """Note that it could be done now."""

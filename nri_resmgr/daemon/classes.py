@@ -6,6 +6,7 @@ import asyncio
 from importlib import import_module
 from typing import Final
 
+from nri_resmgr.daemon.given_up import telling_of_a_fault
 from nri_resmgr.daemon.parts import Daemon
 from nri_resmgr.values import HostError
 
@@ -16,6 +17,17 @@ _BLOCKIO: Final = "blockio"
 
 async def have_rdt_follow(daemon: Daemon) -> None:
     """Make groups, and keep containers in them, until cancelled."""
+    with telling_of_a_fault(daemon.policy.class_hosts.give_rdt_up):
+        await _follow_rdt(daemon)
+
+
+async def have_blockio_follow(daemon: Daemon) -> None:
+    """Write changes of block I/O classes into cgroups, until cancelled."""
+    with telling_of_a_fault(daemon.policy.class_hosts.give_blockio_up):
+        await _follow_blockio(daemon)
+
+
+async def _follow_rdt(daemon: Daemon) -> None:
     watch, policy = daemon.classes, daemon.policy
     is_left = await asyncio.to_thread(_is_kept, daemon, _JOURNAL)
     await watch.until(lambda: is_left or policy.config.rdt is not None)
@@ -31,8 +43,7 @@ async def have_rdt_follow(daemon: Daemon) -> None:
     await effects.run()
 
 
-async def have_blockio_follow(daemon: Daemon) -> None:
-    """Write changes of block I/O classes into cgroups, until cancelled."""
+async def _follow_blockio(daemon: Daemon) -> None:
     watch, policy = daemon.classes, daemon.policy
     is_left = await asyncio.to_thread(_is_kept, daemon, _BLOCKIO)
     await watch.until(lambda: is_left or policy.config.blockio is not None)

@@ -9,6 +9,7 @@ from typing import Any, Final
 from nri_resmgr.app.host_wanted import Wanted, use_in_force
 from nri_resmgr.app.host_watch import HostWatch
 from nri_resmgr.app.ticks import until_tick
+from nri_resmgr.daemon.given_up import telling_of_a_fault
 from nri_resmgr.daemon.parts import Daemon
 from nri_resmgr.host.state_dir import StateDir
 from nri_resmgr.values import HostError
@@ -26,12 +27,8 @@ _INTERVAL: Final = 60.0  # seconds
 async def have_host_follow(daemon: Daemon) -> None:
     """Have the host follow the policy, until cancelled."""
     watch: HostWatch = daemon.host
-    try:
+    with telling_of_a_fault(watch.ended):
         await _follow(daemon, watch)
-    except Exception as error:
-        # Who asks how it is shall not be told the fate of the last round.
-        watch.ended(f"it was given up after a fault, {type(error).__name__}: {error}")
-        raise
 
 
 async def _follow(daemon: Daemon, watch: HostWatch) -> None:

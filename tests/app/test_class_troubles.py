@@ -47,3 +47,16 @@ def test_who_is_gone_fails_no_more() -> None:
     troubles.keep_only({"a/b/d"})
 
     assert list(troubles.present) == ["groups", "a/b/d"]
+
+
+def test_what_is_given_up_stays_so_whatever_the_configuration() -> None:
+    troubles = ClassTroubles("rdt")
+    with capture_logs():
+        troubles.fail("groups", "full")
+        troubles.give_up("a fault")
+    before = dict(troubles.present)
+    troubles.forget()
+
+    assert before == {"groups": "full", "service": "a fault"}
+    assert dict(troubles.present) == {"service": "a fault"}
+    assert troubles.failures == 2

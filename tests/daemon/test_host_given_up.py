@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
-from typing import Any
-
 import pytest
 
 from nri_resmgr.app.host_watch import HostWatch
@@ -13,34 +10,11 @@ from nri_resmgr.app.metrics_of_host import series_of_host
 from nri_resmgr.control.containers import view_of
 from nri_resmgr.control.host_settings import host_settings_of
 from nri_resmgr.daemon.host_effects import have_host_follow
-from nri_resmgr.daemon.parts import Daemon
 from nri_resmgr.policy.decision import Decision
 from nri_resmgr.policy.events import Synchronized
 from tests.control.daemon_parts import Parts, make_parts
+from tests.daemon.faulty import WHY, Faulty, faulty_daemon
 from tests.daemon.host_nodes import TREE
-
-WHY = "it was given up after a fault, ZeroDivisionError: by chance"
-
-
-class Faulty:
-    """A host, or a state directory, that nobody has thought of."""
-
-    def read(self, path: str) -> str | None:
-        if "cgroup" in path:
-            return None  # is looked up before the first round
-        raise ZeroDivisionError("by chance")
-
-    def names(self, _: str) -> tuple[str, ...]:
-        return ()
-
-
-def daemon(parts: Parts, watch: HostWatch, state: Faulty | None) -> Daemon:
-    """Make as much of one as has the host follow."""
-    options = Namespace(verify_interval=0.0, verify_repair="no", dry_run=True)
-    made: dict[str, Any] = dict.fromkeys(("kinds", "configuration", "stub"))
-    made |= {"options": options, "tree": Faulty(), "policy": parts.policy}
-    made |= {"watch": Namespace(history=parts.history), "state": state, "host": watch}
-    return Daemon(**made)
 
 
 def followed(watch: HostWatch, parts: Parts) -> str:
@@ -62,7 +36,7 @@ async def test_a_fault_is_told(state: Faulty | None, *, has_begun: bool) -> None
     synchronized = Synchronized((), pods=frozenset())
     watch.decided(synchronized, Decision(parts.policy.state, ()))
     with pytest.raises(ZeroDivisionError):
-        await have_host_follow(daemon(parts, watch, state))
+        await have_host_follow(faulty_daemon(parts, state, host=watch))
     found = host_settings_of(parts.subject, view_of(parts.subject))
 
     assert (watch.effects is not None) is has_begun

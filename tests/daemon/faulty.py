@@ -1,0 +1,34 @@
+"""As much of a daemon as has a host follow that nobody has thought of."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from typing import Any
+
+from nri_resmgr.daemon.parts import Daemon
+from tests.control.daemon_parts import Parts
+
+WHY = "it was given up after a fault, ZeroDivisionError: by chance"
+
+
+class Faulty:
+    """A host, or a state directory, whose files are a fault of ours."""
+
+    def read(self, path: str) -> str | None:
+        """Raise; but for what is looked up before the first round."""
+        if "cgroup" in path:
+            return None
+        raise ZeroDivisionError("by chance")
+
+    def names(self, _: str) -> tuple[str, ...]:
+        """Tell of no file."""
+        return ()
+
+
+def faulty_daemon(parts: Parts, state: Faulty | None = None, **more: Any) -> Daemon:
+    """Make one; it has a faulty host."""
+    options = Namespace(verify_interval=0.0, verify_repair="no", dry_run=True)
+    made: dict[str, Any] = dict.fromkeys(("kinds", "configuration", "stub"))
+    made |= {"options": options, "tree": Faulty(), "policy": parts.policy}
+    made |= {"watch": Namespace(history=parts.history), "state": state}
+    return Daemon(**made, **more)
