@@ -15,16 +15,19 @@ _MARKED = re.compile(_MARKS, re.MULTILINE)
 _OPTIONS = ("-m", "containerd or machine or numa", "--continue-on-collection-errors")
 # What these show on the host needs no many-node machine, and half a minute each there.
 _HOST_ONLY = (
+    "tests/containerd/test_enable_runtime.py",
+    "tests/containerd/test_image_pod.py",
     "tests/containerd/test_kills.py",
     "tests/containerd/test_tell_containers.py",
     "tests/containerd/test_testbed.py",
     "tests/containerd/test_topology_aware.py",
-    "tests/containerd/test_launched.py::test_a_handler_that_waits_too_long",
+    "tests/containerd/test_launched.py",
     "tests/containerd/test_memory_classes.py::test_what_the_runtime",
     "tests/containerd/test_resource_policy.py::test_dry_run",
     "tests/containerd/test_scheduling_classes.py::test_all_of",
     "tests/containerd/test_scheduling_classes.py::test_a_namespace",
     "tests/containerd/test_verification.py",
+    "tests/deploy/test_image.py",
 )
 _DESELECTED = tuple(f"--deselect={prefix}" for prefix in _HOST_ONLY)
 _SHAPE = "tests/qemu/guest_tests/test_emulated_machine.py::test_has_16_cpus_and_5_nodes"
