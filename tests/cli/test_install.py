@@ -72,7 +72,12 @@ async def test_a_runtime_starts_what_was_installed(
     folders: Folders, hello: str, tmp_path: Path
 ) -> None:
     install(hello, HELLO, folders)
-    options = Options(plugin_folder=folders.plugins, config_folder=folders.configs)
+    options = Options(
+        plugin_folder=folders.plugins,
+        config_folder=folders.configs,
+        registration_timeout=20.0,  # a busy machine starts Python slowly
+        request_timeout=10.0,
+    )
     async with Runtime(tmp_path, options=options) as runtime:
         assert runtime.plugins == ("10-hello",)
 

@@ -137,7 +137,11 @@ def installed(tmp_path: Path, text: str) -> Options:
     program.chmod(0o755)
     (conf / f"{NAME}.conf").write_text(text)
     return Options(
-        plugin_folder=plugins, config_folder=conf, plugin_output=tmp_path / "output"
+        plugin_folder=plugins,
+        config_folder=conf,
+        plugin_output=tmp_path / "output",
+        registration_timeout=20.0,  # a busy machine starts Python slowly
+        request_timeout=10.0,
     )
 
 

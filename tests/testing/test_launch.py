@@ -60,6 +60,8 @@ def options(tmp_path: Path) -> Options:
         plugin_folder=tmp_path / "plugins",
         config_folder=tmp_path / "conf.d",
         plugin_output=tmp_path / "output",
+        registration_timeout=20.0,  # a busy machine starts Python slowly
+        request_timeout=10.0,
     )
 
 
