@@ -20,20 +20,22 @@ pytestmark = pytest.mark.process
 
 LARGE = "A=" + "1" * 3_000_000  # does not fit into the socket's buffer
 WITNESS = """
-import asyncio, json, os, pathlib, subprocess
+import asyncio, contextlib, json, os, pathlib, subprocess
 
 class Witness:
     def configure(self, configuration):
         child = subprocess.Popen(["/bin/sleep", "9"], close_fds=False)
         kept = pathlib.Path("/proc", str(child.pid))
+        descriptors = []
+        for fd in kept.joinpath("fd").iterdir():
+            with contextlib.suppress(FileNotFoundError):  # its loader's
+                descriptors.append(os.readlink(fd))
         pathlib.Path(FILE).write_text(json.dumps({
             "config": configuration.text,
             "environment": list(os.environ),
             "descriptor": os.readlink("/proc/self/fd/3"),
             "child's environment": kept.joinpath("environ").read_text(),
-            "child's descriptors": [
-                os.readlink(fd) for fd in kept.joinpath("fd").iterdir()
-            ],
+            "child's descriptors": descriptors,
         }))
         child.kill()
         child.wait()
