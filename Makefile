@@ -15,7 +15,7 @@ LONG   := containerd faults fuzz qemu soak
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup packages run run-containerd test check lint types layers proto proto-check bench fuzz soak image format clean
+.PHONY: help setup packages run run-containerd test check lint types layers proto proto-check bench bench-paired fuzz soak image format clean
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -70,6 +70,9 @@ proto-check: proto
 
 bench: setup ## measure; prints the tables of docs/benchmarks.md
 	@$(BIN)/python -m tests.benchmarks
+
+bench-paired: setup ## compare with another commit in one run: make bench-paired BASE=v0.1
+	@$(BIN)/python -m tests.benchmarks.paired $(BASE)
 
 fuzz: setup ## the laws of tests/fuzz for an hour; with atheris installed, that, too
 	@HYPOTHESIS_PROFILE=long $(BIN)/pytest -n 2 --timeout 0 tests/fuzz tests/laws/test_wire_long.py

@@ -151,7 +151,7 @@ def churn(
     """
     with node(cpus) as here:
         command = here.command(daemon)
-        return [_churned(here, command, containers, document) for _ in range(ROUNDS)]
+        return [churned(here, command, containers, document) for _ in range(ROUNDS)]
 
 
 def starts(daemon: str | Path, cpus: int, document: str = "") -> Starts:
@@ -172,16 +172,18 @@ def arrivals(
     """Measure a start among so many containers, in several processes."""
     with node(cpus) as here:
         command = here.command(daemon)
-        return [_arrived(here, command, containers, document) for _ in range(ROUNDS)]
+        return [arrived(here, command, containers, document) for _ in range(ROUNDS)]
 
 
-def _churned(here: Node, command: Command, containers: int, document: str) -> Figures:
+def churned(here: Node, command: Command, containers: int, document: str) -> Figures:
+    """Measure creations and stops among so many containers, in one process."""
     with running(command, document=document) as plugin:
         plugin.peer.call("Synchronize", here.snapshot(containers))
         return here.turn_over(containers, plugin.peer)
 
 
-def _arrived(here: Node, command: Command, containers: int, document: str) -> Arrival:
+def arrived(here: Node, command: Command, containers: int, document: str) -> Arrival:
+    """Measure a start among so many containers, in one process."""
     with running(command, document=document) as plugin:
         synchronize = _MS * plugin.peer.call("Synchronize", here.snapshot(containers))
         time.sleep(SETTLING_TIME + 0.5)
