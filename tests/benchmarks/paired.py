@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -50,7 +51,7 @@ def _compare(old: Programs, new: Programs) -> None:
         for policy, document in _POLICIES.items():
             _row(
                 f"{policy}, start to registered, ms",
-                lambda command, document=document: _start(command, document),
+                partial(_start, document),
                 (before, after),
                 _STARTS,
             )
@@ -91,7 +92,7 @@ def _churn(
     return rows
 
 
-def _start(command: Command, document: str) -> float:
+def _start(document: str, command: Command) -> float:
     with running(command, document=document) as plugin:
         return 1e3 * plugin.start
 
