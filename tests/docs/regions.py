@@ -1,0 +1,41 @@
+"""Regions of a page between markers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Final, TypeAlias
+
+Generator: TypeAlias = Callable[[str], str]
+"""From what stands in a region to what should."""
+
+_REGION: Final = re.compile(
+    r"(?P<begin><!-- generated: (?P<name>[\w -]+) -->\n)"
+    r"(?P<body>.*?)(?P<end><!-- end -->)",
+    re.DOTALL,
+)
+
+
+class UnknownRegion(LookupError):
+    """A page has a region that no generator writes."""
+
+
+def regions(text: str) -> dict[str, str]:
+    """Return what stands in each region of a page, by name."""
+    return {found["name"]: found["body"] for found in _REGION.finditer(text)}
+
+
+def rewritten(text: str, generators: Mapping[str, Generator]) -> str:
+    """Return a page with every region as its generator writes it.
+
+    Raises:
+        UnknownRegion: A region is not in *generators*.
+    """
+
+    def replace(found: re.Match[str]) -> str:
+        if (name := found["name"]) not in generators:
+            raise UnknownRegion(name)
+        body = generators[name](found["body"]).strip("\n")
+        return f"{found['begin']}\n{body}\n\n{found['end']}"
+
+    return _REGION.sub(replace, text)
