@@ -9,10 +9,9 @@ from typing import Final, TypeAlias
 Generator: TypeAlias = Callable[[str], str]
 """From what stands in a region to what should."""
 
-_REGION: Final = re.compile(
-    r"(?P<begin><!-- generated: (?P<name>[\w -]+) -->\n)"
-    r"(?P<body>.*?)(?P<end><!-- end -->)",
-    re.DOTALL,
+_REGION: Final = (
+    r"(?P<begin><!-- {marker}: (?P<name>[\w -]+) -->\n)"
+    r"(?P<body>.*?)(?P<end><!-- end -->)"
 )
 
 
@@ -21,12 +20,19 @@ class UnknownRegion(LookupError):
 
 
 def regions(text: str) -> dict[str, str]:
-    """Return what stands in each region of a page, by name."""
-    return {found["name"]: found["body"] for found in _REGION.finditer(text)}
+    """Return what stands in each generated region of a page, by name."""
+    return {found["name"]: found["body"] for found in _pattern().finditer(text)}
 
 
-def rewritten(text: str, generators: Mapping[str, Generator]) -> str:
+def rewritten(
+    text: str, generators: Mapping[str, Generator], marker: str = "generated"
+) -> str:
     """Return a page with every region as its generator writes it.
+
+    Args:
+        text: The page.
+        generators: By the names of regions.
+        marker: The word before the name; regions of another word are left as they are.
 
     Raises:
         UnknownRegion: A region is not in *generators*.
@@ -38,4 +44,8 @@ def rewritten(text: str, generators: Mapping[str, Generator]) -> str:
         body = generators[name](found["body"]).strip("\n")
         return f"{found['begin']}\n{body}\n\n{found['end']}"
 
-    return _REGION.sub(replace, text)
+    return _pattern(marker).sub(replace, text)
+
+
+def _pattern(marker: str = "generated") -> re.Pattern[str]:
+    return re.compile(_REGION.format(marker=marker), re.DOTALL)
