@@ -13,6 +13,7 @@ from tests.docs.metrics import metrics
 from tests.docs.options import options
 from tests.docs.reasons import criteria, rules, types
 from tests.docs.regions import Generator
+from tests.docs.stub_fields import stub_fields
 
 PAGES: Final = Path(__file__).parents[2] / "docs"
 
@@ -36,7 +37,13 @@ GENERATORS: Final[Mapping[str, Generator]] = {
     "options of balloonTypes": options(
         "BalloonsPolicy", "$.spec.balloonTypes[]", but=(_NOT_SHOWN,)
     ),
+    "options of control.blockio": options("StaticPolicy", "$.spec.control.blockio"),
+    "options of control.rdt": options("StaticPolicy", "$.spec.control.rdt"),
+    "options of schedulingClasses": options(
+        "TopologyAwarePolicy", "$.spec.schedulingClasses[]"
+    ),
     "rules": rules,
+    "stub fields": stub_fields,
     "types": types,
 }
 """By the name that a region has on its page."""

@@ -21,7 +21,8 @@ from nri_resmgr.config.table import Table
 from tests.docs.documents import EMPTY, EVERYTHING, EXAMPLE
 from tests.docs.markdown import code, codes, merged
 
-# Where several calls read one key, the one that stands last here says most.
+# Where several calls read one key, the one that stands last here says most; a call
+# that found the key says more than one that did not.
 _METHODS: Final = (
     "table",
     "open_table",
@@ -35,6 +36,8 @@ _METHODS: Final = (
     "choice",
     "choices",
 )
+
+_ENDLESS: Final = 1 << 62
 
 _TYPES: Final = {
     "table": "mapping",
@@ -64,13 +67,15 @@ class Notes:
         self.keys: dict[str, tuple[str, ...]] = {}
         self.calls: dict[str, tuple[str, dict[str, Any]]] = {}
         self.absent: dict[str, object] = {}
+        self._weights: dict[str, tuple[bool, int]] = {}
 
     def note(self, method: str, table: Table, arguments: dict[str, Any]) -> None:
-        """Note one call; of several for one key the closest counts."""
+        """Note one call; of several for one key the one that says most counts."""
         key = arguments["key"]
         path = _plain(table.at(key))
-        known = self.calls.get(path)
-        if known is None or _METHODS.index(method) >= _METHODS.index(known[0]):
+        weight = (key in table.rows, _METHODS.index(method))
+        if weight >= self._weights.get(path, weight):
+            self._weights[path] = weight
             self.calls[path] = method, arguments
         if key not in table.rows and "default" in arguments:
             self.absent[path] = arguments["default"]
@@ -90,7 +95,7 @@ def options(kind: str, at: str, but: Collection[str] = ()) -> Callable[[str], st
         rows = {}
         for path in _paths(types, at):
             if (name := path.removeprefix(f"{at}.")) not in but:
-                rows[name] = (_type(types, path), _default(defaults, path), None)
+                rows[name] = (_type(types, path), _default(types, defaults, path), None)
         return merged(body, ("option", "type", "default", "meaning"), rows)
 
     return generate
@@ -111,7 +116,8 @@ def _type(notes: Notes, path: str) -> str | None:
     method, arguments = notes.calls[path]
     match method:
         case "number":
-            return f"number, {arguments['low']} to {arguments['high']}"
+            low, high = _range(notes, path)
+            return f"number, {low} " + ("or more" if high >= _ENDLESS else f"to {high}")
         case "choice":
             return _words(arguments["choices"], "name")
         case "choices":
@@ -120,19 +126,26 @@ def _type(notes: Notes, path: str) -> str | None:
             return _TYPES[method]
 
 
+def _range(notes: Notes, path: str) -> tuple[int, int]:
+    _, arguments = notes.calls[path]
+    return arguments["low"], arguments["high"]
+
+
 def _words(choices: Sequence[str], names: str) -> str:
     if any(EXAMPLE in word for word in choices):
         return names
     return codes(str(word) for word in choices if word)
 
 
-def _default(notes: Notes, path: str) -> str | None:
+def _default(types: Notes, notes: Notes, path: str) -> str | None:
     """Write the default that the reader has; None where it only says "absent"."""
     match notes.absent.get(path):
         case bool() as flag:
             return code(str(flag).lower())
         case int() as number:
-            return code(str(number))
+            # Out of range it only stands for "absent".
+            low, high = _range(types, path)
+            return code(str(number)) if low <= number <= high else None
         case str() as text if text:
             return code(str(text))
         case list() | tuple():

@@ -10,7 +10,7 @@ Generator: TypeAlias = Callable[[str], str]
 """From what stands in a region to what should."""
 
 _REGION: Final = (
-    r"(?P<begin><!-- {marker}: (?P<name>[\w -]+) -->\n)"
+    r"(?P<begin><!-- {marker}: (?P<name>[^\n]+) -->\n)"
     r"(?P<body>.*?)(?P<end><!-- end -->)"
 )
 
