@@ -28,6 +28,8 @@ def log_events(_: str) -> str:
     """Write every event with its levels, the components that log it, its fields."""
     rows: dict[str, list[Logged]] = {}
     for one in (*logged(), *_decisions()):
+        if not one.event:
+            continue
         rows.setdefault(one.event, []).append(one)
     return table(
         ("event", "level", "component", "fields"),
@@ -44,7 +46,7 @@ def log_events(_: str) -> str:
 
 
 def logged() -> Iterator[Logged]:
-    """Find the calls of the loggers of modules whose event is a constant."""
+    """Find the calls of the loggers of modules; an event that is computed is empty."""
     for path in sorted(_PACKAGE.rglob("*.py")):
         component = ".".join(path.relative_to(_PACKAGE).with_suffix("").parts)
         component = component.removesuffix(".__init__")
@@ -93,7 +95,8 @@ def _events(call: ast.Call, names: Mapping[str, list[str]]) -> list[str]:
     if not is_log or not call.args:
         return []
     event = call.args[0]
-    return names.get(event.id, []) if isinstance(event, ast.Name) else _texts(event)
+    found = names.get(event.id) if isinstance(event, ast.Name) else _texts(event)
+    return found or [""]
 
 
 def _level(call: ast.Call) -> str:

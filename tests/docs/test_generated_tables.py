@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from nri_resmgr.app.report import Report
 from tests.docs.generators import GENERATORS, PAGES
+from tests.docs.log_events import logged
 from tests.docs.markdown import merged, read_rows
 from tests.docs.regions import UnknownRegion, regions, rewritten
 
@@ -49,6 +51,12 @@ def test_options_are_read_from_the_readers() -> None:
 
     # Of each way to know one: a call, a range, words, names, and the hand-written rest.
     assert {word: rows[word][1:3] for word in _SAMPLES} == _SAMPLES
+
+
+def test_only_names_of_decisions_are_not_in_the_source() -> None:
+    computed = {one.component for one in logged() if not one.event}
+
+    assert {f"nri_resmgr.{component}" for component in computed} == {Report.__module__}
 
 
 def test_what_stands_around_a_region_is_kept() -> None:

@@ -36,13 +36,7 @@ def modules() -> Mapping[str, Module]:
 
 
 def package_of(module: str) -> str:
-    """Name the package that a module is counted with.
-
-    >>> package_of("nri_resmgr.policy.cpus.search")
-    'nri_resmgr.policy'
-    >>> package_of("nri_proto.mux")
-    'nri_proto'
-    """
+    """Name the package that a module is counted with: of `nri_resmgr` the next part."""
     parts = module.split(".")[:2]
     return ".".join(parts if (ROOT / Path(*parts)).is_dir() else parts[:1])
 
