@@ -15,7 +15,7 @@ LONG   := containerd faults fuzz qemu soak
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup packages run run-containerd test check lint types layers proto proto-check bench bench-paired fuzz soak image format clean
+.PHONY: help setup packages run run-containerd test check lint types layers proto proto-check docs structure bench bench-paired fuzz soak image format clean
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -73,6 +73,12 @@ bench: setup ## measure; prints the tables of docs/benchmarks.md
 
 bench-paired: setup ## compare with another commit in one run: make bench-paired BASE=v0.1
 	@$(BIN)/python -m tests.benchmarks.paired $(BASE)
+
+docs: setup ## regenerate the tables of docs/ that come from the code
+	@$(BIN)/python -m tests.docs
+
+structure: setup ## measure the code's structure; writes its table in docs/architecture.md
+	@$(BIN)/python -m tests.structure
 
 fuzz: setup ## the laws of tests/fuzz for an hour; with atheris installed, that, too
 	@HYPOTHESIS_PROFILE=long $(BIN)/pytest -n 2 --timeout 0 tests/fuzz tests/laws/test_wire_long.py

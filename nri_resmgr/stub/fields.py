@@ -1,6 +1,6 @@
 """Every field of an adjustment: how it is set and removed, and since when.
 
-docs/stub-fields.md is this table with words; a test keeps the two the same.
+`make docs` writes it into docs/stub-fields.md, beside what runtimes do with each field.
 """
 
 from __future__ import annotations

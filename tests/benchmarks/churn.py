@@ -104,13 +104,20 @@ class Node:
 
     def arrive(self, number: int, peer: Peer) -> float:
         """Start a container in a pod of its own; return what its creation took."""
+        self.announce(number, peer)
+        seconds = self.create(number, peer)
         pod, container = pod_of(number), container_of(number, self._machine)
-        both = _both(pod, container)
-        peer.call("RunPodSandbox", _one(pod))
-        container.state = pb.CONTAINER_CREATED
-        seconds = peer.call("CreateContainer", both)
-        peer.call("StartContainer", both)
+        peer.call("StartContainer", _both(pod, container))
         return _MS * seconds
+
+    def announce(self, number: int, peer: Peer) -> None:
+        """Start the pod of a container."""
+        peer.call("RunPodSandbox", _one(pod_of(number)))
+
+    def create(self, number: int, peer: Peer) -> float:
+        """Create a container in its pod; return the seconds that it took."""
+        pod, container = pod_of(number), container_of(number, self._machine)
+        return peer.call("CreateContainer", _both(pod, container))
 
     def leave(self, number: int, peer: Peer) -> float:
         """Stop a container, and its pod; return what its stop took."""

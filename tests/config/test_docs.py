@@ -40,14 +40,6 @@ def test_every_option_has_a_row(kind: str) -> None:
     assert known_keys(kind) <= documented_keys(kind)
 
 
-def test_every_key_of_a_balloon_type_has_a_row() -> None:
-    with pytest.raises(BadSetting) as found:
-        parse_config(f"{HEAD}BalloonsPolicy\nspec: {{balloonTypes: [{{'?': 1}}]}}")
-
-    _, _, keys = found.value.why.partition(", expected ")
-    assert set(keys.split(" or ")) <= documented_keys("BalloonsPolicy")
-
-
 def test_the_documents_of_the_guide_are_read() -> None:
     text = (ROOT / "docs" / "balloons.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```yaml\n(apiVersion.*?)```", text, re.DOTALL)

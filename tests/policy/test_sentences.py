@@ -1,10 +1,6 @@
-"""Every word of a reason has a sentence, here and on the page for users."""
+"""Every word of a reason has a sentence."""
 
 from __future__ import annotations
-
-from pathlib import Path
-
-import pytest
 
 from nri_resmgr.policy.balloons.choose_type import choose_type
 from nri_resmgr.policy.cpus import Level
@@ -16,8 +12,6 @@ from nri_resmgr.policy.sentences import (
     TYPE_SENTENCES,
 )
 from nri_resmgr.policy.topology_aware.stages import Stage
-
-PAGE = Path(__file__).parents[2] / "docs" / "control.md"
 
 
 def test_every_rule_and_level_has_one() -> None:
@@ -34,8 +28,3 @@ def test_whatever_leads_to_a_type_of_balloon_has_one() -> None:
 
     assert TYPE_SENTENCES.keys() <= consts
     assert TYPE_SENTENCES.keys().isdisjoint(DECIDED_SENTENCES)
-
-
-@pytest.mark.parametrize("rule", Rule)
-def test_the_page_has_the_sentence_of(rule: Rule) -> None:
-    assert f"| `{rule.value}` | {RULE_SENTENCES[rule]} |" in PAGE.read_text()
