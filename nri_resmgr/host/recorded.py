@@ -9,15 +9,13 @@ from collections.abc import Mapping
 from functools import cached_property
 
 import attrs
+import msgspec
 
 from nri_resmgr.host.isst import IsstDevice
 from nri_resmgr.host.tree import Tree
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 
-@frozen
-class RecordedIsst(ByContent):
+class RecordedIsst(msgspec.Struct, frozen=True):
     """A Speed Select device that exists only as requests and replies.
 
     Attributes:
@@ -34,8 +32,7 @@ class RecordedIsst(ByContent):
         return self.replies[request, data]
 
 
-@attrs.frozen(slots=False, eq=False, repr=False)
-class RecordedTree(ByContent):
+class RecordedTree(msgspec.Struct, frozen=True, dict=True):
     """A tree that exists only as text.
 
     Attributes:
@@ -46,7 +43,7 @@ class RecordedTree(ByContent):
     """
 
     files: Mapping[str, str]
-    links: Mapping[str, str] = attrs.field(factory=dict)
+    links: Mapping[str, str] = {}
     isst: IsstDevice | None = None
 
     @property
@@ -96,8 +93,7 @@ class RecordedTree(ByContent):
         return children
 
 
-@frozen
-class RecordingTree(ByContent):
+class RecordingTree(msgspec.Struct, frozen=True):
     """Another tree, and a record of every file and link that was asked for."""
 
     tree: Tree

@@ -7,15 +7,13 @@ from types import MappingProxyType
 from typing import Protocol
 
 import attrs
+import msgspec
 
 from nri_resmgr.policy.decision import PinUpdate
 from nri_resmgr.policy.events import NO_PIN, ContainerSpec, Pin
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 
-@frozen
-class Entry(ByContent):
+class Entry(msgspec.Struct, frozen=True):
     """A container with the pinning that the runtime was last told, or told us."""
 
     spec: ContainerSpec
@@ -29,8 +27,7 @@ def _frozen(entries: Mapping[str, Entry]) -> MappingProxyType[str, Entry]:
     return MappingProxyType(dict(entries))
 
 
-@frozen
-class Ledger(ByContent):
+class Ledger(msgspec.Struct, frozen=True):
     """All containers by id, in the order in which they came.
 
     The methods return new ledgers. Every policy keeps one, so that updates are
@@ -44,7 +41,7 @@ class Ledger(ByContent):
     entries: MappingProxyType[str, Entry] = attrs.field(
         factory=dict, converter=_frozen, hash=False
     )
-    pods: dict[str, tuple[str, ...]] = attrs.field(eq=False, repr=False)
+    pods: dict[str, tuple[str, ...]]
 
     @pods.default
     def _by_pod(self) -> dict[str, tuple[str, ...]]:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
+
+import msgspec
 
 from nri_resmgr.policy.events import ContainerSpec, Pin
 from nri_resmgr.policy.ledger import Entry, Ledger
 from nri_resmgr.policy.mems import Grant, MemoryLayout, MemoryLedger
 from nri_resmgr.values import InputError
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
-from nri_resmgr.values.error_fields import with_fields
 
 StateT = TypeVar("StateT")
 
@@ -29,7 +29,7 @@ KEYS: Final[Mapping[str, type]] = {"pool": int, "vacated": tuple, "held": tuple}
 """The types of the keys of tables, where these are no texts; tuples are slots."""
 
 
-@with_fields
+@dataclass(eq=False)
 class BadRecord(InputError):
     """Something that was written down makes no sense.
 
@@ -45,8 +45,7 @@ class BadRecord(InputError):
         return f"{self.record}: {self.why}"
 
 
-@frozen
-class Restored(ByContent, Generic[StateT]):
+class Restored(msgspec.Struct, Generic[StateT], frozen=True):
     """A state out of records, as good as the one that was written down.
 
     Attributes:

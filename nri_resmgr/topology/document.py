@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from dataclasses import dataclass
 from typing import Any, Final
 
 import cattrs
@@ -10,10 +11,9 @@ from cattrs.v import format_exception
 
 from nri_resmgr.topology.machine import Machine
 from nri_resmgr.values import CpuSet, InputError, NodeSet
-from nri_resmgr.values.error_fields import with_fields
 
 
-@with_fields
+@dataclass(eq=False)
 class BadMachineDocument(InputError):
     """A document does not describe a machine."""
 

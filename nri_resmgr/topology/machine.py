@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from functools import cached_property
 
 import attrs
+import msgspec
 
 from nri_resmgr.topology.caches import Cache
 from nri_resmgr.topology.checks import (
@@ -19,11 +20,9 @@ from nri_resmgr.topology.memory import MemoryKind, Node
 from nri_resmgr.topology.platform import CgroupLayout, Device, Rdt, Uncore
 from nri_resmgr.topology.speed_select import Punit, check_punits
 from nri_resmgr.values import NO_CPUS, CpuSet, NodeSet
-from nri_resmgr.values.by_content import ByContent
 
 
-@attrs.frozen(slots=False, eq=False, repr=False)
-class Machine(ByContent):
+class Machine(msgspec.Struct, frozen=True, dict=True):
     """One machine, as its kernel described it at one moment.
 
     Facts are stored once and the rest is derived from them on first use, so
@@ -69,7 +68,7 @@ class Machine(ByContent):
     def _all_plugged_in_are_online(self) -> CpuSet:
         return CpuSet.union(core.cpus for core in self.cores)
 
-    def __attrs_post_init__(self) -> None:
+    def __post_init__(self) -> None:
         online = check_cores(self.cores, self.cpus)
         check_nodes(self.nodes, online)
         check_distances(self.nodes, self.distances)

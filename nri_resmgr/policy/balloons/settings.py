@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 import attrs
+import msgspec
 
 from nri_resmgr.classes.irq.wishes import IrqRule
 from nri_resmgr.policy.affinity import Expression
@@ -15,8 +16,6 @@ from nri_resmgr.policy.errors import OnFailure
 from nri_resmgr.policy.scheduling import SchedulingClass
 from nri_resmgr.topology import MemoryKind
 from nri_resmgr.values import NO_CPUS, CpuSet
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 RESERVED: Final = "reserved"
 """The type of the node's own containers."""
@@ -44,8 +43,7 @@ class MemoryBy(enum.StrEnum):
     REQUEST = "request"
 
 
-@frozen
-class LoadClass(ByContent):
+class LoadClass(msgspec.Struct, frozen=True):
     """A load that CPUs suffer from which share something.
 
     Attributes:
@@ -57,8 +55,7 @@ class LoadClass(ByContent):
     overloads: bool = False
 
 
-@frozen(kw_only=True)
-class BalloonType(ByContent):
+class BalloonType(msgspec.Struct, frozen=True, kw_only=True):
     """A template of balloons.
 
     Attributes:
@@ -133,8 +130,7 @@ class BalloonType(ByContent):
     blockio_class: str = ""
 
 
-@frozen(kw_only=True)
-class BalloonsSettings(ByContent):
+class BalloonsSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Settings that fit the machine they were made for.
 
     Attributes:
@@ -159,7 +155,7 @@ class BalloonsSettings(ByContent):
     pin_cpus: bool = True
     memory_by: MemoryBy = MemoryBy.LIMIT
     preserve: tuple[Expression, ...] = ()
-    scheduling_classes: Mapping[str, SchedulingClass] = attrs.field(factory=dict)
+    scheduling_classes: Mapping[str, SchedulingClass] = {}
     on_failure: OnFailure = OnFailure.REFUSE
     tell_containers: bool = True
     cpu_classes: tuple[str, ...] = ()

@@ -6,10 +6,10 @@ import enum
 from collections.abc import Sequence
 
 import attrs
+import msgspec
 
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import CpuSet
-from nri_resmgr.values.declared import frozen
 
 
 class Level(enum.StrEnum):
@@ -33,8 +33,7 @@ COUNTED = frozenset(Level) - {Level.MACHINE, Level.THREAD}
 """The levels at which a pick touches as few groups as it can."""
 
 
-@frozen
-class Partition:
+class Partition(msgspec.Struct, frozen=True):
     """All online CPUs in groups, which cut no group of the partition before.
 
     Attributes:

@@ -6,14 +6,13 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 import attrs
+import msgspec
 
 from nri_resmgr.policy.mems.accounts import Accounts
 from nri_resmgr.policy.mems.layout import BASE_PAGES, MemoryLayout
 from nri_resmgr.policy.mems.request import Grant
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import Bytes, NodeSet
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 
 def _frozen(grants: Mapping[str, Grant]) -> MappingProxyType[str, Grant]:
@@ -22,8 +21,7 @@ def _frozen(grants: Mapping[str, Grant]) -> MappingProxyType[str, Grant]:
     return grants if isinstance(grants, MappingProxyType) else MappingProxyType(grants)
 
 
-@frozen
-class MemoryLedger(ByContent):
+class MemoryLedger(msgspec.Struct, frozen=True):
     """All memory granted on a machine; nothing is promised that is not there.
 
     Two ledgers with the same grants are equal and answer the same.
@@ -39,7 +37,7 @@ class MemoryLedger(ByContent):
     grants: MappingProxyType[str, Grant] = attrs.field(
         factory=dict, converter=_frozen, hash=False
     )
-    accounts: Accounts = attrs.field(eq=False, repr=False)
+    accounts: Accounts
 
     @accounts.default
     def _recount(self) -> Accounts:

@@ -6,12 +6,11 @@ import enum
 from typing import Final
 
 import attrs
+import msgspec
 
 from nri_resmgr.policy.mems.layout import BASE_PAGES
 from nri_resmgr.topology import HugePages, MemoryKind
 from nri_resmgr.values import Bytes, NodeSet
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 _NOTHING: Final = Bytes(0)
 
@@ -33,8 +32,7 @@ class MemoryPriority(enum.IntEnum):
     RESERVATION = 32767
 
 
-@frozen
-class MemoryRequest(ByContent):
+class MemoryRequest(msgspec.Struct, frozen=True):
     """A wish for memory near some nodes.
 
     Attributes:
@@ -79,7 +77,7 @@ class MemoryRequest(ByContent):
         pools = sorted((pool.size, pool.size * pool.count) for pool in self.hugepages)
         return ordinary + tuple((page, amount) for page, amount in pools if amount)
 
-    def __attrs_post_init__(self) -> None:
+    def __post_init__(self) -> None:
         negative = self.size < 0
         if self.hugepages:
             sizes = [pool.size for pool in self.hugepages]
@@ -100,8 +98,7 @@ class MemoryRequest(ByContent):
         return 0
 
 
-@frozen
-class Grant(ByContent):
+class Grant(msgspec.Struct, frozen=True):
     """A request with the nodes it was promised.
 
     Attributes:

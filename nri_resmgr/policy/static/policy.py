@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 import attrs
+import msgspec
 
 from nri_resmgr.policy.capacity import PoolUse
 from nri_resmgr.policy.decision import Decision, Reason, Resources, Rule
@@ -33,12 +34,9 @@ from nri_resmgr.policy.static.settings import StaticSettings, Supply
 from nri_resmgr.policy.static.state import StaticState
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import NO_CPUS, NO_NODES, CpuSet, NodeSet
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 
-@frozen
-class StaticPolicy(ByContent):
+class StaticPolicy(msgspec.Struct, frozen=True):
     """Exclusive CPUs for Guaranteed containers with whole CPUs; others share.
 
     Named after the kubelet's static CPU manager, which it replaces. The shared
@@ -175,13 +173,15 @@ class StaticPolicy(ByContent):
         pin = self._pin(spec, grant, self._pool(state.put(spec, grant, told)))
         seated = state.put(spec, grant, pin.over(told))
         settled = self._settle(seated, (_reason(spec, placement, pin),))
-        return attrs.evolve(settled, pin=pin)
+        return msgspec.structs.replace(settled, pin=pin)
 
     def _settle(
         self, state: StaticState, reasons: tuple[Reason, ...]
     ) -> Decision[StaticState]:
         ledger, updates = state.ledger.settle(self.pins(state))
-        return Decision(attrs.evolve(state, ledger=ledger), reasons, updates=updates)
+        return Decision(
+            msgspec.structs.replace(state, ledger=ledger), reasons, updates=updates
+        )
 
     def _room(self, state: StaticState, besides: str = "") -> Room:
         taken = state.taken - state.held_by(besides)

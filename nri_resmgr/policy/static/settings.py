@@ -6,17 +6,15 @@ import fnmatch
 from functools import lru_cache
 
 import attrs
+import msgspec
 
 from nri_resmgr.policy.errors import OnFailure
 from nri_resmgr.policy.memory import nodes_near
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import CpuSet, NodeSet
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 
-@frozen
-class StaticSettings(ByContent):
+class StaticSettings(msgspec.Struct, frozen=True):
     """Settings that fit the machine they were made for.
 
     Attributes:
@@ -49,8 +47,7 @@ class StaticSettings(ByContent):
         return _matches_any(namespace, self.reserved_namespaces)
 
 
-@frozen
-class Supply(ByContent):
+class Supply(msgspec.Struct, frozen=True):
     """The CPUs of a machine by what may become of them.
 
     Attributes:

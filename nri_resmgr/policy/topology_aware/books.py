@@ -6,13 +6,11 @@ from collections.abc import Iterable
 from functools import cached_property
 from typing import Final
 
-import attrs
+import msgspec
 
 from nri_resmgr.policy.topology_aware.demand import CpuKind, Demand
 from nri_resmgr.policy.topology_aware.pools import Pool, PoolTree
 from nri_resmgr.values import NO_CPUS, CpuSet, MilliCpus
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 _NOTHING = MilliCpus(0)
 _CPU: Final = 1000  # thousandths
@@ -23,8 +21,7 @@ SHARING: Final = (CpuKind.SHARED, CpuKind.MIXED)
 """The kinds of who runs on the shared CPUs of a pool."""
 
 
-@frozen
-class Grant(ByContent):
+class Grant(msgspec.Struct, frozen=True):
     """What one container has of the CPUs.
 
     Attributes:
@@ -49,8 +46,7 @@ class Grant(ByContent):
         return self.kind in SHARING
 
 
-@attrs.frozen(slots=False, eq=False, repr=False)
-class Books(ByContent):
+class Books(msgspec.Struct, frozen=True, dict=True):
     """The sums of all grants; two that count the same grants are equal.
 
     Attributes:
@@ -69,9 +65,9 @@ class Books(ByContent):
     taken: CpuSet
     shared: tuple[int, ...]
     idlers: tuple[int, ...]
-    guests: dict[CpuKind, tuple[int, ...]] = attrs.field(hash=False)
+    guests: dict[CpuKind, tuple[int, ...]]
     reserved: int = 0
-    sizes: tuple[int, ...] = attrs.field(eq=False, repr=False)
+    sizes: tuple[int, ...]
 
     @sizes.default
     def _not_taken(self) -> tuple[int, ...]:

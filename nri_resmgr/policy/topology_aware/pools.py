@@ -6,17 +6,16 @@ from collections.abc import Mapping
 from functools import cached_property
 
 import attrs
+import msgspec
 
 from nri_resmgr.policy.mems import MemoryLayout
 from nri_resmgr.policy.preferences import TreeLevel
 from nri_resmgr.policy.topology_aware.parts import Part, memory_at, parts_of
 from nri_resmgr.topology import Machine, MemoryKind
 from nri_resmgr.values import CpuSet, NodeSet
-from nri_resmgr.values.declared import frozen
 
 
-@frozen
-class Pool:
+class Pool(msgspec.Struct, frozen=True):
     """A part of the machine, with what may be granted from it.
 
     Attributes:

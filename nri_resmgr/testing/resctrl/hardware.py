@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final, Literal
 
 import attrs
+import msgspec
 
 UNLIMITED_MBPS: Final = (1 << 32) - 1
 UNLIMITED_AMD: Final = 1 << 11
@@ -136,7 +137,7 @@ class Hardware:
         for level, option, ways in (("L3", "cdp", self.l3), ("L2", "cdpl2", self.l2)):
             if ways is not None and option in self.options:
                 # Every group takes two of the hardware's: one for each.
-                half = attrs.evolve(ways, closids=ways.closids // 2)
+                half = msgspec.structs.replace(ways, closids=ways.closids // 2)
                 yield f"{level}CODE", half
                 yield f"{level}DATA", half
             elif ways is not None:
