@@ -15,7 +15,7 @@ from nri_resmgr.app.checkpoint_kinds import records_of
 from nri_resmgr.policy.decision import Policy
 from nri_resmgr.policy.records import KEYS, BadRecord, Restored
 from nri_resmgr.values import InputError
-from nri_resmgr.values.plain import BadValue, from_plain
+from nri_resmgr.values.documents import BadValue, from_plain
 
 
 @dataclass(eq=False)

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, TypeVar
 
-import attrs
 import msgspec
 
 from nri_resmgr.app.host_plan import NO_PLAN, HostFacts, HostPlan
@@ -167,7 +166,7 @@ def _alike(news: Iterable[_One]) -> Iterator[tuple[_One, dict[str, int]]]:
     first: dict[object, _One] = {}
     counts = Counter[object]()
     for one in news:
-        _, *fate = attrs.astuple(one)
+        _, *fate = msgspec.structs.astuple(one)
         key: object = (one.path.rpartition("/")[2], *fate)
         first.setdefault(key, one)
         counts[key] += 1

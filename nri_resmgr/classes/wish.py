@@ -7,7 +7,9 @@ import msgspec
 from nri_resmgr.classes.irq.wishes import IrqAffinity
 
 
-class ClassWish(msgspec.Struct, frozen=True):
+class ClassWish(
+    msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
+):
     """A class by its name, and whom the annotation is about.
 
     Attributes:
@@ -22,7 +24,9 @@ class ClassWish(msgspec.Struct, frozen=True):
     of_container: bool = False
 
 
-class IrqWish(msgspec.Struct, frozen=True):
+class IrqWish(
+    msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
+):
     """What is asked about interrupts; see `ClassWish` for the other two."""
 
     affinity: IrqAffinity

@@ -26,7 +26,7 @@ class WritableTree(Tree, Protocol):
         """
 
 
-class HostFiles(HostTree, frozen=True):
+class HostFiles(HostTree):
     """The files of a live host, or of a folder that looks like one, to be written."""
 
     def write(self, path: str, text: str) -> None:

@@ -8,7 +8,6 @@ import posixpath
 from collections.abc import Mapping
 from functools import cached_property
 
-import attrs
 import msgspec
 
 from nri_resmgr.host.isst import IsstDevice
@@ -93,12 +92,13 @@ class RecordedTree(msgspec.Struct, frozen=True, dict=True):
         return children
 
 
-class RecordingTree(msgspec.Struct, frozen=True):
+class RecordingTree:
     """Another tree, and a record of every file and link that was asked for."""
 
-    tree: Tree
-    files: dict[str, str] = attrs.field(factory=dict, init=False)
-    links: dict[str, str] = attrs.field(factory=dict, init=False)
+    def __init__(self, tree: Tree) -> None:
+        self.tree = tree
+        self.files: dict[str, str] = {}
+        self.links: dict[str, str] = {}
 
     @property
     def root(self) -> str:

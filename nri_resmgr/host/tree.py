@@ -9,9 +9,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-import attrs
-import msgspec
-
 from nri_resmgr.values import HostError
 
 _CHUNK: Final = 1 << 16
@@ -95,18 +92,15 @@ def naming_root(tree: Tree) -> Iterator[None]:
         raise
 
 
-def _without_slash(root: str | os.PathLike[str]) -> str:
-    return os.fspath(root).rstrip("/")
-
-
-class HostTree(msgspec.Struct, frozen=True):
+class HostTree:
     """The files of a live host, or of a folder that looks like one.
 
     Attributes:
         root: Where the host's root is seen, ``/`` or ``/host``.
     """
 
-    root: str = attrs.field(default="/", converter=_without_slash)
+    def __init__(self, root: str | os.PathLike[str] = "/") -> None:
+        self.root = os.fspath(root).rstrip("/")
 
     def read(self, path: str) -> str | None:
         """See `Tree.read`."""

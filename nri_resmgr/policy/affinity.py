@@ -73,7 +73,9 @@ class BadValueCount(InputError):
         return f"{self.operator} takes {self.expected}, not {self.count}"
 
 
-class Expression(msgspec.Struct, frozen=True):
+class Expression(
+    msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
+):
     """A question that every container answers with yes or no.
 
     Attributes:
@@ -116,7 +118,9 @@ class Expression(msgspec.Struct, frozen=True):
             raise BadValueCount(self.operator, count, "at least one value")
 
 
-class Affinity(msgspec.Struct, frozen=True):
+class Affinity(
+    msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
+):
     """One rule of a container.
 
     Attributes:

@@ -56,7 +56,9 @@ class Rule(enum.StrEnum):
     UNKNOWN_CONTAINER = "unknown-container"
 
 
-class Reason(msgspec.Struct, frozen=True):
+class Reason(
+    msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
+):
     """Why one container got what it got.
 
     Attributes:
@@ -84,7 +86,9 @@ class Reason(msgspec.Struct, frozen=True):
     source: str = ""
 
 
-class PinUpdate(msgspec.Struct, frozen=True):
+class PinUpdate(
+    msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
+):
     """News for a container that exists; an empty set in it is "as before"."""
 
     container: str

@@ -28,7 +28,7 @@ _NO_TEXTS: Final[Mapping[str, str]] = {}
 _NO_COUNTS: Final[Mapping[str, int]] = {}
 
 
-class Pin(msgspec.Struct, frozen=True):
+class Pin(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """Where a container may run and have its memory, and its weight there.
 
     An empty set is "not pinned": no runtime can be told to take a pinning away.
@@ -88,7 +88,9 @@ class Source(enum.StrEnum):
     STALE = "stale-annotation"
 
 
-class ContainerSpec(msgspec.Struct, frozen=True):
+class ContainerSpec(
+    msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
+):
     """A container as policies see it.
 
     Attributes:

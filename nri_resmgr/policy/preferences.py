@@ -24,7 +24,13 @@ class TreeLevel(enum.StrEnum):
     L3 = "l3cache"
 
 
-class Preferences(msgspec.Struct, frozen=True, kw_only=True):
+class Preferences(
+    msgspec.Struct,
+    frozen=True,
+    omit_defaults=True,
+    forbid_unknown_fields=True,
+    kw_only=True,
+):
     """A container's effective annotations, read; None where they are silent.
 
     Attributes:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
 
 import msgspec
@@ -93,7 +92,7 @@ def ledger_from(tables: Tables, dropped: Mapping[str, str]) -> Ledger:
     check_ids("container", {key: spec.id for key, spec in specs.items()})
     check_keys("told", told, specs)
     entries = {k: Entry(specs[k], told[k]) for k in specs if k not in dropped}
-    return Ledger(MappingProxyType(entries))
+    return Ledger.of(entries)
 
 
 def memory_from(
@@ -113,7 +112,7 @@ def memory_from(
         or one.request.affinity.bits & ~layout.known
     }
     kept = {key: one for key, one in rows.items() if key not in dropped}
-    return MemoryLedger(layout, MappingProxyType(kept)), dropped
+    return MemoryLedger.counted(layout, kept), dropped
 
 
 def check_ids(table: str, ids: Mapping[str, str]) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final, TypeVar
 
-import attrs
 import msgspec
 
 from nri_resmgr.config import BadSetting
@@ -108,9 +107,9 @@ class ContainerRow(msgspec.Struct, frozen=True):
     def over(self, known: ContainerRow) -> ContainerRow:
         """Return what is so afterwards of a container of which *known* was."""
         said = {
-            one.name: value
-            for one in attrs.fields(ContainerRow)
-            if (value := getattr(self, one.name)) is not None
+            name: value
+            for name, value in msgspec.structs.asdict(self).items()
+            if value is not None
         }
         return msgspec.structs.replace(known, **said)
 

@@ -17,7 +17,9 @@ class CacheKind(enum.StrEnum):
     UNIFIED = "Unified"
 
 
-class Cache(msgspec.Struct, frozen=True):
+class Cache(
+    msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
+):
     """One cache.
 
     Attributes:

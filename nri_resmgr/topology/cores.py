@@ -21,7 +21,7 @@ class CoreKind(enum.StrEnum):
     OTHER = "other"
 
 
-class Cpu(msgspec.Struct, frozen=True):
+class Cpu(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """One online logical CPU: what its frequency driver says.
 
     Attributes:
@@ -44,7 +44,7 @@ class Cpu(msgspec.Struct, frozen=True):
     capacity: int | None = None
 
 
-class Core(msgspec.Struct, frozen=True):
+class Core(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """A core and where it sits.
 
     Attributes:

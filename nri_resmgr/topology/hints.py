@@ -30,7 +30,7 @@ _SMALL_VOLUME: Final = re.compile(
 )
 
 
-class Hint(msgspec.Struct, frozen=True):
+class Hint(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """A place that something a container uses is near to.
 
     Attributes:

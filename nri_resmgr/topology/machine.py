@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cached_property
 
-import attrs
 import msgspec
 
 from nri_resmgr.topology.caches import Cache
@@ -22,7 +21,13 @@ from nri_resmgr.topology.speed_select import Punit, check_punits
 from nri_resmgr.values import NO_CPUS, CpuSet, NodeSet
 
 
-class Machine(msgspec.Struct, frozen=True, dict=True):
+class Machine(
+    msgspec.Struct,
+    frozen=True,
+    omit_defaults=True,
+    forbid_unknown_fields=True,
+    dict=True,
+):
     """One machine, as its kernel described it at one moment.
 
     Facts are stored once and the rest is derived from them on first use, so
@@ -36,7 +41,8 @@ class Machine(msgspec.Struct, frozen=True, dict=True):
         caches: By level, kind, then lowest CPU.
         distances: One row per node in the order of `nodes`, as the firmware
             tells them: 10 is "here", and a pair need not be symmetric.
-        present: CPUs that are plugged in, online or not.
+        present: CPUs that are plugged in, online or not; the online ones where left
+            out.
         isolated: Online CPUs taken from the scheduler by ``isolcpus=``.
         devices: Devices of hardware by kind, then name.
         uncore: Uncore frequency domains by name.
@@ -55,7 +61,7 @@ class Machine(msgspec.Struct, frozen=True, dict=True):
     nodes: tuple[Node, ...]
     distances: tuple[tuple[int, ...], ...]
     caches: tuple[Cache, ...] = ()
-    present: CpuSet = attrs.field()
+    present: CpuSet = NO_CPUS
     isolated: CpuSet = NO_CPUS
     devices: tuple[Device, ...] = ()
     uncore: tuple[Uncore, ...] = ()
@@ -64,11 +70,9 @@ class Machine(msgspec.Struct, frozen=True, dict=True):
     has_speed_select: bool = False
     speed_select: tuple[Punit, ...] = ()
 
-    @present.default
-    def _all_plugged_in_are_online(self) -> CpuSet:
-        return CpuSet.union(core.cpus for core in self.cores)
-
     def __post_init__(self) -> None:
+        if not self.present:
+            msgspec.structs.force_setattr(self, "present", self.online)
         online = check_cores(self.cores, self.cpus)
         check_nodes(self.nodes, online)
         check_distances(self.nodes, self.distances)

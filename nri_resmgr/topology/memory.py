@@ -21,14 +21,16 @@ class MemoryKind(enum.StrEnum):
     CXL = "cxl"
 
 
-class HugePages(msgspec.Struct, frozen=True):
+class HugePages(
+    msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
+):
     """The pool of huge pages of one size that a node was given."""
 
     size: Bytes
     count: int
 
 
-class Node(msgspec.Struct, frozen=True):
+class Node(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """One NUMA node; it may have no CPUs, or no memory.
 
     Attributes:

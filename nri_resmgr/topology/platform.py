@@ -17,7 +17,9 @@ class DeviceKind(enum.StrEnum):
     NET = "net"
 
 
-class Device(msgspec.Struct, frozen=True):
+class Device(
+    msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
+):
     """A device of hardware, virtual ones are not listed.
 
     Attributes:
@@ -35,7 +37,9 @@ class Device(msgspec.Struct, frozen=True):
     cpus: CpuSet
 
 
-class Uncore(msgspec.Struct, frozen=True):
+class Uncore(
+    msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
+):
     """One uncore frequency domain and the hardware's limits for it.
 
     Attributes:
@@ -55,7 +59,9 @@ class Uncore(msgspec.Struct, frozen=True):
     max: KiloHertz | None
 
 
-class RdtResource(msgspec.Struct, frozen=True):
+class RdtResource(
+    msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
+):
     """One resource that resctrl can divide.
 
     Attributes:
@@ -77,7 +83,7 @@ class RdtResource(msgspec.Struct, frozen=True):
     step_percent: int = 0
 
 
-class Rdt(msgspec.Struct, frozen=True):
+class Rdt(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """What resctrl offers.
 
     Attributes:

@@ -26,7 +26,9 @@ class ClosOrder(enum.StrEnum):
     ORDERED = "ordered"
 
 
-class TurboBucket(msgspec.Struct, frozen=True):
+class TurboBucket(
+    msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
+):
     """How fast so many cores may run at once while the others are held back.
 
     Attributes:
@@ -38,7 +40,7 @@ class TurboBucket(msgspec.Struct, frozen=True):
     max: KiloHertz
 
 
-class Clos(msgspec.Struct, frozen=True):
+class Clos(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """One class of service of core power; its place is its number.
 
     Attributes:
@@ -54,7 +56,9 @@ class Clos(msgspec.Struct, frozen=True):
     cpus: CpuSet = NO_CPUS
 
 
-class Punit(msgspec.Struct, frozen=True):
+class Punit(
+    msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
+):
     """One power control unit: a package, a die of it or a part of one.
 
     Attributes:

@@ -9,7 +9,9 @@ import msgspec
 from nri_resmgr.values import CpuSet
 
 
-class IrqAffinity(msgspec.Struct, frozen=True):
+class IrqAffinity(
+    msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
+):
     """What a container's ``irq-affinity`` annotation says.
 
     Attributes:

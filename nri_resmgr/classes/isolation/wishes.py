@@ -20,7 +20,9 @@ class IrqBalancing(enum.StrEnum):
     HOUSEKEEPING = "housekeeping"
 
 
-class Mistake(msgspec.Struct, frozen=True):
+class Mistake(
+    msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
+):
     """An annotation that means nothing.
 
     Attributes:
@@ -32,7 +34,13 @@ class Mistake(msgspec.Struct, frozen=True):
     why: str
 
 
-class IsolationWish(msgspec.Struct, frozen=True, kw_only=True):
+class IsolationWish(
+    msgspec.Struct,
+    frozen=True,
+    omit_defaults=True,
+    forbid_unknown_fields=True,
+    kw_only=True,
+):
     """All that a container asks for; each is about CPUs that it has to itself.
 
     Attributes:

@@ -26,7 +26,7 @@ def release(state: BalloonsState, container: str, ground: Ground) -> BalloonsSta
     if name:
         left = vacate(name, left, ground)
     memory = state.memory
-    return BalloonsState(  # attrs.evolve takes several times as long
+    return BalloonsState(
         state.ledger.drop(container),
         left.balloons,
         left.seats,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
-import attrs
 import msgspec
 
 from nri_resmgr.policy.balloons.adopt import adopt, adopt_one
@@ -42,20 +41,17 @@ from nri_resmgr.values import NO_CPUS
 State = BalloonsState
 
 
-class BalloonsPolicy(msgspec.Struct, frozen=True):
+class BalloonsPolicy:
     """Containers in balloons, which grow and shrink with what they ask for.
 
     No CPU is in two balloons. What is in none can be used by those beside it, where
     their types say so.
     """
 
-    machine: Machine
-    settings: BalloonsSettings
-    ground: Ground = attrs.field(init=False)
-
-    @ground.default
-    def _of_this_machine(self) -> Ground:
-        return Ground(self.machine, self.settings)
+    def __init__(self, machine: Machine, settings: BalloonsSettings) -> None:
+        self.machine = machine
+        self.settings = settings
+        self.ground = Ground(machine, settings)
 
     @property
     def kind(self) -> str:

@@ -6,7 +6,6 @@ import enum
 from collections.abc import Mapping
 from typing import Final
 
-import attrs
 import msgspec
 
 from nri_resmgr.classes.irq.wishes import IrqRule
@@ -147,10 +146,11 @@ class BalloonsSettings(msgspec.Struct, frozen=True, kw_only=True):
         tell_containers: Whether containers are told what they have.
         cpu_classes: The names of all; none where CPUs are left as they are.
         idle_cpu_class: Of CPUs that belong to no balloon with a class of its own.
+        by_name: The types by name; always derived, whatever is given.
     """
 
     available: CpuSet
-    types: tuple[BalloonType, ...] = attrs.field()
+    types: tuple[BalloonType, ...]
     reserved: CpuSet = NO_CPUS
     pin_cpus: bool = True
     memory_by: MemoryBy = MemoryBy.LIMIT
@@ -160,13 +160,10 @@ class BalloonsSettings(msgspec.Struct, frozen=True, kw_only=True):
     tell_containers: bool = True
     cpu_classes: tuple[str, ...] = ()
     idle_cpu_class: str = ""
-    by_name: Mapping[str, BalloonType] = attrs.field(init=False, eq=False, repr=False)
+    by_name: Mapping[str, BalloonType] = {}
 
-    @types.validator
-    def _may_have_cpus(self, _: object, types: tuple[BalloonType, ...]) -> None:
-        if all(one.components or one.max_cpus == 0 for one in types):
+    def __post_init__(self) -> None:
+        if all(one.components or one.max_cpus == 0 for one in self.types):
             raise ValueError("no type may have a CPU")
-
-    @by_name.default
-    def _by_name(self) -> Mapping[str, BalloonType]:
-        return {one.name: one for one in self.types}
+        by_name = {one.name: one for one in self.types}
+        msgspec.structs.force_setattr(self, "by_name", by_name)

@@ -19,7 +19,9 @@ Slot: TypeAlias = tuple[str, str]
 _NOTHING: Final = MilliCpus(0)
 
 
-class Balloon(msgspec.Struct, frozen=True):
+class Balloon(
+    msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
+):
     """An instance of a balloon type.
 
     Attributes:
@@ -58,7 +60,7 @@ class Balloon(msgspec.Struct, frozen=True):
     def _replaced(
         self, cpus: CpuSet, reach: CpuSet, members: tuple[str, ...], load: int
     ) -> Balloon:
-        return Balloon(  # attrs.evolve takes several times as long
+        return Balloon(
             self.type,
             self.index,
             cpus,
@@ -70,7 +72,7 @@ class Balloon(msgspec.Struct, frozen=True):
         )
 
 
-class Seat(msgspec.Struct, frozen=True):
+class Seat(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """Where a container is.
 
     Attributes:
@@ -97,7 +99,9 @@ LEFT_ALONE: Final = Seat("")
 """Of containers that are none of ours."""
 
 
-class Vacated(msgspec.Struct, frozen=True):
+class Vacated(
+    msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
+):
     """Where a container was that may come again."""
 
     balloon: str
@@ -131,11 +135,11 @@ class BalloonsState(msgspec.Struct, frozen=True):
         """Return the state of a node without balloons."""
         nothing: MappingProxyType[str, Seat] = MappingProxyType({})
         return cls(
-            ledger=Ledger(),
+            ledger=Ledger.of(),
             balloons=MappingProxyType({}),
             seats=nothing,
             free=available,
-            memory=MemoryLedger(layout),
+            memory=MemoryLedger.counted(layout),
             vacated=MappingProxyType({}),
         )
 
@@ -223,7 +227,7 @@ class BalloonsState(msgspec.Struct, frozen=True):
 
     def promised(self, memory: MemoryLedger) -> BalloonsState:
         """Replace what each container has of the memory."""
-        return BalloonsState(  # attrs.evolve takes several times as long
+        return BalloonsState(
             self.ledger,
             self.balloons,
             self.seats,

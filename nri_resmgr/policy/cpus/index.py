@@ -31,7 +31,8 @@ class Group(msgspec.Struct, frozen=True):
     children: tuple[Group, ...]
 
 
-class CpuIndex(msgspec.Struct, frozen=True):
+# By identity, as it is a key of caches: to compare two takes longer than is saved.
+class CpuIndex(msgspec.Struct, frozen=True, eq=False):
     """What the allocator needs of a machine, in the form in which it is fast.
 
     Attributes:
@@ -76,10 +77,13 @@ def index_of(machine: Machine) -> CpuIndex:
     return _build(_Same(machine))
 
 
-class _Same(msgspec.Struct, frozen=True):
+class _Same:
     """A machine that equals only itself, and lives as long as its cache entry."""
 
-    machine: Machine
+    __slots__ = ("machine",)
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Same) and self.machine is other.machine

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Final
 
-import attrs
 import msgspec
 
 from nri_resmgr.policy.mems.accounts import Accounts
@@ -14,11 +14,7 @@ from nri_resmgr.policy.mems.request import Grant
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import Bytes, NodeSet
 
-
-def _frozen(grants: Mapping[str, Grant]) -> MappingProxyType[str, Grant]:
-    # A proxy is another ledger's; copying 500 grants twice would be the dearest
-    # step of a decision.
-    return grants if isinstance(grants, MappingProxyType) else MappingProxyType(grants)
+_NO_GRANTS: Final[Mapping[str, Grant]] = MappingProxyType({})
 
 
 class MemoryLedger(msgspec.Struct, frozen=True):
@@ -30,23 +26,24 @@ class MemoryLedger(msgspec.Struct, frozen=True):
         layout: The machine's memory.
         grants: By id of the request, older before younger. Whoever hands them
             over changes them no more.
-        accounts: What is promised in sum; found from the grants where left out.
+        accounts: What is promised in sum; `counted` finds it from the grants.
     """
 
     layout: MemoryLayout
-    grants: MappingProxyType[str, Grant] = attrs.field(
-        factory=dict, converter=_frozen, hash=False
-    )
+    grants: MappingProxyType[str, Grant]
     accounts: Accounts
-
-    @accounts.default
-    def _recount(self) -> Accounts:
-        return Accounts(self.layout, self.grants.values())
 
     @classmethod
     def of(cls, machine: Machine) -> MemoryLedger:
         """Start with nothing promised."""
-        return cls(MemoryLayout.of(machine))
+        return cls.counted(MemoryLayout.of(machine))
+
+    @classmethod
+    def counted(
+        cls, layout: MemoryLayout, grants: Mapping[str, Grant] = _NO_GRANTS
+    ) -> MemoryLedger:
+        """Make the ledger of *grants*, with their sums counted from scratch."""
+        return cls(layout, MappingProxyType(grants), Accounts(layout, grants.values()))
 
     def __contains__(self, request: str) -> bool:
         return request in self.grants
@@ -101,4 +98,4 @@ class MemoryLedger(msgspec.Struct, frozen=True):
                 if accounts is self.accounts:
                     accounts = accounts.copy()
                 accounts.remove(grant)
-        return MemoryLedger(self.layout, grants, accounts)
+        return MemoryLedger(self.layout, MappingProxyType(grants), accounts)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import enum
-from typing import Final
+from typing import Final, cast
 
-import attrs
 import msgspec
+from msgspec.structs import force_setattr
 
 from nri_resmgr.policy.mems.layout import BASE_PAGES
 from nri_resmgr.topology import HugePages, MemoryKind
@@ -32,13 +32,20 @@ class MemoryPriority(enum.IntEnum):
     RESERVATION = 32767
 
 
-class MemoryRequest(msgspec.Struct, frozen=True):
+# Stands for a field that is left out; no request has it once it is made.
+_BY_SIZE: Final = cast("MemoryPriority", None)
+
+
+class MemoryRequest(
+    msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
+):
     """A wish for memory near some nodes.
 
     Attributes:
         id: The container, or the name of a reservation.
         title: The container for people; the id where it is left out.
-        demand: Page sizes with the bytes wanted of them, none of them 0; derived.
+        demand: Page sizes with the bytes wanted of them, none of them 0; always
+            derived, whatever is given.
         affinity: Nodes to be near to; at least one. It may lack memory.
         size: Ordinary memory, in bytes.
         hugepages: Pages out of the pools that nodes have set aside.
@@ -54,22 +61,20 @@ class MemoryRequest(msgspec.Struct, frozen=True):
     hugepages: tuple[HugePages, ...] = ()
     kinds: frozenset[MemoryKind] = frozenset()
     strict: bool = False
-    priority: MemoryPriority = attrs.field()
-    title: str = attrs.field()
-    demand: tuple[tuple[Bytes, int], ...] = attrs.field(
-        init=False, eq=False, repr=False
-    )
+    priority: MemoryPriority = _BY_SIZE
+    title: str = ""
+    demand: tuple[tuple[Bytes, int], ...] = ()
 
-    @priority.default
-    def _by_size(self) -> MemoryPriority:
-        wants = self.size or self.hugepages
-        return MemoryPriority.BURSTABLE if wants else MemoryPriority.BEST_EFFORT
+    def __post_init__(self) -> None:
+        if self.priority is _BY_SIZE:
+            wants = self.size or self.hugepages
+            usual = MemoryPriority.BURSTABLE if wants else MemoryPriority.BEST_EFFORT
+            force_setattr(self, "priority", usual)
+        if not self.title:
+            force_setattr(self, "title", self.id)
+        self._check()
+        force_setattr(self, "demand", self._not_nothing())
 
-    @title.default
-    def _same_as_id(self) -> str:
-        return self.id
-
-    @demand.default
     def _not_nothing(self) -> tuple[tuple[Bytes, int], ...]:
         ordinary = ((BASE_PAGES, self.size),) if self.size else ()
         if not self.hugepages:  # as most, and requests are made at every creation
@@ -77,7 +82,7 @@ class MemoryRequest(msgspec.Struct, frozen=True):
         pools = sorted((pool.size, pool.size * pool.count) for pool in self.hugepages)
         return ordinary + tuple((page, amount) for page, amount in pools if amount)
 
-    def __post_init__(self) -> None:
+    def _check(self) -> None:
         negative = self.size < 0
         if self.hugepages:
             sizes = [pool.size for pool in self.hugepages]
@@ -98,7 +103,9 @@ class MemoryRequest(msgspec.Struct, frozen=True):
         return 0
 
 
-class Grant(msgspec.Struct, frozen=True):
+class Grant(
+    msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
+):
     """A request with the nodes it was promised.
 
     Attributes:

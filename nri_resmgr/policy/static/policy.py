@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-import attrs
 import msgspec
 
 from nri_resmgr.policy.capacity import PoolUse
@@ -36,7 +35,7 @@ from nri_resmgr.topology import Machine
 from nri_resmgr.values import NO_CPUS, NO_NODES, CpuSet, NodeSet
 
 
-class StaticPolicy(msgspec.Struct, frozen=True):
+class StaticPolicy:
     """Exclusive CPUs for Guaranteed containers with whole CPUs; others share.
 
     Named after the kubelet's static CPU manager, which it replaces. The shared
@@ -44,13 +43,10 @@ class StaticPolicy(msgspec.Struct, frozen=True):
     has the reserved CPUs. Containers of reserved namespaces run on these alone.
     """
 
-    machine: Machine
-    settings: StaticSettings
-    supply: Supply = attrs.field(init=False)
-
-    @supply.default
-    def _of_this_machine(self) -> Supply:
-        return Supply.of(self.settings, self.machine)
+    def __init__(self, machine: Machine, settings: StaticSettings) -> None:
+        self.machine = machine
+        self.settings = settings
+        self.supply = Supply.of(settings, machine)
 
     @property
     def kind(self) -> str:
@@ -59,7 +55,7 @@ class StaticPolicy(msgspec.Struct, frozen=True):
 
     def start(self) -> StaticState:
         """Return the state of a node without containers."""
-        return StaticState()
+        return StaticState.empty()
 
     def pins(self, state: StaticState) -> dict[str, Pin]:
         """Return what should hold for every container in *state*, by id."""
@@ -151,9 +147,9 @@ class StaticPolicy(msgspec.Struct, frozen=True):
         self, old: StaticState, event: Synchronized
     ) -> Decision[StaticState]:
         ordered = oldest_first(event.specs)
-        placements = adopt(ordered, old.grants, self._room(StaticState()))
+        placements = adopt(ordered, old.grants, self._room(StaticState.empty()))
         state = StaticState(
-            ledger=Ledger({s.id: Entry(s, s.present) for s in ordered}),
+            ledger=Ledger.of({s.id: Entry(s, s.present) for s in ordered}),
             grants={
                 key: self._grant(one.cpus)
                 for key, one in placements.items()

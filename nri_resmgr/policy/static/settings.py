@@ -5,7 +5,6 @@ from __future__ import annotations
 import fnmatch
 from functools import lru_cache
 
-import attrs
 import msgspec
 
 from nri_resmgr.policy.errors import OnFailure
@@ -30,17 +29,16 @@ class StaticSettings(msgspec.Struct, frozen=True):
     """
 
     available: CpuSet
-    reserved: CpuSet = attrs.field()
+    reserved: CpuSet
     reserved_namespaces: tuple[str, ...] = ("kube-system",)
     pin_cpus: bool = True
     pin_memory: bool = True
     prefer_isolated: bool = True
     on_failure: OnFailure = OnFailure.REFUSE
 
-    @reserved.validator
-    def _is_some_of_the_available(self, _: object, reserved: CpuSet) -> None:
-        if not reserved or not reserved <= self.available:
-            raise ValueError(f"cannot reserve {reserved!r} of {self.available!r}")
+    def __post_init__(self) -> None:
+        if not self.reserved or not self.reserved <= self.available:
+            raise ValueError(f"cannot reserve {self.reserved!r} of {self.available!r}")
 
     def reserves_for(self, namespace: str) -> bool:
         """Tell whether containers of *namespace* run on the reserved CPUs."""

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import TypeAlias
 
-import attrs
 import msgspec
 
 from nri_resmgr.policy.events import ContainerSpec, Pin, Synchronized
@@ -16,14 +14,6 @@ from nri_resmgr.values import NO_CPUS, CpuSet
 
 Grants: TypeAlias = Mapping[str, Pin]
 Places: TypeAlias = Mapping[tuple[str, str], CpuSet]
-
-
-def _frozen_grants(grants: Grants) -> Grants:
-    return MappingProxyType(dict(grants))
-
-
-def _frozen_places(places: Places) -> Places:
-    return MappingProxyType(dict(places))
 
 
 class StaticState(msgspec.Struct, frozen=True):
@@ -36,9 +26,14 @@ class StaticState(msgspec.Struct, frozen=True):
         vacated: Where the last container of a pod's slot was, by pod and slot.
     """
 
-    ledger: Ledger = msgspec.field(default_factory=Ledger)
-    grants: Grants = attrs.field(factory=dict, converter=_frozen_grants, hash=False)
-    vacated: Places = attrs.field(factory=dict, converter=_frozen_places, hash=False)
+    ledger: Ledger
+    grants: Grants
+    vacated: Places
+
+    @classmethod
+    def empty(cls) -> StaticState:
+        """Return the state of a node without containers."""
+        return cls(Ledger.of(), {}, {})
 
     @property
     def taken(self) -> CpuSet:

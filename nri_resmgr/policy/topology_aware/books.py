@@ -21,7 +21,9 @@ SHARING: Final = (CpuKind.SHARED, CpuKind.MIXED)
 """The kinds of who runs on the shared CPUs of a pool."""
 
 
-class Grant(msgspec.Struct, frozen=True):
+class Grant(
+    msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
+):
     """What one container has of the CPUs.
 
     Attributes:
@@ -57,8 +59,8 @@ class Books(msgspec.Struct, frozen=True, dict=True):
         idlers: How many containers without a request share these, by pool id.
         guests: How many grants of each kind each pool has, by pool id.
         reserved: Thousandths granted from the reserved CPUs.
-        sizes: Thousandths of each pool's shared CPUs, by pool id; found from what is
-            taken where left out.
+        sizes: Thousandths of each pool's shared CPUs, by pool id; they follow from
+            `taken`.
     """
 
     tree: PoolTree
@@ -66,19 +68,16 @@ class Books(msgspec.Struct, frozen=True, dict=True):
     shared: tuple[int, ...]
     idlers: tuple[int, ...]
     guests: dict[CpuKind, tuple[int, ...]]
-    reserved: int = 0
+    reserved: int
     sizes: tuple[int, ...]
-
-    @sizes.default
-    def _not_taken(self) -> tuple[int, ...]:
-        free = ~self.taken.bits
-        return tuple(_CPU * (cpus & free).bit_count() for cpus in self.tree.sharable)
 
     @classmethod
     def of(cls, tree: PoolTree, grants: Iterable[Grant] = ()) -> Books:
         """Count *grants* from scratch."""
         nothing = (0,) * len(tree.pools)
-        books = cls(tree, NO_CPUS, nothing, nothing, dict.fromkeys(CpuKind, nothing))
+        guests = dict.fromkeys(CpuKind, nothing)
+        sizes = _sizes(tree, NO_CPUS)
+        books = cls(tree, NO_CPUS, nothing, nothing, guests, 0, sizes)
         for grant in grants:
             books = books.add(grant)
         return books
@@ -148,7 +147,13 @@ class Books(msgspec.Struct, frozen=True, dict=True):
             taken, sizes = self.taken, self.sizes
             return Books(tree, taken, shared, idlers, guests, reserved, sizes)
         taken = self.taken | grant.cpus if sign > 0 else self.taken - grant.cpus
-        return Books(tree, taken, shared, idlers, guests, reserved)
+        sizes = _sizes(tree, taken)
+        return Books(tree, taken, shared, idlers, guests, reserved, sizes)
+
+
+def _sizes(tree: PoolTree, taken: CpuSet) -> tuple[int, ...]:
+    free = ~taken.bits
+    return tuple(_CPU * (cpus & free).bit_count() for cpus in tree.sharable)
 
 
 def grant_of(demand: Demand, pool: Pool, cpus: CpuSet = NO_CPUS) -> Grant:

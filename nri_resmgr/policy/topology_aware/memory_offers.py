@@ -157,7 +157,7 @@ def _starts(
 ) -> _Starts:
     wish = Preferences(memory_kinds=kinds, cold_start=int(cold))
     spec, layout = ContainerSpec("", preferences=wish), tree.memory
-    nobody = MemoryLedger(layout)
+    nobody = MemoryLedger.counted(layout)
     zones = tuple(
         fit_memory(request_of(spec, pool, tree), nobody).zone.bits
         for pool in tree.pools

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import attrs
 import msgspec
 
 from nri_resmgr.policy.capacity import PoolUse
@@ -50,21 +49,17 @@ from nri_resmgr.values import PolicyError
 State = TopologyAwareState
 
 
-class TopologyAwarePolicy(msgspec.Struct, frozen=True):
+class TopologyAwarePolicy:
     """Containers in a tree of pools that follows the machine.
 
     Each container is granted CPUs of one pool: shared with the others there, of
     its own, or both. Its memory is that of the pool, as long as that suffices.
     """
 
-    machine: Machine
-    settings: TopologyAwareSettings
-    tree: PoolTree = attrs.field(init=False)
-
-    @tree.default
-    def _of_this_machine(self) -> PoolTree:
-        settings = self.settings
-        return PoolTree.of(self.machine, settings.available, settings.reserved)
+    def __init__(self, machine: Machine, settings: TopologyAwareSettings) -> None:
+        self.machine = machine
+        self.settings = settings
+        self.tree = PoolTree.of(machine, settings.available, settings.reserved)
 
     @property
     def kind(self) -> str:

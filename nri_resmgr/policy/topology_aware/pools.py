@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property
 
-import attrs
 import msgspec
 
 from nri_resmgr.policy.mems import MemoryLayout
@@ -55,8 +54,8 @@ class Pool(msgspec.Struct, frozen=True):
         return len(self.subtree) == 1
 
 
-@attrs.frozen(eq=False, repr=False, slots=False)
-class PoolTree:
+# By identity, as it is a key of caches: to compare two takes longer than is saved.
+class PoolTree(msgspec.Struct, frozen=True, eq=False, dict=True):
     """All pools of a machine.
 
     Attributes:

@@ -51,10 +51,10 @@ class TopologyAwareState(msgspec.Struct, frozen=True):
     def empty(cls, tree: PoolTree) -> TopologyAwareState:
         """Return the state of a node without containers."""
         return cls(
-            ledger=Ledger(),
+            ledger=Ledger.of(),
             grants=MappingProxyType({}),
             books=Books.of(tree),
-            memory=MemoryLedger(tree.memory),
+            memory=MemoryLedger.counted(tree.memory),
         )
 
     def room(self, settings: TopologyAwareSettings) -> Room:
@@ -70,7 +70,7 @@ class TopologyAwareState(msgspec.Struct, frozen=True):
 
     def told(self, ledger: Ledger) -> TopologyAwareState:
         """Note what all have been told: from now on only changes are looked for."""
-        return TopologyAwareState(  # attrs.evolve takes several times as long
+        return TopologyAwareState(
             ledger,
             self.grants,
             self.books,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final, Literal
 
-import attrs
 import msgspec
 
 UNLIMITED_MBPS: Final = (1 << 32) - 1
@@ -15,8 +14,7 @@ _FULL_PERCENT: Final = 100
 FEATURES: Final = ("llc_occupancy", "mbm_total_bytes", "mbm_local_bytes")
 
 
-@attrs.frozen
-class Ways:
+class Ways(msgspec.Struct, frozen=True):
     """One level of caches.
 
     Attributes:
@@ -39,8 +37,7 @@ class Ways:
         return (1 << self.bits) - 1
 
 
-@attrs.frozen
-class Throttle:
+class Throttle(msgspec.Struct, frozen=True):
     """Memory bandwidth.
 
     Attributes:
@@ -61,8 +58,7 @@ class Throttle:
         return UNLIMITED_AMD if self.kind == "AMD" else _FULL_PERCENT
 
 
-@attrs.frozen
-class Hardware:
+class Hardware(msgspec.Struct, frozen=True):
     """What resctrl is mounted on.
 
     Attributes:
