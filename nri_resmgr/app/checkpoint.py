@@ -52,13 +52,13 @@ class Draft:
         lines: list[str] = []
         for name, rows in records.tables_of(state).items():
             made: _Lines = {}
-            yield from self._table(name, records.TABLES[name], rows, made)
+            yield from self._table(name, rows, made)
             self._made[name] = made
             lines.extend([line for _, line in made.values()])
         self.lines = lines
 
     def _table(
-        self, name: str, kind: Any, rows: Mapping[Any, Any], made: _Lines
+        self, name: str, rows: Mapping[Any, Any], made: _Lines
     ) -> Iterator[None]:
         before = self._made.get(name, {})
         texts: dict[int, str] = {}  # containers that share have the same pins

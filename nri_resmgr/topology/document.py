@@ -21,7 +21,7 @@ class BadMachineDocument(InputError):
 
 
 def to_document(machine: Machine) -> dict[str, Any]:
-    """Return the machine as dictionaries, lists, texts and numbers.
+    """Return the machine as dictionaries, tuples, texts and numbers.
 
     Keys are the attributes' names and are left out where they have their
     default; CPU sets are in the kernel's list format, sizes in bytes,

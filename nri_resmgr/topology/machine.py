@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
+from typing import Final
 
 import msgspec
 
@@ -19,6 +20,9 @@ from nri_resmgr.topology.memory import MemoryKind, Node
 from nri_resmgr.topology.platform import CgroupLayout, Device, Rdt, Uncore
 from nri_resmgr.topology.speed_select import Punit, check_punits
 from nri_resmgr.values import NO_CPUS, CpuSet, NodeSet
+
+# Stands for a field that is left out; by identity, as no machine is without CPUs.
+_ONLINE: Final = CpuSet()
 
 
 class Machine(
@@ -61,7 +65,7 @@ class Machine(
     nodes: tuple[Node, ...]
     distances: tuple[tuple[int, ...], ...]
     caches: tuple[Cache, ...] = ()
-    present: CpuSet = NO_CPUS
+    present: CpuSet = _ONLINE
     isolated: CpuSet = NO_CPUS
     devices: tuple[Device, ...] = ()
     uncore: tuple[Uncore, ...] = ()
@@ -71,7 +75,7 @@ class Machine(
     speed_select: tuple[Punit, ...] = ()
 
     def __post_init__(self) -> None:
-        if not self.present:
+        if self.present is _ONLINE:
             msgspec.structs.force_setattr(self, "present", self.online)
         online = check_cores(self.cores, self.cpus)
         check_nodes(self.nodes, online)

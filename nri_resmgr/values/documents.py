@@ -28,7 +28,7 @@ class BadValue(InputError):
 
 
 def to_plain(value: object) -> Any:
-    """Turn a value into dictionaries, lists, texts and numbers.
+    """Turn a value into dictionaries, tuples, lists, texts and numbers.
 
     Sets of CPUs and nodes become text in the kernel's list format. Fields with
     their default are left out where the class has ``omit_defaults=True``.

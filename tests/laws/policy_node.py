@@ -8,6 +8,7 @@ from itertools import permutations
 from typing import Any, Protocol
 
 import attrs
+import msgspec
 from hypothesis.stateful import RuleBasedStateMachine
 
 from nri_resmgr.app.checkpoint import Draft
@@ -86,7 +87,7 @@ class Node(RuleBasedStateMachine):
     def present(self) -> dict[str, ContainerSpec]:
         """Return what the runtime would tell of what runs."""
         return {
-            key: attrs.evolve(one, present=self.runtime[key])
+            key: msgspec.structs.replace(one, present=self.runtime[key])
             for key, one in self.specs.items()
         }
 
@@ -215,7 +216,7 @@ def slots_won(found: Mapping[str, ContainerSpec]) -> dict[str, ContainerSpec]:
     for (a, one), (b, other) in permutations(found.items(), 2):
         same = one.slot and (one.pod, one.slot) == (other.pod, other.slot)
         if same and (one.created, a) < (other.created, b):
-            won[a] = attrs.evolve(one, slot="")
+            won[a] = msgspec.structs.replace(one, slot="")
     return won
 
 

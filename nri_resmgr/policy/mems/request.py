@@ -44,8 +44,6 @@ class MemoryRequest(
     Attributes:
         id: The container, or the name of a reservation.
         title: The container for people; the id where it is left out.
-        demand: Page sizes with the bytes wanted of them, none of them 0; always
-            derived, whatever is given.
         affinity: Nodes to be near to; at least one. It may lack memory.
         size: Ordinary memory, in bytes.
         hugepages: Pages out of the pools that nodes have set aside.
@@ -63,7 +61,6 @@ class MemoryRequest(
     strict: bool = False
     priority: MemoryPriority = _BY_SIZE
     title: str = ""
-    demand: tuple[tuple[Bytes, int], ...] = ()
 
     def __post_init__(self) -> None:
         if self.priority is _BY_SIZE:
@@ -73,9 +70,10 @@ class MemoryRequest(
         if not self.title:
             force_setattr(self, "title", self.id)
         self._check()
-        force_setattr(self, "demand", self._not_nothing())
 
-    def _not_nothing(self) -> tuple[tuple[Bytes, int], ...]:
+    @property
+    def demand(self) -> tuple[tuple[Bytes, int], ...]:
+        """Page sizes with the bytes wanted of them, none of them 0."""
         ordinary = ((BASE_PAGES, self.size),) if self.size else ()
         if not self.hugepages:  # as most, and requests are made at every creation
             return ordinary
