@@ -106,7 +106,7 @@ def test_fields_with_their_default_are_left_out() -> None:
             {}, "Object missing required field `name`", id="a field is missing"
         ),
         pytest.param(
-            {"name": None}, "Expected `str`, got `None` - at `$.name`", id="null"
+            {"name": None}, "Expected `str`, got `null` - at `$.name`", id="null"
         ),
         pytest.param(
             {"name": "a", "x": 1},
