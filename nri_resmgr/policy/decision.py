@@ -123,6 +123,10 @@ class Resources(msgspec.Struct, frozen=True):
     exclusive: CpuSet = NO_CPUS
     mems: Mapping[MemoryKind, NodeSet] = {}
 
+    def __hash__(self) -> int:
+        # It is a key of caches, and mappings have no hash.
+        return hash((self.shared, self.isolated, self.exclusive))
+
 
 class Decision(msgspec.Struct, Generic[StateT], frozen=True):
     """The answer to one event.

@@ -28,10 +28,6 @@ class _IdSet:
 
     The one value that is no `msgspec.Struct`: msgspec would write a Struct as a
     mapping, and sets are written as text (see `nri_resmgr.values.documents`).
-
-    Attributes:
-        bits: Not negative. The constructor does not check it, as sets are made
-            everywhere; the named constructors do, where ids are from elsewhere.
     """
 
     __slots__ = ("bits",)
@@ -39,6 +35,9 @@ class _IdSet:
     bits: int
 
     def __init__(self, bits: int = 0) -> None:
+        if bits < 0:
+            msg = f"a set has no negative ids: {bits}"
+            raise ValueError(msg)
         _set_bits(self, bits)  # the fastest way around `__setattr__`
 
     def __setattr__(self, name: str, _: object) -> None:

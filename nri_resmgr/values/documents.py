@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -31,10 +31,16 @@ def to_plain(value: object) -> Any:
     """Turn a value into dictionaries, tuples, lists, texts and numbers.
 
     Sets of CPUs and nodes become text in the kernel's list format. Fields with
-    their default are left out where the class has ``omit_defaults=True``.
+    their default are left out where the class has ``omit_defaults=True``, and so are
+    the empty mappings of a Struct.
     """
     # In order: what is written of equal values must be equal.
-    return msgspec.to_builtins(value, enc_hook=_to_supported, order="deterministic")
+    data = msgspec.to_builtins(value, enc_hook=_to_supported, order="deterministic")
+    if isinstance(data, dict) and isinstance(value, msgspec.Struct):
+        # msgspec leaves out an empty `dict`, and not the empty mappings of other types
+        # that labels and annotations are.
+        return {name: one for name, one in data.items() if one != {}}
+    return data
 
 
 def from_plain(kind: Any, data: object) -> Any:
@@ -58,7 +64,7 @@ def from_plain(kind: Any, data: object) -> Any:
 def _to_supported(value: object) -> object:
     if isinstance(value, CpuSet | NodeSet):
         return str(value)
-    if isinstance(value, MappingProxyType):
+    if isinstance(value, Mapping):  # a frozen one, or one that is read when needed
         return dict(value)
     raise NotImplementedError(f"no plain form of {type(value).__name__}")
 

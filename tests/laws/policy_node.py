@@ -7,7 +7,6 @@ from collections.abc import Set as AbstractSet
 from itertools import permutations
 from typing import Any, Protocol
 
-import attrs
 import msgspec
 from hypothesis.stateful import RuleBasedStateMachine
 
@@ -40,8 +39,7 @@ class Conditions(Protocol):
         """Write a state down in values that nothing can change later."""
 
 
-@attrs.frozen
-class Episode:
+class Episode(msgspec.Struct, frozen=True):
     """One event of a history; *forgotten* is whether the state was lost before it."""
 
     conditions: Conditions
