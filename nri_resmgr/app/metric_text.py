@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import accumulate
 from typing import Any, Final, TypeAlias
 
-import attrs
 import msgspec
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
@@ -71,8 +70,7 @@ class Histogram:
 Value: TypeAlias = int | float | Histogram
 
 
-@attrs.frozen(eq=False, repr=False)
-class Series:
+class Series(msgspec.Struct, frozen=True):
     """A metric with its values.
 
     Attributes:
