@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+import msgspec
+
 from nri_resmgr.app.balloon_devices import cpus_close_to
 from nri_resmgr.app.reserved_balloons import (
     Reserved,
@@ -28,7 +30,6 @@ from nri_resmgr.policy.balloons.settings import (
 from nri_resmgr.policy.cpus import CpuPriority
 from nri_resmgr.topology import CoreKind, Machine, MemoryKind
 from nri_resmgr.values import CpuSet, HostError, InputError
-from nri_resmgr.values.declared import frozen
 
 _POD_RESOURCE: Final = "podresourceapi:"
 
@@ -45,8 +46,7 @@ _CORES: Final = {
 }
 
 
-@frozen
-class _Draft:
+class _Draft(msgspec.Struct, frozen=True):
     """A type, with the sets that it is close to and those that it is far from."""
 
     written: BalloonTypeConfig

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-import attrs
+import msgspec
 
 from nri_resmgr.log import Logger
 from nri_resmgr.policy.decision import Decision, PinUpdate
@@ -55,7 +55,9 @@ def _as_known(
     old = entry.spec
     if all(getattr(spec, name) == getattr(old, name) for name in _AMOUNTS):
         return spec
-    return attrs.evolve(spec, **{name: getattr(old, name) for name in _AMOUNTS})
+    return msgspec.structs.replace(
+        spec, **{name: getattr(old, name) for name in _AMOUNTS}
+    )
 
 
 def _resize(

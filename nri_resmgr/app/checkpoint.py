@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 
 from nri_resmgr.app.checkpoint_kinds import records_of
 from nri_resmgr.policy.decision import Policy
-from nri_resmgr.values.plain import to_plain
+from nri_resmgr.values.documents import to_plain
 
 FORMAT: Final = 1
 """Goes up when those who know only this one would misread the text."""
@@ -52,13 +52,13 @@ class Draft:
         lines: list[str] = []
         for name, rows in records.tables_of(state).items():
             made: _Lines = {}
-            yield from self._table(name, records.TABLES[name], rows, made)
+            yield from self._table(name, rows, made)
             self._made[name] = made
             lines.extend([line for _, line in made.values()])
         self.lines = lines
 
     def _table(
-        self, name: str, kind: Any, rows: Mapping[Any, Any], made: _Lines
+        self, name: str, rows: Mapping[Any, Any], made: _Lines
     ) -> Iterator[None]:
         before = self._made.get(name, {})
         texts: dict[int, str] = {}  # containers that share have the same pins
@@ -67,7 +67,7 @@ class Draft:
             if known is None or known[0] is not value:
                 text = texts.get(id(value))
                 if text is None:
-                    text = texts[id(value)] = _encode(to_plain(kind, value))
+                    text = texts[id(value)] = _encode(to_plain(value))
                     if not len(texts) % _AT_ONCE:
                         yield
                 known = (value, f"[{_encode(name)},{_encode(key)},{text}]\n")

@@ -5,20 +5,20 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from nri_resmgr.app.checkpoint import FORMAT
 from nri_resmgr.app.checkpoint_kinds import records_of
 from nri_resmgr.policy.decision import Policy
 from nri_resmgr.policy.records import KEYS, BadRecord, Restored
 from nri_resmgr.values import InputError
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
-from nri_resmgr.values.error_fields import with_fields
-from nri_resmgr.values.plain import BadValue, from_plain
+from nri_resmgr.values.documents import BadValue, from_plain
 
 
-@with_fields
+@dataclass(eq=False)
 class BadCheckpoint(InputError):
     """A text is no checkpoint, or not all of one."""
 
@@ -28,7 +28,7 @@ class BadCheckpoint(InputError):
         return f"the checkpoint is unreadable: {self.why}"
 
 
-@with_fields
+@dataclass(eq=False)
 class NewerCheckpoint(InputError):
     """A checkpoint was written by a version that knew more than this one."""
 
@@ -42,8 +42,7 @@ class NewerCheckpoint(InputError):
         )
 
 
-@frozen
-class Saved(ByContent):
+class Saved(msgspec.Struct, frozen=True):
     """A checkpoint that is all there.
 
     Attributes:

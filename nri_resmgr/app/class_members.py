@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
+import msgspec
+
 from nri_resmgr.classes.choice import Choice
 from nri_resmgr.config import PolicyConfig
 from nri_resmgr.host.container_cgroups import Whereabouts
 from nri_resmgr.policy.decision import Policy
 from nri_resmgr.policy.events import ContainerSpec
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 
 class Subject(Protocol):
@@ -30,8 +30,7 @@ class Subject(Protocol):
         """What it knows and has granted."""
 
 
-@frozen
-class Member(ByContent):
+class Member(msgspec.Struct, frozen=True):
     """A container that is here.
 
     Attributes:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from nri_resmgr.policy.decision import Decision
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.stub.adjustment import ContainerAdjustment
 from nri_resmgr.stub.model import Container, Pod
 from nri_resmgr.stub.update import ContainerUpdate
-from nri_resmgr.values.declared import frozen
 
 
-@frozen
-class NewContainer:
+class NewContainer(msgspec.Struct, frozen=True):
     """A container that is created, started or resized: as told, and as we read it."""
 
     pod: Pod

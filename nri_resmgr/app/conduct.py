@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
+import msgspec
 
 
-@frozen
-class Conduct(ByContent):
+class Conduct(msgspec.Struct, frozen=True):
     """What the command line says besides the policy's configuration.
 
     Attributes:

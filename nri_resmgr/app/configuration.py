@@ -5,7 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Final, Protocol
+
+import msgspec
 
 from nri_resmgr.app.after_reply import after_reply
 from nri_resmgr.app.configuration_status import (
@@ -18,14 +21,11 @@ from nri_resmgr.app.configuration_status import (
 from nri_resmgr.config import PolicyConfig, parse_config
 from nri_resmgr.log import Logger
 from nri_resmgr.values import InputError, ResmgrError
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
-from nri_resmgr.values.error_fields import with_fields
 
 log = Logger(__name__)
 
 
-@with_fields
+@dataclass(eq=False)
 class SwitchForbidden(InputError):
     """The document is of another kind, and the operator wants to keep this one."""
 
@@ -51,8 +51,7 @@ def _tell_nobody(_: Rejection) -> None:
     return None
 
 
-@frozen
-class Rules(ByContent):
+class Rules(msgspec.Struct, frozen=True):
     """How a plugin deals with documents.
 
     Attributes:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import enum
 from typing import Final
 
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
+import msgspec
 
 
 class Source(enum.StrEnum):
@@ -30,8 +29,7 @@ class Source(enum.StrEnum):
 _ORDER: Final = tuple(Source)
 
 
-@frozen
-class Document(ByContent):
+class Document(msgspec.Struct, frozen=True):
     """A configuration as somebody wrote it.
 
     Attributes:
@@ -56,8 +54,7 @@ BUILT_IN: Final = Document("", Source.BUILT_IN)
 """Safe on every machine."""
 
 
-@frozen
-class Rejection(ByContent):
+class Rejection(msgspec.Struct, frozen=True):
     """A document that was not taken.
 
     Attributes:
@@ -73,8 +70,7 @@ class Rejection(ByContent):
     when: float
 
 
-@frozen(kw_only=True)
-class ConfigurationStatus(ByContent):
+class ConfigurationStatus(msgspec.Struct, frozen=True, kw_only=True):
     """What is in force, and what would be if it were right.
 
     Attributes:

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
+import msgspec
+
 from nri_resmgr.app.class_hosts import ClassHosts
 from nri_resmgr.app.class_setter import ClassSetter, NewContainer
 from nri_resmgr.config import PolicyConfig
@@ -17,11 +19,9 @@ from nri_resmgr.stub.model import Container, Pod
 from nri_resmgr.stub.runtime_info import RuntimeInfo
 from nri_resmgr.stub.update import ContainerUpdate
 from nri_resmgr.topology import Machine
-from nri_resmgr.values.declared import frozen
 
 
-@frozen
-class Around:
+class Around(msgspec.Struct, frozen=True):
     """What setters may need to know.
 
     Attributes:

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final
 
+import msgspec
+
 from nri_resmgr.host.container_cgroups import AskedFor, InForce
 from nri_resmgr.policy.events import Pin
 from nri_resmgr.values import CpuSet, NodeSet
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 
 class Verdict(enum.StrEnum):
@@ -36,8 +36,7 @@ class DriftKind(enum.StrEnum):
     SHARES = "shares"
 
 
-@frozen
-class Difference(ByContent):
+class Difference(msgspec.Struct, frozen=True):
     """One value that is not as decided.
 
     Attributes:
@@ -51,8 +50,7 @@ class Difference(ByContent):
     found: str
 
 
-@frozen
-class Finding(ByContent):
+class Finding(msgspec.Struct, frozen=True):
     """What the last look at a container showed.
 
     Attributes:
@@ -73,8 +71,7 @@ class Finding(ByContent):
         return tuple(one.kind for one in self.differences)
 
 
-@frozen
-class Present(ByContent):
+class Present(msgspec.Struct, frozen=True):
     """What there is at the moment, which decisions may not know of yet.
 
     Attributes:

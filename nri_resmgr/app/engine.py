@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
-import attrs
+import msgspec
 
 from nri_resmgr.app.build import build_policy
 from nri_resmgr.config import PolicyConfig
@@ -124,4 +124,4 @@ class Engine:
                 from nri_resmgr.topology.hints import complete_hints  # seldom
 
                 hints = complete_hints(hints, machine)
-            yield attrs.evolve(entry.spec, present=entry.told, hints=hints)
+            yield msgspec.structs.replace(entry.spec, present=entry.told, hints=hints)

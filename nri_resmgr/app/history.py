@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice, takewhile
 from typing import Any, Final
 
+import msgspec
+
 from nri_resmgr.app.report import EVENT_NAMES
 from nri_resmgr.app.witness import Witness
 from nri_resmgr.config import PolicyConfig
 from nri_resmgr.policy.decision import Decision, PinUpdate, Reason, Rule
 from nri_resmgr.policy.events import Event
 from nri_resmgr.values import ResmgrError
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 # A row is its number, what it is about and who else was told: 100 to 200 bytes each,
 # so 4 MB at most. On a node with 500 containers that share, each new one can change
@@ -30,8 +30,7 @@ MAX_GONE: Final = 256
 """Containers whose story is kept when they are gone."""
 
 
-@frozen
-class Row(ByContent):
+class Row(msgspec.Struct, frozen=True):
     """Something that happened.
 
     Attributes:
@@ -55,8 +54,7 @@ class Row(ByContent):
     word: str = ""
 
 
-@frozen
-class Change(ByContent):
+class Change(msgspec.Struct, frozen=True):
     """What a row says of one container."""
 
     row: Row

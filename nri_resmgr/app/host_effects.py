@@ -9,6 +9,8 @@ from contextlib import suppress
 from time import monotonic
 from typing import Final
 
+import msgspec
+
 from nri_resmgr.app.host_facts import FactsReader
 from nri_resmgr.app.host_plan import (
     NO_PLAN,
@@ -27,8 +29,6 @@ from nri_resmgr.host.state_dir import StateDir
 from nri_resmgr.host.tree import HostTree
 from nri_resmgr.log import Logger
 from nri_resmgr.values import HostError
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 log = Logger(__name__)
 
@@ -44,8 +44,7 @@ _NO_STATE: Final = (
 )
 
 
-@frozen
-class Means(ByContent):
+class Means(msgspec.Struct, frozen=True):
     """By what a host is changed.
 
     Attributes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-import attrs
+import msgspec
 
 from nri_resmgr.classes.cpu.cpu_class import TurboDomain
 from nri_resmgr.classes.cpu.cpufreq import SharedPolicy, shared_policies
@@ -29,12 +29,9 @@ from nri_resmgr.config.cpu_class_use import CpuClassUse
 from nri_resmgr.policy.host_use import HostUse
 from nri_resmgr.topology.speed_select import Punit
 from nri_resmgr.values import CpuSet
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 
-@frozen
-class HostFacts(ByContent):
+class HostFacts(msgspec.Struct, frozen=True):
     """What is known of a host, as it was before we changed anything.
 
     Attributes:
@@ -54,8 +51,7 @@ class HostFacts(ByContent):
     isolated: CpuSet = CpuSet()
 
 
-@frozen
-class HostPlan(ByContent):
+class HostPlan(msgspec.Struct, frozen=True):
     """What a host should be like.
 
     Attributes:
@@ -65,7 +61,7 @@ class HostPlan(ByContent):
         shared: Frequency policies on which not every class gets what it says.
     """
 
-    files: Mapping[str, str] = attrs.field(factory=dict, hash=False)
+    files: Mapping[str, str] = {}
     punits: tuple[Punit, ...] = ()
     placement: Placement = Placement()
     shared: tuple[SharedPolicy, ...] = ()

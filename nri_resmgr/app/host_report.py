@@ -6,14 +6,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, TypeVar
 
-import attrs
+import msgspec
 
 from nri_resmgr.app.host_plan import NO_PLAN, HostFacts, HostPlan
 from nri_resmgr.host.irqbalance import Told
 from nri_resmgr.host.knob_report import Drift, KnobFailure, KnobReport
 from nri_resmgr.log import Logger
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 log = Logger(__name__)
 
@@ -24,8 +22,7 @@ _BLAME: Final = (
 )
 
 
-@frozen
-class Round(ByContent):
+class Round(msgspec.Struct, frozen=True):
     """What one round was about, and what it did.
 
     Attributes:
@@ -48,11 +45,11 @@ class Round(ByContent):
     looked: bool = False
     drifts: tuple[Drift, ...] = ()
     given_up: tuple[str, ...] = ()
-    refused: Mapping[str, str] = attrs.field(factory=dict, hash=False)
+    refused: Mapping[str, str] = {}
     told: Told = Told()
-    seen: Mapping[str, str] = attrs.field(factory=dict, hash=False)
+    seen: Mapping[str, str] = {}
     waiting: frozenset[str] = frozenset()
-    in_vain: Mapping[str, str] = attrs.field(factory=dict, hash=False)
+    in_vain: Mapping[str, str] = {}
 
 
 class HostReport:
@@ -169,7 +166,7 @@ def _alike(news: Iterable[_One]) -> Iterator[tuple[_One, dict[str, int]]]:
     first: dict[object, _One] = {}
     counts = Counter[object]()
     for one in news:
-        _, *fate = attrs.astuple(one)
+        _, *fate = msgspec.structs.astuple(one)
         key: object = (one.path.rpartition("/")[2], *fate)
         first.setdefault(key, one)
         counts[key] += 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from nri_resmgr.app.class_setter import NewContainer
 from nri_resmgr.host.container_places import Places
 from nri_resmgr.host.scheduling import (
@@ -12,10 +14,9 @@ from nri_resmgr.host.scheduling import (
 from nri_resmgr.host.tree import Tree
 from nri_resmgr.policy.scheduling import SchedulingClass
 from nri_resmgr.values import HostError
-from nri_resmgr.values.error_fields import with_fields
 
 
-@with_fields
+@dataclass(eq=False)
 class SchedulingNotSet(HostError):
     """The processes of a container cannot be scheduled as its class says.
 

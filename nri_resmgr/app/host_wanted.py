@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import attrs
+import msgspec
 
 from nri_resmgr.app.class_members import Subject
 from nri_resmgr.config.cpu_class_use import CpuClassUse
 from nri_resmgr.policy.host_use import HostUse
 from nri_resmgr.topology import Machine
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 
-@frozen
-class Wanted(ByContent):
+class Wanted(msgspec.Struct, frozen=True):
     """What a policy in force wants of its host, at one moment.
 
     Attributes:
@@ -33,5 +30,5 @@ def use_in_force(subject: Subject) -> HostUse:
     """Say what a policy wants now: isolation only where the configuration allows it."""
     use = subject.policy.host_use(subject.state)
     if use.isolated and not subject.config.isolation:
-        return attrs.evolve(use, isolated=())
+        return msgspec.structs.replace(use, isolated=())
     return use

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from functools import partial
 from typing import Final, TypeAlias
 
-import attrs
+import msgspec
 
 from nri_resmgr.app.host_plan import NO_PLAN, HostFacts, HostPlan
 from nri_resmgr.classes.cpu.facts import SST_DEVICE, CpuKnobFacts
@@ -102,7 +102,9 @@ class HostWriter:
         """Return facts with Speed Select as it was."""
         if not facts.punits or self._punits is None:
             return facts
-        return attrs.evolve(facts, punits=self._punits.before_us(facts.punits))
+        return msgspec.structs.replace(
+            facts, punits=self._punits.before_us(facts.punits)
+        )
 
     def apply(
         self,

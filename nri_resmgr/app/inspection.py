@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
+import msgspec
+
 from nri_resmgr.app.drift import (
     AS_DECIDED,
     NOT_RUNNING,
@@ -20,12 +22,9 @@ from nri_resmgr.host.tree import Tree
 from nri_resmgr.policy.events import Pin
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import HostError
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 
-@frozen
-class Inspected(ByContent):
+class Inspected(msgspec.Struct, frozen=True):
     """A container to look at.
 
     Attributes:

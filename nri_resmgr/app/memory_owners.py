@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+import msgspec
+
 from nri_resmgr.app.class_members import Subject
 from nri_resmgr.classes.memory import (
     BadMemoryAnnotation,
@@ -12,15 +14,12 @@ from nri_resmgr.classes.memory import (
     numa_policy_wish,
 )
 from nri_resmgr.policy.events import ContainerSpec
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 QOS: Final = "memory-qos"
 POLICY: Final = "memory-policy"
 
 
-@frozen
-class MemoryOwner(ByContent):
+class MemoryOwner(msgspec.Struct, frozen=True):
     """A container in a class.
 
     Attributes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
@@ -29,13 +30,12 @@ from nri_resmgr.stub.runtime_info import RuntimeInfo
 from nri_resmgr.stub.update import ContainerUpdate
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import PolicyError
-from nri_resmgr.values.error_fields import with_fields
 
 POLICY_LEVEL: Final = Level(0, 12)
 """The first release whose runtimes set memory policies; older ones drop them."""
 
 
-@with_fields
+@dataclass(eq=False)
 class RuntimeSetsNoPolicies(PolicyError):
     """A container asks for a memory policy that nobody would set.
 

@@ -8,10 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import accumulate
 from typing import Any, Final, TypeAlias
 
-import attrs
-
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
+import msgspec
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -31,8 +28,7 @@ class Kind(enum.StrEnum):
     HISTOGRAM = "histogram"
 
 
-@frozen
-class Metric(ByContent):
+class Metric(msgspec.Struct, frozen=True):
     """A metric before it has values.
 
     Attributes:
@@ -74,8 +70,7 @@ class Histogram:
 Value: TypeAlias = int | float | Histogram
 
 
-@attrs.frozen(eq=False, repr=False)
-class Series:
+class Series(msgspec.Struct, frozen=True):
     """A metric with its values.
 
     Attributes:

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
+import msgspec
+
 from nri_resmgr.app import metric_table as table
 from nri_resmgr.app.metric_text import Series
 from nri_resmgr.app.metrics_of_nri_plugins import series_of_nri_plugins
@@ -16,7 +18,6 @@ from nri_resmgr.policy.events import NO_PIN, ContainerSpec, Pin
 from nri_resmgr.policy.mems import MemoryLedger
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import CpuSet, NodeSet
-from nri_resmgr.values.declared import frozen
 
 _CPU = 1000  # thousandths
 
@@ -37,8 +38,7 @@ class Subject(Protocol):
         """What it knows and has granted."""
 
 
-@frozen
-class View:
+class View(msgspec.Struct, frozen=True):
     """The policy's state at one moment.
 
     Attributes:

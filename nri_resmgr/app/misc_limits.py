@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from nri_resmgr.app.class_setter import NewContainer
 from nri_resmgr.app.unified import check_version
@@ -19,10 +20,9 @@ from nri_resmgr.host.knob_files import HostFiles
 from nri_resmgr.host.platform import CGROUP_ROOT
 from nri_resmgr.host.tree import Tree
 from nri_resmgr.values import HostError
-from nri_resmgr.values.error_fields import with_fields
 
 
-@with_fields
+@dataclass(eq=False)
 class LimitsNotWritten(HostError):
     """A container cannot have its limits, and is not started without them.
 

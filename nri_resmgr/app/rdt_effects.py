@@ -6,6 +6,8 @@ import asyncio
 import threading
 from typing import Any, Final
 
+import msgspec
+
 from nri_resmgr.app.class_members import Member, Subject, members_of
 from nri_resmgr.app.rdt import rdt_choice
 from nri_resmgr.app.rdt_host import RdtHost
@@ -15,15 +17,13 @@ from nri_resmgr.config import PolicyConfig
 from nri_resmgr.config.rdt_use import RdtUse
 from nri_resmgr.policy.decision import Decision
 from nri_resmgr.policy.events import Event, PodStopped, Started, Synchronized
-from nri_resmgr.values.declared import frozen
 
 # How often all that runs is looked at: a process that the runtime starts in a
 # container later is of the class that the container was created with.
 PERIOD: Final = 30.0  # seconds
 
 
-@frozen
-class _Job:
+class _Job(msgspec.Struct, frozen=True):
     """What is to be done, as values: the state goes on meanwhile."""
 
     use: RdtUse | None

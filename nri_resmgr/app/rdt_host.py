@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import msgspec
+
 from nri_resmgr.app.class_troubles import ClassTroubles
 from nri_resmgr.classes.rdt import ROOT_CLASS, Plan
 from nri_resmgr.host.resctrl import RdtControl
 from nri_resmgr.values import HostError
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 PENDING = "its groups are not made yet"
 
 
-@frozen
-class Seen(ByContent):
+class Seen(msgspec.Struct, frozen=True):
     """A group as somebody saw it last.
 
     Attributes:

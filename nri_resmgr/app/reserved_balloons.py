@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-import attrs
+import msgspec
 
 from nri_resmgr.config import BadSetting
 from nri_resmgr.config.balloon_types import BalloonTypeConfig
 from nri_resmgr.config.balloons import BalloonsConfig
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import CpuSet
-from nri_resmgr.values.declared import frozen
 
 
-@frozen
-class Reserved:
+class Reserved(msgspec.Struct, frozen=True):
     """What is reserved: a number of CPUs, and which ones where that is said."""
 
     count: int
@@ -51,7 +49,7 @@ def reserved_type(
         if config.reserved_exact:
             changes["max_cpus"] = reserved.count
     changes["namespaces"] = tuple(dict.fromkeys(namespaces))
-    return attrs.evolve(written, **changes)
+    return msgspec.structs.replace(written, **changes)
 
 
 def _check_reserved_count(written: BalloonTypeConfig, count: int) -> None:
@@ -85,7 +83,7 @@ def per_socket(
             return exactly(written, tuple(sockets)), ()
     count = len(sockets)
     most = each if written.max_cpus == written.min_cpus else written.max_cpus
-    changed = attrs.evolve(
+    changed = msgspec.structs.replace(
         written, min_balloons=count, max_balloons=count, min_cpus=each, max_cpus=most
     )
     return changed, tuple(sockets)
@@ -100,4 +98,4 @@ def exactly(written: BalloonTypeConfig, cpus: tuple[CpuSet, ...]) -> BalloonType
     if written.cpus or written.components or written.max_cpus:
         why = "says what type reserved has; leave out its cpus, components and maxCPUs"
         raise BadSetting("$.spec.reservedExact", why)
-    return attrs.evolve(written, cpus=cpus)
+    return msgspec.structs.replace(written, cpus=cpus)

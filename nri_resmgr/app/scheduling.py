@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import attrs
+import msgspec
 
 from nri_proto import Level
 from nri_resmgr.app.class_setter import ClassSetter, NewContainer
@@ -87,9 +87,9 @@ class SchedulingSetter(ClassSetter):
         if self._by == RUNTIME or scheduling is None:
             return
         if not self._is_ours(SCHEDULER_LEVEL):
-            scheduling = attrs.evolve(scheduling, policy=None)
+            scheduling = msgspec.structs.replace(scheduling, policy=None)
         if not self._is_ours(IO_PRIORITY_LEVEL):
-            scheduling = attrs.evolve(scheduling, io_class=None)
+            scheduling = msgspec.structs.replace(scheduling, io_class=None)
         if scheduling.policy is None and scheduling.io_class is None:
             return
         # Late: few nodes have classes, and runtimes that cannot set them.

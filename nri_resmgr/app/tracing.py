@@ -8,15 +8,13 @@ from collections.abc import Callable, Mapping
 from time import time_ns
 from typing import Any, Final
 
-import attrs
+import msgspec
 
 from nri_resmgr.app.witness import Witness
 from nri_resmgr.policy.decision import Decision
 from nri_resmgr.policy.events import ColdStartEnded, Created, Event, Updated
 from nri_resmgr.stub.request import Request, causing_request
 from nri_resmgr.values import ResmgrError
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 # Spans that wait until the libraries are there: the first second's.
 _MOST_WAITING: Final = 100
@@ -24,8 +22,7 @@ _MOST_WAITING: Final = 100
 _SECOND: Final = 1_000_000_000  # nanoseconds
 
 
-@frozen(kw_only=True)
-class Span(ByContent):
+class Span(msgspec.Struct, frozen=True, kw_only=True):
     """One request of the runtime, from its arrival until after its answer.
 
     Attributes:
@@ -40,9 +37,9 @@ class Span(ByContent):
     name: str
     began: int
     ended: int
-    attributes: Mapping[str, str | int] = attrs.field(hash=False)
+    attributes: Mapping[str, str | int]
     error: str = ""
-    carrier: Mapping[str, str] = attrs.field(factory=dict, hash=False)
+    carrier: Mapping[str, str] = {}
 
 
 class Tracing(Witness):

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Final
 
+import msgspec
+
 from nri_resmgr.app.askable import askable
 from nri_resmgr.app.sources import RequestSources, cgroup_values
 from nri_resmgr.app.unread_texts import UnreadTexts
@@ -33,7 +35,6 @@ from nri_resmgr.stub.model import (
 from nri_resmgr.stub.update import ContainerUpdate
 from nri_resmgr.topology.hints import Hint
 from nri_resmgr.values import BadListFormat, CpuSet, NodeSet, QosClass
-from nri_resmgr.values.declared import frozen
 
 # Set by the kubelet on every container that it makes, and by nobody else.
 KUBELET_NAME: Final = "io.kubernetes.container.name"
@@ -41,8 +42,7 @@ KUBELET_NAME: Final = "io.kubernetes.container.name"
 _SHORT_ID: Final = 13  # as crictl prints ids
 
 
-@frozen
-class Background:
+class Background(msgspec.Struct, frozen=True):
     """What others know of a container.
 
     Attributes:

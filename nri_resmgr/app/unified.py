@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from typing import TypeVar
 
 from nri_resmgr.host.platform import read_cgroup_layout
@@ -11,12 +12,11 @@ from nri_resmgr.stub.adjustment import ContainerAdjustment
 from nri_resmgr.stub.update import ContainerUpdate
 from nri_resmgr.topology import CgroupLayout
 from nri_resmgr.values import HostError
-from nri_resmgr.values.error_fields import with_fields
 
 ToldT = TypeVar("ToldT", ContainerAdjustment, ContainerUpdate)
 
 
-@with_fields
+@dataclass(eq=False)
 class NoSuchCgroupFiles(HostError):
     """A container asks for what only cgroups of version 2 have.
 

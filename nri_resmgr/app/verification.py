@@ -9,6 +9,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from itertools import islice
 from typing import Any, Final, Protocol
 
+import msgspec
+
 from nri_resmgr.app.courier import Courier
 from nri_resmgr.app.drift import NOT_PINNED, PENDING, Finding, Verdict
 from nri_resmgr.app.drift_report import DriftReport
@@ -21,8 +23,6 @@ from nri_resmgr.log import Logger
 from nri_resmgr.policy.decision import Policy
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.topology import Machine
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 log = Logger(__name__)
 
@@ -57,8 +57,7 @@ class Subject(Protocol):
         """What it knows and has granted."""
 
 
-@frozen
-class Rhythm(ByContent):
+class Rhythm(msgspec.Struct, frozen=True):
     """When to look, and whether to mend.
 
     Attributes:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import enum
+from dataclasses import dataclass
+
+import msgspec
 
 from nri_resmgr.classes.wish import ClassWish
 from nri_resmgr.values import PolicyError, QosClass
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
-from nri_resmgr.values.error_fields import with_fields
 
 
 class Origin(enum.StrEnum):
@@ -19,15 +19,14 @@ class Origin(enum.StrEnum):
     QOS = "qos"
 
 
-@frozen
-class Choice(ByContent):
+class Choice(msgspec.Struct, frozen=True):
     """A class by its name, and who says so."""
 
     name: str
     origin: Origin
 
 
-@with_fields
+@dataclass(eq=False)
 class UnknownClass(PolicyError):
     """An annotation asks for a class that there is not.
 
@@ -56,7 +55,7 @@ class UnknownClass(PolicyError):
         )
 
 
-@with_fields
+@dataclass(eq=False)
 class ClassDenied(PolicyError):
     """A class may not be chosen by such an annotation; see `UnknownClass`."""
 
@@ -73,7 +72,7 @@ class ClassDenied(PolicyError):
         )
 
 
-@with_fields
+@dataclass(eq=False)
 class ClassMissing(PolicyError):
     """A class is configured, and this node does not have it; see `UnknownClass`."""
 

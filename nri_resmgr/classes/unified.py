@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeAlias
 
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
+import msgspec
 
 Files: TypeAlias = Mapping[str, tuple[str, ...]]
 """File name to its lines. Each line needs a write of its own: of files that are about
 several devices or resources, the kernel reads one per write."""
 
 
-@frozen
-class Unified(ByContent):
+class Unified(msgspec.Struct, frozen=True):
     """Files as the runtime can be told, and what is left to write.
 
     Attributes:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from nri_resmgr.classes.irq.wishes import IrqAffinity
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 
-@frozen
-class ClassWish(ByContent):
+class ClassWish(
+    msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
+):
     """A class by its name, and whom the annotation is about.
 
     Attributes:
@@ -23,8 +24,9 @@ class ClassWish(ByContent):
     of_container: bool = False
 
 
-@frozen
-class IrqWish(ByContent):
+class IrqWish(
+    msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
+):
     """What is asked about interrupts; see `ClassWish` for the other two."""
 
     affinity: IrqAffinity

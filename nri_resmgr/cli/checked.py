@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+import msgspec
+
 from nri_resmgr.app.build import doubts_on_host, policy_for
 from nri_resmgr.cli.amounts import size_text
 from nri_resmgr.cli.tables import format_table
@@ -17,15 +19,12 @@ from nri_resmgr.host.tree import Tree
 from nri_resmgr.policy.capacity import PoolUse
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import InputError
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 _NOT_IN_FORCE: Final = "has no effect here"
 _MORE: Final = "there may be more mistakes, which show once these are mended"
 
 
-@frozen
-class Checked(ByContent):
+class Checked(msgspec.Struct, frozen=True):
     """One document, judged for one machine.
 
     Attributes:

@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import sys
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -23,7 +24,6 @@ from nri_resmgr.testing import Runtime
 from nri_resmgr.topology import Machine
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import CpuSet, InputError, QosClass
-from nri_resmgr.values.error_fields import with_fields
 
 # Two sockets with two nodes each show more than most laptops can.
 MADE_UP: Final = "2s2n2c2t"
@@ -39,7 +39,7 @@ _CACHE = Workload("cache", QosClass.GUARANTEED, 2000)
 _DB = Workload("db", QosClass.GUARANTEED, 4000)
 
 
-@with_fields
+@dataclass(eq=False)
 class MachineTooSmall(InputError):
     """The made-up machine cannot hold the demo's workload."""
 

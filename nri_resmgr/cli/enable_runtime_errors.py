@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from nri_resmgr.values.error_fields import with_fields
+from dataclasses import dataclass
+
 from nri_resmgr.values.errors import HostError, InputError
 
 
-@with_fields
+@dataclass(eq=False)
 class NoRuntime(HostError):
     """Nothing tells which runtime the node has."""
 
@@ -17,7 +18,7 @@ class NoRuntime(HostError):
         )
 
 
-@with_fields
+@dataclass(eq=False)
 class TwoRuntimes(InputError):
     """The node has both."""
 
@@ -31,7 +32,7 @@ class TwoRuntimes(InputError):
         )
 
 
-@with_fields
+@dataclass(eq=False)
 class UnusableConfig(HostError):
     """A file of the runtime cannot be read or written, or is not root's alone."""
 
@@ -42,7 +43,7 @@ class UnusableConfig(HostError):
         return f"{self.path} {self.why}"
 
 
-@with_fields
+@dataclass(eq=False)
 class FlagWins(InputError):
     """The runtime was started with a flag that goes before its files."""
 
@@ -52,7 +53,7 @@ class FlagWins(InputError):
         return f"CRI-O runs with {self.flag}, which goes before its files; remove it"
 
 
-@with_fields
+@dataclass(eq=False)
 class BadFlags(InputError):
     """Flags that do not go together."""
 
@@ -62,7 +63,7 @@ class BadFlags(InputError):
         return self.why
 
 
-@with_fields
+@dataclass(eq=False)
 class NotRestarted(HostError):
     """The configuration is written, but the runtime did not start again."""
 

@@ -8,10 +8,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
+import msgspec
+
 from nri_resmgr.cli.enable_runtime_errors import NoRuntime, TwoRuntimes
 from nri_resmgr.host.tree import HostTree, UnreadableHostFile
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 CONTAINERD: Final = "containerd"
 CRIO: Final = "crio"
@@ -24,8 +24,7 @@ _LISTENING: Final = "00010000"  # linux/net.h, __SO_ACCEPTCON
 _OF_DOCKER: Final = "/docker/"
 
 
-@frozen
-class FoundRuntime(ByContent):
+class FoundRuntime(msgspec.Struct, frozen=True):
     """A runtime of the node.
 
     Attributes:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import argparse
 import json
+from dataclasses import dataclass
 from typing import Any, Final
 
 from nri_resmgr.cli.render_explain import render_explanation
 from nri_resmgr.control.client import Client, Refused
 from nri_resmgr.values import InputError
-from nri_resmgr.values.error_fields import with_fields
 
 _NOBODY: Final = 404
 _MOST_PARTS: Final = 3
 
 
-@with_fields
+@dataclass(eq=False)
 class BadName(InputError):
     """The argument names no pod."""
 

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+import msgspec
+
 from nri_resmgr.cli.install_errors import (
     AlreadyInstalled,
     FolderUnusable,
@@ -21,14 +23,11 @@ from nri_resmgr.cli.launcher import MARK, launcher_text
 from nri_resmgr.host.text_file import read_text_file
 from nri_resmgr.stub.errors import BadIdentity
 from nri_resmgr.stub.identity import Identity
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 _EXECUTABLE: Final = stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH
 
 
-@frozen
-class Installation(ByContent):
+class Installation(msgspec.Struct, frozen=True):
     """Where the launcher is and its configuration belongs; the latter may be absent."""
 
     launcher: Path
@@ -36,8 +35,7 @@ class Installation(ByContent):
     config_is_new: bool
 
 
-@frozen
-class Folders(ByContent):
+class Folders(msgspec.Struct, frozen=True):
     """The runtime's two folders, `plugin_path` and `plugin_config_path`."""
 
     plugins: Path

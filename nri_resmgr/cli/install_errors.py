@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
-from nri_resmgr.values.error_fields import with_fields
 from nri_resmgr.values.errors import HostError, InputError
 
 
-@with_fields
+@dataclass(eq=False)
 class NoSuchPlugin(InputError):
     """There is no program of that name or path."""
 
@@ -22,7 +22,7 @@ class NoSuchPlugin(InputError):
         )
 
 
-@with_fields
+@dataclass(eq=False)
 class AlreadyInstalled(InputError):
     """A launcher of that name is in the folder."""
 
@@ -32,7 +32,7 @@ class AlreadyInstalled(InputError):
         return f"{self.path} exists: uninstall it first, or choose another name"
 
 
-@with_fields
+@dataclass(eq=False)
 class NotInstalled(InputError):
     """Nothing of ours has that name."""
 
@@ -43,7 +43,7 @@ class NotInstalled(InputError):
         return f"no plugin {self.plugin!r} that nri-resmgr installed in {self.folder}"
 
 
-@with_fields
+@dataclass(eq=False)
 class WouldBreakRuntime(HostError):
     """The plugin folder holds executables at which NRI refuses to start."""
 
@@ -57,7 +57,7 @@ class WouldBreakRuntime(HostError):
         )
 
 
-@with_fields
+@dataclass(eq=False)
 class FolderUnusable(HostError):
     """A folder or file of the installation cannot be written."""
 

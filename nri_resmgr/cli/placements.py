@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+import msgspec
+
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import CpuSet
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 OWN, SHARED, FREE = "█", "▒", "·"
 
 
-@frozen
-class Placement(ByContent):
+class Placement(msgspec.Struct, frozen=True):
     """One container's row."""
 
     name: str

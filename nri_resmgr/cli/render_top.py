@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
+import msgspec
+
 from nri_resmgr.cli.amounts import duration_text, how_many, size_text
 from nri_resmgr.cli.render_status import CLASSES, session_text
 from nri_resmgr.values import CpuSet
-from nri_resmgr.values.declared import frozen
 
 Data = Mapping[str, Any]
 
@@ -48,8 +49,7 @@ def colored(style: str, text: str) -> str:
     return f"\x1b[{_STYLES[style]}m{text}\x1b[0m"
 
 
-@frozen
-class Owner:
+class Owner(msgspec.Struct, frozen=True):
     """Who has CPUs of its own, be it a container or a balloon.
 
     Attributes:

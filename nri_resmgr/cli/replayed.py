@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any, Final
 
-import attrs
+import msgspec
 import yaml
 from google.protobuf.json_format import MessageToDict
 
@@ -38,7 +38,7 @@ def show_outcome(recording: Recording, outcome: Outcome, output: str) -> str:
     began = recording.header.time
     if output == "json":
         documents = [
-            {**attrs.asdict(one), "after": (one.time - began) / _SECOND}
+            {**msgspec.structs.asdict(one), "after": (one.time - began) / _SECOND}
             for one in outcome.differences
         ]
         found = {

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from nri_resmgr.cli.flags import Commands, Flags, Help, add_output
 from nri_resmgr.cli.run_flags import add_host_flags
 from nri_resmgr.values import InputError
-from nri_resmgr.values.error_fields import with_fields
 
 _EXAMPLES: Final = """\
 examples:
@@ -28,7 +28,7 @@ exit status: 0 done, also where containers were refused; 1 the two configuration
 _SUFFIXES: Final = (".svg", ".html")
 
 
-@with_fields
+@dataclass(eq=False)
 class BadFile(InputError):
     """A file that the command line names has a mistake in it."""
 
@@ -39,7 +39,7 @@ class BadFile(InputError):
         return f"{self.path}: {self.mistake}"
 
 
-@with_fields
+@dataclass(eq=False)
 class NoPicture(InputError):
     """A picture cannot be written."""
 

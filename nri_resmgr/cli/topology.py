@@ -7,6 +7,7 @@ import contextlib
 import json
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from nri_resmgr.daemon.memory_kinds import read_memory_kinds
@@ -20,10 +21,9 @@ from nri_resmgr.topology.document import to_document
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.topology.text import format_tree
 from nri_resmgr.values import HostError
-from nri_resmgr.values.error_fields import with_fields
 
 
-@with_fields
+@dataclass(eq=False)
 class CannotWrite(HostError):
     """The system refuses to write what was asked for."""
 

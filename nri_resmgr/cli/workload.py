@@ -5,20 +5,18 @@ from __future__ import annotations
 from typing import Final
 
 import attrs
+import msgspec
 
 from nri_resmgr.scenario.kubelet import container_of, pod_of
 from nri_resmgr.scenario.rows import ContainerRow
 from nri_resmgr.stub import Container, Pod
 from nri_resmgr.values import Bytes, MilliCpus, QosClass
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 _GIB: Final = Bytes(1 << 30)
 _CAPACITY: Final = Bytes(64 << 30)  # of whatever node; nobody here asks for a share
 
 
-@frozen
-class Workload(ByContent):
+class Workload(msgspec.Struct, frozen=True):
     """A pod with one container of the same name.
 
     Attributes:

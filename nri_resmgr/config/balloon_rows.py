@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+import msgspec
+
 from nri_resmgr.classes.irq.wishes import IrqRule
 from nri_resmgr.config.balloon_rules import (
     NOT_OF_COMPOSITES,
@@ -16,8 +18,6 @@ from nri_resmgr.config.balloon_types import BalloonTypeConfig, ExpressionConfig
 from nri_resmgr.config.errors import BadSetting
 from nri_resmgr.config.table import Table
 from nri_resmgr.values import CpuSet, InputError
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 NOT_IN_FORCE: Final = ("showContainersInNrt",)
 """Keys of a type that nothing follows yet."""
@@ -55,8 +55,7 @@ _KEYS: Final = (
 )
 
 
-@frozen
-class Names(ByContent):
+class Names(msgspec.Struct, frozen=True):
     """Names of load classes and of scheduling classes that types may use."""
 
     loads: tuple[str, ...]

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import Final
 
+import msgspec
+
 from nri_resmgr.classes.irq.wishes import IrqRule
 from nri_resmgr.values import CpuSet
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 RESERVED: Final = "reserved"
 """The built-in type of the node's own containers."""
 
 
-@frozen
-class ExpressionConfig(ByContent):
+class ExpressionConfig(msgspec.Struct, frozen=True):
     """A question about containers, as it is written.
 
     Attributes:
@@ -27,8 +26,7 @@ class ExpressionConfig(ByContent):
     path: str
 
 
-@frozen(kw_only=True)
-class BalloonTypeConfig(ByContent):
+class BalloonTypeConfig(msgspec.Struct, frozen=True, kw_only=True):
     """One entry of ``balloonTypes``; None is "as the policy, or the CRD, says".
 
     Attributes:

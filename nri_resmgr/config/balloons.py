@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Final
 
-import attrs
+import msgspec
 
 from nri_resmgr.config.balloon_rows import (
     NOT_IN_FORCE,
@@ -21,8 +21,6 @@ from nri_resmgr.config.errors import BadSetting
 from nri_resmgr.config.memory_use import ignored_of_memory, read_memory_use
 from nri_resmgr.config.policy_config import MEMORY_KEYS, PolicyConfig
 from nri_resmgr.config.table import Table
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 from nri_resmgr.values.scheduling import SchedulingClass
 
 _SERVICES: Final = ("agent", "log", "instrumentation", "control", "dra")
@@ -57,8 +55,7 @@ _KEYS: Final = (
 _LEVELS: Final = ("core", "l2cache")
 
 
-@frozen
-class LoadClassConfig(ByContent):
+class LoadClassConfig(msgspec.Struct, frozen=True):
     """A kind of load that CPUs which share something are to be spared.
 
     Attributes:
@@ -72,8 +69,7 @@ class LoadClassConfig(ByContent):
     overloads: bool = False
 
 
-@frozen(kw_only=True)
-class BalloonsConfig(PolicyConfig):
+class BalloonsConfig(PolicyConfig, frozen=True, kw_only=True):
     """A ``BalloonsPolicy`` document.
 
     Attributes:
@@ -110,10 +106,8 @@ class BalloonsConfig(PolicyConfig):
     spread_on_cores: bool = False
     types: tuple[BalloonTypeConfig, ...] = ()
     preserve: tuple[ExpressionConfig, ...] = ()
-    load_classes: Mapping[str, LoadClassConfig] = attrs.field(factory=dict, hash=False)
-    scheduling_classes: Mapping[str, SchedulingClass] = attrs.field(
-        factory=dict, hash=False
-    )
+    load_classes: Mapping[str, LoadClassConfig] = {}
+    scheduling_classes: Mapping[str, SchedulingClass] = {}
     on_failure: str = "refuse"
     tell_containers: bool = True
 

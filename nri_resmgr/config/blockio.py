@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+import msgspec
+
 from nri_resmgr.classes.blockio import BlockIoConfig, Limits, ParameterSet
 from nri_resmgr.classes.blockio.values import LEAST_WEIGHT, MOST_WEIGHT
 from nri_resmgr.config.any_case import read_any_case
 from nri_resmgr.config.errors import BadSetting
 from nri_resmgr.config.table import Table
 from nri_resmgr.values import BadQuantity, parse_bytes
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 from nri_resmgr.values.globs import BadGlob, check_glob
 
 _CLASSES: Final = "Classes"
@@ -26,8 +26,7 @@ _THROTTLES: Final = (
 )
 
 
-@frozen
-class BlockIoControl(ByContent):
+class BlockIoControl(msgspec.Struct, frozen=True):
     """The part of a policy's document that is about block I/O classes.
 
     Attributes:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import attrs
+import msgspec
 
 from nri_resmgr.classes.cpu.cpu_class import CpuClass, TurboDomain
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 
-@frozen(kw_only=True)
-class CpuClassUse(ByContent):
+class CpuClassUse(msgspec.Struct, frozen=True, kw_only=True):
     """Classes, and the names of those that policies give to CPUs.
 
     Attributes:
@@ -25,8 +22,8 @@ class CpuClassUse(ByContent):
         idle: Of CPUs of no balloon; empty where they are left alone.
     """
 
-    classes: Mapping[str, CpuClass] = attrs.field(hash=False)
-    paths: Mapping[str, str] = attrs.field(factory=dict, hash=False)
+    classes: Mapping[str, CpuClass]
+    paths: Mapping[str, str] = {}
     domain: TurboDomain = TurboDomain.PACKAGE
     shared: str = ""
     reserved: str = ""

@@ -4,40 +4,36 @@ from __future__ import annotations
 
 from typing import Final, TypeAlias
 
+import msgspec
+
 from nri_resmgr.config.errors import BadSetting
 from nri_resmgr.config.table import Table
 from nri_resmgr.values import BadQuantity, CpuSet, InputError, parse_cpus
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 _LISTED: Final = "cpuset:"
 _ALL_BUT: Final = "exclude-cpuset:"
 _CGROUP: Final = "cgroup:"
 
 
-@frozen
-class Listed(ByContent):
+class Listed(msgspec.Struct, frozen=True):
     """Exactly these CPUs."""
 
     cpus: CpuSet
 
 
-@frozen
-class AllBut(ByContent):
+class AllBut(msgspec.Struct, frozen=True):
     """All CPUs there are but these."""
 
     cpus: CpuSet
 
 
-@frozen
-class Amount(ByContent):
+class Amount(msgspec.Struct, frozen=True):
     """So many CPUs, whichever."""
 
     count: int
 
 
-@frozen
-class OfCgroup(ByContent):
+class OfCgroup(msgspec.Struct, frozen=True):
     """The CPUs that a cgroup of the host has, at the time of reading.
 
     Attributes:

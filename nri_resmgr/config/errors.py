@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from nri_resmgr.values import InputError
-from nri_resmgr.values.error_fields import with_fields
 from nri_resmgr.values.shorten import shortened
 
 # A document may be one long word, and each complaint goes to the log and to status.
@@ -13,7 +13,7 @@ _PATH: Final = 200
 _SENTENCE: Final = 600
 
 
-@with_fields
+@dataclass(eq=False)
 class BadSyntax(InputError):
     """The text is not YAML, or not one document.
 
@@ -29,7 +29,7 @@ class BadSyntax(InputError):
         return f"line {self.line}: {why}" if self.line else why
 
 
-@with_fields
+@dataclass(eq=False)
 class BadSetting(InputError):
     """A part of the document does not mean anything, or not on this machine.
 

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from typing import Final
 
+import msgspec
+
 from nri_resmgr.config.cpus import AllBut, Amount, KnownCpus, Listed
 from nri_resmgr.config.errors import BadSetting
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import CpuSet
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 AVAILABLE: Final = "$.spec.availableResources.cpu"
 RESERVED: Final = "$.spec.reservedResources.cpu"
 
 
-@frozen
-class FittingCpus(ByContent):
+class FittingCpus(msgspec.Struct, frozen=True):
     """CPUs of a configuration on one machine: a set, or how many of the rest.
 
     Attributes:

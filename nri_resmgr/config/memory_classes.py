@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-import attrs
+import msgspec
 
 from nri_resmgr.classes.memory.numa_values import (
     BadMemoryPolicy,
@@ -18,8 +18,6 @@ from nri_resmgr.classes.memory.qos import WHOLE, MemoryQosClass, MemoryQosConfig
 from nri_resmgr.config.any_case import read_any_case
 from nri_resmgr.config.errors import BadSetting, BadSyntax
 from nri_resmgr.config.table import Table
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 _CLASSES: Final = "classes"
 _FILES: Final = "unifiedAnnotations"
@@ -30,8 +28,7 @@ _FILE: Final = re.compile(r"[a-z_]+(?:\.[A-Za-z0-9_-]+)+", re.ASCII)
 _LONGEST: Final = 4 << 10  # characters of an annotation; a policy has three short rows
 
 
-@frozen
-class NumaPolicyConfig(ByContent):
+class NumaPolicyConfig(msgspec.Struct, frozen=True):
     """Memory policies that an operator wrote.
 
     Attributes:
@@ -39,7 +36,7 @@ class NumaPolicyConfig(ByContent):
         ignored: Paths of what has no effect with us.
     """
 
-    classes: Mapping[str, NumaPolicy] = attrs.field(hash=False)
+    classes: Mapping[str, NumaPolicy]
     ignored: tuple[str, ...] = ()
 
 

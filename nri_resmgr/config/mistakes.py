@@ -6,12 +6,12 @@ import re
 from collections.abc import Callable
 from typing import Any, Final
 
+import msgspec
+
 from nri_resmgr.config.document import read_config
 from nri_resmgr.config.errors import BadSetting, BadSyntax
 from nri_resmgr.config.policy_config import PolicyConfig
 from nri_resmgr.config.syntax import parse_yaml
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 # Who has more needs another document.
 _MOST: Final = 100
@@ -19,8 +19,7 @@ _MOST: Final = 100
 _INDEX: Final = re.compile(r"\[(\d+)\]")
 
 
-@frozen
-class Judgement(ByContent):
+class Judgement(msgspec.Struct, frozen=True):
     """What is to be said of one document.
 
     Attributes:

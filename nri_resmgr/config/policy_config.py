@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Final
 
+import msgspec
+
 from nri_resmgr.config.cpu_class_use import CpuClassUse
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 MEMORY_KEYS: Final = ("memoryQos", "memoryPolicy", "miscLimits")
 """Of documents of all kinds; `nri_resmgr.config.memory_use` reads them."""
 
 
-@frozen
-class PolicyConfig(ByContent):
+class PolicyConfig(msgspec.Struct, frozen=True):
     """The spec of a document of any kind.
 
     Attributes:

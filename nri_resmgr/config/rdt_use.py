@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from nri_resmgr.classes.rdt.settings import RdtConfig
 from nri_resmgr.config.rdt import RDT_KEYS, read_rdt
 from nri_resmgr.config.table import Table
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 
-@frozen(kw_only=True)
-class RdtUse(ByContent):
+class RdtUse(msgspec.Struct, frozen=True, kw_only=True):
     """What is to be done with RDT classes.
 
     Attributes:

@@ -9,14 +9,12 @@ from nri_resmgr.config.cpus import CpuChoice, read_cpus
 from nri_resmgr.config.memory_use import ignored_of_memory, read_memory_use
 from nri_resmgr.config.policy_config import MEMORY_KEYS, PolicyConfig
 from nri_resmgr.config.table import Table
-from nri_resmgr.values.declared import frozen
 
 # Its containers belong to the node, whatever else is listed.
 _ALWAYS_RESERVED: Final = "kube-system"
 
 
-@frozen
-class StaticPolicyConfig(PolicyConfig):
+class StaticPolicyConfig(PolicyConfig, frozen=True):
     """A ``StaticPolicy`` document; the defaults are safe on every machine.
 
     Attributes:

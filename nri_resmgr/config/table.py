@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, TypeVar
 
+import msgspec
+
 from nri_resmgr.config.errors import BadSetting
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 _T = TypeVar("_T")
 
@@ -15,8 +15,7 @@ _T = TypeVar("_T")
 _OFF: Final = "off"
 
 
-@frozen
-class Table(ByContent):
+class Table(msgspec.Struct, frozen=True):
     """A mapping of a document, with its path in it. A null value is as absent."""
 
     path: str

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
-import attrs
-
 from nri_resmgr.config.cpus import CpuChoice, read_cpus
 from nri_resmgr.config.policy_config import MEMORY_KEYS, PolicyConfig
 from nri_resmgr.config.table import Table
 from nri_resmgr.values import QosClass
-from nri_resmgr.values.declared import frozen
 from nri_resmgr.values.scheduling import SchedulingClass
 
 # Its containers belong to the node, whatever else is listed.
@@ -43,8 +40,7 @@ _CPU_CLASSES: Final = (
 _INTERRUPTS: Final = "controllableInterrupts"
 
 
-@frozen
-class TopologyAwareConfig(PolicyConfig):
+class TopologyAwareConfig(PolicyConfig, frozen=True):
     """A ``TopologyAwarePolicy`` document; the defaults are safe on every machine.
 
     Attributes:
@@ -85,11 +81,9 @@ class TopologyAwareConfig(PolicyConfig):
     colocate_namespaces: bool = False
     default_cpu_priority: str = "none"
     unlimited_burstable: str = "package"
-    scheduling_classes: Mapping[str, SchedulingClass] = attrs.field(
-        factory=dict, hash=False
-    )
-    namespace_scheduling: Mapping[str, str] = attrs.field(factory=dict, hash=False)
-    qos_scheduling: Mapping[QosClass, str] = attrs.field(factory=dict, hash=False)
+    scheduling_classes: Mapping[str, SchedulingClass] = {}
+    namespace_scheduling: Mapping[str, str] = {}
+    qos_scheduling: Mapping[QosClass, str] = {}
     on_failure: str = "refuse"
     place_pods: str = "off"
     tell_containers: bool = True

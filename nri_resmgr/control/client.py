@@ -7,17 +7,17 @@ import http.client
 import json
 import socket
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlencode
 
 from nri_resmgr.values import InputError, ResmgrError
-from nri_resmgr.values.error_fields import with_fields
 
 _PATIENCE: Final = 10.0  # seconds for an answer
 _OK: Final = 200
 
 
-@with_fields
+@dataclass(eq=False)
 class NoDaemon(ResmgrError):
     """Nobody answers at the control socket."""
 
@@ -30,7 +30,7 @@ class NoDaemon(ResmgrError):
         )
 
 
-@with_fields
+@dataclass(eq=False)
 class NotForUs(ResmgrError):
     """The system does not let us to the control socket."""
 
@@ -40,7 +40,7 @@ class NotForUs(ResmgrError):
         return f"permission denied on {self.path}: only root may ask the daemon"
 
 
-@with_fields
+@dataclass(eq=False)
 class AnswerLost(ResmgrError):
     """The daemon hung up, or said what no daemon of ours says."""
 
@@ -51,7 +51,7 @@ class AnswerLost(ResmgrError):
         return f"{self.path}: {self.why}"
 
 
-@with_fields
+@dataclass(eq=False)
 class Refused(InputError):
     """The daemon does not answer this question."""
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from nri_resmgr.app.verification import Verification
 from nri_resmgr.control.subject import Subject
 from nri_resmgr.control.times import time_text
@@ -12,13 +14,11 @@ from nri_resmgr.control.verification import verified_container
 from nri_resmgr.policy.capacity import PoolUse
 from nri_resmgr.policy.events import NO_PIN, ContainerSpec, Pin, Source
 from nri_resmgr.values import NO_CPUS, CpuSet
-from nri_resmgr.values.declared import frozen
 
 Data = dict[str, Any]
 
 
-@frozen
-class View:
+class View(msgspec.Struct, frozen=True):
     """The policy's state at one moment.
 
     Attributes:

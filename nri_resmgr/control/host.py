@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import attrs
+import msgspec
 
 from nri_resmgr.control.containers import Data
 from nri_resmgr.control.subject import API_VERSION, Subject
@@ -35,5 +35,5 @@ def _pressure(one: Pressure) -> Data:
 
 
 def _stall(stall: Stall) -> Data:
-    ten, sixty, three_hundred = attrs.astuple(stall)
+    ten, sixty, three_hundred = msgspec.structs.astuple(stall)
     return {"avg10": ten, "avg60": sixty, "avg300": three_hundred}

@@ -9,7 +9,7 @@ from asyncio import base_events
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
-import attrs
+import msgspec
 
 from nri_resmgr.control.http_reply import (
     JSON,
@@ -24,8 +24,6 @@ from nri_resmgr.control.http_reply import (
 from nri_resmgr.control.http_request import Head, Request, RequestRefused, read_head
 from nri_resmgr.log import Logger
 from nri_resmgr.values import InputError, ResmgrError
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 __all__ = [
     "JSON",
@@ -66,8 +64,7 @@ def _admit_all(_: socket.socket) -> str:
     return ""
 
 
-@frozen
-class Limits(ByContent):
+class Limits(msgspec.Struct, frozen=True):
     """What a client may take of us.
 
     Attributes:
@@ -84,8 +81,7 @@ class Limits(ByContent):
     seconds: float = 10.0
 
 
-@frozen
-class Site(ByContent):
+class Site(msgspec.Struct, frozen=True):
     """What is served.
 
     Attributes:
@@ -95,7 +91,7 @@ class Site(ByContent):
         refuse: Writes the answer for a status and a sentence.
     """
 
-    routes: Routes = attrs.field(hash=False)
+    routes: Routes
     limits: Limits = Limits()
     admit: Callable[[socket.socket], str] = _admit_all
     refuse: Callable[[int, str], Reply] = _refuse_as_text
@@ -179,7 +175,7 @@ class _Connection:
             await self._send(reply, has_body=True, in_chunks=False)
             await self._linger()
         else:
-            request = attrs.evolve(head.request, body=body)
+            request = msgspec.structs.replace(head.request, body=body)
             reply = await self._answer(request)
             has_body = request.method != "HEAD"
             await self._send(reply, has_body=has_body, in_chunks=head.knows_chunks)
@@ -221,7 +217,7 @@ class _Connection:
             raise RequestRefused(404, f"nothing is at {request.path}")
         words = ", ".join(sorted(known | ({"HEAD"} if "GET" in known else set())))
         refusal = self._site.refuse(405, f"only {words}")
-        reply = attrs.evolve(refusal, headers=(("Allow", words),))
+        reply = msgspec.structs.replace(refusal, headers=(("Allow", words),))
         return lambda _: reply
 
     async def _send(self, reply: Reply, *, has_body: bool, in_chunks: bool) -> None:

@@ -7,16 +7,14 @@ from collections.abc import AsyncIterator
 from http import HTTPStatus
 from typing import Final
 
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
+import msgspec
 
 TEXT: Final = "text/plain; charset=utf-8"
 JSON: Final = "application/json"
 JSON_LINES: Final = "application/jsonl"
 
 
-@frozen
-class Reply(ByContent):
+class Reply(msgspec.Struct, frozen=True):
     """One answer.
 
     Attributes:

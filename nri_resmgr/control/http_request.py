@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 from urllib.parse import parse_qsl, unquote
 
-import attrs
+import msgspec
 
 from nri_resmgr.values import InputError
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
-from nri_resmgr.values.error_fields import with_fields
 
 _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 
@@ -25,7 +23,7 @@ _HEADER: Final = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([ -~\t\x80-\
 _LENGTH: Final = re.compile(r"[0-9]{1,15}")
 
 
-@with_fields
+@dataclass(eq=False)
 class RequestRefused(InputError):
     """A request that is not answered; handlers may raise it, too.
 
@@ -41,8 +39,7 @@ class RequestRefused(InputError):
         return self.why
 
 
-@frozen
-class Request(ByContent):
+class Request(msgspec.Struct, frozen=True):
     """One request.
 
     Attributes:
@@ -54,12 +51,11 @@ class Request(ByContent):
 
     method: str
     path: str
-    query: Mapping[str, str] = attrs.field(default=_NOTHING, hash=False)
+    query: Mapping[str, str] = _NOTHING
     body: bytes = b""
 
 
-@frozen
-class Head(ByContent):
+class Head(msgspec.Struct, frozen=True):
     """What comes before the body.
 
     Attributes:

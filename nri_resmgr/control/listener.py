@@ -8,12 +8,12 @@ import socket
 import stat
 import struct
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from nri_resmgr.host.trust import judge
 from nri_resmgr.values import HostError
-from nri_resmgr.values.error_fields import with_fields
 
 _PRIVATE_FOLDER: Final = 0o700
 _PRIVATE: Final = 0o600
@@ -21,7 +21,7 @@ _BACKLOG: Final = 16
 _CREDENTIALS: Final = struct.Struct("iII")  # struct ucred of unix(7): pid, uid, gid
 
 
-@with_fields
+@dataclass(eq=False)
 class ControlSocketUnusable(HostError):
     """There can be no control socket at this path."""
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypeAlias
 
+import msgspec
+
 from nri_resmgr.control.http_request import RequestRefused
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 _SHOWN: Final = 5  # pods in the sentence that asks for more
 
 
-@frozen
-class Named(ByContent):
+class Named(msgspec.Struct, frozen=True):
     """A container that somebody may ask for.
 
     Attributes:

@@ -25,6 +25,7 @@ from nri_resmgr.control.http import (
 from nri_resmgr.control.listener import refusal_of_peer
 from nri_resmgr.control.state import state_of
 from nri_resmgr.control.subject import API_VERSION, Subject
+from nri_resmgr.topology.document import to_document
 
 SCHEMA: Final = Path(__file__).with_name("schema.json")
 """What all answers look like, as JSON Schema."""
@@ -68,9 +69,6 @@ def _refused(status: int, why: str) -> Reply:
 
 
 def _topology(subject: Subject) -> Data:
-    # It imports cattrs: 20 ms that a daemon nobody asks for its machine need not take.
-    from nri_resmgr.topology.document import to_document
-
     machine = to_document(subject.policy.machine)
     return {"apiVersion": API_VERSION, "kind": "Topology", "machine": machine}
 

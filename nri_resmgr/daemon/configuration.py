@@ -7,6 +7,7 @@ import asyncio
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from nri_resmgr.app.configuration import Configuration, Rules, keep_nothing
@@ -24,7 +25,6 @@ from nri_resmgr.daemon.documents import Documents
 from nri_resmgr.host.file_watch import WatchedFile
 from nri_resmgr.log import Logger
 from nri_resmgr.values import InputError, ResmgrError
-from nri_resmgr.values.error_fields import with_fields
 
 log = Logger(__name__)
 
@@ -38,7 +38,7 @@ _SETTLING: Final = 0.1  # seconds
 _PATIENCE: Final = 2.0  # seconds
 
 
-@with_fields
+@dataclass(eq=False)
 class EmptyFile(InputError):
     """A file that had a document has nothing in it."""
 

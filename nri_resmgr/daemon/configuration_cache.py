@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import re
 from binascii import crc32
+from dataclasses import dataclass
 from typing import Final
 
 from nri_resmgr.app.configuration_status import Document, Source
 from nri_resmgr.host.state_dir import StateDir
 from nri_resmgr.log import Logger
 from nri_resmgr.values import HostError, InputError
-from nri_resmgr.values.error_fields import with_fields
 
 log = Logger(__name__)
 
@@ -22,7 +22,7 @@ _HEAD: Final = re.compile(r"# nri-resmgr cache (\d+): ([a-z-]+) ([0-9a-f]{8})\n"
 _VERSION: Final = "1"
 
 
-@with_fields
+@dataclass(eq=False)
 class BadCache(InputError):
     """The cached document is not as it was written."""
 

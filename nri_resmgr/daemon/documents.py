@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from itertools import chain
 from typing import TypeVar
 
@@ -13,12 +14,11 @@ from nri_resmgr.daemon.configuration_cache import ConfigurationCache
 from nri_resmgr.host.file_watch import WatchedFile
 from nri_resmgr.host.state_dir import StateDir
 from nri_resmgr.values import InputError, ResmgrError
-from nri_resmgr.values.error_fields import with_fields
 
 _T = TypeVar("_T")
 
 
-@with_fields
+@dataclass(eq=False)
 class BadConfigFile(InputError):
     """A file that the command line names has a mistake."""
 

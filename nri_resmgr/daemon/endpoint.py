@@ -5,19 +5,19 @@ from __future__ import annotations
 import os
 import re
 import socket
+from dataclasses import dataclass
 from typing import Final
 
+import msgspec
+
 from nri_resmgr.values import HostError, InputError
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
-from nri_resmgr.values.error_fields import with_fields
 
 _FORM: Final = re.compile(r"(?:\[([0-9a-fA-F:.]+)\]|([0-9.]*)):([0-9]{1,5})")
 _LAST_PORT: Final = 65535
 _BACKLOG: Final = 16
 
 
-@with_fields
+@dataclass(eq=False)
 class BadEndpoint(InputError):
     """``--http-endpoint`` says no address that can be listened on."""
 
@@ -30,7 +30,7 @@ class BadEndpoint(InputError):
         )
 
 
-@with_fields
+@dataclass(eq=False)
 class EndpointTaken(HostError):
     """Nobody can listen there now."""
 
@@ -41,8 +41,7 @@ class EndpointTaken(HostError):
         return f"cannot listen on {self.where}: {self.why}"
 
 
-@frozen
-class Endpoint(ByContent):
+class Endpoint(msgspec.Struct, frozen=True):
     """An address of this host.
 
     Attributes:

@@ -7,7 +7,7 @@ import socket
 from collections.abc import Iterator
 from typing import Any, Final
 
-import attrs
+import msgspec
 
 from nri_resmgr.app import metric_table as table
 from nri_resmgr.app.metric_text import CONTENT_TYPE, Series, render, single
@@ -48,7 +48,7 @@ async def serve_insight(daemon: Daemon) -> None:
     site = Site(insight.routes, LIMITS)
     listener = await _listening(endpoint)
     # Port 0 has become another one.
-    found = attrs.evolve(endpoint, port=listener.getsockname()[1])
+    found = msgspec.structs.replace(endpoint, port=listener.getsockname()[1])
     log.info("http.listening", endpoint=str(found))
     async with asyncio.TaskGroup() as group:
         group.create_task(insight.heartbeat.beat())

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from nri_resmgr.topology import MemoryKind
 from nri_resmgr.values import InputError, NodeSet
-from nri_resmgr.values.error_fields import with_fields
 
 MemoryKinds: TypeAlias = Mapping[int, MemoryKind]
 """By node."""
 
 
-@with_fields
+@dataclass(eq=False)
 class BadMemoryKind(InputError):
     """A part of ``--memory-kinds`` says nothing of any memory."""
 

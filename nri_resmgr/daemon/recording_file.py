@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
 from nri_resmgr.values import InputError
-from nri_resmgr.values.error_fields import with_fields
 
 
-@with_fields
+@dataclass(eq=False)
 class CannotRecord(InputError):
     """There can be no recording there."""
 
@@ -21,7 +21,7 @@ class CannotRecord(InputError):
         return f"--record {self.path}: {self.why}"
 
 
-@with_fields
+@dataclass(eq=False)
 class RecordingFull(Exception):
     """No more lines fit; those before are whole."""
 

@@ -8,13 +8,13 @@ import os
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, Final
 
 from nri_resmgr.app.tracing import Span, Tracing
 from nri_resmgr.log import Logger
 from nri_resmgr.values import InputError
-from nri_resmgr.values.error_fields import with_fields
 from nri_resmgr.version import our_version
 
 log = Logger(__name__)
@@ -35,7 +35,7 @@ class TracingNotInstalled(InputError):
         )
 
 
-@with_fields
+@dataclass(eq=False)
 class BadSampling(InputError):
     """``--otel-sampling`` is no share of requests."""
 
@@ -45,7 +45,7 @@ class BadSampling(InputError):
         return f"--otel-sampling: {self.text!r}: expected a number from 0 to 1"
 
 
-@with_fields
+@dataclass(eq=False)
 class BadCollector(InputError):
     """``--otel-endpoint`` is no URL."""
 

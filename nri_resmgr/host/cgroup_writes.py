@@ -6,18 +6,17 @@ import errno
 import os
 from typing import Final
 
+import msgspec
+
 from nri_resmgr.classes.unified import Files
 from nri_resmgr.host.knob_files import WritableTree
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 # A device that is gone limits nobody; what to do about its coming back is decided
 # where devices are looked for.
 _GONE: Final = frozenset({errno.ENODEV, errno.ENXIO})
 
 
-@frozen
-class FailedWrite(ByContent):
+class FailedWrite(msgspec.Struct, frozen=True):
     """A line that the kernel did not take.
 
     Attributes:

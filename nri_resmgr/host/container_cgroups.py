@@ -7,11 +7,11 @@ from collections.abc import Collection
 from functools import lru_cache
 from typing import Final
 
+import msgspec
+
 from nri_resmgr.host.container_places import Place, Places
 from nri_resmgr.host.tree import BadHostFile, Tree
 from nri_resmgr.values import BadListFormat, CpuSet, NodeSet
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 # What holds, and what was asked for. Version 1 of old kernels has the latter only.
 _EFFECTIVE_CPUS: Final = ("cpuset.cpus.effective", "cpuset.effective_cpus")
@@ -22,8 +22,7 @@ _MEMS: Final = "cpuset.mems"
 _POPULATED: Final = re.compile(r"^populated 1$", re.ASCII | re.MULTILINE)
 
 
-@frozen
-class Whereabouts(ByContent):
+class Whereabouts(msgspec.Struct, frozen=True):
     """What is known of where a container's cgroup is.
 
     Attributes:
@@ -37,8 +36,7 @@ class Whereabouts(ByContent):
     pid: int = 0
 
 
-@frozen
-class InForce(ByContent):
+class InForce(msgspec.Struct, frozen=True):
     """What a container runs with; None stands for what the kernel does not tell.
 
     Attributes:
@@ -56,8 +54,7 @@ class InForce(ByContent):
     folder: str = ""
 
 
-@frozen
-class AskedFor(ByContent):
+class AskedFor(msgspec.Struct, frozen=True):
     """What was written into a cgroup, whatever came of it; None if nothing was.
 
     Attributes:

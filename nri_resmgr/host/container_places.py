@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+import msgspec
+
 from nri_resmgr.host.platform import CGROUP_ROOT, read_cgroup_layout
 from nri_resmgr.host.tree import Tree
 from nri_resmgr.topology import CgroupLayout
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 # crun makes one below the scope that systemd gives it, and leaves the scope alone.
 _BELOW: Final = "container"
@@ -25,8 +25,7 @@ _PARTS: Final = 3  # of slice:prefix:name
 _CPU_ROOTS: Final = ("cpu", "cpu,cpuacct", "cpuacct,cpu")
 
 
-@frozen
-class Place(ByContent):
+class Place(msgspec.Struct, frozen=True):
     """The folders of one container's cgroup.
 
     Attributes:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final, TypeAlias
 
-import attrs
+import msgspec
 
 from nri_resmgr.host.fields import (
     cpus,
@@ -142,7 +142,7 @@ def read_cpus(tree: Tree, online: CpuSet) -> tuple[Cpu, ...]:
         known.update(dict.fromkeys(members, _read_policy(tree, folder)))
     strong = tree.read(f"{CPU_ROOT}/cpu{online.first}/cpu_capacity") is not None
     return tuple(
-        attrs.evolve(
+        msgspec.structs.replace(
             facts,
             id=cpu,
             capacity=number(tree, f"{CPU_ROOT}/cpu{cpu}/cpu_capacity")

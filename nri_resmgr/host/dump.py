@@ -7,6 +7,7 @@ import json
 import tarfile
 import zlib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -20,7 +21,6 @@ from nri_resmgr.topology.document import (
     to_document,
 )
 from nri_resmgr.values import InputError
-from nri_resmgr.values.error_fields import with_fields
 
 # A reader of another format reads the host's files again instead.
 _FORMAT: Final = 1
@@ -31,7 +31,7 @@ _HOST: Final = "host"
 _MAX_BYTES: Final = 1 << 28
 
 
-@with_fields
+@dataclass(eq=False)
 class BadDump(InputError):
     """A file is no dump of a machine."""
 

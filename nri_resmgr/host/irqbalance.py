@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Final
 
+import msgspec
+
 from nri_resmgr.classes.irq.irqbalance import (
     ASK,
     Bans,
@@ -19,8 +21,6 @@ from nri_resmgr.host.paths import CPU_ROOT
 from nri_resmgr.host.state_dir import StateDir
 from nri_resmgr.host.tree import Tree, UnreadableHostFile
 from nri_resmgr.values import CpuSet, InputError
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 _NAME: Final = "irqbalance"
 _FOLDER: Final = "/run/irqbalance"
@@ -31,8 +31,7 @@ MARK: Final = "irqbalance"
 """In the state directory: the process that was told something."""
 
 
-@frozen
-class Irqbalance(ByContent):
+class Irqbalance(msgspec.Struct, frozen=True):
     """A running irqbalance.
 
     Attributes:
@@ -47,8 +46,7 @@ class Irqbalance(ByContent):
     socket: str = ""
 
 
-@frozen
-class Told(ByContent):
+class Told(msgspec.Struct, frozen=True):
     """How telling irqbalance went.
 
     Attributes:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from fcntl import ioctl
 from typing import Final, Protocol
 
+import msgspec
+
 from nri_resmgr.values import HostError
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
-from nri_resmgr.values.error_fields import with_fields
 
 # Numbers and layouts of include/uapi/linux/isst_if.h. The driver exists on x86
 # only, so byte order and ioctl encoding are x86's; a number's size field is that
@@ -48,7 +48,7 @@ _LARGEST_BYTE: Final = 255
 _NO_NUMBER: Final = 0xFFFFFFFF
 
 
-@with_fields
+@dataclass(eq=False)
 class SpeedSelectUnsupported(HostError):
     """The driver is there and does not tell what we need to know."""
 
@@ -69,8 +69,7 @@ class IsstDevice(Protocol):
         """
 
 
-@frozen
-class OpenIsst(ByContent):
+class OpenIsst(msgspec.Struct, frozen=True):
     """The kernel's own device, opened by somebody who closes it, too."""
 
     fd: int

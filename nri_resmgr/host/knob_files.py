@@ -7,7 +7,6 @@ from typing import Final, Protocol
 
 from nri_resmgr.host.tree import HostTree, Tree
 from nri_resmgr.values import CpuSet, InputError
-from nri_resmgr.values.declared import frozen
 
 _MASKS: Final = ("smp_affinity", "default_smp_affinity")
 _LIST: Final = "_list"
@@ -27,7 +26,6 @@ class WritableTree(Tree, Protocol):
         """
 
 
-@frozen
 class HostFiles(HostTree):
     """The files of a live host, or of a folder that looks like one, to be written."""
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
+import msgspec
 
 
-@frozen
-class KnobFailure(ByContent):
+class KnobFailure(msgspec.Struct, frozen=True):
     """A file that does not have the value that it should.
 
     Attributes:
@@ -24,8 +22,7 @@ class KnobFailure(ByContent):
         return f"cannot write {self.value!r} to {self.path}: {self.why}"
 
 
-@frozen
-class KnobReport(ByContent):
+class KnobReport(msgspec.Struct, frozen=True):
     """What was done to host files.
 
     Attributes:
@@ -41,8 +38,7 @@ class KnobReport(ByContent):
     drifted: tuple[str, ...] = ()
 
 
-@frozen
-class Drift(ByContent):
+class Drift(msgspec.Struct, frozen=True):
     """A file that somebody else has changed.
 
     Attributes:

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
+import msgspec
+
 from nri_resmgr.host.tree import Tree, UnreadableHostFile
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 KUBELET_ROOT: Final = "/var/lib/kubelet"
 
@@ -19,8 +19,7 @@ _IN_THE_WAY: Final = "static"
 _KINDS: Final = ("cpu", "memory")
 
 
-@frozen
-class KubeletManager(ByContent):
+class KubeletManager(msgspec.Struct, frozen=True):
     """A manager that gives containers CPUs or memory nodes on its own.
 
     Attributes:

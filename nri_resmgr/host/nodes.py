@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-import attrs
+import msgspec
 
 from nri_resmgr.host.fields import (
     cpus,
@@ -66,7 +66,7 @@ def _with_kinds(
     tree: Tree, nodes: tuple[Node, ...], told: Mapping[int, MemoryKind]
 ) -> tuple[Node, ...]:
     kinds = read_memory_kinds(tree, nodes, told)
-    return tuple(attrs.evolve(node, kind=kinds[node.id]) for node in nodes)
+    return tuple(msgspec.structs.replace(node, kind=kinds[node.id]) for node in nodes)
 
 
 def _node_ids(tree: Tree) -> NodeSet:

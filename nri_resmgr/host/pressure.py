@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
+import msgspec
+
 from nri_resmgr.host.tree import Tree
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 RESOURCES: Final = ("cpu", "memory", "io")
 
@@ -15,8 +15,7 @@ _SHARE: Final = r"(\d{{1,3}}\.\d{{1,6}})"
 _LINE: Final = rf"{{}} avg10={_SHARE} avg60={_SHARE} avg300={_SHARE}"
 
 
-@frozen
-class Stall(ByContent):
+class Stall(msgspec.Struct, frozen=True):
     """Per cent of the time in which tasks waited for something.
 
     Attributes:
@@ -30,8 +29,7 @@ class Stall(ByContent):
     three_hundred: float
 
 
-@frozen
-class Pressure(ByContent):
+class Pressure(msgspec.Struct, frozen=True):
     """Stalls for one resource.
 
     Attributes:

@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
+import msgspec
+
 from nri_resmgr.host import isst
 from nri_resmgr.host.isst import IsstDevice, SpeedSelectUnsupported
 from nri_resmgr.topology import Core
 from nri_resmgr.values import NO_CPUS, CpuSet
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 # From here on the driver speaks of power domains and structures (TPMI).
 _TPMI_API: Final = 2
 
 
-@frozen
-class Area(ByContent):
+class Area(msgspec.Struct, frozen=True):
     """One punit and its CPUs by its own numbers of cores, ascending."""
 
     package: int

@@ -8,16 +8,13 @@ import posixpath
 from collections.abc import Mapping
 from functools import cached_property
 
-import attrs
+import msgspec
 
 from nri_resmgr.host.isst import IsstDevice
 from nri_resmgr.host.tree import Tree
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 
-@frozen
-class RecordedIsst(ByContent):
+class RecordedIsst(msgspec.Struct, frozen=True):
     """A Speed Select device that exists only as requests and replies.
 
     Attributes:
@@ -34,8 +31,7 @@ class RecordedIsst(ByContent):
         return self.replies[request, data]
 
 
-@attrs.frozen(slots=False, eq=False, repr=False)
-class RecordedTree(ByContent):
+class RecordedTree(msgspec.Struct, frozen=True, dict=True):
     """A tree that exists only as text.
 
     Attributes:
@@ -46,7 +42,7 @@ class RecordedTree(ByContent):
     """
 
     files: Mapping[str, str]
-    links: Mapping[str, str] = attrs.field(factory=dict)
+    links: Mapping[str, str] = {}
     isst: IsstDevice | None = None
 
     @property
@@ -96,13 +92,13 @@ class RecordedTree(ByContent):
         return children
 
 
-@frozen
-class RecordingTree(ByContent):
+class RecordingTree:
     """Another tree, and a record of every file and link that was asked for."""
 
-    tree: Tree
-    files: dict[str, str] = attrs.field(factory=dict, init=False)
-    links: dict[str, str] = attrs.field(factory=dict, init=False)
+    def __init__(self, tree: Tree) -> None:
+        self.tree = tree
+        self.files: dict[str, str] = {}
+        self.links: dict[str, str] = {}
 
     @property
     def root(self) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
+import msgspec
+
 from nri_resmgr.host.tree import Tree, UnreadableHostFile
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 # The mounts of the host's first process: a service or a pod has its own. Only root
 # may read them.
@@ -18,8 +18,7 @@ _FIELDS: Final = 4
 _ESCAPE: Final = re.compile(r"\\([0-7]{3})", re.ASCII)
 
 
-@frozen
-class Mount(ByContent):
+class Mount(msgspec.Struct, frozen=True):
     """One row of the table of mounts.
 
     Attributes:

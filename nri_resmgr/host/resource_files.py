@@ -8,11 +8,11 @@ import os
 import re
 import stat
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from nri_resmgr.values import HostError
-from nri_resmgr.values.error_fields import with_fields
 
 _CONTAINERS: Final = "containers"
 _READABLE: Final = 0o644
@@ -26,7 +26,7 @@ _NEW_FILE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_C
 _ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}", re.ASCII)
 
 
-@with_fields
+@dataclass(eq=False)
 class ResourceFileUnwritable(HostError):
     """A file that a container was to find cannot be written."""
 

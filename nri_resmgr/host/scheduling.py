@@ -7,13 +7,13 @@ import os
 import platform
 import struct
 from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
 from nri_resmgr.host.resctrl.threads import threads_of
 from nri_resmgr.host.tree import Tree
 from nri_resmgr.values import HostError
-from nri_resmgr.values.error_fields import with_fields
 from nri_resmgr.values.scheduling import (
     IoClass,
     SchedulerFlag,
@@ -63,7 +63,7 @@ _ATTR: Final = struct.Struct("=IIQiIQQQII")
 _PASSES: Final = 64
 
 
-@with_fields
+@dataclass(eq=False)
 class SchedulingRefused(HostError):
     """The kernel did not take a scheduling class.
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Final, TypeAlias
 
-import attrs
+import msgspec
 
 from nri_resmgr.host.isst import IsstDevice, SpeedSelectUnsupported
 from nri_resmgr.host.knob_report import Drift, KnobReport, Work
@@ -237,13 +237,15 @@ def _set_to(present: Punit, wanted: Punit) -> Punit:
     # CPUs that were offline when it was wanted stay where they are.
     others = present.cpus - CpuSet.union(clos.cpus for clos in wanted.clos)
     pairs = zip(present.clos, wanted.clos, strict=True)
-    return attrs.evolve(
+    return msgspec.structs.replace(
         present,
         turbo=wanted.turbo if is_turbo else present.turbo,
         power=wanted.power,
         order=wanted.order,
         clos=tuple(
-            attrs.evolve(new, cpus=new.cpus & present.cpus | old.cpus & others)
+            msgspec.structs.replace(
+                new, cpus=new.cpus & present.cpus | old.cpus & others
+            )
             for old, new in pairs
         ),
     )

@@ -7,12 +7,12 @@ import fcntl
 import os
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from nri_resmgr.host.trust import UntrustedState, judge, judge_file, mistrusted
 from nri_resmgr.values import HostError
-from nri_resmgr.values.error_fields import with_fields
 
 _PRIVATE: Final = 0o700
 _PRIVATE_FILE: Final = 0o600
@@ -27,7 +27,7 @@ _LOCK_NAME: Final = "lock"
 _KEPT: Final = 5  # files that were set aside, of one name
 
 
-@with_fields
+@dataclass(eq=False)
 class StateInUse(HostError):
     """Another process works with the state."""
 
@@ -39,7 +39,7 @@ class StateInUse(HostError):
         return f"{self.path} is in use by {who}; stop it, or use another --state-dir"
 
 
-@with_fields
+@dataclass(eq=False)
 class StateUnusable(HostError):
     """The state cannot be read or written: no space, no right, no directory."""
 

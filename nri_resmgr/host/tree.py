@@ -6,14 +6,10 @@ import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Final, Protocol
 
-import attrs
-
 from nri_resmgr.values import HostError
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
-from nri_resmgr.values.error_fields import with_fields
 
 _CHUNK: Final = 1 << 16
 
@@ -30,7 +26,7 @@ _ABSENT: Final = frozenset(
 )
 
 
-@with_fields
+@dataclass(eq=False)
 class MissingHostFile(HostError):
     """A file that every kernel of ours has is not there."""
 
@@ -41,7 +37,7 @@ class MissingHostFile(HostError):
         return f"{self.root}{self.path}: no such file"
 
 
-@with_fields
+@dataclass(eq=False)
 class UnreadableHostFile(HostError):
     """The kernel refused to let us read a file."""
 
@@ -53,7 +49,7 @@ class UnreadableHostFile(HostError):
         return f"{self.root}{self.path}: {self.why}"
 
 
-@with_fields
+@dataclass(eq=False)
 class BadHostFile(HostError):
     """A file says something that cannot be, alone or beside another one."""
 
@@ -96,19 +92,15 @@ def naming_root(tree: Tree) -> Iterator[None]:
         raise
 
 
-def _without_slash(root: str | os.PathLike[str]) -> str:
-    return os.fspath(root).rstrip("/")
-
-
-@frozen
-class HostTree(ByContent):
+class HostTree:
     """The files of a live host, or of a folder that looks like one.
 
     Attributes:
         root: Where the host's root is seen, ``/`` or ``/host``.
     """
 
-    root: str = attrs.field(default="/", converter=_without_slash)
+    def __init__(self, root: str | os.PathLike[str] = "/") -> None:
+        self.root = os.fspath(root).rstrip("/")
 
     def read(self, path: str) -> str | None:
         """See `Tree.read`."""

@@ -5,16 +5,16 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from nri_resmgr.values import HostError
-from nri_resmgr.values.error_fields import with_fields
 
 _OTHERS_WRITE: Final = 0o022
 
 
-@with_fields
+@dataclass(eq=False)
 class UntrustedState(HostError):
     """Others can change the state, or could have."""
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import enum
+from dataclasses import dataclass
 
 from nri_resmgr.log.sinks import LogFile
-from nri_resmgr.values.error_fields import with_fields
 from nri_resmgr.values.errors import InputError
 
 
@@ -18,7 +18,7 @@ class Destination(enum.StrEnum):
     JOURNALD = "journald"
 
 
-@with_fields
+@dataclass(eq=False)
 class UnusableLog(InputError):
     """The log cannot be written where the user wants it."""
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any, Final
 
-from nri_resmgr.values.error_fields import with_fields
 from nri_resmgr.values.errors import InputError
 
 DEBUG: Final = 10
@@ -24,7 +24,7 @@ MOST_RULES: Final = 64
 _PACKAGE: Final = "nri_resmgr."
 
 
-@with_fields
+@dataclass(eq=False)
 class BadLevel(InputError):
     """A rule for the log says nothing of any component, or no level."""
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import enum
+from dataclasses import dataclass
 from typing import Final
 
+import msgspec
+
 from nri_resmgr.values import InputError
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
-from nri_resmgr.values.error_fields import with_fields
 from nri_resmgr.values.globs import check_glob
 
 _OWN_KEYS: Final = ("name", "namespace", "qosclass", "id", "uid")
@@ -47,7 +47,7 @@ _GLOBS: Final = (
 )
 
 
-@with_fields
+@dataclass(eq=False)
 class BadKey(InputError):
     """A key of an expression, or a part of a joint one, is none."""
 
@@ -61,7 +61,7 @@ class BadKey(InputError):
         )
 
 
-@with_fields
+@dataclass(eq=False)
 class BadValueCount(InputError):
     """An operator got more or fewer values than it judges by."""
 
@@ -73,8 +73,9 @@ class BadValueCount(InputError):
         return f"{self.operator} takes {self.expected}, not {self.count}"
 
 
-@frozen
-class Expression(ByContent):
+class Expression(
+    msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
+):
     """A question that every container answers with yes or no.
 
     Attributes:
@@ -117,8 +118,9 @@ class Expression(ByContent):
             raise BadValueCount(self.operator, count, "at least one value")
 
 
-@frozen
-class Affinity(ByContent):
+class Affinity(
+    msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
+):
     """One rule of a container.
 
     Attributes:

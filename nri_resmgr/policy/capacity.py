@@ -6,17 +6,14 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-import attrs
+import msgspec
 
 from nri_resmgr.values import NO_CPUS, NO_NODES, Bytes, CpuSet, MilliCpus, NodeSet
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 _NO_LABELS: Final[Mapping[str, str]] = MappingProxyType({})
 
 
-@frozen(kw_only=True)
-class PoolUse(ByContent):
+class PoolUse(msgspec.Struct, frozen=True, kw_only=True):
     """One pool, balloon, or other part of the CPUs at one moment.
 
     Of the available CPUs in `cpus`, each is in just one of `shared`, `isolated`,
@@ -60,4 +57,4 @@ class PoolUse(ByContent):
     memory: Bytes = Bytes(0)
     memory_granted: Bytes = Bytes(0)
     containers: tuple[str, ...] = ()
-    labels: Mapping[str, str] = attrs.field(default=_NO_LABELS, hash=False)
+    labels: Mapping[str, str] = _NO_LABELS

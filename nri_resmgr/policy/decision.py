@@ -6,7 +6,7 @@ import enum
 from collections.abc import Mapping
 from typing import Generic, Protocol, TypeVar
 
-import attrs
+import msgspec
 
 from nri_resmgr.policy.capacity import PoolUse
 from nri_resmgr.policy.events import NO_PIN, Event, Pin
@@ -14,8 +14,6 @@ from nri_resmgr.policy.host_use import GivenClasses, HostUse
 from nri_resmgr.policy.scheduling import SchedulingClass
 from nri_resmgr.topology import MemoryKind
 from nri_resmgr.values import NO_CPUS, NO_NODES, CpuSet, NodeSet
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 StateT = TypeVar("StateT")
 
@@ -58,8 +56,9 @@ class Rule(enum.StrEnum):
     UNKNOWN_CONTAINER = "unknown-container"
 
 
-@frozen
-class Reason(ByContent):
+class Reason(
+    msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
+):
     """Why one container got what it got.
 
     Attributes:
@@ -87,16 +86,16 @@ class Reason(ByContent):
     source: str = ""
 
 
-@frozen
-class PinUpdate(ByContent):
+class PinUpdate(
+    msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
+):
     """News for a container that exists; an empty set in it is "as before"."""
 
     container: str
     pin: Pin
 
 
-@frozen
-class Timer(ByContent):
+class Timer(msgspec.Struct, frozen=True):
     """An event that is to be handed back later.
 
     Attributes:
@@ -109,8 +108,7 @@ class Timer(ByContent):
     since: int = 0
 
 
-@frozen
-class Resources(ByContent):
+class Resources(msgspec.Struct, frozen=True):
     """What a container is told of what it has; each set may be empty.
 
     Attributes:
@@ -123,11 +121,14 @@ class Resources(ByContent):
     shared: CpuSet = NO_CPUS
     isolated: CpuSet = NO_CPUS
     exclusive: CpuSet = NO_CPUS
-    mems: Mapping[MemoryKind, NodeSet] = attrs.field(factory=dict, hash=False)
+    mems: Mapping[MemoryKind, NodeSet] = {}
+
+    def __hash__(self) -> int:
+        # It is a key of caches, and mappings have no hash.
+        return hash((self.shared, self.isolated, self.exclusive))
 
 
-@frozen
-class Decision(ByContent, Generic[StateT]):
+class Decision(msgspec.Struct, Generic[StateT], frozen=True):
     """The answer to one event.
 
     Attributes:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import enum
+from dataclasses import dataclass
 
 from nri_resmgr.values import CpuSet, PolicyError
-from nri_resmgr.values.error_fields import with_fields
 
 
 class OnFailure(enum.StrEnum):
@@ -15,7 +15,7 @@ class OnFailure(enum.StrEnum):
     SHARED = "shared"
 
 
-@with_fields
+@dataclass(eq=False)
 class ExclusiveCpusShort(PolicyError):
     """A container asks for more CPUs of its own than are free.
 

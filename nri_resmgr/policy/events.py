@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final, TypeAlias
 
-import attrs
+import msgspec
 
 from nri_resmgr.policy.preferences import NO_PREFERENCES, Preferences
 from nri_resmgr.topology import HugePages
@@ -21,8 +21,6 @@ from nri_resmgr.values import (
     NodeSet,
     QosClass,
 )
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 _NO_REQUEST = MilliCpus(0)
 _NO_MEMORY = Bytes(0)
@@ -30,8 +28,7 @@ _NO_TEXTS: Final[Mapping[str, str]] = {}
 _NO_COUNTS: Final[Mapping[str, int]] = {}
 
 
-@frozen
-class Pin(ByContent):
+class Pin(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """Where a container may run and have its memory, and its weight there.
 
     An empty set is "not pinned": no runtime can be told to take a pinning away.
@@ -91,8 +88,9 @@ class Source(enum.StrEnum):
     STALE = "stale-annotation"
 
 
-@frozen
-class ContainerSpec(ByContent):
+class ContainerSpec(
+    msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
+):
     """A container as policies see it.
 
     Attributes:
@@ -144,15 +142,15 @@ class ContainerSpec(ByContent):
     name: str = ""
     pod_name: str = ""
     pod_uid: str = ""
-    labels: Mapping[str, str] = attrs.field(default=_NO_TEXTS, hash=False)
-    tags: Mapping[str, str] = attrs.field(default=_NO_TEXTS, hash=False)
-    pod_labels: Mapping[str, str] = attrs.field(default=_NO_TEXTS, hash=False)
-    pod_tags: Mapping[str, str] = attrs.field(default=_NO_TEXTS, hash=False)
+    labels: Mapping[str, str] = _NO_TEXTS
+    tags: Mapping[str, str] = _NO_TEXTS
+    pod_labels: Mapping[str, str] = _NO_TEXTS
+    pod_tags: Mapping[str, str] = _NO_TEXTS
     preferences: Preferences = NO_PREFERENCES
     hints: tuple[Hint, ...] = ()
     source: Source = Source.OCI
     started: int = 0
-    extended: Mapping[str, int] = attrs.field(default=_NO_COUNTS, hash=False)
+    extended: Mapping[str, int] = _NO_COUNTS
     cgroup: str = ""
     pid: int = 0
 
@@ -171,8 +169,7 @@ class ContainerSpec(ByContent):
         return 0 if fraction else count
 
 
-@frozen
-class PodCreated(ByContent):
+class PodCreated(msgspec.Struct, frozen=True):
     """A pod is about to be created; none of its containers exists yet.
 
     Attributes:
@@ -186,15 +183,13 @@ class PodCreated(ByContent):
     expected: tuple[ContainerSpec, ...] = ()
 
 
-@frozen
-class Created(ByContent):
+class Created(msgspec.Struct, frozen=True):
     """A container is about to be created; nothing of it runs yet."""
 
     spec: ContainerSpec
 
 
-@frozen
-class Updated(ByContent):
+class Updated(msgspec.Struct, frozen=True):
     """Somebody asks for other resources, or for the same ones again.
 
     Attributes:
@@ -204,43 +199,37 @@ class Updated(ByContent):
     spec: ContainerSpec
 
 
-@frozen
-class Started(ByContent):
+class Started(msgspec.Struct, frozen=True):
     """A container begins to run."""
 
     id: str
 
 
-@frozen
-class ColdStartEnded(ByContent):
+class ColdStartEnded(msgspec.Struct, frozen=True):
     """The time without DRAM that a container asked for is over."""
 
     id: str
 
 
-@frozen
-class Stopped(ByContent):
+class Stopped(msgspec.Struct, frozen=True):
     """A container has stopped; may be told of one that never was."""
 
     id: str
 
 
-@frozen
-class Removed(ByContent):
+class Removed(msgspec.Struct, frozen=True):
     """A container is gone; NRI's reply to this has no room for updates."""
 
     id: str
 
 
-@frozen
-class PodStopped(ByContent):
+class PodStopped(msgspec.Struct, frozen=True):
     """A pod's last container has stopped; no room for updates here either."""
 
     pod: str
 
 
-@frozen
-class Synchronized(ByContent):
+class Synchronized(msgspec.Struct, frozen=True):
     """All containers that there are; whatever was known before is history.
 
     Attributes:

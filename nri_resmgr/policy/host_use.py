@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-import attrs
+import msgspec
 
 from nri_resmgr.classes.irq.wishes import BalloonCpus, Wish
 from nri_resmgr.classes.isolation.wishes import Isolated
 from nri_resmgr.values import NO_CPUS, CpuSet
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 
-@frozen
-class CpuClassRules(ByContent):
+class CpuClassRules(msgspec.Struct, frozen=True):
     """The part of the settings that is about CPU classes; names only.
 
     Attributes:
@@ -36,8 +33,7 @@ NO_CPU_CLASSES: Final = CpuClassRules()
 """Of who leaves the CPUs as they are."""
 
 
-@frozen
-class HostUse(ByContent):
+class HostUse(msgspec.Struct, frozen=True):
     """What the host's own settings are to follow, now.
 
     Attributes:
@@ -53,7 +49,7 @@ class HostUse(ByContent):
             these.
     """
 
-    cpu_classes: Mapping[str, CpuSet] = attrs.field(factory=dict, hash=False)
+    cpu_classes: Mapping[str, CpuSet] = {}
     containers: tuple[Wish, ...] = ()
     balloons: tuple[BalloonCpus, ...] = ()
     isolated: tuple[Isolated, ...] = ()
@@ -70,8 +66,7 @@ NO_HOST_USE: Final = HostUse()
 """Of a policy that leaves the host as it is."""
 
 
-@frozen
-class GivenClasses(ByContent):
+class GivenClasses(msgspec.Struct, frozen=True):
     """Classes that a container has by where it is, unless its annotations say others.
 
     Attributes:

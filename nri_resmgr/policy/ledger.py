@@ -4,33 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Protocol
+from typing import Final, Protocol
 
-import attrs
+import msgspec
 
 from nri_resmgr.policy.decision import PinUpdate
 from nri_resmgr.policy.events import NO_PIN, ContainerSpec, Pin
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 
-@frozen
-class Entry(ByContent):
+class Entry(msgspec.Struct, frozen=True):
     """A container with the pinning that the runtime was last told, or told us."""
 
     spec: ContainerSpec
     told: Pin = NO_PIN
 
 
-def _frozen(entries: Mapping[str, Entry]) -> MappingProxyType[str, Entry]:
-    # A proxy is another ledger's, or of a copy that was made for this one.
-    if isinstance(entries, MappingProxyType):
-        return entries
-    return MappingProxyType(dict(entries))
+_NO_ENTRIES: Final[Mapping[str, Entry]] = MappingProxyType({})
 
 
-@frozen
-class Ledger(ByContent):
+class Ledger(msgspec.Struct, frozen=True):
     """All containers by id, in the order in which they came.
 
     The methods return new ledgers. Every policy keeps one, so that updates are
@@ -38,20 +30,19 @@ class Ledger(ByContent):
 
     Attributes:
         entries: The containers.
-        pods: The ids of each pod's containers; found from the entries where left out.
+        pods: The ids of each pod's containers; `of` finds them from the entries.
     """
 
-    entries: MappingProxyType[str, Entry] = attrs.field(
-        factory=dict, converter=_frozen, hash=False
-    )
-    pods: dict[str, tuple[str, ...]] = attrs.field(eq=False, repr=False)
+    entries: MappingProxyType[str, Entry]
+    pods: dict[str, tuple[str, ...]]
 
-    @pods.default
-    def _by_pod(self) -> dict[str, tuple[str, ...]]:
+    @classmethod
+    def of(cls, entries: Mapping[str, Entry] = _NO_ENTRIES) -> Ledger:
+        """Make the ledger of some containers, or of none."""
         pods: dict[str, tuple[str, ...]] = {}
-        for key, one in self.entries.items():
+        for key, one in entries.items():
             pods[one.spec.pod] = (*pods.get(one.spec.pod, ()), key)
-        return pods
+        return cls(MappingProxyType(dict(entries)), pods)
 
     def __contains__(self, container: str) -> bool:
         return container in self.entries
@@ -91,7 +82,7 @@ class Ledger(ByContent):
             return Ledger(MappingProxyType(entries), pods)
         if known.spec.pod == pod:
             return Ledger(MappingProxyType(entries), self.pods)
-        return Ledger(MappingProxyType(entries))
+        return Ledger.of(entries)
 
     def drop(self, *containers: str) -> Ledger:
         """Forget containers; ids that are not here are fine."""
@@ -106,7 +97,8 @@ class Ledger(ByContent):
 
     def forget_told(self) -> Ledger:
         """Trust nothing that the runtime was told, so that all is told again."""
-        return Ledger({key: Entry(one.spec) for key, one in self.entries.items()})
+        entries = {key: Entry(one.spec) for key, one in self.entries.items()}
+        return Ledger(MappingProxyType(entries), self.pods)
 
     def settle(self, wanted: Mapping[str, Pin]) -> tuple[Ledger, tuple[PinUpdate, ...]]:
         """Find what has to be told so that *wanted* holds, and note it as told.

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from nri_resmgr.values import PolicyError
-from nri_resmgr.values.error_fields import with_fields
 
 
-@with_fields
+@dataclass(eq=False)
 class UnknownCpuClass(PolicyError):
     """An annotation names a class that the configuration does not have."""
 
@@ -23,7 +24,7 @@ class UnknownCpuClass(PolicyError):
         )
 
 
-@with_fields
+@dataclass(eq=False)
 class NoCpusOfItsOwn(PolicyError):
     """A container asks for what goes with CPUs of its own, and has none."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeVar
 
-import attrs
+import msgspec
 
 from nri_resmgr.policy.decision import Reason, Rule
 from nri_resmgr.policy.events import ContainerSpec, PodStopped, Removed, Synchronized
@@ -28,7 +28,7 @@ def oldest_first(specs: Iterable[ContainerSpec]) -> list[ContainerSpec]:
     left = [one for one in ordered if one.slot and slots[one.pod, one.slot] != one.id]
     ids = {one.id for one in left}
     rest = [spec for spec in ordered if spec.id not in ids]
-    return rest + [attrs.evolve(one, slot="") for one in left]
+    return rest + [msgspec.structs.replace(one, slot="") for one in left]
 
 
 def of_pods_there(

@@ -5,13 +5,13 @@ from __future__ import annotations
 import enum
 from typing import Final
 
+import msgspec
+
 from nri_resmgr.classes.isolation.wishes import IsolationWish
 from nri_resmgr.classes.wish import ClassWish, IrqWish
 from nri_resmgr.policy.affinity import Affinity
 from nri_resmgr.policy.cpus import CpuPriority
 from nri_resmgr.topology import MemoryKind
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 
 class TreeLevel(enum.StrEnum):
@@ -24,8 +24,13 @@ class TreeLevel(enum.StrEnum):
     L3 = "l3cache"
 
 
-@frozen(kw_only=True)
-class Preferences(ByContent):
+class Preferences(
+    msgspec.Struct,
+    frozen=True,
+    omit_defaults=True,
+    forbid_unknown_fields=True,
+    kw_only=True,
+):
     """A container's effective annotations, read; None where they are silent.
 
     Attributes:

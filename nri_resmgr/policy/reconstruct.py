@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-import attrs
+import msgspec
 
 from nri_resmgr.policy.events import Source
 from nri_resmgr.policy.requests import (
@@ -21,8 +21,6 @@ from nri_resmgr.policy.requests import (
 )
 from nri_resmgr.topology import HugePages
 from nri_resmgr.values import Bytes, MilliCpus, QosClass
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 _NO_CPUS: Final = MilliCpus(0)
 _NO_MEMORY: Final = Bytes(0)
@@ -33,8 +31,7 @@ _CPU: Final = 1000  # thousandths
 _OOM_SLACK: Final = 1
 
 
-@frozen
-class Requests(ByContent):
+class Requests(msgspec.Struct, frozen=True):
     """The amounts that a container asks for.
 
     Attributes:
@@ -52,12 +49,11 @@ class Requests(ByContent):
     memory: Bytes = _NO_MEMORY
     memory_limit: Bytes | None = None
     hugepages: tuple[HugePages, ...] = ()
-    extended: Mapping[str, int] = attrs.field(default=_NO_COUNTS, hash=False)
+    extended: Mapping[str, int] = _NO_COUNTS
     source: Source = Source.OCI
 
 
-@frozen
-class CgroupValues(ByContent):
+class CgroupValues(msgspec.Struct, frozen=True):
     """The values of an OCI spec that tell of requests; 0 is "not told".
 
     Attributes:

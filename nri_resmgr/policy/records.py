@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
+from dataclasses import dataclass
 from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
+
+import msgspec
 
 from nri_resmgr.policy.events import ContainerSpec, Pin
 from nri_resmgr.policy.ledger import Entry, Ledger
 from nri_resmgr.policy.mems import Grant, MemoryLayout, MemoryLedger
 from nri_resmgr.values import InputError
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
-from nri_resmgr.values.error_fields import with_fields
 
 StateT = TypeVar("StateT")
 
@@ -29,7 +28,7 @@ KEYS: Final[Mapping[str, type]] = {"pool": int, "vacated": tuple, "held": tuple}
 """The types of the keys of tables, where these are no texts; tuples are slots."""
 
 
-@with_fields
+@dataclass(eq=False)
 class BadRecord(InputError):
     """Something that was written down makes no sense.
 
@@ -45,8 +44,7 @@ class BadRecord(InputError):
         return f"{self.record}: {self.why}"
 
 
-@frozen
-class Restored(ByContent, Generic[StateT]):
+class Restored(msgspec.Struct, Generic[StateT], frozen=True):
     """A state out of records, as good as the one that was written down.
 
     Attributes:
@@ -94,7 +92,7 @@ def ledger_from(tables: Tables, dropped: Mapping[str, str]) -> Ledger:
     check_ids("container", {key: spec.id for key, spec in specs.items()})
     check_keys("told", told, specs)
     entries = {k: Entry(specs[k], told[k]) for k in specs if k not in dropped}
-    return Ledger(MappingProxyType(entries))
+    return Ledger.of(entries)
 
 
 def memory_from(
@@ -114,7 +112,7 @@ def memory_from(
         or one.request.affinity.bits & ~layout.known
     }
     kept = {key: one for key, one in rows.items() if key not in dropped}
-    return MemoryLedger(layout, MappingProxyType(kept)), dropped
+    return MemoryLedger.counted(layout, kept), dropped
 
 
 def check_ids(table: str, ids: Mapping[str, str]) -> None:

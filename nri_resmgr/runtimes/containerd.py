@@ -7,7 +7,7 @@ import posixpath
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-import attrs
+import msgspec
 
 from nri_resmgr.runtimes.errors import (
     ChangedSince,
@@ -29,8 +29,6 @@ from nri_resmgr.runtimes.switch import (
     refuse_generated,
 )
 from nri_resmgr.runtimes.toml_edit import Scalar, parse, table_of, with_values
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 MAIN: Final = "/etc/containerd/config.toml"
 KEYS: Final = Keys(
@@ -56,8 +54,7 @@ _NEEDED: Final = (
 )
 
 
-@frozen
-class Containerd(ByContent):
+class Containerd(msgspec.Struct, frozen=True):
     """The files that containerd reads.
 
     Attributes:
@@ -122,7 +119,7 @@ def switched_on(found: Containerd, wanted: Mapping[str, Scalar]) -> Change:
     version = _version(main, documents[0])
     wanted = _without_defaults(wanted, documents, version)
     change = _changed(main, found, documents, wanted)
-    return attrs.evolve(change, notes=KEYS.notes(documents))
+    return msgspec.structs.replace(change, notes=KEYS.notes(documents))
 
 
 def switched_back(found: Containerd) -> Change:

@@ -6,11 +6,11 @@ import posixpath
 from collections.abc import Mapping
 from typing import Final
 
+import msgspec
+
 from nri_resmgr.runtimes.errors import ForeignFile, Overridden
 from nri_resmgr.runtimes.switch import MARK, Change, ConfigFile, Keys, ordered
 from nri_resmgr.runtimes.toml_edit import Scalar, is_value, parse, with_values
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 MAIN: Final = "/etc/crio/crio.conf"
 FOLDER: Final = "/etc/crio/crio.conf.d"
@@ -25,8 +25,7 @@ KEYS: Final = Keys(
 _DROP_IN: Final = "90-nri-resmgr.conf"
 
 
-@frozen
-class Crio(ByContent):
+class Crio(msgspec.Struct, frozen=True):
     """The files that CRI-O reads.
 
     Attributes:

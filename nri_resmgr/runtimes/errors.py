@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from nri_resmgr.values.error_fields import with_fields
+from dataclasses import dataclass
+
 from nri_resmgr.values.errors import InputError
 
 
-@with_fields
+@dataclass(eq=False)
 class NotToml(InputError):
     """A file is not TOML, so that the runtime would not start with it."""
 
@@ -17,7 +18,7 @@ class NotToml(InputError):
         return f"{self.path} is not TOML: {self.why}; mend it first"
 
 
-@with_fields
+@dataclass(eq=False)
 class NotEditable(InputError):
     """A file is written in a way that is not safe to edit."""
 
@@ -28,7 +29,7 @@ class NotEditable(InputError):
         return f"{self.path}: {self.why}; edit it by hand"
 
 
-@with_fields
+@dataclass(eq=False)
 class UnknownVersion(InputError):
     """A file of containerd has a version whose tables are not known here."""
 
@@ -44,7 +45,7 @@ class UnknownVersion(InputError):
         return f"{self.path} has version {self.version!r}; only 2, 3 and 4 are known"
 
 
-@with_fields
+@dataclass(eq=False)
 class NoMainFile(InputError):
     """There are drop-ins for containerd, and no first file that imports them."""
 
@@ -58,7 +59,7 @@ class NoMainFile(InputError):
         )
 
 
-@with_fields
+@dataclass(eq=False)
 class SwitchedOff(InputError):
     """A plugin of containerd is disabled as a whole that NRI needs."""
 
@@ -72,7 +73,7 @@ class SwitchedOff(InputError):
         )
 
 
-@with_fields
+@dataclass(eq=False)
 class Overridden(InputError):
     """A file that is read later, and is not ours, says otherwise."""
 
@@ -86,7 +87,7 @@ class Overridden(InputError):
         )
 
 
-@with_fields
+@dataclass(eq=False)
 class Generated(InputError):
     """A file is written anew by another program, which would undo every change."""
 
@@ -97,7 +98,7 @@ class Generated(InputError):
         return f"{self.path} says {self.mark!r}; change what it is made from"
 
 
-@with_fields
+@dataclass(eq=False)
 class ForeignFile(InputError):
     """A file has the name of our drop-in, but other contents than we write."""
 
@@ -107,7 +108,7 @@ class ForeignFile(InputError):
         return f"{self.path} is not as this command writes it; move it away"
 
 
-@with_fields
+@dataclass(eq=False)
 class ChangedSince(InputError):
     """A file was changed after us, so that to restore the old one would lose that."""
 

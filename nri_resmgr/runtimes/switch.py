@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from nri_resmgr.runtimes.errors import Generated, NotEditable, NotToml
 from nri_resmgr.runtimes.toml_edit import (
@@ -15,9 +18,6 @@ from nri_resmgr.runtimes.toml_edit import (
     table_of,
     with_values,
 )
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
-from nri_resmgr.values.error_fields import with_fields
 from nri_resmgr.values.errors import InputError
 
 MARK: Final = "# Written by `nri-resmgr enable-runtime`; `--undo` removes it.\n"
@@ -31,7 +31,7 @@ _SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0}
 _LONGEST: Final = 600.0  # seconds
 
 
-@with_fields
+@dataclass(eq=False)
 class BadDuration(InputError):
     """Text is not a time that a runtime should wait for a plugin."""
 
@@ -41,7 +41,7 @@ class BadDuration(InputError):
         return f"{self.text!r} is not a time such as 500ms, 10s or 1m30s, up to 10m"
 
 
-@with_fields
+@dataclass(eq=False)
 class TimeoutsReversed(InputError):
     """A plugin would have less time to register than to answer one request."""
 
@@ -55,16 +55,14 @@ class TimeoutsReversed(InputError):
         )
 
 
-@frozen
-class ConfigFile(ByContent):
+class ConfigFile(msgspec.Struct, frozen=True):
     """A file of a runtime's configuration, by the path that it has on the host."""
 
     path: str
     text: str
 
 
-@frozen
-class Change(ByContent):
+class Change(msgspec.Struct, frozen=True):
     """What becomes of one file.
 
     Attributes:
@@ -87,8 +85,7 @@ class Change(ByContent):
         return self.before == self.after
 
 
-@frozen
-class Keys(ByContent):
+class Keys(msgspec.Struct, frozen=True):
     """How a runtime spells the table of NRI and its keys.
 
     Attributes:

@@ -7,8 +7,7 @@ import tomllib
 from collections.abc import Iterator
 from typing import Final
 
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
+import msgspec
 
 # A quote that closes """ may follow up to two that belong to the text.
 _STRING: Final = re.compile(
@@ -25,8 +24,7 @@ _PLAIN: Final = re.compile(r"[^#\r\n]*")
 _LINE_REST: Final = re.compile(r"[^\n]*\n?")
 
 
-@frozen
-class Statement(ByContent):
+class Statement(msgspec.Struct, frozen=True):
     """One header, or one key with its value; they are whole lines.
 
     Attributes:

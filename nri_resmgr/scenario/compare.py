@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+import msgspec
+
 from nri_resmgr.scenario.findings import Findings, Placement
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 REFUSED: Final = "refused"
 """What is different about one that is refused in one outcome only."""
 
 
-@frozen
-class Change(ByContent):
+class Change(msgspec.Struct, frozen=True):
     """One thing that is not the same.
 
     Attributes:

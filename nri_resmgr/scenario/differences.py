@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import Final
 
 import attrs
+import msgspec
 
 from nri_resmgr.topology import Machine
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 
-@frozen
-class Difference(ByContent):
+class Difference(msgspec.Struct, frozen=True):
     """One thing that is not as it was recorded.
 
     Attributes:
@@ -31,8 +29,7 @@ class Difference(ByContent):
     now: str
 
 
-@frozen
-class Outcome(ByContent):
+class Outcome(msgspec.Struct, frozen=True):
     """What came of a replay.
 
     Attributes:
@@ -46,8 +43,7 @@ class Outcome(ByContent):
     differences: tuple[Difference, ...]
 
 
-@frozen
-class Instead(ByContent):
+class Instead(msgspec.Struct, frozen=True):
     """What is to be other than in the recording.
 
     Attributes:

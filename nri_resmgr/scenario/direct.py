@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import attrs
+import msgspec
 
 from nri_resmgr.app.build import build_policy
 from nri_resmgr.config import parse_config
@@ -106,9 +107,14 @@ class DirectNode:
                 return Updated(self._spec(name, self._rows[name]))
             case AnnouncePod(pod, rows):
                 specs = self._specs(
-                    {key: attrs.evolve(row, pod=pod) for key, row in rows.items()}
+                    {
+                        key: msgspec.structs.replace(row, pod=pod)
+                        for key, row in rows.items()
+                    }
                 )
-                return PodCreated(pod, tuple(attrs.evolve(one, id="") for one in specs))
+                return PodCreated(
+                    pod, tuple(msgspec.structs.replace(one, id="") for one in specs)
+                )
             case Restart(_, rows) if rows is not None:
                 return Synchronized(self._specs(rows))
             case Restart() | Reconfigure() | Hotplug():
@@ -134,7 +140,7 @@ class DirectNode:
 
     def _all_as_told(self) -> Synchronized:
         entries = self.state.ledger.entries.values()
-        specs = (attrs.evolve(one.spec, present=one.told) for one in entries)
+        specs = (msgspec.structs.replace(one.spec, present=one.told) for one in entries)
         return Synchronized(tuple(specs))
 
 

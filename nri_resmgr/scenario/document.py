@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-import attrs
+import msgspec
 
 from nri_resmgr.policy.capacity import PoolUse
 from nri_resmgr.scenario.compare import Change
@@ -54,9 +54,7 @@ def changes_document(changes: Iterable[Change]) -> dict[str, Any]:
 
 
 def _plain(value: Placement | Any) -> dict[str, Any]:
-    return {
-        one.name: _simple(getattr(value, one.name)) for one in attrs.fields(type(value))
-    }
+    return {name: _simple(one) for name, one in msgspec.structs.asdict(value).items()}
 
 
 def _simple(value: Any) -> Any:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+import msgspec
+
 from nri_resmgr.policy.capacity import PoolUse
 from nri_resmgr.policy.decision import Policy, Rule
 from nri_resmgr.policy.events import ContainerSpec, Created, Pin
@@ -18,16 +20,13 @@ from nri_resmgr.values import (
     PolicyError,
     QosClass,
 )
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 _CPU: Final = 1000  # thousandths
 _L3: Final = 3
 _NOBODY: Final = "one-more"
 
 
-@frozen
-class Placement(ByContent):
+class Placement(msgspec.Struct, frozen=True):
     """One container and where it is.
 
     Attributes:
@@ -55,8 +54,7 @@ class Placement(ByContent):
     rule: str
 
 
-@frozen
-class Largest(ByContent):
+class Largest(msgspec.Struct, frozen=True):
     """The most whole CPUs that one more Guaranteed container would be granted.
 
     Attributes:
@@ -72,8 +70,7 @@ class Largest(ByContent):
     in_l3: int = 0
 
 
-@frozen
-class Spread(ByContent):
+class Spread(msgspec.Struct, frozen=True):
     """Titles of containers whose CPUs are in more than one part of the machine."""
 
     sockets: tuple[str, ...] = ()
@@ -81,8 +78,7 @@ class Spread(ByContent):
     l3: tuple[str, ...] = ()
 
 
-@frozen
-class Findings(ByContent):
+class Findings(msgspec.Struct, frozen=True):
     """A node after a scenario.
 
     Attributes:

@@ -6,11 +6,11 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+import msgspec
+
 from nri_resmgr.topology import Machine
 from nri_resmgr.topology.memory import Node
 from nri_resmgr.values import CpuSet, format_bytes
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 TILE: Final = 26  # the side of a CPU; all lengths are pixels
 _GAP: Final = 6
@@ -20,8 +20,7 @@ _L3: Final = 3
 _CORES_IN_ROW: Final = 8
 
 
-@frozen
-class Box(ByContent):
+class Box(msgspec.Struct, frozen=True):
     """A part of the machine, placed relative to the box around it.
 
     Attributes:

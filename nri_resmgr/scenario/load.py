@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import msgspec
+
 from nri_resmgr.scenario.recording import (
     BadRecording,
     Entry,
     Header,
 )
 from nri_resmgr.scenario.recording_text import read_entries, read_header
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 
-@frozen
-class Recording(ByContent):
+class Recording(msgspec.Struct, frozen=True):
     """A recording.
 
     Attributes:

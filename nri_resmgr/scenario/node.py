@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import attrs
+import msgspec
 
 from nri_resmgr.app.conduct import Conduct
 from nri_resmgr.app.resource_policy import ResourcePolicy
@@ -18,12 +19,9 @@ from nri_resmgr.stub import Container, LinuxResources, Pod
 from nri_resmgr.topology import Machine
 from nri_resmgr.topology.hints import Hint, complete_hints
 from nri_resmgr.values import Bytes, ResmgrError
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 
-@frozen
-class Refusal(ByContent):
+class Refusal(msgspec.Struct, frozen=True):
     """What was refused.
 
     Attributes:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 import attrs
+import msgspec
 
 from nri_resmgr.scenario.clock import NANOSECONDS
 from nri_resmgr.scenario.kubelet import (
@@ -36,12 +38,11 @@ from nri_resmgr.scenario.steps import (
 )
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import InputError
-from nri_resmgr.values.error_fields import with_fields
 
 _NO_ROW: Final = ContainerRow()
 
 
-@with_fields
+@dataclass(eq=False)
 class BadStep(InputError):
     """A step cannot happen on the node as it is."""
 
@@ -167,7 +168,7 @@ class Player:
     def _run_containers(self, pod: str, step: RunPods) -> None:
         for called, row in step.containers.items():
             key = f"{pod}/{called}"
-            if self._create(key, attrs.evolve(row, name=called), pod):
+            if self._create(key, msgspec.structs.replace(row, name=called), pod):
                 self._node.start(key)
                 if called in step.once:
                     self._node.stop(key)
@@ -176,7 +177,7 @@ class Player:
         if key in self._node.pods:
             return True
         said: Mapping[str, str] = {**(row.annotations or {}), **self._said.get(key, {})}
-        pod = pod_of(name or key, attrs.evolve(row, annotations=said))
+        pod = pod_of(name or key, msgspec.structs.replace(row, annotations=said))
         return self._node.run_pod(attrs.evolve(pod, id=key))
 
     def _create(self, key: str, row: ContainerRow, pod: str) -> bool:

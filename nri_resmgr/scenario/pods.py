@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+import msgspec
+
 from nri_resmgr.config import BadSetting
 from nri_resmgr.config.table import Table
 from nri_resmgr.scenario.rows import ContainerRow, Texts, read_texts
@@ -18,16 +20,13 @@ from nri_resmgr.values import (
     parse_bytes,
     parse_cpus,
 )
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 _PAGES: Final = "hugepages-"
 _CONTAINER: Final = ("name", "requests", "limits", "resources", "restartPolicy")
 _MOST_REPLICAS: Final = 100_000
 
 
-@frozen
-class Amounts(ByContent):
+class Amounts(msgspec.Struct, frozen=True):
     """What one container asks for; None where it says nothing."""
 
     cpu: MilliCpus | None = None

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TypeAlias
 
+import msgspec
 from google.protobuf.message import Message
 
 from nri_resmgr.policy.decision import PinUpdate, Reason
 from nri_resmgr.topology import Machine
 from nri_resmgr.topology.hints import Hint
 from nri_resmgr.values import InputError
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
-from nri_resmgr.values.error_fields import with_fields
 
 
-@with_fields
+@dataclass(eq=False)
 class BadRecording(InputError):
     """A file is no recording, or a line of it is none of ours.
 
@@ -31,8 +30,7 @@ class BadRecording(InputError):
         return f"{self.path}: line {self.line}: {self.why}"
 
 
-@frozen
-class Header(ByContent):
+class Header(msgspec.Struct, frozen=True):
     """How a recording began.
 
     Attributes:
@@ -52,8 +50,7 @@ class Header(ByContent):
     has_env: bool = False
 
 
-@frozen
-class Called(ByContent):
+class Called(msgspec.Struct, frozen=True):
     """A request.
 
     Attributes:
@@ -71,8 +68,7 @@ class Called(ByContent):
     is_ours: bool = False
 
 
-@frozen
-class Answered(ByContent):
+class Answered(msgspec.Struct, frozen=True):
     """A reply, or an error in place of one.
 
     Attributes:
@@ -92,8 +88,7 @@ class Answered(ByContent):
     is_ours: bool = False
 
 
-@frozen
-class Decided(ByContent):
+class Decided(msgspec.Struct, frozen=True):
     """What an event led to.
 
     Attributes:
@@ -110,8 +105,7 @@ class Decided(ByContent):
     updates: tuple[PinUpdate, ...] = ()
 
 
-@frozen
-class Refused(ByContent):
+class Refused(msgspec.Struct, frozen=True):
     """A request was refused, or would have been, had it not been a dry run.
 
     Attributes:
@@ -124,8 +118,7 @@ class Refused(ByContent):
     why: str
 
 
-@frozen
-class Remembered(ByContent):
+class Remembered(msgspec.Struct, frozen=True):
     """What an earlier process had written down of its state.
 
     Attributes:
@@ -136,16 +129,14 @@ class Remembered(ByContent):
     text: str
 
 
-@frozen
-class Configured(ByContent):
+class Configured(msgspec.Struct, frozen=True):
     """A configuration came into force."""
 
     time: int
     text: str
 
 
-@frozen
-class MachineChanged(ByContent):
+class MachineChanged(msgspec.Struct, frozen=True):
     """CPUs or memory came or went."""
 
     time: int

@@ -30,7 +30,7 @@ from nri_resmgr.scenario.recording import (
 from nri_resmgr.topology.document import from_document, to_document
 from nri_resmgr.topology.hints import Hint
 from nri_resmgr.values import InputError
-from nri_resmgr.values.plain import from_plain, to_plain
+from nri_resmgr.values.documents import from_plain, to_plain
 
 # Raised when older readers would misread what is written.
 FORMAT: Final = 1
@@ -80,13 +80,12 @@ def entry_line(entry: Entry) -> str:
 
 
 def _decided(entry: Decided) -> dict[str, Any]:
-    reasons = to_plain(tuple[Reason, ...], entry.reasons)
+    reasons = to_plain(entry.reasons)
     row: dict[str, Any] = {"decided": entry.event, "reasons": reasons}
     if entry.hints:
-        kind = tuple[Hint, ...]
-        row["hints"] = {key: to_plain(kind, hints) for key, hints in entry.hints}
+        row["hints"] = {key: to_plain(hints) for key, hints in entry.hints}
     if entry.updates:
-        row["updates"] = to_plain(tuple[PinUpdate, ...], entry.updates)
+        row["updates"] = to_plain(entry.updates)
     return row
 
 

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+import msgspec
 from google.protobuf.message import Message
 
 from nri_proto import PLUGIN_METHODS, Level
@@ -33,16 +34,13 @@ from nri_resmgr.stub.update import ContainerUpdate
 from nri_resmgr.topology import Machine
 from nri_resmgr.topology.hints import Hint, complete_hints
 from nri_resmgr.values import InputError, ResmgrError
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 Hints = Mapping[str, tuple[Hint, ...]]
 
 _NO_ANSWERS: Final[tuple[Answered, ...]] = ()
 
 
-@frozen
-class Reply(ByContent):
+class Reply(msgspec.Struct, frozen=True):
     """What a request was answered with.
 
     Attributes:

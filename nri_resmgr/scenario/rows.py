@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final, TypeVar
 
-import attrs
+import msgspec
 
 from nri_resmgr.config import BadSetting
 from nri_resmgr.config.table import Table
@@ -24,8 +24,6 @@ from nri_resmgr.values import (
     parse_bytes,
     parse_cpus,
 )
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 _T = TypeVar("_T")
 Texts = Mapping[str, str]
@@ -61,8 +59,7 @@ _LATEST: Final = (1 << 63) - 1
 _MOST_PAGES: Final = 1 << 40
 
 
-@frozen
-class ContainerRow(ByContent):
+class ContainerRow(msgspec.Struct, frozen=True):
     """A container in a scenario; None where nothing is said.
 
     Attributes:
@@ -97,11 +94,11 @@ class ContainerRow(ByContent):
     name: str | None = None
     namespace: str | None = None
     slot: str | None = None
-    labels: Texts | None = attrs.field(default=None, hash=False)
-    tags: Texts | None = attrs.field(default=None, hash=False)
-    pod_labels: Texts | None = attrs.field(default=None, hash=False)
-    pod_tags: Texts | None = attrs.field(default=None, hash=False)
-    annotations: Texts | None = attrs.field(default=None, hash=False)
+    labels: Texts | None = None
+    tags: Texts | None = None
+    pod_labels: Texts | None = None
+    pod_tags: Texts | None = None
+    annotations: Texts | None = None
     hints: tuple[Hint, ...] | None = None
     created: int | None = None
     started: int | None = None
@@ -110,11 +107,11 @@ class ContainerRow(ByContent):
     def over(self, known: ContainerRow) -> ContainerRow:
         """Return what is so afterwards of a container of which *known* was."""
         said = {
-            one.name: value
-            for one in attrs.fields(ContainerRow)
-            if (value := getattr(self, one.name)) is not None
+            name: value
+            for name, value in msgspec.structs.asdict(self).items()
+            if value is not None
         }
-        return attrs.evolve(known, **said)
+        return msgspec.structs.replace(known, **said)
 
     @property
     def pinned(self) -> Pin:

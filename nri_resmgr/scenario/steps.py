@@ -5,69 +5,59 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeAlias
 
-import attrs
+import msgspec
 
 from nri_resmgr.scenario.rows import ContainerRow
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 Rows: TypeAlias = Mapping[str, ContainerRow]
 
 
-@frozen
-class Create(ByContent):
+class Create(msgspec.Struct, frozen=True):
     """A container is created, and its pod, if that is not there yet."""
 
     name: str
     row: ContainerRow
 
 
-@frozen
-class Update(ByContent):
+class Update(msgspec.Struct, frozen=True):
     """Somebody asks for other resources; what is not said is as before."""
 
     name: str
     row: ContainerRow
 
 
-@frozen
-class Start(ByContent):
+class Start(msgspec.Struct, frozen=True):
     """A container begins to run."""
 
     name: str
 
 
-@frozen
-class Stop(ByContent):
+class Stop(msgspec.Struct, frozen=True):
     """A container has stopped."""
 
     name: str
 
 
-@frozen
-class Remove(ByContent):
+class Remove(msgspec.Struct, frozen=True):
     """A container is gone."""
 
     name: str
 
 
-@frozen
-class StopPod(ByContent):
+class StopPod(msgspec.Struct, frozen=True):
     """A pod has stopped, and its containers with it."""
 
     pod: str
 
 
-@frozen
-class AnnouncePod(ByContent):
+class AnnouncePod(msgspec.Struct, frozen=True):
     """A pod comes that says beforehand what its containers will ask for."""
 
     pod: str
-    expects: Rows = attrs.field(hash=False)
+    expects: Rows
 
 
-@frozen
-class RunPods(ByContent):
+class RunPods(msgspec.Struct, frozen=True):
     """Pods of one kind come, with all their containers.
 
     Attributes:
@@ -79,34 +69,30 @@ class RunPods(ByContent):
     """
 
     name: str
-    containers: Rows = attrs.field(hash=False)
+    containers: Rows
     once: frozenset[str] = frozenset()
     replicas: int = 1
 
 
-@frozen
-class Delete(ByContent):
+class Delete(msgspec.Struct, frozen=True):
     """All pods that one step ran go."""
 
     name: str
 
 
-@frozen
-class Wait(ByContent):
+class Wait(msgspec.Struct, frozen=True):
     """Time passes."""
 
     seconds: int
 
 
-@frozen
-class EndColdStart(ByContent):
+class EndColdStart(msgspec.Struct, frozen=True):
     """The time without DRAM that a container asked for is over."""
 
     name: str
 
 
-@frozen
-class Restart(ByContent):
+class Restart(msgspec.Struct, frozen=True):
     """The resource manager starts again, and the runtime tells what runs.
 
     Attributes:
@@ -115,11 +101,10 @@ class Restart(ByContent):
     """
 
     remembers: bool = True
-    rows: Rows | None = attrs.field(default=None, hash=False)
+    rows: Rows | None = None
 
 
-@frozen
-class Reconfigure(ByContent):
+class Reconfigure(msgspec.Struct, frozen=True):
     """Another configuration comes into force.
 
     Attributes:
@@ -131,8 +116,7 @@ class Reconfigure(ByContent):
     switches: bool = False
 
 
-@frozen
-class Hotplug(ByContent):
+class Hotplug(msgspec.Struct, frozen=True):
     """CPUs or memory come and go, with a configuration that goes with it."""
 
     machine: str
@@ -157,8 +141,7 @@ Step: TypeAlias = (
 )
 
 
-@frozen
-class Scenario(ByContent):
+class Scenario(msgspec.Struct, frozen=True):
     """A node, and what happens on it.
 
     Attributes:

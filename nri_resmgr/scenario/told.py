@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
+import msgspec
 from google.protobuf.message import Message
 
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
-
-@frozen
-class Told(ByContent):
+class Told(msgspec.Struct, frozen=True):
     """What one container was told; empty for what was not said.
 
     Attributes:

@@ -7,6 +7,7 @@ import contextlib
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeAlias
 
+import msgspec
 from google.protobuf.message import DecodeError, Message
 
 from nri_proto import (
@@ -27,16 +28,13 @@ from nri_resmgr.testing.errors import (
 )
 from nri_resmgr.testing.misbehaviour import GOOD, Misbehaviour, oversize_call
 from nri_resmgr.testing.tape import Failure, Record, Side, Tape
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 _CHUNK: Final = 1 << 16
 
 Serve: TypeAlias = Callable[[str, Message], Awaitable[Message]]
 
 
-@frozen
-class _Open(ByContent):
+class _Open(msgspec.Struct, frozen=True):
     """A call of ours that waits for its reply."""
 
     method: Method

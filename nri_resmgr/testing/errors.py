@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from nri_proto import Code, nri_pb2
-from nri_resmgr.values.error_fields import with_fields
 
 
 class RuntimeRefusal(Exception):
     """A request failed; a CRI client would see it as an error."""
 
 
-@with_fields
+@dataclass(eq=False)
 class PluginRefused(RuntimeRefusal):
     """A plugin answered with an error status; it stays connected."""
 
@@ -23,7 +24,7 @@ class PluginRefused(RuntimeRefusal):
         return f"plugin {self.plugin!r} failed {self.method}: {self.message}"
 
 
-@with_fields
+@dataclass(eq=False)
 class FieldConflict(RuntimeRefusal):
     """Two plugins, or one plugin twice, set the same thing."""
 
@@ -39,7 +40,7 @@ class FieldConflict(RuntimeRefusal):
         return f'plugins "{self.plugin}" and "{self.owner}" both tried to set {what}'
 
 
-@with_fields
+@dataclass(eq=False)
 class UpdateDuringCreation(RuntimeRefusal):
     """A plugin asked for an update of the very container being created."""
 
@@ -53,7 +54,7 @@ class UpdateDuringCreation(RuntimeRefusal):
         )
 
 
-@with_fields
+@dataclass(eq=False)
 class AdjustmentRejected(RuntimeRefusal):
     """A validator turned the merged adjustment down."""
 
@@ -68,7 +69,7 @@ class AdjustmentRejected(RuntimeRefusal):
         )
 
 
-@with_fields
+@dataclass(eq=False)
 class ValidatorLost(RuntimeRefusal):
     """A validator did not answer; that fails the creation."""
 
@@ -79,7 +80,7 @@ class ValidatorLost(RuntimeRefusal):
         return f'validator "{self.validator}" gave no answer: {self.why}'
 
 
-@with_fields
+@dataclass(eq=False)
 class UpdatesFailed(RuntimeRefusal):
     """Updates of containers could not be applied."""
 
@@ -89,7 +90,7 @@ class UpdatesFailed(RuntimeRefusal):
         return "NRI update of (some) containers failed"
 
 
-@with_fields
+@dataclass(eq=False)
 class StartFailed(RuntimeRefusal):
     """NRI could not start, which takes the CRI service down with it."""
 
@@ -103,7 +104,7 @@ class PluginLost(Exception):
     """The connection to a plugin is gone; the event goes on without it."""
 
 
-@with_fields
+@dataclass(eq=False)
 class PluginHungUp(PluginLost):
     """End of file, or the runtime had closed the connection."""
 
@@ -111,7 +112,7 @@ class PluginHungUp(PluginLost):
         return "ttrpc: closed"
 
 
-@with_fields
+@dataclass(eq=False)
 class PluginLate(PluginLost):
     """No answer within the request timeout."""
 
@@ -122,7 +123,7 @@ class PluginLate(PluginLost):
         return f"{self.method} got no answer within {self.timeout:.3f} s"
 
 
-@with_fields
+@dataclass(eq=False)
 class RegistrationFailed(Exception):
     """A plugin did not get as far as being sent events."""
 
@@ -137,7 +138,7 @@ class BadIdentity(RegistrationFailed):
     """A name or index is not allowed; the runtime leaves the socket open."""
 
 
-@with_fields
+@dataclass(eq=False)
 class ErrorReply(Exception):
     """Raised by the runtime's own service to answer with an error status."""
 

@@ -10,9 +10,9 @@ import socket
 from pathlib import Path
 from typing import Final
 
+import msgspec
+
 from nri_resmgr.testing.errors import StartFailed
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 _PLUGIN_FD: Final = 3
 _ANY_EXECUTE_BIT: Final = 0o111
@@ -20,8 +20,7 @@ _FILE_NAME: Final = re.compile(r"(?P<index>[0-9]{2})-(?P<base>.+)")
 _WASM: Final = b"\0asm"
 
 
-@frozen
-class Installed(ByContent):
+class Installed(msgspec.Struct, frozen=True):
     """A plugin file.
 
     Attributes:

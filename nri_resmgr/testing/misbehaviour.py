@@ -5,12 +5,12 @@ from __future__ import annotations
 import enum
 from typing import Final
 
+import msgspec
+
 from nri_proto import Method, Trunk
 from nri_proto._gen import ttrpc_pb2
 from nri_proto.frames import HEADER, FrameType
 from nri_proto.mux import Connection, trunk_frames
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 _NANOSECONDS: Final = 1_000_000_000
 
@@ -33,8 +33,7 @@ class Step(enum.Enum):
     EVENT = enum.auto()  # the request of an event was written
 
 
-@frozen(kw_only=True)
-class Misbehaviour(ByContent):
+class Misbehaviour(msgspec.Struct, frozen=True, kw_only=True):
     """What goes wrong on one connection; the default is nothing.
 
     Attributes:
@@ -60,7 +59,7 @@ class Misbehaviour(ByContent):
     empty_chunks: int = 0
     oversize: bool = False
 
-    def __attrs_post_init__(self) -> None:
+    def __post_init__(self) -> None:
         if self.fall_silent is Step.EVENT:
             raise ValueError(
                 "a runtime is silent after the handshake by asking nothing"

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias, cast
 
+import msgspec
 from google.protobuf.message import Message
 
 from nri_proto import (
@@ -29,14 +30,11 @@ from nri_resmgr.testing.launch import PluginProcess
 from nri_resmgr.testing.misbehaviour import Step
 from nri_resmgr.testing.profile import Profile
 from nri_resmgr.testing.tape import Tape
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 ApplyUpdates: TypeAlias = Callable[[Sequence[nri_pb2.ContainerUpdate]], Awaitable[None]]
 
 
-@frozen
-class Launched(ByContent):
+class Launched(msgspec.Struct, frozen=True):
     """What the runtime knows about a plugin that it started itself."""
 
     index: str

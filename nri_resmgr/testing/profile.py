@@ -5,17 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
+import msgspec
+
 from nri_proto import Level, nri_pb2
 from nri_proto.frames import MAX_DATA_OUT
 from nri_proto.levels import DEDICATED_CALLS, SPLIT_SYNC
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 _MILLISECONDS: Final = 1000
 
 
-@frozen(kw_only=True)
-class Options(ByContent):
+class Options(msgspec.Struct, frozen=True, kw_only=True):
     """What is rarely changed.
 
     Attributes:
@@ -46,8 +45,7 @@ class Options(ByContent):
     records: bool = True
 
 
-@frozen
-class Profile(ByContent):
+class Profile(msgspec.Struct, frozen=True):
     """The runtime as plugins get to know it.
 
     Attributes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import msgspec
 from google.protobuf.message import Message
 
 from nri_proto import nri_pb2
@@ -12,12 +13,9 @@ from nri_resmgr.stub.adjustment import ContainerAdjustment
 from nri_resmgr.stub.convert import from_message
 from nri_resmgr.stub.model import Container, OwningPlugins
 from nri_resmgr.stub.update import ContainerUpdate
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 
-@frozen
-class Created(ByContent):
+class Created(msgspec.Struct, frozen=True):
     """A container was created.
 
     Attributes:
@@ -33,8 +31,7 @@ class Created(ByContent):
     owners: OwningPlugins
 
 
-@frozen
-class Updated(ByContent):
+class Updated(msgspec.Struct, frozen=True):
     """A container was updated, or stopped.
 
     Attributes:

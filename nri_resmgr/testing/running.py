@@ -6,15 +6,15 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 
 from nri_resmgr.stub.identity import INDEX_VARIABLE, NAME_VARIABLE, Identity
 from nri_resmgr.stub.stub import Stub
 from nri_resmgr.stub.transport import SocketPath
 from nri_resmgr.testing.runtime import Runtime
-from nri_resmgr.values.error_fields import with_fields
 
 
-@with_fields
+@dataclass(eq=False)
 class PluginEnded(Exception):
     """A plugin's process ended before the runtime had synchronized it."""
 

@@ -6,11 +6,10 @@ import enum
 from typing import Final
 
 import attrs
+import msgspec
 from google.protobuf.message import Message
 
 from nri_proto import PLUGIN_METHODS, Event, nri_pb2
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 _EVENTS: Final = frozenset(event.value for event in Event)
 
@@ -22,8 +21,7 @@ class Side(enum.StrEnum):
     PLUGIN = "plugin"
 
 
-@frozen
-class Failure(ByContent):
+class Failure(msgspec.Struct, frozen=True):
     """An error reply.
 
     Attributes:
@@ -35,8 +33,7 @@ class Failure(ByContent):
     message: str
 
 
-@frozen
-class Record(ByContent):
+class Record(msgspec.Struct, frozen=True):
     """One message.
 
     Attributes:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import enum
 
+import msgspec
+
 from nri_resmgr.values import Bytes, CpuSet
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 
 class CacheKind(enum.StrEnum):
@@ -17,8 +17,9 @@ class CacheKind(enum.StrEnum):
     UNIFIED = "Unified"
 
 
-@frozen
-class Cache(ByContent):
+class Cache(
+    msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
+):
     """One cache.
 
     Attributes:

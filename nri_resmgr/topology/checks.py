@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from nri_resmgr.topology.caches import Cache, CacheKind
 from nri_resmgr.topology.cores import Core, Cpu
 from nri_resmgr.topology.memory import Node
 from nri_resmgr.values import NO_CPUS, CpuSet, InputError
-from nri_resmgr.values.error_fields import with_fields
 
 # SLIT entries are bytes and 10 stands for "local" (ACPI 6.5, 5.2.17).
 _LOCAL_DISTANCE = 10
 
 
-@with_fields
+@dataclass(eq=False)
 class ContradictoryMachine(InputError):
     """Facts about a machine do not fit together."""
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import enum
 
+import msgspec
+
 from nri_resmgr.values import CpuSet, KiloHertz
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 
 class CoreKind(enum.StrEnum):
@@ -21,8 +21,7 @@ class CoreKind(enum.StrEnum):
     OTHER = "other"
 
 
-@frozen
-class Cpu(ByContent):
+class Cpu(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """One online logical CPU: what its frequency driver says.
 
     Attributes:
@@ -45,8 +44,7 @@ class Cpu(ByContent):
     capacity: int | None = None
 
 
-@frozen
-class Core(ByContent):
+class Core(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """A core and where it sits.
 
     Attributes:
@@ -67,8 +65,7 @@ class Core(ByContent):
     kind: CoreKind = CoreKind.PERFORMANCE
 
 
-@frozen
-class Cluster(ByContent):
+class Cluster(msgspec.Struct, frozen=True):
     """Cores of a die that share something closer than the die does."""
 
     package: int
@@ -77,8 +74,7 @@ class Cluster(ByContent):
     cpus: CpuSet
 
 
-@frozen
-class Die(ByContent):
+class Die(msgspec.Struct, frozen=True):
     """A die; its id is unique only inside its package."""
 
     package: int
@@ -86,8 +82,7 @@ class Die(ByContent):
     cpus: CpuSet
 
 
-@frozen
-class Package(ByContent):
+class Package(msgspec.Struct, frozen=True):
     """A physical package (a socket)."""
 
     id: int

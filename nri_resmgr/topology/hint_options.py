@@ -6,9 +6,9 @@ import enum
 import re
 from typing import Final
 
+import msgspec
+
 from nri_resmgr.topology.hints import Hint
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 from nri_resmgr.values.globs import glob_pattern
 
 
@@ -30,8 +30,7 @@ class PathMatch(enum.StrEnum):
     GLOB = "glob"
 
 
-@frozen
-class PathRule(ByContent):
+class PathRule(msgspec.Struct, frozen=True):
     """Paths on the host or in sysfs that a rule is about.
 
     In a glob, ``*``, ``?`` and ``[]`` stand for parts of one name and never for a
@@ -52,8 +51,7 @@ class PathRule(ByContent):
         return any(_fits(path, pattern) for pattern in self.paths)
 
 
-@frozen
-class HintOptions(ByContent):
+class HintOptions(msgspec.Struct, frozen=True):
     """Which hints a container wants.
 
     Attributes:

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+import msgspec
+
 from nri_resmgr.topology.machine import Machine
 from nri_resmgr.values import NO_CPUS, NO_NODES, CpuSet, NodeSet
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 _POD_RESOURCE: Final = "podresapi:"
 
@@ -30,8 +30,7 @@ _SMALL_VOLUME: Final = re.compile(
 )
 
 
-@frozen
-class Hint(ByContent):
+class Hint(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """A place that something a container uses is near to.
 
     Attributes:

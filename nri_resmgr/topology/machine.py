@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
+from typing import Final
 
-import attrs
+import msgspec
 
 from nri_resmgr.topology.caches import Cache
 from nri_resmgr.topology.checks import (
@@ -19,11 +20,18 @@ from nri_resmgr.topology.memory import MemoryKind, Node
 from nri_resmgr.topology.platform import CgroupLayout, Device, Rdt, Uncore
 from nri_resmgr.topology.speed_select import Punit, check_punits
 from nri_resmgr.values import NO_CPUS, CpuSet, NodeSet
-from nri_resmgr.values.by_content import ByContent
+
+# Stands for a field that is left out; by identity, as no machine is without CPUs.
+_ONLINE: Final = CpuSet()
 
 
-@attrs.frozen(slots=False, eq=False, repr=False)
-class Machine(ByContent):
+class Machine(
+    msgspec.Struct,
+    frozen=True,
+    omit_defaults=True,
+    forbid_unknown_fields=True,
+    dict=True,
+):
     """One machine, as its kernel described it at one moment.
 
     Facts are stored once and the rest is derived from them on first use, so
@@ -37,7 +45,8 @@ class Machine(ByContent):
         caches: By level, kind, then lowest CPU.
         distances: One row per node in the order of `nodes`, as the firmware
             tells them: 10 is "here", and a pair need not be symmetric.
-        present: CPUs that are plugged in, online or not.
+        present: CPUs that are plugged in, online or not; the online ones where left
+            out.
         isolated: Online CPUs taken from the scheduler by ``isolcpus=``.
         devices: Devices of hardware by kind, then name.
         uncore: Uncore frequency domains by name.
@@ -56,7 +65,7 @@ class Machine(ByContent):
     nodes: tuple[Node, ...]
     distances: tuple[tuple[int, ...], ...]
     caches: tuple[Cache, ...] = ()
-    present: CpuSet = attrs.field()
+    present: CpuSet = _ONLINE
     isolated: CpuSet = NO_CPUS
     devices: tuple[Device, ...] = ()
     uncore: tuple[Uncore, ...] = ()
@@ -65,11 +74,9 @@ class Machine(ByContent):
     has_speed_select: bool = False
     speed_select: tuple[Punit, ...] = ()
 
-    @present.default
-    def _all_plugged_in_are_online(self) -> CpuSet:
-        return CpuSet.union(core.cpus for core in self.cores)
-
-    def __attrs_post_init__(self) -> None:
+    def __post_init__(self) -> None:
+        if self.present is _ONLINE:
+            msgspec.structs.force_setattr(self, "present", self.online)
         online = check_cores(self.cores, self.cpus)
         check_nodes(self.nodes, online)
         check_distances(self.nodes, self.distances)

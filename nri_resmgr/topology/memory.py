@@ -5,9 +5,9 @@ from __future__ import annotations
 import enum
 from typing import Final
 
+import msgspec
+
 from nri_resmgr.values import NO_CPUS, Bytes, CpuSet
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 _NONE: Final = Bytes(0)
 
@@ -21,16 +21,16 @@ class MemoryKind(enum.StrEnum):
     CXL = "cxl"
 
 
-@frozen
-class HugePages(ByContent):
+class HugePages(
+    msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
+):
     """The pool of huge pages of one size that a node was given."""
 
     size: Bytes
     count: int
 
 
-@frozen
-class Node(ByContent):
+class Node(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """One NUMA node; it may have no CPUs, or no memory.
 
     Attributes:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
-import attrs
+import msgspec
 
 from nri_resmgr.topology.machine import Machine
 from nri_resmgr.topology.memory import MemoryKind
 from nri_resmgr.values import InputError, NodeSet
-from nri_resmgr.values.error_fields import with_fields
 
 
-@with_fields
+@dataclass(eq=False)
 class NoMemoryThere(InputError):
     """A kind of memory was told for nodes that have no memory."""
 
@@ -39,5 +39,7 @@ def with_memory_kinds(machine: Machine, kinds: Mapping[int, MemoryKind]) -> Mach
     """
     if strange := NodeSet.from_iterable(kinds) - machine.memory_nodes:
         raise NoMemoryThere(strange, machine.memory_nodes)
-    nodes = (attrs.evolve(n, kind=kinds.get(n.id, n.kind)) for n in machine.nodes)
-    return attrs.evolve(machine, nodes=tuple(nodes))
+    nodes = (
+        msgspec.structs.replace(n, kind=kinds.get(n.id, n.kind)) for n in machine.nodes
+    )
+    return msgspec.structs.replace(machine, nodes=tuple(nodes))

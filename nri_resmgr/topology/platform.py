@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import enum
 
+import msgspec
+
 from nri_resmgr.values import CpuSet, KiloHertz
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 
 class DeviceKind(enum.StrEnum):
@@ -17,8 +17,9 @@ class DeviceKind(enum.StrEnum):
     NET = "net"
 
 
-@frozen
-class Device(ByContent):
+class Device(
+    msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
+):
     """A device of hardware, virtual ones are not listed.
 
     Attributes:
@@ -36,8 +37,9 @@ class Device(ByContent):
     cpus: CpuSet
 
 
-@frozen
-class Uncore(ByContent):
+class Uncore(
+    msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
+):
     """One uncore frequency domain and the hardware's limits for it.
 
     Attributes:
@@ -57,8 +59,9 @@ class Uncore(ByContent):
     max: KiloHertz | None
 
 
-@frozen
-class RdtResource(ByContent):
+class RdtResource(
+    msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
+):
     """One resource that resctrl can divide.
 
     Attributes:
@@ -80,8 +83,7 @@ class RdtResource(ByContent):
     step_percent: int = 0
 
 
-@frozen
-class Rdt(ByContent):
+class Rdt(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """What resctrl offers.
 
     Attributes:

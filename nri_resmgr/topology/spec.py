@@ -5,8 +5,11 @@ from __future__ import annotations
 import enum
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, TypeVar
+
+import msgspec
 
 from nri_resmgr.topology.memory import HugePages, MemoryKind
 from nri_resmgr.values import (
@@ -18,9 +21,6 @@ from nri_resmgr.values import (
     NodeSet,
     parse_bytes,
 )
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
-from nri_resmgr.values.error_fields import with_fields
 
 _Parsed = TypeVar("_Parsed")
 
@@ -32,7 +32,7 @@ _COUNT: Final = re.compile(r"(\d{1,4})([sdncte])", re.ASCII)
 _EXTRA_NODES: Final = re.compile(r"(?:(\d{1,3})x)?([^:]+?)(:movable)?", re.ASCII)
 
 
-@with_fields
+@dataclass(eq=False)
 class BadMachineSpec(InputError):
     """A synthetic machine's text cannot be read."""
 
@@ -50,8 +50,7 @@ class Numbering(enum.StrEnum):
     ADJACENT = "adjacent"
 
 
-@frozen
-class MemoryNodes(ByContent):
+class MemoryNodes(msgspec.Struct, frozen=True):
     """Memory-only nodes of one kind, spread over the nodes with CPUs."""
 
     kind: MemoryKind
@@ -60,8 +59,7 @@ class MemoryNodes(ByContent):
     movable: bool
 
 
-@frozen
-class MachineSpec(ByContent):
+class MachineSpec(msgspec.Struct, frozen=True):
     """A synthetic machine in numbers; see `parse_words` for the text."""
 
     sockets: int = 1

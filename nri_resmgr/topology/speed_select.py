@@ -5,10 +5,10 @@ from __future__ import annotations
 import enum
 from collections.abc import Sequence
 
+import msgspec
+
 from nri_resmgr.topology.checks import ContradictoryMachine
 from nri_resmgr.values import NO_CPUS, CpuSet, KiloHertz
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 
 class Feature(enum.StrEnum):
@@ -26,8 +26,9 @@ class ClosOrder(enum.StrEnum):
     ORDERED = "ordered"
 
 
-@frozen
-class TurboBucket(ByContent):
+class TurboBucket(
+    msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
+):
     """How fast so many cores may run at once while the others are held back.
 
     Attributes:
@@ -39,8 +40,7 @@ class TurboBucket(ByContent):
     max: KiloHertz
 
 
-@frozen
-class Clos(ByContent):
+class Clos(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """One class of service of core power; its place is its number.
 
     Attributes:
@@ -56,8 +56,9 @@ class Clos(ByContent):
     cpus: CpuSet = NO_CPUS
 
 
-@frozen
-class Punit(ByContent):
+class Punit(
+    msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
+):
     """One power control unit: a package, a die of it or a part of one.
 
     Attributes:

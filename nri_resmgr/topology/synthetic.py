@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, TypeVar
 
-import attrs
+import msgspec
 
 from nri_resmgr.topology.caches import Cache, CacheKind, cache_order
 from nri_resmgr.topology.cores import Core, CoreKind, Cpu
@@ -18,8 +18,6 @@ from nri_resmgr.topology.spec import (
     parse_words,
 )
 from nri_resmgr.values import Bytes, CpuSet
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 _Group = TypeVar("_Group", Core, Cache)
 
@@ -44,8 +42,7 @@ _L2: Final = Bytes(2 << 20)
 _L3: Final = Bytes(32 << 20)
 
 
-@frozen
-class _Place(ByContent):
+class _Place(msgspec.Struct, frozen=True):
     """A node before it has an id: where its memory is attached."""
 
     package: int
@@ -119,7 +116,7 @@ def _cut(groups: Iterable[_Group], online: CpuSet) -> Iterator[_Group]:
     """Leave only online CPUs, and no group without any."""
     for group in groups:
         if group.cpus & online:
-            yield attrs.evolve(group, cpus=group.cpus & online)
+            yield msgspec.structs.replace(group, cpus=group.cpus & online)
 
 
 def _cores(spec: MachineSpec) -> Iterator[Core]:
@@ -224,7 +221,7 @@ def _nodes(
     if len(ids) != len(places):
         raise BadMachineSpec(f"ids={spec.ids}", f"want {len(places)} ids")
     return tuple(
-        attrs.evolve(place.node, id=number, cpus=place.node.cpus & online)
+        msgspec.structs.replace(place.node, id=number, cpus=place.node.cpus & online)
         for number, place in zip(ids, places, strict=True)
     )
 

@@ -7,8 +7,6 @@ from collections.abc import Iterable, Iterator
 from itertools import compress
 from typing import Final, Self
 
-import attrs
-
 from nri_resmgr.values.errors import BadListFormat, BadMask
 
 # Eight times the largest CONFIG_NR_CPUS (8192, x86); a typo must not eat memory.
@@ -25,18 +23,32 @@ _SPARSE: Final = 32
 _TRUTH: Final = bytes.maketrans(b"01", b"\0\1")
 
 
-@attrs.frozen(eq=False, repr=False)
 class _IdSet:
-    """What CPU sets and node sets share; never used as a type of its own."""
+    """Base of CPU sets and node sets; never used as a type of its own.
 
-    bits: int = 0
+    The one value that is no `msgspec.Struct`: msgspec would write a Struct as a
+    mapping, and sets are written as text (see `nri_resmgr.values.documents`).
+    """
+
+    __slots__ = ("bits",)
+
+    bits: int
 
     def __init__(self, bits: int = 0) -> None:
-        # Sets are made everywhere: what attrs writes takes twice as long.
         if bits < 0:
             msg = f"a set has no negative ids: {bits}"
             raise ValueError(msg)
-        _set_bits(self, bits)
+        _set_bits(self, bits)  # the fastest way around `__setattr__`
+
+    def __setattr__(self, name: str, _: object) -> None:
+        raise AttributeError(f"cannot set {name!r}: {type(self).__name__} is frozen")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"cannot delete {name!r}: {type(self).__name__} is frozen")
+
+    def __reduce__(self) -> tuple[type[Self], tuple[int]]:
+        # For copies: Python's own way would set attributes.
+        return type(self), (self.bits,)
 
     @classmethod
     def of(cls, *ids: int) -> Self:
@@ -127,10 +139,10 @@ class _IdSet:
         return ",".join(digits[at : at + 8] for at in range(0, len(digits), 8))
 
     def __eq__(self, other: object) -> bool:
-        # CPUs are never nodes.
-        if not isinstance(other, _IdSet) or type(other) is not type(self):
-            return NotImplemented
-        return self.bits == other.bits
+        # By class, as CPUs are never nodes.
+        if other.__class__ is self.__class__:
+            return self.bits == other.bits
+        return NotImplemented
 
     def __hash__(self) -> int:
         return hash(self.bits)

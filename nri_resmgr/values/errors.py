@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nri_resmgr.values.error_fields import with_fields
+from dataclasses import dataclass
 
 
 class ResmgrError(Exception):
@@ -21,7 +21,7 @@ class HostError(ResmgrError):
     """The node is not as it should be: a kernel file is missing or says nonsense."""
 
 
-@with_fields
+@dataclass(eq=False)
 class BadListFormat(InputError):
     """Text is not a list of CPUs or nodes in the kernel's format."""
 
@@ -32,7 +32,7 @@ class BadListFormat(InputError):
         return f"not a CPU or node list: {self.text!r} (at {self.at!r})"
 
 
-@with_fields
+@dataclass(eq=False)
 class BadMask(InputError):
     """Text is not a mask of CPUs or nodes in the kernel's format."""
 
@@ -42,7 +42,7 @@ class BadMask(InputError):
         return f"not a mask of 32-bit hexadecimal words: {self.text!r}"
 
 
-@with_fields
+@dataclass(eq=False)
 class BadQuantity(InputError):
     """Text is not a Kubernetes quantity, or not one that a node can have."""
 

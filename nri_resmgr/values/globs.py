@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fnmatch import translate
 
-from nri_resmgr.values.error_fields import with_fields
 from nri_resmgr.values.errors import InputError
 
 
-@with_fields
+@dataclass(eq=False)
 class BadGlob(InputError):
     """A set of signs in a glob has no end."""
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import enum
 
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
+import msgspec
 
 
 class SchedulerPolicy(enum.StrEnum):
@@ -40,8 +39,7 @@ class IoClass(enum.StrEnum):
     IDLE = "idle"
 
 
-@frozen(kw_only=True)
-class SchedulingClass(ByContent):
+class SchedulingClass(msgspec.Struct, frozen=True, kw_only=True):
     """What a container's processes are started with.
 
     Attributes:

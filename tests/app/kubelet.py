@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import attrs
+import msgspec
 
 from nri_resmgr.policy.events import Pin
 from nri_resmgr.scenario.kubelet import (
@@ -122,7 +123,7 @@ class Kubelet:
             if isinstance(step, Create) and _pod(step) == name:
                 annotations |= step.row.annotations or {}
                 annotations |= _given_hints(step)
-        whole = attrs.evolve(row, annotations=annotations)
+        whole = msgspec.structs.replace(row, annotations=annotations)
         await self.runtime.run_pod(pod_of(name, whole))
 
     def _pin(self, name: str) -> Pin:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import attrs
+import msgspec
 from structlog.testing import capture_logs
 
 from nri_resmgr.app.annotations import Problem, ProblemLog
@@ -27,7 +27,7 @@ def test_each_problem_is_logged_once() -> None:
 
 
 def test_another_wrong_value_is_logged_again() -> None:
-    other = attrs.evolve(WRONG, value="y")
+    other = msgspec.structs.replace(WRONG, value="y")
 
     assert logged(("web", [WRONG]), ("web", [other])) == [
         ("annotation.ignored", "web", "x"),
@@ -36,7 +36,7 @@ def test_another_wrong_value_is_logged_again() -> None:
 
 
 def test_what_is_not_in_force_is_logged_once_for_all() -> None:
-    elsewhere = attrs.evolve(IDLE, key=f"{IDLE.key}/pod", value="silver")
+    elsewhere = msgspec.structs.replace(IDLE, key=f"{IDLE.key}/pod", value="silver")
 
     assert logged(("web", [IDLE]), ("db", [elsewhere])) == [
         ("annotation.not-in-force", "web", "gold")
@@ -44,7 +44,9 @@ def test_what_is_not_in_force_is_logged_once_for_all() -> None:
 
 
 def test_the_memory_of_what_was_logged_is_limited() -> None:
-    others = [attrs.evolve(WRONG, value=str(number)) for number in range(4096)]
+    others = [
+        msgspec.structs.replace(WRONG, value=str(number)) for number in range(4096)
+    ]
 
     lines = logged(("web", [WRONG]), ("web", others), ("web", [WRONG]))
 

@@ -3,11 +3,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import attrs
+import msgspec
 import pytest
 import yaml
 
 from nri_resmgr.app.annotations import Reading, read_preferences
+from nri_resmgr.classes.irq.wishes import IrqAffinity
 from nri_resmgr.classes.wish import ClassWish, IrqWish
 from nri_resmgr.policy.affinity import Affinity, Expression
 from nri_resmgr.topology.hint_options import PathRule
@@ -28,8 +29,9 @@ def plain(value: Any) -> Any:
         case Affinity():
             scope = {"scope": plain(value.scope)} if value.scope else {}
             return scope | {"match": plain(value.match), "weight": value.weight}
-        case ClassWish() | IrqWish():
-            return attrs.asdict(value, value_serializer=lambda _i, _f, one: plain(one))
+        case ClassWish() | IrqWish() | IrqAffinity():
+            fields = msgspec.structs.asdict(value)
+            return {name: plain(one) for name, one in fields.items()}
         case _:
             return value
 
@@ -37,13 +39,13 @@ def plain(value: Any) -> Any:
 def said(reading: Reading) -> dict[str, Any]:
     """Write down what a reading says that no annotation at all would not say."""
     return {
-        field.name: plain(value)
+        name: plain(value)
         for part, silent in (
             (reading.preferences, Reading().preferences),
             (reading.hints, Reading().hints),
         )
-        for field in attrs.fields(type(part))
-        if (value := getattr(part, field.name)) != getattr(silent, field.name)
+        for name, value in msgspec.structs.asdict(part).items()
+        if value != getattr(silent, name)
     }
 
 

@@ -113,7 +113,7 @@ GOOD: Final = [
         ),
         pytest.param(
             ["container", "a", {"id": "a", "qos": "Best"}],
-            "container a: .qos: 'Best' is not a valid QosClass",
+            "container a: Invalid enum value 'Best' - at `$.qos`",
             id="a word that is none",
         ),
         pytest.param(["told", "b", {}], "told b: belongs to nobody", id="a stray pin"),
@@ -127,7 +127,7 @@ GOOD: Final = [
         ),
         pytest.param(
             ["grant", "a", {**GRANT, "cpus": "3-1"}],
-            "grant a: .cpus: not a CPU or node list: '3-1' (at '3-1')",
+            "grant a: not a CPU or node list: '3-1' (at '3-1') - at `$.cpus`",
             id="CPUs that are none",
         ),
         pytest.param(

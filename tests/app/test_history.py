@@ -37,7 +37,7 @@ class State:
 
 
 def state_of(*containers: str) -> State:
-    ledger = Ledger()
+    ledger = Ledger.of()
     for one in containers:
         ledger = ledger.put(ContainerSpec(one), NO_PIN)
     return State(ledger)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import attrs
+import msgspec
 import pytest
 
 from nri_resmgr.classes.cpu.cpu_class import CpuClass, PctPriority
@@ -125,7 +125,9 @@ async def test_speed_select_follows_and_is_as_it_was_at_the_end() -> None:
         await some.follow(use, MANAGED, MACHINE)
         high = [str(punit.clos[0].cpus) for punit in driver.machine.speed_select]
         before = driver.writes
-        await some.follow(use, MANAGED, attrs.evolve(driver.machine), looks=True)
+        await some.follow(
+            use, MANAGED, msgspec.structs.replace(driver.machine), looks=True
+        )
         again = driver.writes - before
         some.effects.close()
 
@@ -145,7 +147,7 @@ async def test_cores_that_leave_a_class_are_where_they_were_before_us() -> None:
         await some.follow(HostUse({"second": CpuSet.of(0, 4)}), ASSOCIATED, MACHINE)
         before = second()
         # The next process finds the machine as the last one left it.
-        then = attrs.evolve(driver.machine)
+        then = msgspec.structs.replace(driver.machine)
         next_one = some.successor(open_device=lambda _: driver.opened())
         await next_one.follow(HostUse({"second": CpuSet.of(1, 5)}), ASSOCIATED, then)
 

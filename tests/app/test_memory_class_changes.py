@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-import attrs
+import msgspec
 import pytest
 from structlog.testing import capture_logs
 
@@ -57,7 +57,9 @@ async def test_the_class_follows_the_limit(folder: Path) -> None:
 async def test_a_class_that_is_gone_keeps_nobody_from_a_resize(folder: Path) -> None:
     async with running_node(folder, MACHINE, SPEC) as node:
         await node.run("web", 2, {QOS: "bronze"})
-        none = attrs.evolve(node.plugin.config, memory_qos=MemoryQosConfig({}))
+        none = msgspec.structs.replace(
+            node.plugin.config, memory_qos=MemoryQosConfig({})
+        )
         node.plugin.reconfigure(none)
         with capture_logs() as logs:
             found = await present(node, 1 << 31)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import attrs
+import msgspec
 import pytest
 
 from nri_resmgr.app.sources import ANNOTATIONS, AnnotationSource, RequestSources
@@ -105,7 +106,7 @@ def test_what_others_know_is_part_of_it() -> None:
         background=Background(preferences=SILENT),
     )
 
-    assert spec == attrs.evolve(
+    assert spec == msgspec.structs.replace(
         WEB_SPEC,
         pod_tags=annotated.annotations,
         preferences=SILENT,
@@ -122,7 +123,7 @@ def test_a_list_of_cpus_that_is_none_is_not_in_force() -> None:
 
 
 def test_shares_that_we_have_set_do_not_change_the_request() -> None:
-    known = attrs.evolve(WEB_SPEC, request=MilliCpus(2000), limit=None)
+    known = msgspec.structs.replace(WEB_SPEC, request=MilliCpus(2000), limit=None)
     ours = LinuxResources(cpu=LinuxCpu(shares=2))
     one = attrs.evolve(WEB, linux=LinuxContainer(resources=ours))
     spec = spec_of(POD, one, background=Background(known=known))
@@ -151,7 +152,7 @@ def test_those_that_live_are_asked_about_like_new_ones() -> None:
     )
 
     assert found == (
-        attrs.evolve(
+        msgspec.structs.replace(
             WEB_SPEC,
             pod_tags=annotated.annotations,
             preferences=SILENT,
@@ -169,7 +170,7 @@ def test_what_a_pod_will_have_is_known_by_names() -> None:
     )
 
     assert specs == (
-        attrs.evolve(
+        msgspec.structs.replace(
             WEB_SPEC,
             id="",
             slot="",

@@ -69,12 +69,6 @@ def test_what_the_runtime_does_is_not_done_by_a_program(kind: str) -> None:
     assert found.not_in_force == ("$.spec.memoryPolicy.injectMpolset",)
 
 
-def test_configurations_with_classes_can_be_hashed() -> None:
-    text = document(f"{{memoryQos: {QOS}, memoryPolicy: {POLICY}}}")
-
-    assert hash(parse_config(text)) == hash(parse_config(text))
-
-
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     ("spec", "complaint"),

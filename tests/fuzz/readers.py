@@ -10,6 +10,7 @@ from functools import cache, partial
 from typing import Any, Final
 
 import attrs
+import msgspec
 
 from nri_resmgr.app.annotations import read_preferences
 from nri_resmgr.app.checkpoint_read import read_checkpoint
@@ -125,7 +126,7 @@ def _scenario(text: str) -> None:
     machine = parse_spec(found.machine or "2s2n2c2t")
     short = [one for one in found.steps[:20] if getattr(one, "replicas", 1) < _MANY]
     Player(InProcessNode(machine, found.document)).play(
-        attrs.evolve(found, steps=tuple(short))
+        msgspec.structs.replace(found, steps=tuple(short))
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-import attrs
+import msgspec
 
 from nri_resmgr.host.recorded import RecordedTree
 from nri_resmgr.host.sysfs_writer import sysfs_files, write_tree
@@ -23,7 +23,8 @@ _CSTATES = ("POLL", "C1", "C1E", "C6")
 def write(root: Path, files: Mapping[str, str], machine: Machine = MACHINE) -> None:
     """Write the files of a machine, and *files* of its drivers, below *root*."""
     write_tree(
-        attrs.evolve(bare(machine), files={**bare(machine).files, **files}), root
+        msgspec.structs.replace(bare(machine), files={**bare(machine).files, **files}),
+        root,
     )
 
 
@@ -31,7 +32,7 @@ def bare(machine: Machine) -> RecordedTree:
     """Return a machine's files without those of a frequency driver."""
     tree = sysfs_files(machine)
     kept = {path: t for path, t in tree.files.items() if "/cpufreq/" not in path}
-    return attrs.evolve(tree, files=kept)
+    return msgspec.structs.replace(tree, files=kept)
 
 
 def intel_pstate() -> dict[str, str]:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from ctypes import Structure, c_uint8, c_uint32, sizeof
 from typing import Any
 
-import attrs
+import msgspec
 
 from nri_resmgr.host.isst import IsstDevice
 from nri_resmgr.topology import Machine
@@ -101,11 +101,11 @@ class IsstDriver:
             raise Killed
         if self.refuses:
             raise OSError(self.refuses, os.strerror(self.refuses))
-        new = attrs.evolve(punit, **fields)
+        new = msgspec.structs.replace(punit, **fields)
         if new.turbo is Feature.ON and new.power is not Feature.ON:
             raise OSError(errno.EIO, "turbo frequency needs core power")
         rest = self.machine.speed_select
-        self.machine = attrs.evolve(
+        self.machine = msgspec.structs.replace(
             self.machine, speed_select=tuple(new if p is punit else p for p in rest)
         )
 
@@ -164,8 +164,12 @@ class IsstDriver:
 
     def _move(self, punit: Punit, core: int, number: int) -> None:
         cpus = cores_of(self.machine, punit)[core].cpus
-        table = [attrs.evolve(clos, cpus=clos.cpus - cpus) for clos in punit.clos]
-        table[number] = attrs.evolve(table[number], cpus=table[number].cpus | cpus)
+        table = [
+            msgspec.structs.replace(clos, cpus=clos.cpus - cpus) for clos in punit.clos
+        ]
+        table[number] = msgspec.structs.replace(
+            table[number], cpus=table[number].cpus | cpus
+        )
         self._change(punit, clos=tuple(table))
 
     def _registers(self, data: bytes) -> tuple[int, bytes]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import attrs
+import msgspec
 from hypothesis import strategies as st
 
 from nri_resmgr.topology import (
@@ -84,7 +84,7 @@ _UNCORE = st.lists(_DIES | _DOMAINS, unique_by=lambda one: one.name, max_size=4)
 @st.composite
 def with_platform(draw: st.DrawFn, machine: Machine) -> Machine:
     """Draw all that a machine has beside CPUs and memory."""
-    return attrs.evolve(
+    return msgspec.structs.replace(
         machine,
         devices=draw(_devices(machine)),
         uncore=draw(_UNCORE),

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import attrs
+import msgspec
 import pytest
 
 from nri_resmgr.classes.blockio import (
@@ -100,7 +101,7 @@ def bfq(disks: list[BlockDevice]) -> Iterator[BlockDevice]:
     subprocess.run(("modprobe", "bfq"), check=True)
     scheduler = Path(f"/sys/block/{disks[0].name}/queue/scheduler")
     scheduler.write_text("bfq")
-    yield attrs.evolve(disks[0], scheduler="bfq")
+    yield msgspec.structs.replace(disks[0], scheduler="bfq")
     scheduler.write_text(disks[0].scheduler)
     subprocess.run(("modprobe", "-r", "bfq"), check=False)  # as far as nobody uses it
 

@@ -7,10 +7,8 @@ from pathlib import Path
 
 from nri_resmgr.host.cgroup_writes import FailedWrite, write_cgroup_files
 from nri_resmgr.host.knob_files import HostFiles
-from nri_resmgr.values.declared import frozen
 
 
-@frozen
 class RefusingFiles(HostFiles):
     """Files that answer to some lines as a kernel would."""
 

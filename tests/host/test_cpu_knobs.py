@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import attrs
+import msgspec
 import pytest
 
 from nri_resmgr.classes.cpu.facts import (
@@ -52,7 +52,7 @@ def domain(name: str, text: str) -> UncoreDomain:
 def test_a_server_with_intel_pstate(tmp_path: Path) -> None:
     write(tmp_path, intel_pstate())
 
-    assert read(tmp_path) == attrs.evolve(
+    assert read(tmp_path) == msgspec.structs.replace(
         PLACES,
         policies=tuple(
             CpufreqPolicy(
@@ -80,7 +80,7 @@ def test_acpi_cpufreq_shares_frequencies_and_tells_little(tmp_path: Path) -> Non
     write(tmp_path, acpi_cpufreq())
 
     pairs = {0: "0,4", 1: "1,5", 2: "2,6", 3: "3,7"}
-    assert read(tmp_path) == attrs.evolve(
+    assert read(tmp_path) == msgspec.structs.replace(
         PLACES,
         policies=tuple(
             CpufreqPolicy(
@@ -192,7 +192,7 @@ def test_a_die_that_has_no_cpus_stands_for_its_package(tmp_path: Path) -> None:
 def test_a_file_that_says_nonsense_is_named(tmp_path: Path, path: str) -> None:
     write(tmp_path, intel_pstate())
     tree = HostTree(tmp_path)
-    machine = attrs.evolve(read_machine(tree), uncore=())
+    machine = msgspec.structs.replace(read_machine(tree), uncore=())
     (tmp_path / path[1:]).write_text("?")
 
     with pytest.raises(BadHostFile) as found:
@@ -202,7 +202,7 @@ def test_a_file_that_says_nonsense_is_named(tmp_path: Path, path: str) -> None:
 
 def test_speed_select_is_the_machines(tmp_path: Path) -> None:
     write(tmp_path, {})
-    machine = attrs.evolve(MACHINE, has_speed_select=True)
+    machine = msgspec.structs.replace(MACHINE, has_speed_select=True)
 
     found = read_cpu_knobs(HostTree(tmp_path), machine)
     assert (found.has_speed_select, found.punits) == (True, ())

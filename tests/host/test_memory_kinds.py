@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import attrs
+import msgspec
 import pytest
 from structlog.testing import capture_logs
 
@@ -45,7 +45,7 @@ def test_what_was_told_is_found(told: dict[int, MemoryKind], found: str) -> None
 def test_nothing_is_guessed_of_what_was_told() -> None:
     files = sysfs_files(MACHINE).files
     bare = RecordedTree({key: files[key] for key in files if "access0" not in key})
-    bare = attrs.evolve(
+    bare = msgspec.structs.replace(
         bare, files={key: bare.files[key] for key in bare.files if "/nd/" not in key}
     )
     with capture_logs() as logs:

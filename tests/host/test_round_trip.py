@@ -6,7 +6,7 @@ import gzip
 import tarfile
 from pathlib import Path
 
-import attrs
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -39,7 +39,7 @@ RICH = parse_spec("2s2n2c2t l3=1 cxl=2x1Gi pmem=1Gi hbm=1Mi hugepages=2Mi:3 offl
 
 PCI = "/sys/devices/pci0000:00/0000:00:02.0"
 NEAR = CpuSet.of(2, 3)
-FULL = attrs.evolve(
+FULL = msgspec.structs.replace(
     parse_spec("2s2c"),
     devices=(
         Device(DeviceKind.PCI, "0000:00:02.0", PCI, 1, NEAR),
@@ -89,7 +89,7 @@ def test_real_files_and_links_tell_the_same(machine: Machine, tmp_path: Path) ->
 
 
 def test_that_a_driver_is_there_is_told_and_no_more(tmp_path: Path) -> None:
-    machine = attrs.evolve(parse_spec("1s1c"), has_speed_select=True)
+    machine = msgspec.structs.replace(parse_spec("1s1c"), has_speed_select=True)
     write_tree(sysfs_files(machine), tmp_path)
 
     assert read_machine(HostTree(tmp_path)) == machine
@@ -100,7 +100,9 @@ def test_this_machine_written_as_files_reads_the_same(tmp_path: Path) -> None:
     machine = read_machine(HostTree("/"))
     write_tree(sysfs_files(machine), tmp_path)
 
-    assert read_machine(HostTree(tmp_path)) == attrs.evolve(machine, speed_select=())
+    assert read_machine(HostTree(tmp_path)) == msgspec.structs.replace(
+        machine, speed_select=()
+    )
 
 
 def test_other_programs_find_the_files_of_a_kernel_and_no_more() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from typing import Any
 
-import attrs
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -90,7 +90,7 @@ def test_structures_are_laid_out_as_the_compiler_does(
 
 
 # Two punits in package 0, one in package 1, and two threads to a core.
-RICH = attrs.evolve(
+RICH = msgspec.structs.replace(
     parse_spec("2s4c2t"),
     has_speed_select=True,
     speed_select=(
@@ -138,12 +138,12 @@ def facts_told(punit: Punit) -> Punit:
         lacking["buckets"] = ()
     if punit.power is Feature.UNSUPPORTED:
         lacking["order"] = ClosOrder.PROPORTIONAL
-    return attrs.evolve(punit, **lacking)
+    return msgspec.structs.replace(punit, **lacking)
 
 
 def with_told_facts(machine: Machine) -> Machine:
     punits = tuple(facts_told(punit) for punit in machine.speed_select)
-    return attrs.evolve(machine, has_speed_select=True, speed_select=punits)
+    return msgspec.structs.replace(machine, has_speed_select=True, speed_select=punits)
 
 
 @given(punits_of(parse_spec("2s5c")).map(with_told_facts))
@@ -155,10 +155,12 @@ def test_tpmi_tells_the_facts_that_it_was_asked_about(machine: Machine) -> None:
 def with_profiles_of_a_mailbox(machine: Machine, last: int) -> Machine:
     """Give punits all profiles up to *last*, or their own one alone."""
     punits = tuple(
-        attrs.evolve(p, levels=tuple(range(last + 1)) if last else (p.level,))
+        msgspec.structs.replace(
+            p, levels=tuple(range(last + 1)) if last else (p.level,)
+        )
         for p in machine.speed_select
     )
-    return attrs.evolve(machine, speed_select=punits)
+    return msgspec.structs.replace(machine, speed_select=punits)
 
 
 @given(
@@ -177,7 +179,7 @@ def test_a_mailbox_tells_the_facts_that_it_was_asked_about(machine: Machine) -> 
 def test_many_cores_are_asked_about_64_at_a_time(driver: Any) -> None:
     members = cpus("0-62")
     clos = (Clos(), Clos(cpus=members), Clos(), Clos())
-    machine = attrs.evolve(
+    machine = msgspec.structs.replace(
         parse_spec("3s63c"),
         has_speed_select=True,
         speed_select=(
@@ -196,11 +198,11 @@ def test_many_cores_are_asked_about_64_at_a_time(driver: Any) -> None:
     assert read(machine, driver(machine)) == (machine, [])
 
 
-ONE_DIE = attrs.evolve(
+ONE_DIE = msgspec.structs.replace(
     parse_spec("4c2t"),
     has_speed_select=True,
     speed_select=(
-        attrs.evolve(
+        msgspec.structs.replace(
             RICH.speed_select[0], id=0, cpus=cpus("0-7"), base_cpus=cpus("1,5"),
             levels=(0, 1, 2),
             clos=(Clos(cpus=cpus("0,2-4,6-7")), Clos(), Clos(), Clos(cpus=cpus("1,5"))),
@@ -217,7 +219,7 @@ def test_any_refusal_leaves_no_facts_and_a_line_in_the_log(driver: Any) -> None:
     for refused in replies:
         others = {key: reply for key, reply in replies.items() if key != refused}
         machine, why = read(ONE_DIE, others)
-        assert machine == attrs.evolve(ONE_DIE, speed_select=())
+        assert machine == msgspec.structs.replace(ONE_DIE, speed_select=())
         assert why == ["[Errno 25] Inappropriate ioctl for device"]
 
 
@@ -270,14 +272,16 @@ def test_a_class_that_cannot_be_is_not_believed() -> None:
     told = header.commands(head, (header.ClosAssoc(0, 0, n, n * 2) for n in range(4)))
 
     assert read(ONE_DIE, answered_with((isst.CLOS_ASSOC, asked), told)) == (
-        attrs.evolve(ONE_DIE, speed_select=()),
+        msgspec.structs.replace(ONE_DIE, speed_select=()),
         ["a class of service 6"],
     )
 
 
 def test_a_package_beyond_the_drivers_ids_is_not_asked_about() -> None:
     machine = parse_spec("1c")
-    far = attrs.evolve(machine, cores=(attrs.evolve(machine.cores[0], package=256),))
+    far = msgspec.structs.replace(
+        machine, cores=(msgspec.structs.replace(machine.cores[0], package=256),)
+    )
     replies = header.platform(2) | header.numbers(far, {0: 0})
 
     assert read(far, replies)[1] == ["id 256 is beyond the driver's"]

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import attrs
+import msgspec
 import pytest
 from structlog.testing import capture_logs
 
@@ -23,7 +23,7 @@ from tests.host.isst_header import tpmi
 
 DEVICE = "/dev/isst_interface"
 PLAIN = parse_spec("2c")
-MACHINE = attrs.evolve(
+MACHINE = msgspec.structs.replace(
     PLAIN,
     has_speed_select=True,
     speed_select=(
@@ -34,10 +34,10 @@ MACHINE = attrs.evolve(
         ),
     ),
 )
-TREE = attrs.evolve(
+TREE = msgspec.structs.replace(
     sysfs_files(PLAIN), links={DEVICE: DEVICE}, isst=RecordedIsst(tpmi(MACHINE))
 )
-SILENT = attrs.evolve(MACHINE, speed_select=())
+SILENT = msgspec.structs.replace(MACHINE, speed_select=())
 
 
 def read(tree: Tree) -> tuple[Machine, list[str]]:

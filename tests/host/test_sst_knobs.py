@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 from pathlib import Path
 
-import attrs
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -40,12 +40,12 @@ PUNIT = Punit(
         Clos(),
     ),
 )
-MACHINE = attrs.evolve(
+MACHINE = msgspec.structs.replace(
     parse_spec("2s2c2t"),
     has_speed_select=True,
     speed_select=(
         PUNIT,
-        attrs.evolve(
+        msgspec.structs.replace(
             PUNIT,
             package=1,
             cpus=cpus("2-3,6-7"),
@@ -188,9 +188,9 @@ def test_what_others_change_is_seen_and_mended(state: StateDir) -> None:
     driver = IsstDriver(MACHINE)
     knobs = knobs_of(driver, state)
     knobs.apply(WANTED)
-    driver.machine = attrs.evolve(
+    driver.machine = msgspec.structs.replace(
         driver.machine,
-        speed_select=(attrs.evolve(WANTED[0], turbo=Feature.OFF), WANTED[1]),
+        speed_select=(msgspec.structs.replace(WANTED[0], turbo=Feature.OFF), WANTED[1]),
     )
 
     expected = "turbo on, core power on, ordered, clos 0: 0,4, clos 3: 1,5 "
@@ -203,7 +203,7 @@ def test_what_others_change_is_seen_and_mended(state: StateDir) -> None:
 
 def test_a_punit_that_is_gone_is_told(state: StateDir) -> None:
     driver = IsstDriver(MACHINE)
-    lost = attrs.evolve(WANTED[0], id=5)
+    lost = msgspec.structs.replace(WANTED[0], id=5)
     knobs = knobs_of(driver, state)
 
     (failure,) = knobs.apply((lost,)).failed
@@ -241,14 +241,16 @@ def whole_cores(draw: st.DrawFn, *, by_die: bool) -> Machine:
     """Draw punits whose turbo and core power hardware could have."""
     machine = draw(punits_of(parse_spec("2s2c"), by_die=by_die))
     found = [_possible(punit) for punit in machine.speed_select]
-    return attrs.evolve(machine, has_speed_select=True, speed_select=tuple(found))
+    return msgspec.structs.replace(
+        machine, has_speed_select=True, speed_select=tuple(found)
+    )
 
 
 def _possible(punit: Punit) -> Punit:
     """Leave out what is not told of a punit, and turbo that no hardware would have."""
     is_lame = punit.turbo is Feature.ON and punit.power is not Feature.ON
     is_able = punit.power is not Feature.UNSUPPORTED
-    return attrs.evolve(
+    return msgspec.structs.replace(
         punit,
         levels=(punit.level,),
         turbo=Feature.OFF if is_lame else punit.turbo,
@@ -263,9 +265,9 @@ def test_a_profile_without_core_power_is_left_alone(state: StateDir) -> None:
     knobs = knobs_of(driver, state)
     knobs.apply(WANTED[:1])
     # Another profile was chosen, of which the punit tells less.
-    less = attrs.evolve(PUNIT, power=Feature.UNSUPPORTED, clos=())
+    less = msgspec.structs.replace(PUNIT, power=Feature.UNSUPPORTED, clos=())
     others = MACHINE.speed_select[1:]
-    driver.machine = attrs.evolve(MACHINE, speed_select=(less, *others))
+    driver.machine = msgspec.structs.replace(MACHINE, speed_select=(less, *others))
     before = driver.writes
 
     assert knobs.restore_all() == KnobReport(restored=(FIRST,))
@@ -273,11 +275,11 @@ def test_a_profile_without_core_power_is_left_alone(state: StateDir) -> None:
 
 
 def test_cores_that_came_online_since_stay_where_they_are(state: StateDir) -> None:
-    small = attrs.evolve(
+    small = msgspec.structs.replace(
         PUNIT, cpus=cpus("0,4"), clos=(Clos(cpus=cpus("0,4")), *PUNIT.clos[1:])
     )
     SstJournal(state, "boot").write((small,))
-    driver = IsstDriver(attrs.evolve(MACHINE, speed_select=WANTED))
+    driver = IsstDriver(msgspec.structs.replace(MACHINE, speed_select=WANTED))
 
     knobs_of(driver, state).apply(WANTED[1:])
     homes = [str(clos.cpus) for clos in driver.punit(0, 0).clos]

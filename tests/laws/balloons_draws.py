@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-import attrs
 import hypothesis.strategies as st
+import msgspec
 
 from nri_resmgr.app.build import build_policy
 from nri_resmgr.config import API_VERSION, BadSetting, parse_config
@@ -200,7 +200,7 @@ _DEVICES: Final = st.sampled_from(
 def containers(draw: st.DrawFn) -> ContainerSpec:
     """Draw a container for a node with balloons."""
     spec = draw(specs())
-    return attrs.evolve(
+    return msgspec.structs.replace(
         spec,
         namespace=draw(st.sampled_from(NAMESPACES)),
         preferences=Preferences(**draw(_ASKED)),

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any, Final
 
-import attrs
 import hypothesis.strategies as st
+import msgspec
 from hypothesis.stateful import initialize
 
 from nri_resmgr.policy.balloons.policy import BalloonsPolicy
@@ -26,17 +27,14 @@ PLAIN: Final = {"reservedResources": {"cpu": "1"}, "balloonTypes": []}
 """A document that fits every machine."""
 
 
-@attrs.frozen(kw_only=True)
-class Conditions:
+class Conditions(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """What a policy is made of: the words of a machine, and a document."""
 
     machine: str
     spec: Mapping[str, Any]
 
-    made: BalloonsPolicy | None = attrs.field(init=False, eq=False)
-
-    @made.default
-    def _made(self) -> BalloonsPolicy | None:
+    @cached_property
+    def made(self) -> BalloonsPolicy | None:
         return policy_for(self.spec, machine_of(self.machine))
 
     @property

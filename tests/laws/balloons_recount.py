@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any, TypeAlias
 
-import attrs
+import msgspec
 
 from nri_resmgr.policy.balloons.policy import BalloonsPolicy
 from nri_resmgr.policy.balloons.settings import BalloonType, ShareLevel
@@ -279,7 +279,7 @@ def _family(name: str, policy: Policy) -> list[BalloonType]:
     """Return a type and those of its components, without their classes."""
     kind = policy.settings.by_name[name]
     below = (_family(one, policy) for one in kind.components)
-    bare = attrs.evolve(kind, scheduling_class="", cpu_class="")
+    bare = msgspec.structs.replace(kind, scheduling_class="", cpu_class="")
     return [bare, *(one for family in below for one in family)]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Set as AbstractSet
 from itertools import permutations
 from typing import Any, Protocol
 
-import attrs
+import msgspec
 from hypothesis.stateful import RuleBasedStateMachine
 
 from nri_resmgr.app.checkpoint import Draft
@@ -39,8 +39,7 @@ class Conditions(Protocol):
         """Write a state down in values that nothing can change later."""
 
 
-@attrs.frozen
-class Episode:
+class Episode(msgspec.Struct, frozen=True):
     """One event of a history; *forgotten* is whether the state was lost before it."""
 
     conditions: Conditions
@@ -86,7 +85,7 @@ class Node(RuleBasedStateMachine):
     def present(self) -> dict[str, ContainerSpec]:
         """Return what the runtime would tell of what runs."""
         return {
-            key: attrs.evolve(one, present=self.runtime[key])
+            key: msgspec.structs.replace(one, present=self.runtime[key])
             for key, one in self.specs.items()
         }
 
@@ -215,7 +214,7 @@ def slots_won(found: Mapping[str, ContainerSpec]) -> dict[str, ContainerSpec]:
     for (a, one), (b, other) in permutations(found.items(), 2):
         same = one.slot and (one.pod, one.slot) == (other.pod, other.slot)
         if same and (one.created, a) < (other.created, b):
-            won[a] = attrs.evolve(one, slot="")
+            won[a] = msgspec.structs.replace(one, slot="")
     return won
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import attrs
 import hypothesis.strategies as st
+import msgspec
 from hypothesis import settings
 from hypothesis.stateful import invariant, rule
 
@@ -68,15 +68,15 @@ class BalloonsPolicyNeverErrs(Node):
         """A container comes."""
         free = sorted(set("abcdefgh") - self.specs.keys())
         if spec.id in self.specs and free:
-            spec = attrs.evolve(spec, id=free[0])
+            spec = msgspec.structs.replace(spec, id=free[0])
         if _place(spec) in map(_place, self.specs.values()):
-            spec = attrs.evolve(spec, slot="")
+            spec = msgspec.structs.replace(spec, slot="")
         self.create_in_place(spec)
 
     @rule(spec=containers())
     def create_without_wishes(self, spec: ContainerSpec) -> None:
         """Most containers have no annotations."""
-        self.create(attrs.evolve(spec, preferences=NO_PREFERENCES, hints=()))
+        self.create(msgspec.structs.replace(spec, preferences=NO_PREFERENCES, hints=()))
 
     @rule(spec=containers())
     def create_in_place(self, spec: ContainerSpec) -> None:
@@ -112,7 +112,7 @@ class BalloonsPolicyNeverErrs(Node):
         """Somebody asks for other resources."""
         if (known := self.specs.get(container)) is None:
             return
-        self._update(attrs.evolve(known, **asked[known.qos]))
+        self._update(msgspec.structs.replace(known, **asked[known.qos]))
 
     @rule(container=IDS, spec=containers(), present=PRESENT)
     def update_oddly(self, container: str, spec: ContainerSpec, present: Pin) -> None:
@@ -171,9 +171,9 @@ class BalloonsPolicyNeverErrs(Node):
         """CPUs and memory come and go, or the document changes."""
         if isinstance(other, int):
             machine = self.machines[other % len(self.machines)]
-            conditions = attrs.evolve(self.conditions, machine=machine)
+            conditions = msgspec.structs.replace(self.conditions, machine=machine)
         else:
-            conditions = attrs.evolve(self.conditions, spec=other)
+            conditions = msgspec.structs.replace(self.conditions, spec=other)
         if not conditions.fits:
             return
         before, old = self.state, self.policy
@@ -187,7 +187,7 @@ class BalloonsPolicyNeverErrs(Node):
         """The document changes in nothing but classes: that moves nobody."""
         before, silent = self.state.balloons, self.settled and not self.short
         spec = with_classes(self.conditions.spec, classes)
-        self.rebuild(attrs.evolve(self.conditions, spec=spec))
+        self.rebuild(msgspec.structs.replace(self.conditions, spec=spec))
         self.synchronize(self.present().values())
         assert not silent or (self.updates_of_last, self.state.balloons) == (0, before)
 

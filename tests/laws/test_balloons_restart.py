@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final, TypeAlias
 
-import attrs
 import hypothesis.strategies as st
+import msgspec
 from hypothesis import assume, given
 
 from nri_resmgr.policy.balloons.policy import BalloonsPolicy
@@ -37,8 +37,8 @@ def sized(draw: st.DrawFn) -> ContainerSpec:
         balloon=draw(asked), hide_hyperthreads=draw(st.sampled_from([True, None, None]))
     )
     request = draw(st.sampled_from([200, 1000, 1500, 2000]))
-    spec = attrs.evolve(draw(containers()), slot="", preferences=wishes)
-    return attrs.evolve(spec, request=MilliCpus(request))
+    spec = msgspec.structs.replace(draw(containers()), slot="", preferences=wishes)
+    return msgspec.structs.replace(spec, request=MilliCpus(request))
 
 
 @st.composite
@@ -50,7 +50,9 @@ def nodes(draw: st.DrawFn, levels: Sequence[str]) -> Node:
     assert policy is not None
     state = policy.start()
     for number, spec in enumerate(draw(st.lists(sized(), min_size=2, max_size=6))):
-        named = attrs.evolve(on(machine, spec), id=f"c{number}", created=number)
+        named = msgspec.structs.replace(
+            on(machine, spec), id=f"c{number}", created=number
+        )
         with suppress(PolicyError):
             state = policy.decide(state, Created(named)).state
     for key in draw(st.sets(st.sampled_from(sorted(state.seats) or [""]), max_size=2)):
@@ -83,7 +85,9 @@ def restarted(node: Node) -> BalloonsState:
     """Begin anew, with what the runtime says of who runs."""
     policy, state = node
     pins, entries = policy.pins(state), state.ledger.entries.values()
-    there = (attrs.evolve(one.spec, present=pins[one.spec.id]) for one in entries)
+    there = (
+        msgspec.structs.replace(one.spec, present=pins[one.spec.id]) for one in entries
+    )
     return policy.decide(policy.start(), Synchronized(tuple(there))).state
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 
-import attrs
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -157,7 +157,10 @@ def test_no_other_pick_is_better(case: Case) -> None:
 def test_of_groups_as_good_the_tightest_or_the_roomiest_wins(
     case: Case, sign: int
 ) -> None:
-    request, machine = attrs.evolve(case[0], spread=sign < 0), machine_of(case[1])
+    request, machine = (
+        msgspec.structs.replace(case[0], spread=sign < 0),
+        machine_of(case[1]),
+    )
     pick = allocate_cpus(request, machine)
 
     def rank(cpus: CpuSet) -> tuple[list[int], list[int]]:
@@ -182,7 +185,7 @@ def test_asking_again_after_release_gives_the_same(case: Case) -> None:
     request, machine = case[0], machine_of(case[1])
     first = allocate_cpus(request, machine)
     # Another model of the same machine is as good as the first.
-    again = attrs.evolve(machine)
+    again = msgspec.structs.replace(machine)
     rest = request.free - first.cpus
     given_back = release_cpus(first.cpus, request.count, machine)
 

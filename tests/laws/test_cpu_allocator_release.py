@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import attrs
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -28,7 +28,7 @@ CASES = st.one_of(wishes(), wishes(LARGE), plain_wishes())
 def asked_again(request: CpuRequest, pick: CpuSet, gone: CpuSet, spec: str) -> CpuSet:
     """Ask for as many as *gone*, now that these are free and the rest is held."""
     stay = pick - gone
-    again = attrs.evolve(
+    again = msgspec.structs.replace(
         request,
         count=len(gone),
         free=request.free - stay,
@@ -55,7 +55,7 @@ def test_what_a_release_chose_is_found_again_beside_the_rest(
     request, spec = case
     pick = allocate_cpus(request, machine_of(spec)).cpus
     count = data.draw(st.integers(0, len(pick)), label="count")
-    kept = {f.name: getattr(request, f.name) for f in attrs.fields(Preferences)}
+    kept = {name: getattr(request, name) for name in Preferences.__struct_fields__}
     gone = release_cpus(pick, count, machine_of(spec), Preferences(**kept)).cpus
 
     assert asked_again(request, pick, gone, spec) == gone

@@ -33,7 +33,7 @@ STEPS = st.lists(
 
 def history(steps: list[tuple[object, ...]]) -> tuple[Ledger, dict[str, Entry]]:
     """Put and drop, in a ledger and in a plain dictionary."""
-    ledger, plain = Ledger(), dict[str, Entry]()
+    ledger, plain = Ledger.of(), dict[str, Entry]()
     for step in steps:
         match step:
             case (ContainerSpec() as spec, Pin() as told):

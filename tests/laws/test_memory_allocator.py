@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterator
 
 import attrs
+import msgspec
 from hypothesis import assume, event, given
 
 from nri_resmgr.policy.mems import (
@@ -34,7 +35,7 @@ RESERVATION = MemoryPriority.RESERVATION
 
 def start(case: Situation) -> Grant:
     """Return what the newcomer would have if it needed no memory."""
-    weightless = attrs.evolve(case.request, size=Bytes(0), hugepages=())
+    weightless = msgspec.structs.replace(case.request, size=Bytes(0), hugepages=())
     return allocate_memory(weightless, case.ledger).grant
 
 
@@ -95,7 +96,7 @@ def test_grants_whatever_some_assignment_could_grant(case: Situation) -> None:
 @given(situations(most=3))
 def test_a_refusal_tells_the_most_that_would_fit(case: Situation) -> None:
     def asking(size: int) -> Situation:
-        request = attrs.evolve(case.request, size=Bytes(size), hugepages=())
+        request = msgspec.structs.replace(case.request, size=Bytes(size), hugepages=())
         return attrs.evolve(case, request=request)
 
     refusal = offered(asking(case.request.size).request, case.ledger)
@@ -178,7 +179,9 @@ def test_an_offer_is_what_its_commit_makes_of_the_ledger(case: Situation) -> Non
 
 @given(situations())
 def test_equal_ledgers_answer_the_same(case: Situation) -> None:
-    twin = MemoryLedger(MemoryLedger.of(case.machine).layout, dict(case.ledger.grants))
+    twin = MemoryLedger.counted(
+        MemoryLedger.of(case.machine).layout, dict(case.ledger.grants)
+    )
     answers = [offered(case.request, one) for one in (case.ledger, twin)]
 
     assert twin == case.ledger

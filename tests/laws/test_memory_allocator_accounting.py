@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import attrs
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -78,7 +78,7 @@ def test_amounts_kept_are_amounts_counted(
     offer = offered(case.request, case.ledger)
     ledger = offer.ledger if isinstance(offer, MemoryOffer) else case.ledger
     for name in tuple(ledger.grants):
-        request = attrs.evolve(ledger.grants[name].request, size=Bytes(size))
+        request = msgspec.structs.replace(ledger.grants[name].request, size=Bytes(size))
         try:
             ledger = (
                 resize_memory(name, Bytes(size), request.hugepages, ledger)
@@ -88,7 +88,7 @@ def test_amounts_kept_are_amounts_counted(
         except PolicyError:
             ledger = ledger.release(name)
 
-    again = MemoryLedger(ledger.layout, ledger.grants)
+    again = MemoryLedger.counted(ledger.layout, ledger.grants)
     assert {page: zones for page, zones in ledger.accounts.sums.items() if zones} == {
         page: zones for page, zones in again.accounts.sums.items() if zones
     }

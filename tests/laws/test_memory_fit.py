@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import attrs
+import msgspec
 from hypothesis import event, given
 from hypothesis import strategies as st
 
@@ -40,7 +40,9 @@ def test_what_fits_is_what_is_offered_with_nobody_widened(case: Situation) -> No
     for near in subsets(case.machine.node_ids):
         if not near:
             continue
-        offer = offered(attrs.evolve(case.request, affinity=near), case.ledger)
+        offer = offered(
+            msgspec.structs.replace(case.request, affinity=near), case.ledger
+        )
         fit = asked_of(near, case)
         if isinstance(fit, PolicyError):
             assert str(fit) == str(offer)
@@ -83,14 +85,14 @@ def test_what_runs_is_counted_where_it_runs_as_far_as_it_fits(
     assert zone <= offer.zone <= reach(case.request, zone, case)
     assert fits(zones, requests_of(offer.ledger), case.machine)
     assert all(asked(counted, page) <= asked(case.request, page) for page in PAGES)
-    assert attrs.evolve(
+    assert msgspec.structs.replace(
         counted, size=case.request.size, hugepages=case.request.hugepages
     ) == (case.request)
 
 
 @given(situations(most=3))
 def test_no_more_of_what_runs_would_fit(case: Situation) -> None:
-    request = attrs.evolve(case.request, hugepages=())
+    request = msgspec.structs.replace(case.request, hugepages=())
     zone = case.machine.memory_nodes.lowest(1)
     offer = adopt_memory(request, zone, case.ledger)
     counted = offer.grant.request
@@ -101,7 +103,7 @@ def test_no_more_of_what_runs_would_fit(case: Situation) -> None:
         key: reach(grant.request, grant.zone, case)
         for key, grant in case.ledger.grants.items()
     }
-    more = attrs.evolve(counted, size=Bytes(counted.size + 1))
+    more = msgspec.structs.replace(counted, size=Bytes(counted.size + 1))
 
     assert not fits(
         {**widest, request.id: reach(request, zone, case)},

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import attrs
+import msgspec
 from hypothesis import settings
 from hypothesis.stateful import initialize, invariant, rule
 
@@ -50,7 +50,7 @@ class PoliciesGiveWay(policy_node.Node):
     @rule(spec=containers())
     def create(self, spec: ContainerSpec) -> None:
         """A container comes, if there is room."""
-        spec = attrs.evolve(on(self.policy.machine, spec), slot="")
+        spec = msgspec.structs.replace(on(self.policy.machine, spec), slot="")
         if spec.id not in self.specs:
             decision = self.decide(Created(spec))
             if decision is not None:

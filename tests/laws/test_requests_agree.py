@@ -6,8 +6,8 @@ import contextlib
 import json
 from typing import Any
 
-import attrs
 import hypothesis.strategies as st
+import msgspec
 from hypothesis import assume, given
 
 from nri_resmgr.app.sources.resource_requirements import Misplaced
@@ -81,8 +81,8 @@ def test_a_guaranteed_container_is_given_back_whole(asked: Requests) -> None:
 def test_what_we_have_told_of_shares_takes_nothing_away(asked: Requests) -> None:
     fraction = MilliCpus(asked.cpu % 1000)
     assume(fraction and asked.cpu > 1000)
-    told = attrs.evolve(asked, cpu=fraction)
-    ours = attrs.evolve(kubelets(asked, G), shares=kubelets(told, G).shares)
+    told = msgspec.structs.replace(asked, cpu=fraction)
+    ours = msgspec.structs.replace(kubelets(asked, G), shares=kubelets(told, G).shares)
 
     assert reconstruct(ours, G, NODE) == asked
     assert contradiction(asked, ours, G, NODE) == ""
@@ -105,7 +105,7 @@ def test_other_shares_are_noticed(asked: Requests, more: int) -> None:
     others = values.shares + more
     fraction = asked.cpu % 1000 * 1024 // 1000
     if others != max(fraction, 2):
-        other = attrs.evolve(values, shares=others)
+        other = msgspec.structs.replace(values, shares=others)
 
         assert contradiction(asked, other, B, NODE).startswith("cpu.shares is")
 
@@ -144,6 +144,6 @@ def test_an_annotation_says_what_was_written(asked: Requests) -> None:
     requests = {"cpu": f"{asked.cpu}m", "memory": str(asked.memory)}
     text = json.dumps({"containers": {"c": {"requests": requests, "limits": limits}}})
     if (asked.memory_limit or 0) < 1 << 63:
-        told = attrs.evolve(asked, source=Source.ANNOTATION)
+        told = msgspec.structs.replace(asked, source=Source.ANNOTATION)
 
         assert read_resources(text).containers == {"c": told}

@@ -6,8 +6,8 @@ import functools
 from collections.abc import Mapping
 from typing import Any
 
-import attrs
 import hypothesis.strategies as st
+import msgspec
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
@@ -111,7 +111,7 @@ class StaticPolicyNeverErrs(RuleBasedStateMachine):
     @rule(spec=specs())
     def create(self, spec: ContainerSpec) -> None:
         """A container may come in place of one that is gone unnoticed."""
-        spec = attrs.evolve(spec, present=NO_PIN)
+        spec = msgspec.structs.replace(spec, present=NO_PIN)
         dead = [
             key
             for key, one in self.specs.items()
@@ -137,8 +137,7 @@ class StaticPolicyNeverErrs(RuleBasedStateMachine):
     def update(self, spec: ContainerSpec) -> None:
         """Somebody asks for other resources, maybe for an unknown container."""
         if (known := self.specs.get(spec.id)) is not None:
-            keep = attrs.asdict(known, recurse=False) | {"request": spec.request}
-            spec = ContainerSpec(**keep)
+            spec = msgspec.structs.replace(known, request=spec.request)
         try:
             decision = self.policy.decide(self.state, Updated(spec))
         except PolicyError:
@@ -184,7 +183,7 @@ class StaticPolicyNeverErrs(RuleBasedStateMachine):
             if one.whole_cpus and one.namespace != "kube-system"
         }
         present = {
-            key: attrs.evolve(one, present=self.runtime[key])
+            key: msgspec.structs.replace(one, present=self.runtime[key])
             for key, one in self.specs.items()
         }
         self._synchronize(present)

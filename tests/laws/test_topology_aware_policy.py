@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import attrs
 import hypothesis.strategies as st
+import msgspec
 from hypothesis import settings
 from hypothesis.stateful import invariant, rule
 
@@ -59,15 +59,15 @@ class TopologyAwarePolicyNeverErrs(Node):
         """A container comes."""
         free = sorted(set("abcdefgh") - self.specs.keys())
         if spec.id in self.specs and free:
-            spec = attrs.evolve(spec, id=free[0])
+            spec = msgspec.structs.replace(spec, id=free[0])
         if _place(spec) in map(_place, self.specs.values()):
-            spec = attrs.evolve(spec, slot="")
+            spec = msgspec.structs.replace(spec, slot="")
         self.create_in_place(spec)
 
     @rule(spec=specs())
     def create_without_wishes(self, spec: ContainerSpec) -> None:
         """Most containers have no annotations."""
-        self.create(attrs.evolve(spec, preferences=NO_PREFERENCES, hints=()))
+        self.create(msgspec.structs.replace(spec, preferences=NO_PREFERENCES, hints=()))
 
     @rule(spec=specs())
     def create_in_place(self, spec: ContainerSpec) -> None:
@@ -93,7 +93,7 @@ class TopologyAwarePolicyNeverErrs(Node):
         """Somebody asks for other resources."""
         if (known := self.specs.get(container)) is None:
             return
-        self._update(attrs.evolve(known, **asked[known.qos]))
+        self._update(msgspec.structs.replace(known, **asked[known.qos]))
 
     @rule(container=IDS, spec=specs(), present=PRESENT)
     def update_oddly(self, container: str, spec: ContainerSpec, present: Pin) -> None:
@@ -154,7 +154,7 @@ class TopologyAwarePolicyNeverErrs(Node):
     @rule(pod=PODS, expected=st.lists(specs(), max_size=3))
     def create_pod(self, pod: str, expected: list[ContainerSpec]) -> None:
         """A pod comes, whose containers are told beforehand, or are not."""
-        coming = (attrs.evolve(one, id="", pod=pod) for one in expected)
+        coming = (msgspec.structs.replace(one, id="", pod=pod) for one in expected)
         by_name = {one.name: on(self.policy.machine, one) for one in coming}
         decision = self.decide(PodCreated(pod, tuple(by_name.values())))
         if decision is not None:
@@ -220,10 +220,10 @@ class TopologyAwarePolicyNeverErrs(Node):
     def change(self, which: int | None, other: Mapping[str, Any]) -> None:
         """CPUs and memory come and go, or the settings change."""
         if which is None:
-            self.rebuild(attrs.evolve(self.conditions, **other))
+            self.rebuild(msgspec.structs.replace(self.conditions, **other))
         else:
             text = self.machines[which % len(self.machines)]
-            self.rebuild(attrs.evolve(self.conditions, machine=text))
+            self.rebuild(msgspec.structs.replace(self.conditions, machine=text))
         machine, found = self.policy.machine, self.present().values()
         self.synchronize(on(machine, one, one.present) for one in found)
 

@@ -6,8 +6,8 @@ import functools
 from collections.abc import Mapping
 from typing import Any, Final
 
-import attrs
 import hypothesis.strategies as st
+import msgspec
 
 from nri_resmgr.policy.affinity import Affinity, Expression, Operator
 from nri_resmgr.policy.cpus import CpuPriority
@@ -213,4 +213,4 @@ SETTINGS: Final = st.fixed_dictionaries(
 def on(machine: Machine, spec: ContainerSpec, present: Pin = NO_PIN) -> ContainerSpec:
     """Return a container as the app would read it on a machine."""
     hints = complete_hints(spec.hints, machine)
-    return attrs.evolve(spec, hints=hints, present=present)
+    return msgspec.structs.replace(spec, hints=hints, present=present)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import attrs
+import msgspec
 from hypothesis.stateful import initialize
 
 from nri_resmgr.policy.decision import Decision, Rule
@@ -20,8 +20,7 @@ from tests.laws.topology_aware_recount import pins_by_recount, snapshot
 State = TopologyAwareState
 
 
-@attrs.frozen(kw_only=True)
-class Conditions:
+class Conditions(msgspec.Struct, frozen=True, kw_only=True):
     """What a policy is made of.
 
     Attributes:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import attrs
+import msgspec
 import pytest
 
 from nri_resmgr.policy.reconstruct import (
@@ -44,31 +44,31 @@ TWO = CgroupValues(
             TWO, G, asked(2000, 2000, GIB, GIB), id="Guaranteed asks for its limits"
         ),
         pytest.param(
-            attrs.evolve(TWO, quota=-1),
+            msgspec.structs.replace(TWO, quota=-1),
             G,
             asked(2000, None, GIB, GIB),
             id="Guaranteed without a quota asks for its shares",
         ),
         pytest.param(
-            attrs.evolve(TWO, shares=0),
+            msgspec.structs.replace(TWO, shares=0),
             G,
             asked(2000, 2000, GIB, GIB),
             id="Guaranteed without shares asks for its quota",
         ),
         pytest.param(
-            attrs.evolve(TWO, shares=512, quota=150_000),
+            msgspec.structs.replace(TWO, shares=512, quota=150_000),
             G,
             asked(1500, 1500, GIB, GIB),
             id="the weight of a mixed grant does not hide the request",
         ),
         pytest.param(
-            attrs.evolve(TWO, shares=512, quota=400_000),
+            msgspec.structs.replace(TWO, shares=512, quota=400_000),
             G,
             asked(500, 4000, 0, GIB),
             id="limits of a Guaranteed pod are not the container's request",
         ),
         pytest.param(
-            attrs.evolve(TWO, shares=262_144, quota=30_000_000),
+            msgspec.structs.replace(TWO, shares=262_144, quota=30_000_000),
             G,
             asked(300_000, 300_000, GIB, GIB),
             id="above the most shares the quota tells",
@@ -112,7 +112,7 @@ TWO = CgroupValues(
         pytest.param(
             CgroupValues(hugepages=PAGES),
             B,
-            attrs.evolve(asked(), hugepages=PAGES),
+            msgspec.structs.replace(asked(), hugepages=PAGES),
             id="huge pages are as told",
         ),
         pytest.param(
@@ -193,7 +193,7 @@ def test_values_that_agree() -> None:
     ],
 )
 def test_the_value_that_differs_is_named(values: dict[str, Any], sentence: str) -> None:
-    other = attrs.evolve(AGREEING, **values)
+    other = msgspec.structs.replace(AGREEING, **values)
 
     assert contradiction(EXACT, other, B, NODE) == sentence
 
@@ -213,7 +213,9 @@ def test_the_value_that_differs_is_named(values: dict[str, Any], sentence: str) 
     ],
 )
 def test_what_is_not_told_does_not_contradict(values: dict[str, Any]) -> None:
-    assert contradiction(EXACT, attrs.evolve(AGREEING, **values), B, NODE) == ""
+    assert (
+        contradiction(EXACT, msgspec.structs.replace(AGREEING, **values), B, NODE) == ""
+    )
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
 
-import attrs
 import grpc
 from google.protobuf.message import Message
 
@@ -24,7 +24,7 @@ _OPTIONS = (
 )
 
 
-@attrs.define(eq=False)
+@dataclass(eq=False)
 class CallFailed(Exception):
     """The runtime refused a call.
 
@@ -43,7 +43,7 @@ class CallFailed(Exception):
         return f"{self.method}: {self.code}: {self.details}"
 
 
-@attrs.define(eq=False)
+@dataclass(eq=False)
 class CommandFailed(Exception):
     """A command inside a container did not exit with 0."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import attrs
+import msgspec
 from hypothesis import strategies as st
 
 from nri_resmgr.topology import Machine
@@ -27,7 +27,7 @@ def punits_of(draw: st.DrawFn, machine: Machine, *, by_die: bool = False) -> Mac
     """Draw what a punit in each die, or one or two in each package, could tell."""
     if by_die:
         dies = [_punit(die.package, die.id, list(die.cpus)) for die in machine.dies]
-        return attrs.evolve(machine, speed_select=draw(st.tuples(*dies)))
+        return msgspec.structs.replace(machine, speed_select=draw(st.tuples(*dies)))
     punits: list[Punit] = []
     for package in machine.packages:
         members = list(package.cpus)
@@ -36,7 +36,7 @@ def punits_of(draw: st.DrawFn, machine: Machine, *, by_die: bool = False) -> Mac
         punits += [
             draw(_punit(package.id, number, part)) for number, part in enumerate(parts)
         ]
-    return attrs.evolve(machine, speed_select=tuple(punits))
+    return msgspec.structs.replace(machine, speed_select=tuple(punits))
 
 
 @st.composite

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-import attrs
+import msgspec
 from hypothesis import strategies as st
 
 from nri_resmgr.topology import ContradictoryMachine, Cpu, Machine
@@ -52,7 +52,7 @@ def machines(draw: st.DrawFn) -> Machine:
     except ContradictoryMachine:  # all of it offline
         machine = parse_spec(shape)
     isolated = draw(st.sets(st.sampled_from(list(machine.online)), max_size=3))
-    return attrs.evolve(
+    return msgspec.structs.replace(
         machine,
         cpus=draw(st.just(machine.cpus) | _with_facts(machine)),
         isolated=CpuSet.from_iterable(isolated),
@@ -75,9 +75,13 @@ def _with_facts(machine: Machine) -> st.SearchStrategy[tuple[Cpu, ...]]:
 
 
 def _of(number: int, facts: Cpu) -> Cpu:
-    return attrs.evolve(facts, id=number)
+    return msgspec.structs.replace(facts, id=number)
 
 
 def _renumbered(machine: Machine, step: int) -> dict[str, Any]:
     """Spread the node ids, which leaves gaps between them."""
-    return {"nodes": tuple(attrs.evolve(n, id=n.id * step + 1) for n in machine.nodes)}
+    return {
+        "nodes": tuple(
+            msgspec.structs.replace(n, id=n.id * step + 1) for n in machine.nodes
+        )
+    }

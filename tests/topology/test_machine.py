@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import attrs
+import msgspec
 import pytest
 
 from nri_resmgr.topology import (
@@ -118,7 +118,7 @@ L3 = Cache(3, CacheKind.UNIFIED, 0, CpuSet.of(0), Bytes(0))
         pytest.param({"cores": ()}, "no CPU is online", id="no core"),
         pytest.param({"cores": (TWO,)}, "CPU 0-1 is only in one", id="other CPUs"),
         pytest.param(
-            {"cores": (*ONE.cores, attrs.evolve(TWO, cpus=CpuSet()))},
+            {"cores": (*ONE.cores, msgspec.structs.replace(TWO, cpus=CpuSet()))},
             "core 1 has no CPU",
             id="an empty core",
         ),
@@ -147,12 +147,12 @@ L3 = Cache(3, CacheKind.UNIFIED, 0, CpuSet.of(0), Bytes(0))
         pytest.param({"present": CpuSet()}, "not present", id="online, not present"),
         pytest.param({"caches": (L3, L3)}, "two level 3 caches", id="a cache twice"),
         pytest.param(
-            {"caches": (attrs.evolve(L3, cpus=CpuSet.of(1)),)},
+            {"caches": (msgspec.structs.replace(L3, cpus=CpuSet.of(1)),)},
             "CPU 1 has a cache and is not online",
             id="a cache of nobody here",
         ),
         pytest.param(
-            {"caches": (attrs.evolve(L3, cpus=CpuSet()),)},
+            {"caches": (msgspec.structs.replace(L3, cpus=CpuSet()),)},
             "level 3 cache has no CPU",
             id="a cache of nobody",
         ),
@@ -160,4 +160,4 @@ L3 = Cache(3, CacheKind.UNIFIED, 0, CpuSet.of(0), Bytes(0))
 )
 def test_contradictions_are_refused(change: dict[str, Any], what: str) -> None:
     with pytest.raises(ContradictoryMachine, match=what):
-        attrs.evolve(ONE, **change)
+        msgspec.structs.replace(ONE, **change)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-import attrs
+import msgspec
 import pytest
 from hypothesis import given
 
@@ -27,11 +27,13 @@ def test_a_document_holds_every_fact(machine: Machine) -> None:
 
 
 def test_a_document_leaves_out_what_a_punit_lacks() -> None:
-    machine = attrs.evolve(parse_spec("2c"), speed_select=(Punit(0, 1, cpus("0-1")),))
+    machine = msgspec.structs.replace(
+        parse_spec("2c"), speed_select=(Punit(0, 1, cpus("0-1")),)
+    )
 
-    assert to_document(machine)["speed_select"] == [
-        {"package": 0, "id": 1, "cpus": "0-1"}
-    ]
+    assert to_document(machine)["speed_select"] == (
+        {"package": 0, "id": 1, "cpus": "0-1"},
+    )
 
 
 def test_a_tree_shows_what_each_punit_does() -> None:
@@ -46,7 +48,7 @@ def test_a_tree_shows_what_each_punit_does() -> None:
         order=ClosOrder.ORDERED,
         clos=(Clos(cpus=cpus("1")), Clos(), Clos(), Clos(cpus=cpus("0"))),
     )
-    machine = attrs.evolve(
+    machine = msgspec.structs.replace(
         parse_spec("2s2c memory=0"), speed_select=(busy, Punit(1, 0, cpus("2-3")))
     )
 
@@ -67,32 +69,39 @@ ONE = Punit(0, 0, cpus("0-1"))
     [
         pytest.param((ONE, ONE), "punits repeat or are out of order", id="twice"),
         pytest.param(
-            (attrs.evolve(ONE, id=1), attrs.evolve(ONE, cpus=cpus("2"))),
+            (
+                msgspec.structs.replace(ONE, id=1),
+                msgspec.structs.replace(ONE, cpus=cpus("2")),
+            ),
             "punits repeat or are out of order",
             id="out of order",
         ),
         pytest.param(
-            (ONE, attrs.evolve(ONE, id=1, cpus=cpus("1-2"))),
+            (ONE, msgspec.structs.replace(ONE, id=1, cpus=cpus("1-2"))),
             "CPU 1 is in two punits",
             id="a CPU in two punits",
         ),
         pytest.param(
-            (attrs.evolve(ONE, cpus=cpus("0-4")),),
+            (msgspec.structs.replace(ONE, cpus=cpus("0-4")),),
             "CPU 4 is in punits and cannot be",
             id="a CPU that is not online",
         ),
         pytest.param(
-            (attrs.evolve(ONE, clos=(Clos(cpus=cpus("0")), Clos(cpus=cpus("0-1")))),),
+            (
+                msgspec.structs.replace(
+                    ONE, clos=(Clos(cpus=cpus("0")), Clos(cpus=cpus("0-1")))
+                ),
+            ),
             "CPU 0 is in two classes of punit 0/0",
             id="a CPU in two classes",
         ),
         pytest.param(
-            (attrs.evolve(ONE, clos=(Clos(cpus=cpus("2")),)),),
+            (msgspec.structs.replace(ONE, clos=(Clos(cpus=cpus("2")),)),),
             "CPU 2 is in classes of punit 0/0 and cannot be",
             id="a class with a CPU from elsewhere",
         ),
         pytest.param(
-            (attrs.evolve(ONE, base_cpus=cpus("3")),),
+            (msgspec.structs.replace(ONE, base_cpus=cpus("3")),),
             "CPU 3 is in faster cores of punit 0/0 and cannot be",
             id="a faster core from elsewhere",
         ),
@@ -102,4 +111,4 @@ def test_facts_that_do_not_fit_are_refused(
     punits: tuple[Punit, ...], what: str
 ) -> None:
     with pytest.raises(ContradictoryMachine, match=what):
-        attrs.evolve(parse_spec("4c"), speed_select=punits)
+        msgspec.structs.replace(parse_spec("4c"), speed_select=punits)

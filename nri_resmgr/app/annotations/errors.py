@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from nri_resmgr.values import InputError
-from nri_resmgr.values.error_fields import with_fields
 from nri_resmgr.values.shorten import shortened
 
 # Enough to recognize a value by; a whole one may be as long as a book.
 SHOWN: Final = 80
 
 
-@with_fields
+@dataclass(eq=False)
 class BadAnnotation(InputError):
     """An annotation that must not be misread means nothing.
 
@@ -34,7 +34,7 @@ class BadAnnotation(InputError):
         return f"{self.pod}/{self.container}: annotation {self.key}: {self.why}"
 
 
-@with_fields
+@dataclass(eq=False)
 class NotAccepted(InputError):
     """A value is none of those that a key takes; whose it is, the caller knows."""
 

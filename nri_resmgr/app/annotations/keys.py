@@ -6,6 +6,8 @@ import enum
 from collections.abc import Callable, Mapping
 from typing import Final
 
+import msgspec
+
 from nri_resmgr.app.annotations.hint_values import (
     read_hints,
     read_path_rule,
@@ -29,7 +31,6 @@ from nri_resmgr.classes.isolation.values import (
     read_irq_balancing,
     read_wake_latency,
 )
-from nri_resmgr.values.declared import frozen
 
 
 class Target(enum.Enum):
@@ -47,8 +48,7 @@ class Target(enum.Enum):
     PENDING = enum.auto()
 
 
-@frozen
-class Key:
+class Key(msgspec.Struct, frozen=True):
     """How an annotation is read.
 
     Attributes:

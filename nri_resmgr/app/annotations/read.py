@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+import msgspec
+
 from nri_resmgr.app.annotations.errors import BadAnnotation
 from nri_resmgr.policy.preferences import NO_PREFERENCES, Preferences
 from nri_resmgr.topology.hint_options import ALL_HINTS, HintOptions
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 NATIVE: Final = "resource-policy.nri.io"
 CRI_RM: Final = "cri-resource-manager.intel.com"
@@ -19,8 +19,7 @@ CRI_O: Final = "crio.io"
 """Of isolation only; the rest of it is CRI-O's alone."""
 
 
-@frozen
-class Problem(ByContent):
+class Problem(msgspec.Struct, frozen=True):
     """An annotation that does not count, or not as its author may think.
 
     Attributes:
@@ -38,8 +37,7 @@ class Problem(ByContent):
     pending: bool = False
 
 
-@frozen
-class Reading(ByContent):
+class Reading(msgspec.Struct, frozen=True):
     """What the annotations of a pod say to one container.
 
     Attributes:

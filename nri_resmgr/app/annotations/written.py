@@ -6,8 +6,9 @@ import enum
 from collections.abc import Iterable
 from typing import Final
 
+import msgspec
+
 from nri_resmgr.app.annotations.read import CRI_O, CRI_RM, KUBERNETES, NATIVE
-from nri_resmgr.values.declared import frozen
 
 _POD: Final = "pod"
 _CONTAINER: Final = "container."
@@ -49,8 +50,7 @@ class Scope(enum.IntEnum):
     NOWHERE = 5
 
 
-@frozen
-class Written:
+class Written(msgspec.Struct, frozen=True):
     """An annotation of ours.
 
     Attributes:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from functools import lru_cache
 from typing import Final, Protocol
 
-import attrs
+import msgspec
 
 from nri_resmgr.app.sources.pod_requests import PodRequests
 from nri_resmgr.log import Logger
@@ -95,7 +95,7 @@ class RequestSources:
                 self._note(pod, name, wrong)
                 found = _reconstructed(values, qos, self._capacity)
                 # Cgroup values do not know of these, so they are not contradicted.
-                return attrs.evolve(
+                return msgspec.structs.replace(
                     found, extended=requests.extended, source=Source.STALE
                 )
         return _reconstructed(values, qos, self._capacity)

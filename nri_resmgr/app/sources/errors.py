@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import attrs
+from dataclasses import dataclass
 
 from nri_resmgr.values import InputError
 
 
-@attrs.define(eq=False, repr=False)
+@dataclass(eq=False)
 class BadResources(InputError):
     """A pod's annotation does not say what its containers ask for.
 

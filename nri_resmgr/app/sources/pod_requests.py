@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+import msgspec
+
 from nri_resmgr.policy.reconstruct import Requests
 from nri_resmgr.policy.requests import shares_of
 from nri_resmgr.values import MilliCpus
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 _NONE: Final[Mapping[str, Requests]] = {}
 
 
-@frozen
-class PodRequests(ByContent):
+class PodRequests(msgspec.Struct, frozen=True):
     """A pod's containers by name, as its author wrote them.
 
     Attributes:

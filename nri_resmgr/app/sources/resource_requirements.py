@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final
-
-import attrs
 
 from nri_resmgr.policy.events import Source
 from nri_resmgr.policy.reconstruct import Requests
@@ -26,7 +25,7 @@ _HUGEPAGES: Final = "hugepages-"
 _SHOWN: Final = 40  # characters of a bad quantity
 
 
-@attrs.define(eq=False, repr=False)
+@dataclass(eq=False)
 class Misplaced(InputError):
     """A part of the JSON is not what it should be.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Final
 
-import attrs
+import msgspec
 
 from nri_resmgr.app.sources.errors import BadResources
 from nri_resmgr.app.sources.pod_requests import PodRequests
@@ -83,7 +83,7 @@ def _of_pod(requests: Requests, pod: Requests | None) -> Requests:
     # The kubelet gives a container without limits those of its pod.
     if pod is None:
         return requests
-    return attrs.evolve(
+    return msgspec.structs.replace(
         requests,
         cpu_limit=requests.cpu_limit or pod.cpu_limit,
         memory_limit=requests.memory_limit or pod.memory_limit,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+import msgspec
+
 from nri_resmgr.classes.blockio.cgroup_files import (
     NO_LIMIT_IOPS,
     Features,
@@ -14,8 +16,6 @@ from nri_resmgr.classes.blockio.cgroup_files import (
 )
 from nri_resmgr.classes.blockio.values import BlockDevice, Limits, Notice, Oddity
 from nri_resmgr.classes.unified import Files, Unified, as_unified
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 # Field of `Limits` to the OCI runtime spec's list of rates, and to a key of `io.max`.
 _THROTTLES: Final = {
@@ -26,8 +26,7 @@ _THROTTLES: Final = {
 }
 
 
-@frozen
-class DeviceLimits(ByContent):
+class DeviceLimits(msgspec.Struct, frozen=True):
     """What a class says of one device."""
 
     device: BlockDevice
@@ -57,8 +56,7 @@ class DeviceLimits(ByContent):
         ]
 
 
-@frozen
-class BlockIoClass(ByContent):
+class BlockIoClass(msgspec.Struct, frozen=True):
     """One class, resolved.
 
     Attributes:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final, TypeAlias
 
+import msgspec
+
 from nri_resmgr.classes.unified import Files
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 Settings: TypeAlias = dict[tuple[str, str, str], str]
 """File, device and key to a value. Without a device the value is the file's own; a
@@ -36,8 +36,7 @@ _DEFAULT_WEIGHTS: Final = {
 }
 
 
-@frozen
-class Names(ByContent):
+class Names(msgspec.Struct, frozen=True):
     """The usual names of files, for a complaint that they are missing."""
 
     weight: str
@@ -51,8 +50,7 @@ _NAMES: Final = {
 }
 
 
-@frozen
-class Features(ByContent):
+class Features(msgspec.Struct, frozen=True):
     """Which files a container's cgroup has.
 
     Attributes:

@@ -6,8 +6,7 @@ import enum
 from collections.abc import Mapping
 from typing import Final, TypeAlias
 
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
+import msgspec
 
 LEAST_WEIGHT: Final = 10
 MOST_WEIGHT: Final = 1000
@@ -16,8 +15,7 @@ MOST_WEIGHT: Final = 1000
 _WEIGHING: Final = ("bfq", "cfq")
 
 
-@frozen
-class Limits(ByContent):
+class Limits(msgspec.Struct, frozen=True):
     """Parameters of one device; None leaves what the kernel has.
 
     Attributes:
@@ -46,8 +44,7 @@ def _first(later: int | None, earlier: int | None) -> int | None:
     return earlier if later is None else later
 
 
-@frozen
-class ParameterSet(ByContent):
+class ParameterSet(msgspec.Struct, frozen=True):
     """One item of a class: parameters, and for which devices.
 
     Attributes:
@@ -64,8 +61,7 @@ BlockIoConfig: TypeAlias = Mapping[str, tuple[ParameterSet, ...]]
 """Classes by name. Later sets of a class override earlier ones."""
 
 
-@frozen
-class DeviceNumber(ByContent):
+class DeviceNumber(msgspec.Struct, frozen=True):
     """How the kernel's files name a block device.
 
     >>> str(DeviceNumber(8, 16))
@@ -79,8 +75,7 @@ class DeviceNumber(ByContent):
         return f"{self.major}:{self.minor}"
 
 
-@frozen
-class BlockDevice(ByContent):
+class BlockDevice(msgspec.Struct, frozen=True):
     """A whole disk, or what the kernel treats like one.
 
     Attributes:
@@ -114,8 +109,7 @@ class Oddity(enum.StrEnum):
     NO_FILE = "no-file"
 
 
-@frozen
-class Notice(ByContent):
+class Notice(msgspec.Struct, frozen=True):
     """Something that the operator should know, and that stops nothing.
 
     Attributes:
@@ -132,8 +126,7 @@ class Notice(ByContent):
         return f"{self.subject}: {self.why}"
 
 
-@frozen
-class Found(ByContent):
+class Found(msgspec.Struct, frozen=True):
     """The devices that a pattern names on a machine.
 
     Attributes:

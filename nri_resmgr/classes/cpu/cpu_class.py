@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import enum
 
+import msgspec
+
 from nri_resmgr.classes.cpu.frequency import Frequency
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 
 class TurboDomain(enum.StrEnum):
@@ -23,8 +23,7 @@ class PctPriority(enum.StrEnum):
     LOW = "low"
 
 
-@frozen(kw_only=True)
-class CpuClass(ByContent):
+class CpuClass(msgspec.Struct, frozen=True, kw_only=True):
     """A CPU class. What is None or empty is left as the host has it.
 
     Attributes:

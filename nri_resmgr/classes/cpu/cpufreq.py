@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+import msgspec
+
 from nri_resmgr.classes.cpu.cpu_class import CpuClass
 from nri_resmgr.classes.cpu.facts import CpufreqPolicy, CpuKnobFacts
 from nri_resmgr.classes.cpu.frequency import FrequencyWord
 from nri_resmgr.classes.cpu.turbo import Arbiter, InUse, cpu_words, in_use, resolved
 from nri_resmgr.values import CpuSet, KiloHertz
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 PERFORMANCE: Final = "performance"
 """The governor, and the preference, that nothing asks more than."""
@@ -39,8 +39,7 @@ _WORDS: Final = {0: PERFORMANCE, 255: "power"}
 _NOBODY: Final = CpuClass(name="")
 
 
-@frozen
-class SharedPolicy(ByContent):
+class SharedPolicy(msgspec.Struct, frozen=True):
     """A frequency policy whose CPUs are in classes that want different things of it.
 
     Attributes:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
+import msgspec
+
 from nri_resmgr.topology.speed_select import Punit
 from nri_resmgr.values import CpuSet, KiloHertz
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 # Where the kernel has it all; the names of missing things in messages.
 CPU_ROOT: Final = "/sys/devices/system/cpu"
@@ -16,8 +16,7 @@ UNCORE_ROOT: Final = f"{CPU_ROOT}/intel_uncore_frequency"
 SST_DEVICE: Final = "/dev/isst_interface"
 
 
-@frozen(kw_only=True)
-class CpufreqPolicy(ByContent):
+class CpufreqPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """A frequency policy: CPUs that have their frequency in common.
 
     Attributes:
@@ -43,8 +42,7 @@ class CpufreqPolicy(ByContent):
     epps: tuple[str, ...] = ()
 
 
-@frozen
-class IdleStates(ByContent):
+class IdleStates(msgspec.Struct, frozen=True):
     """CPUs with the same idle states.
 
     Attributes:
@@ -56,8 +54,7 @@ class IdleStates(ByContent):
     names: tuple[str, ...]
 
 
-@frozen
-class UncoreDomain(ByContent):
+class UncoreDomain(msgspec.Struct, frozen=True):
     """What is clocked together beside the cores, such as mesh and caches of a die.
 
     Attributes:
@@ -73,8 +70,7 @@ class UncoreDomain(ByContent):
     max: KiloHertz | None = None
 
 
-@frozen(kw_only=True)
-class CpuKnobFacts(ByContent):
+class CpuKnobFacts(msgspec.Struct, frozen=True, kw_only=True):
     """All that CPU classes need to know of a machine.
 
     Attributes:

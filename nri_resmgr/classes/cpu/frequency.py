@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import enum
 import re
+from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from nri_resmgr.values import InputError, KiloHertz
-from nri_resmgr.values.error_fields import with_fields
 
 _PATTERN: Final = (
     r"\s*(?:(?P<whole>\d{1,12})(?:\.(?P<part>\d{1,12}))?\s*(?P<unit>[kMG]Hz)?"
@@ -27,7 +27,7 @@ class FrequencyWord(enum.StrEnum):
 Frequency: TypeAlias = KiloHertz | FrequencyWord
 
 
-@with_fields
+@dataclass(eq=False)
 class BadFrequency(InputError):
     """Text is not a frequency."""
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
+import msgspec
 
 
-@frozen(kw_only=True)
-class Problem(ByContent):
+class Problem(msgspec.Struct, frozen=True, kw_only=True):
     """One thing of a class that cannot be done, or not quite.
 
     Attributes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-import attrs
+import msgspec
 
 from nri_resmgr.classes.cpu.cpu_class import CpuClass, PctPriority
 from nri_resmgr.classes.cpu.facts import CpuKnobFacts
@@ -133,13 +133,13 @@ def _managed(
     members = _members(punit, facts, lambda cpu: numbers.get(cpu, CLOS_OF[others]))
     words = punit_words(punit, facts)
     clos = [
-        attrs.evolve(old, cpus=cpus)
+        msgspec.structs.replace(old, cpus=cpus)
         for old, cpus in zip(punit.clos, members, strict=True)
     ]
     for priority, one in priorities.items():
         number = CLOS_OF[priority]
         clos[number] = _limited(one, words, members[number])
-    return attrs.evolve(
+    return msgspec.structs.replace(
         punit,
         clos=tuple(clos),
         power=Feature.ON,
@@ -157,8 +157,9 @@ def _associated(punit: Punit, used: InUse, facts: CpuKnobFacts) -> Punit:
     }
     members = _members(punit, facts, numbers.get)
     pairs = zip(punit.clos, members, strict=True)
-    return attrs.evolve(
-        punit, clos=tuple(attrs.evolve(old, cpus=cpus) for old, cpus in pairs)
+    return msgspec.structs.replace(
+        punit,
+        clos=tuple(msgspec.structs.replace(old, cpus=cpus) for old, cpus in pairs),
     )
 
 

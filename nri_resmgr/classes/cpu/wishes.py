@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Final
 
-import attrs
+import msgspec
 
 from nri_resmgr.classes.cpu.cpu_class import CpuClass
 from nri_resmgr.values import CpuSet, InputError
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
-from nri_resmgr.values.error_fields import with_fields
 
 GOVERNOR_KEY: Final = "cpu-freq-governor.crio.io"
 CSTATES_KEY: Final = "cpu-c-states.crio.io"
@@ -23,7 +21,7 @@ _LIMIT: Final = "max_latency:"
 _MOST: Final = (1 << 31) - 1  # the kernel has 32 bits with a sign for it
 
 
-@with_fields
+@dataclass(eq=False)
 class BadCpuWish(InputError):
     """An annotation about CPUs does not mean anything."""
 
@@ -35,8 +33,7 @@ class BadCpuWish(InputError):
         return f"{self.key}: expected {known}, not {self.text!r}"
 
 
-@frozen
-class CpuWish(ByContent):
+class CpuWish(msgspec.Struct, frozen=True):
     """What a container asks of its CPUs.
 
     Attributes:
@@ -105,7 +102,7 @@ def with_wishes(
 def _wished(like: CpuClass, wish: CpuWish) -> CpuClass:
     parts = [like.name, wish.governor]
     parts += [f"wake {wish.wake_latency}"] if wish.wake_latency else []
-    return attrs.evolve(
+    return msgspec.structs.replace(
         like,
         name=" + ".join(part for part in parts if part),
         governor=wish.governor or like.governor,

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+import msgspec
+
 from nri_resmgr.classes.irq.interrupts import Interrupt, is_any_named
 from nri_resmgr.classes.irq.placement import Placement, Room
 from nri_resmgr.classes.irq.wishes import Wish
 from nri_resmgr.values import NO_CPUS, CpuSet
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 
-@frozen
-class _Sets(ByContent):
+class _Sets(msgspec.Struct, frozen=True):
     """CPUs that wishes are about, for one interrupt."""
 
     before: CpuSet

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
+import msgspec
+
 from nri_resmgr.values import CpuSet, PolicyError
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
-from nri_resmgr.values.error_fields import with_fields
 from nri_resmgr.values.globs import check_glob, glob_pattern
 
 ALL: Final = ("*",)
@@ -20,8 +20,7 @@ DEFAULT_AFFINITY: Final = "/proc/irq/default_smp_affinity"
 """Where interrupts that come later are put, as a mask."""
 
 
-@frozen
-class Interrupt(ByContent):
+class Interrupt(msgspec.Struct, frozen=True):
     """A numbered interrupt.
 
     Attributes:
@@ -44,7 +43,7 @@ class Interrupt(ByContent):
         return f"interrupt {self.number} ({self.name})"
 
 
-@with_fields
+@dataclass(eq=False)
 class DeniedInterrupt(PolicyError):
     """A pattern names an interrupt that ``controllableInterrupts`` leaves out.
 

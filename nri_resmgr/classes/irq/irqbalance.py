@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
+import msgspec
+
 from nri_resmgr.classes.irq.interrupts import Interrupt
 from nri_resmgr.classes.irq.placement import Placement, Room
 from nri_resmgr.values import NO_CPUS, CpuSet, InputError
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 # It reads 500 bytes of a request and drops the rest.
 _LONGEST: Final = 480
@@ -23,8 +23,7 @@ ASK: Final = "setup"
 """The request for what it leaves alone now."""
 
 
-@frozen
-class Bans(ByContent):
+class Bans(msgspec.Struct, frozen=True):
     """What irqbalance leaves alone.
 
     Attributes:

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-import attrs
+import msgspec
 
 from nri_resmgr.classes.irq.interrupts import DEFAULT_AFFINITY, Interrupt
 from nri_resmgr.values import NO_CPUS, CpuSet
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 
-@frozen
-class Room(ByContent):
+class Room(msgspec.Struct, frozen=True):
     """Where interrupts may go.
 
     Attributes:
@@ -34,8 +31,7 @@ class Room(ByContent):
         return self.available - self.banned
 
 
-@frozen
-class Placement(ByContent):
+class Placement(msgspec.Struct, frozen=True):
     """What interrupts should be like. Those it does not name stay as they were.
 
     Attributes:
@@ -46,7 +42,7 @@ class Placement(ByContent):
         spared: CPUs that shall take no interrupt but what is claimed for them.
     """
 
-    cpus: Mapping[int, CpuSet] = attrs.field(factory=dict, hash=False)
+    cpus: Mapping[int, CpuSet] = {}
     claimed: frozenset[int] = frozenset()
     unplaced: tuple[int, ...] = ()
     default: CpuSet | None = None

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import enum
 
+import msgspec
+
 from nri_resmgr.values import CpuSet
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 
-@frozen
-class IrqAffinity(ByContent):
+class IrqAffinity(
+    msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
+):
     """What a container's ``irq-affinity`` annotation says.
 
     Attributes:
@@ -29,8 +30,7 @@ class IrqAffinity(ByContent):
         return (*self.claim, *self.mask)
 
 
-@frozen
-class Wish(ByContent):
+class Wish(msgspec.Struct, frozen=True):
     """A container with CPUs of its own, and what it says about interrupts."""
 
     cpus: CpuSet
@@ -44,8 +44,7 @@ class IrqMode(enum.StrEnum):
     ISOLATE = "isolate"
 
 
-@frozen
-class IrqRule(ByContent):
+class IrqRule(msgspec.Struct, frozen=True):
     """What a balloon type says about interrupts.
 
     Attributes:
@@ -57,8 +56,7 @@ class IrqRule(ByContent):
     mode: IrqMode | None = None
 
 
-@frozen
-class BalloonCpus(ByContent):
+class BalloonCpus(msgspec.Struct, frozen=True):
     """The CPUs of a balloon, and what its type says about interrupts."""
 
     cpus: CpuSet

@@ -6,12 +6,12 @@ import enum
 from collections.abc import Iterator
 from typing import Final
 
+import msgspec
+
 from nri_resmgr.classes.isolation.host import quiet_cpus
 from nri_resmgr.classes.isolation.wishes import IrqBalancing, Isolated, IsolationWish
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import CpuSet
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 _LATENCIES: Final = {"0": "enable", "n/a": "disable"}  # others are microseconds
 
@@ -41,8 +41,7 @@ KEYS: Final = {
 """The annotations, without the name of a container behind them."""
 
 
-@frozen
-class Isolation(ByContent):
+class Isolation(msgspec.Struct, frozen=True):
     """One thing that is isolated.
 
     Attributes:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+import msgspec
+
 from nri_resmgr.classes.isolation.wishes import Isolated
 from nri_resmgr.values import NO_CPUS, CpuSet
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 
-@frozen
-class CgroupPlace(ByContent):
+class CgroupPlace(msgspec.Struct, frozen=True):
     """The folders of a container's cgroup, by the host's paths.
 
     Attributes:

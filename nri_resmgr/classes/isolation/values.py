@@ -7,12 +7,12 @@ has mistyped one would not see that his container is not isolated.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Final
 
 from nri_resmgr.classes.cpu.wishes import BadCpuWish, read_wish
 from nri_resmgr.classes.isolation.wishes import IrqBalancing
 from nri_resmgr.values import NO_CPUS, InputError
-from nri_resmgr.values.error_fields import with_fields
 
 # What CRI-O read before it had words of its own.
 _OLD: Final = {"true": IrqBalancing.DISABLED, "false": IrqBalancing.ENABLED}
@@ -21,7 +21,7 @@ _GOVERNOR: Final = re.compile(r"[a-z][a-z_]{0,14}", re.ASCII)  # the kernel has 
 _SHOWN: Final = 80
 
 
-@with_fields
+@dataclass(eq=False)
 class BadIsolation(InputError):
     """The value of an isolation annotation means nothing."""
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import enum
 
+import msgspec
+
 from nri_resmgr.values import CpuSet
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 
 class IrqBalancing(enum.StrEnum):
@@ -20,8 +20,9 @@ class IrqBalancing(enum.StrEnum):
     HOUSEKEEPING = "housekeeping"
 
 
-@frozen
-class Mistake(ByContent):
+class Mistake(
+    msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
+):
     """An annotation that means nothing.
 
     Attributes:
@@ -33,8 +34,13 @@ class Mistake(ByContent):
     why: str
 
 
-@frozen(kw_only=True)
-class IsolationWish(ByContent):
+class IsolationWish(
+    msgspec.Struct,
+    frozen=True,
+    omit_defaults=True,
+    forbid_unknown_fields=True,
+    kw_only=True,
+):
     """All that a container asks for; each is about CPUs that it has to itself.
 
     Attributes:
@@ -61,8 +67,7 @@ class IsolationWish(ByContent):
         return self.unbalanced or self.unlimited or self.shared
 
 
-@frozen
-class Isolated(ByContent):
+class Isolated(msgspec.Struct, frozen=True):
     """A container with CPUs of its own, and what it asks for them.
 
     Attributes:

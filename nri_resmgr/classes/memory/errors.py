@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from nri_resmgr.values import InputError, NodeSet, PolicyError
-from nri_resmgr.values.error_fields import with_fields
 
 _SHOWN: Final = 80  # enough to recognize a value by
 
 
-@with_fields
+@dataclass(eq=False)
 class BadMemoryAnnotation(InputError):
     """An annotation about memory means nothing.
 
@@ -29,7 +29,7 @@ class BadMemoryAnnotation(InputError):
         return f"annotation {self.key}: {shown!r} {self.why}"
 
 
-@with_fields
+@dataclass(eq=False)
 class UnknownMemoryClass(PolicyError):
     """A container asks for a class that nobody wrote.
 
@@ -53,7 +53,7 @@ class UnknownMemoryClass(PolicyError):
         )
 
 
-@with_fields
+@dataclass(eq=False)
 class MemoryFileNotAllowed(PolicyError):
     """A container sets a cgroup file that the operator did not allow.
 
@@ -75,7 +75,7 @@ class MemoryFileNotAllowed(PolicyError):
         )
 
 
-@with_fields
+@dataclass(eq=False)
 class NoMemoryLimit(PolicyError):
     """A class shares out a memory limit that the container does not have.
 
@@ -97,7 +97,7 @@ class NoMemoryLimit(PolicyError):
         )
 
 
-@with_fields
+@dataclass(eq=False)
 class NoSuchNodes(PolicyError):
     """A memory policy means nodes that the machine or the container has not.
 
@@ -120,7 +120,7 @@ class NoSuchNodes(PolicyError):
         )
 
 
-@with_fields
+@dataclass(eq=False)
 class UnknownMiscResource(PolicyError):
     """A limit is for a resource that the kernel does not count.
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from nri_resmgr.classes.memory.errors import NoSuchNodes
 from nri_resmgr.classes.memory.numa_values import (
     MAX_DIST,
@@ -12,12 +14,9 @@ from nri_resmgr.classes.memory.numa_values import (
 )
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import NO_CPUS, NO_NODES, CpuSet, NodeSet
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 
-@frozen
-class MemoryPlace(ByContent):
+class MemoryPlace(msgspec.Struct, frozen=True):
     """Where a container is.
 
     Attributes:
@@ -29,8 +28,7 @@ class MemoryPlace(ByContent):
     mems: NodeSet = NO_NODES
 
 
-@frozen
-class ResolvedPolicy(ByContent):
+class ResolvedPolicy(msgspec.Struct, frozen=True):
     """A policy as NRI takes it.
 
     Attributes:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import enum
+from dataclasses import dataclass
 from typing import Final
 
+import msgspec
+
 from nri_resmgr.values import NO_NODES, BadListFormat, InputError, NodeSet
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
-from nri_resmgr.values.error_fields import with_fields
 
 MAX_DIST: Final = "max-dist:"
 _FARTHEST: Final = 255  # the largest distance that firmware can tell
@@ -48,7 +48,7 @@ class NodeWord(enum.StrEnum):
     CPUS = "cpu-nodes"
 
 
-@with_fields
+@dataclass(eq=False)
 class BadMemoryPolicy(InputError):
     """A policy is none that the kernel would take.
 
@@ -64,8 +64,7 @@ class BadMemoryPolicy(InputError):
         return f"{self.part}: {self.why}"
 
 
-@frozen
-class NumaPolicy(ByContent):
+class NumaPolicy(msgspec.Struct, frozen=True):
     """A policy as it is written.
 
     Attributes:

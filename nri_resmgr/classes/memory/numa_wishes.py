@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
+import msgspec
+
 from nri_resmgr.classes.memory.errors import BadMemoryAnnotation, UnknownMemoryClass
 from nri_resmgr.classes.memory.numa_values import NumaPolicy
 from nri_resmgr.classes.memory.scopes import Spoken, by_scope
 from nri_resmgr.values import InputError
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 CLASS_KEY: Final = "class.memory-policy.nri.io"
 """Annotation that names a class. Narrower scopes count: ``/container.NAME``, ``/pod``,
@@ -20,8 +20,7 @@ POLICY_KEY: Final = "policy.memory-policy.nri.io"
 """Annotation that is a policy itself, as YAML, in the same scopes."""
 
 
-@frozen
-class NumaPolicyWish(ByContent):
+class NumaPolicyWish(msgspec.Struct, frozen=True):
     """What annotations ask for a container.
 
     Attributes:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-import attrs
+import msgspec
 
 from nri_resmgr.classes.memory.errors import (
     BadMemoryAnnotation,
@@ -16,8 +16,6 @@ from nri_resmgr.classes.memory.errors import (
 )
 from nri_resmgr.classes.memory.scopes import Spoken
 from nri_resmgr.values import Bytes
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 QOS_SUFFIX: Final = ".memory-qos.nri.io"
 """End of the keys: ``class`` or a cgroup v2 file stands before it. ``/NAME`` behind it
@@ -39,8 +37,7 @@ _AMOUNTS: Final = frozenset(
 _FLAGS: Final = frozenset({"memory.oom.group", "memory.zswap.writeback"})
 
 
-@frozen
-class MemoryQosClass(ByContent):
+class MemoryQosClass(msgspec.Struct, frozen=True):
     """How a container shares memory with swap.
 
     Attributes:
@@ -51,8 +48,7 @@ class MemoryQosClass(ByContent):
     swapped: int = 0
 
 
-@frozen
-class MemoryQosConfig(ByContent):
+class MemoryQosConfig(msgspec.Struct, frozen=True):
     """What an operator wrote.
 
     Attributes:
@@ -60,12 +56,11 @@ class MemoryQosConfig(ByContent):
         files: Files of cgroup v2 that annotations may set.
     """
 
-    classes: Mapping[str, MemoryQosClass] = attrs.field(hash=False)
+    classes: Mapping[str, MemoryQosClass]
     files: tuple[str, ...] = ()
 
 
-@frozen
-class MemoryQosWish(ByContent):
+class MemoryQosWish(msgspec.Struct, frozen=True):
     """What annotations ask for a container.
 
     Attributes:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
+import msgspec
 
 
-@frozen
-class Spoken(ByContent):
+class Spoken(msgspec.Struct, frozen=True):
     """An annotation that speaks to a container.
 
     Attributes:

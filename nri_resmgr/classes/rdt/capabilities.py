@@ -6,8 +6,7 @@ import enum
 from collections.abc import Mapping
 from typing import Final
 
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
+import msgspec
 
 PERCENT_MAXIMUM: Final = 100
 # The software controller's word for no limit: U32_MAX.
@@ -24,8 +23,7 @@ class BandwidthMode(enum.Enum):
     AMD = "amd"  # units of 1/8 GB/s
 
 
-@frozen
-class Cache(ByContent):
+class Cache(msgspec.Struct, frozen=True):
     """One folder ``info/L3``, ``info/L2``, ``info/L3CODE`` and so on.
 
     Attributes:
@@ -44,8 +42,7 @@ class Cache(ByContent):
     ids: tuple[int, ...]
 
 
-@frozen
-class Bandwidth(ByContent):
+class Bandwidth(msgspec.Struct, frozen=True):
     """The folder ``info/MB``.
 
     Attributes:
@@ -64,8 +61,7 @@ class Bandwidth(ByContent):
     ids: tuple[int, ...]
 
 
-@frozen
-class Monitoring(ByContent):
+class Monitoring(msgspec.Struct, frozen=True):
     """The folder ``info/L3_MON``.
 
     Attributes:
@@ -76,8 +72,7 @@ class Monitoring(ByContent):
     num_rmids: int
 
 
-@frozen
-class Capabilities(ByContent):
+class Capabilities(msgspec.Struct, frozen=True):
     """What all folders of ``info`` say together.
 
     Attributes:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from nri_resmgr.values.error_fields import with_fields
+from dataclasses import dataclass
+
 from nri_resmgr.values.errors import InputError, PolicyError
 
 
-@with_fields
+@dataclass(eq=False)
 class BadShare(InputError):
     """Text is not a share of a cache or of bandwidth, or not a list of cache ids."""
 
@@ -17,7 +18,7 @@ class BadShare(InputError):
         return f"{self.text!r}: {self.why}"
 
 
-@with_fields
+@dataclass(eq=False)
 class BadClass(InputError):
     """Partitions and classes do not fit together, whatever the machine.
 
@@ -35,7 +36,7 @@ class BadClass(InputError):
         return f"{_place(self.partition, self.class_name, self.resource)}: {self.why}"
 
 
-@with_fields
+@dataclass(eq=False)
 class MaskRefused(PolicyError):
     """There is no such mask in a cache."""
 
@@ -45,7 +46,7 @@ class MaskRefused(PolicyError):
         return self.why
 
 
-@with_fields
+@dataclass(eq=False)
 class CannotAllocate(PolicyError):
     """This machine cannot give a partition or a class what it asks for.
 
@@ -68,7 +69,7 @@ class CannotAllocate(PolicyError):
         return f"{place}{where}: {self.why}"
 
 
-@with_fields
+@dataclass(eq=False)
 class TooManyClasses(PolicyError):
     """There are more groups than the kernel has closids.
 

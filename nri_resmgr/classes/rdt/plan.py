@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
+import msgspec
 
 # The class whose group is the root of the file system; documents may also write "".
 ROOT_CLASS: Final = "system/default"
 
 
-@frozen
-class Plan(ByContent):
+class Plan(msgspec.Struct, frozen=True):
     """Groups with their schemata, and who may choose them.
 
     Attributes:

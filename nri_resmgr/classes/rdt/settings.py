@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, TypeAlias
 
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
+import msgspec
 
 # The key of what goes for all cache ids that no other key names.
 ALL: Final = -1
@@ -14,23 +13,20 @@ LEVELS: Final = ("L2", "L3")
 BANDWIDTH: Final = "MB"
 
 
-@frozen
-class Percent(ByContent):
+class Percent(msgspec.Struct, frozen=True):
     """``60%`` of a cache, or the lowest 60 percent of a partition."""
 
     percent: int
 
 
-@frozen
-class PercentRange(ByContent):
+class PercentRange(msgspec.Struct, frozen=True):
     """``20-60%`` of a partition; for classes only."""
 
     low: int
     high: int
 
 
-@frozen
-class BitMask(ByContent):
+class BitMask(msgspec.Struct, frozen=True):
     """``0xff0``, or ``4-11``: bits of a cache, or counted from a partition's lowest."""
 
     bits: int
@@ -39,8 +35,7 @@ class BitMask(ByContent):
 CacheShare: TypeAlias = Percent | PercentRange | BitMask
 
 
-@frozen
-class CacheAllocation(ByContent):
+class CacheAllocation(msgspec.Struct, frozen=True):
     """Shares of one cache; code and data are both given, or fall back to unified."""
 
     unified: CacheShare
@@ -48,8 +43,7 @@ class CacheAllocation(ByContent):
     data: CacheShare | None = None
 
 
-@frozen
-class BandwidthAllocation(ByContent):
+class BandwidthAllocation(msgspec.Struct, frozen=True):
     """A share of one domain's memory bandwidth, in the units that were given.
 
     Attributes:
@@ -61,8 +55,7 @@ class BandwidthAllocation(ByContent):
     unknown: tuple[str, ...] = ()
 
 
-@frozen
-class Allocations(ByContent):
+class Allocations(msgspec.Struct, frozen=True):
     """What a partition or a class asks for, by cache id or `ALL`.
 
     An id that is not named gets everything. A resource that is not there is not
@@ -82,8 +75,7 @@ class Allocations(ByContent):
         return levels if self.bandwidth is None else (*levels, BANDWIDTH)
 
 
-@frozen
-class RdtClass(ByContent):
+class RdtClass(msgspec.Struct, frozen=True):
     """A group of resctrl; what it asks for is a part of its partition.
 
     Attributes:
@@ -96,8 +88,7 @@ class RdtClass(ByContent):
     deny_container_annotation: bool = False
 
 
-@frozen
-class Partition(ByContent):
+class Partition(msgspec.Struct, frozen=True):
     """A part of each cache that no other partition has, and who shares it."""
 
     name: str
@@ -105,8 +96,7 @@ class Partition(ByContent):
     classes: tuple[RdtClass, ...] = ()
 
 
-@frozen
-class RdtConfig(ByContent):
+class RdtConfig(msgspec.Struct, frozen=True):
     """All partitions.
 
     Attributes:

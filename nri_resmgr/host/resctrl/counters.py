@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+import msgspec
+
 from nri_resmgr.host.resctrl.files import ResctrlFiles
 from nri_resmgr.host.resctrl.groups import names_in, path_in
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 OCCUPANCY: Final = "llc_occupancy"
 LOCAL: Final = "mbm_local_bytes"
@@ -18,8 +18,7 @@ TOTAL: Final = "mbm_total_bytes"
 _DOMAIN: Final = re.compile(r"mon_L3_(\d+)", re.ASCII)
 
 
-@frozen
-class Count(ByContent):
+class Count(msgspec.Struct, frozen=True):
     """What one group uses of one cache; None stands for what is not told now.
 
     A group's numbers include those of its monitoring groups.

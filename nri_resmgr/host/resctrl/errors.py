@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from nri_resmgr.values import HostError
-from nri_resmgr.values.error_fields import with_fields
 
 
-@with_fields
+@dataclass(eq=False)
 class ResctrlNotMounted(HostError):
     """There is no resctrl file system."""
 
@@ -19,7 +20,7 @@ class ResctrlNotMounted(HostError):
         )
 
 
-@with_fields
+@dataclass(eq=False)
 class ResctrlLocked(HostError):
     """Another program does not let go of the lock."""
 
@@ -29,7 +30,7 @@ class ResctrlLocked(HostError):
         return f"{self.path} is locked by another program; see lslocks"
 
 
-@with_fields
+@dataclass(eq=False)
 class TooManyGroups(HostError):
     """The hardware has fewer classes of service than the configuration wants."""
 
@@ -48,7 +49,7 @@ class TooManyGroups(HostError):
         )
 
 
-@with_fields
+@dataclass(eq=False)
 class ForeignGroup(HostError):
     """A class has the name of a group that another program made for something else."""
 
@@ -65,7 +66,7 @@ class ForeignGroup(HostError):
         )
 
 
-@with_fields
+@dataclass(eq=False)
 class GroupInUse(HostError):
     """A class is no longer configured, and something runs in it."""
 
@@ -80,7 +81,7 @@ class GroupInUse(HostError):
         )
 
 
-@with_fields
+@dataclass(eq=False)
 class ExclusiveOverlap(HostError):
     """A class would share bits with a group that shares with nobody."""
 
@@ -98,7 +99,7 @@ class ExclusiveOverlap(HostError):
         )
 
 
-@with_fields
+@dataclass(eq=False)
 class BadGroupName(HostError):
     """No folder can have this name."""
 
@@ -108,7 +109,7 @@ class BadGroupName(HostError):
         return f"RDT class or monitoring group {self.name!r}: no name for a folder"
 
 
-@with_fields
+@dataclass(eq=False)
 class GroupRefused(HostError):
     """The kernel refused a change of a group.
 
@@ -133,7 +134,7 @@ class GroupRefused(HostError):
         )
 
 
-@with_fields
+@dataclass(eq=False)
 class UnknownGroup(HostError):
     """There is no such class, or no such monitoring group in it."""
 

@@ -8,12 +8,12 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+import msgspec
+
 from nri_resmgr.host.resctrl.errors import BadGroupName, ResctrlLocked
 from nri_resmgr.host.resctrl.files import ResctrlFiles
 from nri_resmgr.host.resctrl.schemata import Schemata, parse_schemata
 from nri_resmgr.host.tree import BadHostFile, UnreadableHostFile
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 SHAREABLE: Final = "shareable"
 EXCLUSIVE: Final = "exclusive"
@@ -23,8 +23,7 @@ _GONE: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENODEV})
 _LONGEST: Final = 255  # NAME_MAX
 
 
-@frozen
-class Group(ByContent):
+class Group(msgspec.Struct, frozen=True):
     """One group that allocates.
 
     Attributes:

@@ -6,12 +6,10 @@ import json
 from collections.abc import Mapping
 from typing import Final, Protocol
 
-import attrs
+import msgspec
 
 from nri_resmgr.host.resctrl.schemata import parse_schemata
 from nri_resmgr.host.trust import UntrustedState
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 _NAME: Final = "resctrl"
 _VERSION: Final = 1
@@ -33,8 +31,7 @@ class Keeper(Protocol):
         """Put a text that makes no sense where people can look at it."""
 
 
-@frozen
-class Record(ByContent):
+class Record(msgspec.Struct, frozen=True):
     """What has to be undone.
 
     Attributes:
@@ -47,15 +44,15 @@ class Record(ByContent):
 
     made: frozenset[str] = frozenset()
     monitors: frozenset[str] = frozenset()
-    originals: Mapping[str, str] = attrs.field(factory=dict)
+    originals: Mapping[str, str] = {}
 
     def with_monitor(self, path: str) -> Record:
         """Return it with one more monitoring group."""
-        return attrs.evolve(self, monitors=self.monitors | {path})
+        return msgspec.structs.replace(self, monitors=self.monitors | {path})
 
     def without_monitor(self, path: str) -> Record:
         """Return it without a monitoring group."""
-        return attrs.evolve(self, monitors=self.monitors - {path})
+        return msgspec.structs.replace(self, monitors=self.monitors - {path})
 
     def within(self, groups: Mapping[str, object]) -> Record:
         """Return what of it there still is."""

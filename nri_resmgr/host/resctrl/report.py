@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
+import msgspec
 
 
-@frozen
-class Options(ByContent):
+class Options(msgspec.Struct, frozen=True):
     """How groups of ours are told from those of others.
 
     Attributes:
@@ -24,8 +22,7 @@ class Options(ByContent):
     forces: bool = False
 
 
-@frozen
-class Report(ByContent):
+class Report(msgspec.Struct, frozen=True):
     """What was done, by the folders of groups; the root group's is empty.
 
     Attributes:
@@ -44,8 +41,7 @@ class Report(ByContent):
     failed: tuple[tuple[str, str], ...] = ()
 
 
-@frozen
-class Drift(ByContent):
+class Drift(msgspec.Struct, frozen=True):
     """A group that does not hold what it held after we wrote it.
 
     Attributes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import attrs
+import msgspec
 
 from nri_resmgr.classes.rdt.capabilities import Capabilities
 from nri_resmgr.host.resctrl.discovery import whole_of
@@ -13,12 +13,9 @@ from nri_resmgr.host.resctrl.groups import Group, survey
 from nri_resmgr.host.resctrl.journal import Journal, Record
 from nri_resmgr.host.resctrl.report import Options
 from nri_resmgr.host.resctrl.schemata import Schemata
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 
-@frozen
-class Scene(ByContent):
+class Scene(msgspec.Struct, frozen=True):
     """What there is before anything is done.
 
     Attributes:
@@ -39,7 +36,7 @@ class Scene(ByContent):
     record: Record
     closids: int = 0
     step: int = 1
-    whole: Schemata = attrs.field(factory=dict)
+    whole: Schemata = {}
     prefix: str = ""
     adopts: bool = False
 

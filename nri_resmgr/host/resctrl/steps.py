@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-import attrs
+import msgspec
 
 from nri_resmgr.classes.rdt.plan import ROOT_CLASS
 from nri_resmgr.host.resctrl.errors import (
@@ -23,12 +23,9 @@ from nri_resmgr.host.resctrl.schemata import (
     render_schemata,
     rounded,
 )
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 
-@frozen
-class Steps(ByContent):
+class Steps(msgspec.Struct, frozen=True):
     """What to do, in this order.
 
     Attributes:
@@ -78,7 +75,7 @@ def steps_to(wanted: Mapping[str, str], scene: Scene) -> Steps:
     _check_exclusive(changes | back, scene, wanted)
     make = tuple(sorted(texts.keys() - scene.groups.keys()))
     first, last = _leftovers(wanted, make, scene)
-    meanwhile = attrs.evolve(
+    meanwhile = msgspec.structs.replace(
         scene.record,
         made=scene.record.made | {*make},
         originals={**taken, **scene.record.originals},

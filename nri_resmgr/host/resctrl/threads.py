@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
 from typing import Final
 
 from nri_resmgr.host.resctrl.files import ResctrlFiles
@@ -10,7 +11,6 @@ from nri_resmgr.host.resctrl.groups import path_in, reading
 from nri_resmgr.host.resctrl.transaction import done, write_task
 from nri_resmgr.host.tree import Tree
 from nri_resmgr.values import HostError
-from nri_resmgr.values.error_fields import with_fields
 
 # Version 2 of cgroups; version 1.
 _FILES: Final = ("cgroup.threads", "tasks")
@@ -20,7 +20,7 @@ _FILES: Final = ("cgroup.threads", "tasks")
 _PASSES: Final = 64
 
 
-@with_fields
+@dataclass(eq=False)
 class UnseenThreads(HostError):
     """Threads have no ids that we could write."""
 
@@ -33,7 +33,7 @@ class UnseenThreads(HostError):
         )
 
 
-@with_fields
+@dataclass(eq=False)
 class TooManyForks(HostError):
     """Threads are made faster than they are moved."""
 

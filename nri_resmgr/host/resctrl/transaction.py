@@ -7,20 +7,19 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
+import msgspec
+
 from nri_resmgr.classes.rdt.plan import ROOT_CLASS
 from nri_resmgr.host.resctrl.errors import GroupRefused
 from nri_resmgr.host.resctrl.files import ResctrlFiles
 from nri_resmgr.host.resctrl.groups import Group, names_in, path_in, read_if_there
 from nri_resmgr.host.resctrl.schemata import render_schemata
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 _STATUS: Final = "info/last_cmd_status"
 _OK: Final = "ok"
 
 
-@frozen
-class _Kept(ByContent):
+class _Kept(msgspec.Struct, frozen=True):
     """What a group that is removed held, to make it again.
 
     Attributes:

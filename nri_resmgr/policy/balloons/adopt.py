@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import attrs
+import msgspec
 
 from nri_resmgr.policy.balloons.choose_balloon import Search
 from nri_resmgr.policy.balloons.ground import Ground
@@ -83,7 +83,9 @@ def adopt_one(spec: ContainerSpec, state: State, ground: Ground) -> Placement:
     presence = Presence.of(((one.spec, one.told.cpus) for one in entries), ground)
     found = recognise(spec, state, ground, presence)
     found = found or _anywhere(spec, state, ground)
-    return attrs.evolve(found, state=_with_memory((spec,), state, found.state, ground))
+    return msgspec.structs.replace(
+        found, state=_with_memory((spec,), state, found.state, ground)
+    )
 
 
 def _rule_of(balloon: str, old: State, state: State) -> Rule:
@@ -115,9 +117,13 @@ def _crowd(kind: str, search: Search) -> State | None:
     """Put a container into any balloon of a type, a new one if need be."""
     if found := crowd_into(kind, search):
         return found
-    wanted = attrs.evolve(search, kind=search.ground.settings.by_name[kind])
+    wanted = msgspec.structs.replace(search, kind=search.ground.settings.by_name[kind])
     made = new_balloon(wanted)
-    return crowd_into(kind, attrs.evolve(wanted, state=made[0])) if made else None
+    return (
+        crowd_into(kind, msgspec.structs.replace(wanted, state=made[0]))
+        if made
+        else None
+    )
 
 
 def _with_memory(
@@ -133,7 +139,7 @@ def _with_memory(
             memory = promise_again(request, zone, memory).ledger
             near = allowed_cpus(state.balloons[name], state)
             memory, _ = follow_cpus((spec.id,), near, memory, ground)
-    return attrs.evolve(state, memory=memory)
+    return msgspec.structs.replace(state, memory=memory)
 
 
 def _zone(spec: ContainerSpec, old: State) -> NodeSet:
@@ -158,4 +164,6 @@ def _request(
     )
     if not same:
         return request
-    return attrs.evolve(request, size=granted.size, hugepages=granted.hugepages)
+    return msgspec.structs.replace(
+        request, size=granted.size, hugepages=granted.hugepages
+    )

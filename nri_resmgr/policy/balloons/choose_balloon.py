@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeAlias
 
+import msgspec
+
 from nri_resmgr.policy.balloons.ground import Ground
 from nri_resmgr.policy.balloons.resize import create
 from nri_resmgr.policy.balloons.settings import BalloonType
@@ -17,13 +19,11 @@ from nri_resmgr.policy.balloons.sizes import (
 from nri_resmgr.policy.balloons.state import Balloon, BalloonsState, Seat
 from nri_resmgr.policy.decision import Rule
 from nri_resmgr.policy.events import ContainerSpec
-from nri_resmgr.values.declared import frozen
 
 Way: TypeAlias = Callable[["Search"], "Found | None"]
 
 
-@frozen
-class Found:
+class Found(msgspec.Struct, frozen=True):
     """A balloon for a container.
 
     Attributes:
@@ -37,8 +37,7 @@ class Found:
     state: BalloonsState
 
 
-@frozen
-class Search:
+class Search(msgspec.Struct, frozen=True):
     """One container that looks for a balloon.
 
     Attributes:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final
 
+import msgspec
+
 from nri_resmgr.policy.affinity import Expression
 from nri_resmgr.policy.balloons.errors import NoSuchType
 from nri_resmgr.policy.balloons.settings import (
@@ -14,13 +16,11 @@ from nri_resmgr.policy.balloons.settings import (
 )
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.policy.matching import Predicate, predicate_of
-from nri_resmgr.values.declared import frozen
 from nri_resmgr.values.globs import glob_pattern
 from nri_resmgr.values.recall import Recall
 
 
-@frozen
-class Choice:
+class Choice(msgspec.Struct, frozen=True):
     """A type, and what about the container made it this one."""
 
     kind: BalloonType

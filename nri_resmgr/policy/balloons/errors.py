@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from nri_resmgr.values import CpuSet, PolicyError
-from nri_resmgr.values.error_fields import with_fields
 
 
-@with_fields
+@dataclass(eq=False)
 class NoSuchType(PolicyError):
     """A container's annotation names a balloon type that there is not."""
 
@@ -19,7 +20,7 @@ class NoSuchType(PolicyError):
         return f"{self.title} asks for balloon type {self.asked!r}; there are: {known}"
 
 
-@with_fields
+@dataclass(eq=False)
 class NoBalloonFits(PolicyError):
     """No balloon of a container's type can take it.
 
@@ -49,7 +50,7 @@ class NoBalloonFits(PolicyError):
         )
 
 
-@with_fields
+@dataclass(eq=False)
 class BalloonShort(PolicyError):
     """A balloon cannot have the CPUs that it should have."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from types import MappingProxyType
 
-import attrs
+import msgspec
 
 from nri_resmgr.policy.balloons.ground import Ground
 from nri_resmgr.policy.balloons.resize import vacate
@@ -26,7 +26,7 @@ def release(state: BalloonsState, container: str, ground: Ground) -> BalloonsSta
     if name:
         left = vacate(name, left, ground)
     memory = state.memory
-    return BalloonsState(  # attrs.evolve takes several times as long
+    return BalloonsState(
         state.ledger.drop(container),
         left.balloons,
         left.seats,
@@ -62,7 +62,9 @@ def lose(
         left = release(left, container, ground)
     if left is state:
         return state
-    return attrs.evolve(left, ledger=left.ledger.forget_told(), unsettled=True)
+    return msgspec.structs.replace(
+        left, ledger=left.ledger.forget_told(), unsettled=True
+    )
 
 
 def _place_of(container: str, state: BalloonsState) -> Vacated:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import attrs
+import msgspec
 
 from nri_resmgr.policy.balloons.choose_balloon import (
     Found,
@@ -34,13 +34,11 @@ from nri_resmgr.policy.decision import Rule
 from nri_resmgr.policy.errors import OnFailure
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.values import PolicyError, format_cpus
-from nri_resmgr.values.declared import frozen
 
 State = BalloonsState
 
 
-@frozen
-class Placement:
+class Placement(msgspec.Struct, frozen=True):
     """Where a container is from now on.
 
     Attributes:
@@ -75,8 +73,10 @@ def search_anyway(spec: ContainerSpec, state: State, ground: Ground) -> Search:
     try:
         return search_for(spec, state, ground)[0]
     except PolicyError:
-        wish = attrs.evolve(spec.preferences, balloon=DEFAULT)
-        return search_for(attrs.evolve(spec, preferences=wish), state, ground)[0]
+        wish = msgspec.structs.replace(spec.preferences, balloon=DEFAULT)
+        return search_for(
+            msgspec.structs.replace(spec, preferences=wish), state, ground
+        )[0]
 
 
 def place(
@@ -101,7 +101,7 @@ def place(
         return Placement(seated, found.rule, decided)
     if found := choose_balloon(search):
         if old and _is_free_again(found, old, search):
-            found = attrs.evolve(found, rule=Rule.OLD_PLACE)
+            found = msgspec.structs.replace(found, rule=Rule.OLD_PLACE)
         seated = _seated(search, found, old)
         return Placement(seated, found.rule, decided)
     error = refusal(search)
@@ -140,7 +140,7 @@ def move(spec: ContainerSpec, state: State, ground: Ground) -> Placement:
         seated = inflate(balloon.name, left.sit(spec.id, seat), ground, as_far=True)
         seated = deflate(balloon.name, seated, ground)
         return Placement(state=seated, rule=rule, decided=decided)
-    search = attrs.evolve(search, state=vacate(balloon.name, left, ground))
+    search = msgspec.structs.replace(search, state=vacate(balloon.name, left, ground))
     if found := choose_balloon(search):
         return Placement(state=_seated(search, found), rule=Rule.MOVED, decided=decided)
     raise refusal(search)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
-import attrs
+import msgspec
 
 from nri_resmgr.policy.balloons.adopt import adopt, adopt_one
 from nri_resmgr.policy.balloons.ground import Ground
@@ -37,12 +37,10 @@ from nri_resmgr.policy.host_use import NO_CLASSES, GivenClasses, HostUse
 from nri_resmgr.policy.population import gone_with, oldest_first, reasons_of_loss
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import NO_CPUS
-from nri_resmgr.values.declared import frozen
 
 State = BalloonsState
 
 
-@frozen
 class BalloonsPolicy:
     """Containers in balloons, which grow and shrink with what they ask for.
 
@@ -50,13 +48,10 @@ class BalloonsPolicy:
     their types say so.
     """
 
-    machine: Machine
-    settings: BalloonsSettings
-    ground: Ground = attrs.field(init=False)
-
-    @ground.default
-    def _of_this_machine(self) -> Ground:
-        return Ground(self.machine, self.settings)
+    def __init__(self, machine: Machine, settings: BalloonsSettings) -> None:
+        self.machine = machine
+        self.settings = settings
+        self.ground = Ground(machine, settings)
 
     @property
     def kind(self) -> str:
@@ -181,7 +176,7 @@ class BalloonsPolicy:
     def _adopt_one(self, state: State, spec: ContainerSpec) -> Decision[State]:
         """Take in a container that runs, of whose creation we were not told."""
         # Its memory may widen anybody's.
-        present = attrs.evolve(state.put(spec, spec.present), unsettled=True)
+        present = msgspec.structs.replace(state.put(spec, spec.present), unsettled=True)
         placement = adopt_one(spec, present, self.ground)
         return self._seated(state, spec, placement, spec.present)
 
@@ -215,7 +210,7 @@ class BalloonsPolicy:
         left, _ = follow(state, left, self.ground)
         if isinstance(event, PodStopped):
             kept = {k: one for k, one in left.vacated.items() if k[0] != event.pod}
-            left = attrs.evolve(left, vacated=MappingProxyType(kept))
+            left = msgspec.structs.replace(left, vacated=MappingProxyType(kept))
         # No updates: the difference rides on the next reply that can carry it.
         return Decision(left, reasons_of_loss(event, state.ledger))
 
@@ -223,7 +218,7 @@ class BalloonsPolicy:
         ordered = oldest_first(event.specs)
         vacated = vacated_since(old, event)
         state, placed = adopt(ordered, old, self.ground)
-        state = attrs.evolve(state, vacated=vacated)
+        state = msgspec.structs.replace(state, vacated=vacated)
         pins = pins_of(placed, state, self.ground)
         reasons = tuple(
             self._reason(
@@ -231,7 +226,7 @@ class BalloonsPolicy:
             )
             for one in ordered
         )
-        unsettled = attrs.evolve(state, unsettled=True)
+        unsettled = msgspec.structs.replace(state, unsettled=True)
         after, updates = settle(unsettled, (), self.ground)
         return Decision(after, reasons, updates=updates)
 
@@ -254,4 +249,4 @@ class BalloonsPolicy:
 def _kept(found: Placement, pin: Pin, spec: ContainerSpec) -> Placement:
     """Call it kept, however it was found, where a container runs where it did."""
     same = pin.cpus and pin.cpus == spec.present.cpus
-    return attrs.evolve(found, rule=Rule.KEPT) if same else found
+    return msgspec.structs.replace(found, rule=Rule.KEPT) if same else found

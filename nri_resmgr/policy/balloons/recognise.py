@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-import attrs
+import msgspec
 
 from nri_resmgr.policy.balloons.choose_balloon import Search
 from nri_resmgr.policy.balloons.choose_type import is_left_alone
@@ -22,13 +22,11 @@ from nri_resmgr.policy.balloons.state import Balloon, BalloonsState
 from nri_resmgr.policy.decision import Rule
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.values import NO_CPUS, CpuSet, PolicyError
-from nri_resmgr.values.declared import frozen
 
 State = BalloonsState
 
 
-@frozen
-class Presence:
+class Presence(msgspec.Struct, frozen=True):
     """Where those run who are pinned.
 
     Attributes:
@@ -101,7 +99,7 @@ def recognise(
         unseen = _unseen(present, ground) - presence.occupied
     for made, name in _candidates(search, present | unseen):
         known = present | _known(made.balloons[name], made)
-        state = made.sit(spec.id, attrs.evolve(search.seat, balloon=name))
+        state = made.sit(spec.id, msgspec.structs.replace(search.seat, balloon=name))
         for inside in (known - presence.contested, known, known | unseen):
             state = inflate(name, state, ground, inside=inside, as_far=True)
         if _suffices(name, state, ground):

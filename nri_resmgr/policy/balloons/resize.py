@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import attrs
+import msgspec
 
 from nri_resmgr.policy.balloons.errors import BalloonShort
 from nri_resmgr.policy.balloons.ground import Ground
@@ -41,7 +41,7 @@ def create(
         state, made = create(part, state, ground, name)
         parts.append(made)
     if parts:
-        whole = attrs.evolve(balloon, parts=tuple(parts))
+        whole = msgspec.structs.replace(balloon, parts=tuple(parts))
         state = state.with_balloons((whole,))
     return state, name
 

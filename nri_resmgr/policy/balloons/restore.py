@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-import attrs
+import msgspec
 
 from nri_resmgr.policy.balloons.choose_type import choose_type, is_left_alone
 from nri_resmgr.policy.balloons.ground import Ground
@@ -90,11 +90,13 @@ def _again(balloon: Balloon, old: State, state: State, ground: Ground) -> State:
     if kind.max_balloons is not None and _count(kind.name, state) >= kind.max_balloons:
         return state
     family = list(_family(balloon, old))
-    bare = [attrs.evolve(one, members=(), load=MilliCpus(0)) for one in family]
+    bare = [
+        msgspec.structs.replace(one, members=(), load=MilliCpus(0)) for one in family
+    ]
     if any(one.name in state.balloons for one in bare):
         return state
     made = state.with_balloons(
-        attrs.evolve(one, cpus=NO_CPUS, reach=NO_CPUS) for one in bare
+        msgspec.structs.replace(one, cpus=NO_CPUS, reach=NO_CPUS) for one in bare
     )
     for one in bare:
         if not one.parts:
@@ -142,7 +144,9 @@ def _seated(
         as_it_was = spec.request <= old.seats[spec.id].request
         if (letter and as_it_was) or _holds(balloon, spec, state, ground):
             search = search_anyway(spec, state, ground)
-            state = state.sit(spec.id, attrs.evolve(search.seat, balloon=name))
+            state = state.sit(
+                spec.id, msgspec.structs.replace(search.seat, balloon=name)
+            )
     return state
 
 

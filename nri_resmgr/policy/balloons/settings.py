@@ -6,7 +6,7 @@ import enum
 from collections.abc import Mapping
 from typing import Final
 
-import attrs
+import msgspec
 
 from nri_resmgr.classes.irq.wishes import IrqRule
 from nri_resmgr.policy.affinity import Expression
@@ -15,8 +15,6 @@ from nri_resmgr.policy.errors import OnFailure
 from nri_resmgr.policy.scheduling import SchedulingClass
 from nri_resmgr.topology import MemoryKind
 from nri_resmgr.values import NO_CPUS, CpuSet
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 RESERVED: Final = "reserved"
 """The type of the node's own containers."""
@@ -44,8 +42,7 @@ class MemoryBy(enum.StrEnum):
     REQUEST = "request"
 
 
-@frozen
-class LoadClass(ByContent):
+class LoadClass(msgspec.Struct, frozen=True):
     """A load that CPUs suffer from which share something.
 
     Attributes:
@@ -57,8 +54,7 @@ class LoadClass(ByContent):
     overloads: bool = False
 
 
-@frozen(kw_only=True)
-class BalloonType(ByContent):
+class BalloonType(msgspec.Struct, frozen=True, kw_only=True):
     """A template of balloons.
 
     Attributes:
@@ -133,8 +129,7 @@ class BalloonType(ByContent):
     blockio_class: str = ""
 
 
-@frozen(kw_only=True)
-class BalloonsSettings(ByContent):
+class BalloonsSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Settings that fit the machine they were made for.
 
     Attributes:
@@ -151,26 +146,24 @@ class BalloonsSettings(ByContent):
         tell_containers: Whether containers are told what they have.
         cpu_classes: The names of all; none where CPUs are left as they are.
         idle_cpu_class: Of CPUs that belong to no balloon with a class of its own.
+        by_name: The types by name; always derived, whatever is given.
     """
 
     available: CpuSet
-    types: tuple[BalloonType, ...] = attrs.field()
+    types: tuple[BalloonType, ...]
     reserved: CpuSet = NO_CPUS
     pin_cpus: bool = True
     memory_by: MemoryBy = MemoryBy.LIMIT
     preserve: tuple[Expression, ...] = ()
-    scheduling_classes: Mapping[str, SchedulingClass] = attrs.field(factory=dict)
+    scheduling_classes: Mapping[str, SchedulingClass] = {}
     on_failure: OnFailure = OnFailure.REFUSE
     tell_containers: bool = True
     cpu_classes: tuple[str, ...] = ()
     idle_cpu_class: str = ""
-    by_name: Mapping[str, BalloonType] = attrs.field(init=False, eq=False, repr=False)
+    by_name: Mapping[str, BalloonType] = {}
 
-    @types.validator
-    def _may_have_cpus(self, _: object, types: tuple[BalloonType, ...]) -> None:
-        if all(one.components or one.max_cpus == 0 for one in types):
+    def __post_init__(self) -> None:
+        if all(one.components or one.max_cpus == 0 for one in self.types):
             raise ValueError("no type may have a CPU")
-
-    @by_name.default
-    def _by_name(self) -> Mapping[str, BalloonType]:
-        return {one.name: one for one in self.types}
+        by_name = {one.name: one for one in self.types}
+        msgspec.structs.force_setattr(self, "by_name", by_name)

@@ -6,14 +6,12 @@ from collections.abc import Iterable, Iterator
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
-import attrs
+import msgspec
 
 from nri_resmgr.policy.events import ContainerSpec, Pin
 from nri_resmgr.policy.ledger import Ledger
 from nri_resmgr.policy.mems import MemoryLayout, MemoryLedger
 from nri_resmgr.values import NO_CPUS, CpuSet, MilliCpus
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 Slot: TypeAlias = tuple[str, str]
 """A pod's id and a name in it."""
@@ -21,8 +19,9 @@ Slot: TypeAlias = tuple[str, str]
 _NOTHING: Final = MilliCpus(0)
 
 
-@frozen
-class Balloon(ByContent):
+class Balloon(
+    msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
+):
     """An instance of a balloon type.
 
     Attributes:
@@ -61,7 +60,7 @@ class Balloon(ByContent):
     def _replaced(
         self, cpus: CpuSet, reach: CpuSet, members: tuple[str, ...], load: int
     ) -> Balloon:
-        return Balloon(  # attrs.evolve takes several times as long
+        return Balloon(
             self.type,
             self.index,
             cpus,
@@ -73,8 +72,7 @@ class Balloon(ByContent):
         )
 
 
-@frozen
-class Seat(ByContent):
+class Seat(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """Where a container is.
 
     Attributes:
@@ -101,16 +99,16 @@ LEFT_ALONE: Final = Seat("")
 """Of containers that are none of ours."""
 
 
-@frozen
-class Vacated(ByContent):
+class Vacated(
+    msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
+):
     """Where a container was that may come again."""
 
     balloon: str
     cpus: CpuSet
 
 
-@frozen
-class BalloonsState(ByContent):
+class BalloonsState(msgspec.Struct, frozen=True):
     """Containers, balloons, and places to come back to.
 
     Attributes:
@@ -125,11 +123,11 @@ class BalloonsState(ByContent):
     """
 
     ledger: Ledger
-    balloons: MappingProxyType[str, Balloon] = attrs.field(hash=False)
-    seats: MappingProxyType[str, Seat] = attrs.field(hash=False)
+    balloons: MappingProxyType[str, Balloon]
+    seats: MappingProxyType[str, Seat]
     free: CpuSet
     memory: MemoryLedger
-    vacated: MappingProxyType[Slot, Vacated] = attrs.field(hash=False)
+    vacated: MappingProxyType[Slot, Vacated]
     unsettled: bool = False
 
     @classmethod
@@ -137,11 +135,11 @@ class BalloonsState(ByContent):
         """Return the state of a node without balloons."""
         nothing: MappingProxyType[str, Seat] = MappingProxyType({})
         return cls(
-            ledger=Ledger(),
+            ledger=Ledger.of(),
             balloons=MappingProxyType({}),
             seats=nothing,
             free=available,
-            memory=MemoryLedger(layout),
+            memory=MemoryLedger.counted(layout),
             vacated=MappingProxyType({}),
         )
 
@@ -185,7 +183,9 @@ class BalloonsState(ByContent):
             gone = balloons.pop(name)
             if not gone.parts:
                 free |= gone.cpus
-        return attrs.evolve(self, balloons=MappingProxyType(balloons), free=free)
+        return msgspec.structs.replace(
+            self, balloons=MappingProxyType(balloons), free=free
+        )
 
     def sit(self, container: str, seat: Seat) -> BalloonsState:
         """Count a container where it is; it must not be anywhere yet."""
@@ -227,7 +227,7 @@ class BalloonsState(ByContent):
 
     def promised(self, memory: MemoryLedger) -> BalloonsState:
         """Replace what each container has of the memory."""
-        return BalloonsState(  # attrs.evolve takes several times as long
+        return BalloonsState(
             self.ledger,
             self.balloons,
             self.seats,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import attrs
+import msgspec
 
 from nri_resmgr.policy.cpus.alike import Alike
 from nri_resmgr.policy.cpus.costs import costs_of
@@ -79,9 +79,7 @@ def release_cpus(
     if len(held) < count:
         raise CpusExhausted(wanted=count, free=held)
     wish = wish or Preferences()
-    kept = {
-        field.name: getattr(wish, field.name) for field in attrs.fields(Preferences)
-    }
+    kept = msgspec.structs.asdict(wish)
     stay = allocate_cpus(CpuRequest(len(held) - count, held, **kept), machine)
     return CpuPick(held - stay.cpus, stay.level, stay.reason)
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+import msgspec
+
 from nri_resmgr.policy.cpus.index import CpuIndex
 from nri_resmgr.policy.cpus.levels import Level
 from nri_resmgr.policy.cpus.priorities import CpuPriority
 from nri_resmgr.policy.cpus.request import CoreUse, Preferences
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 
-@frozen
-class Costs(ByContent):
+class Costs(msgspec.Struct, frozen=True):
     """What a pick pays, as one integer with a digit per criterion.
 
     A pick pays for every group that it touches and for every CPU. Of two picks

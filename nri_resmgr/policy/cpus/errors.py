@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from nri_resmgr.values import CpuSet, PolicyError
-from nri_resmgr.values.error_fields import with_fields
 
 
-@with_fields
+@dataclass(eq=False)
 class CpusExhausted(PolicyError):
     """Fewer CPUs are free than the request wants."""
 

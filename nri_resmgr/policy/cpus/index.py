@@ -6,18 +6,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Final
 
+import msgspec
+
 from nri_resmgr.policy.cpus.levels import Level, Partition, partitions
 from nri_resmgr.policy.cpus.priorities import PrioritySets, machine_priorities
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import CpuSet
-from nri_resmgr.values.declared import frozen
 
 # What counts before the class of a CPU: remote memory costs more than slow cores.
 _WIDE: Final = frozenset({Level.PACKAGE, Level.DIE, Level.NODE})
 
 
-@frozen
-class Group:
+class Group(msgspec.Struct, frozen=True):
     """A node of the tree; a core has no children.
 
     Attributes:
@@ -31,8 +31,8 @@ class Group:
     children: tuple[Group, ...]
 
 
-@frozen
-class CpuIndex:
+# By identity, as it is a key of caches: to compare two takes longer than is saved.
+class CpuIndex(msgspec.Struct, frozen=True, eq=False):
     """What the allocator needs of a machine, in the form in which it is fast.
 
     Attributes:
@@ -77,11 +77,13 @@ def index_of(machine: Machine) -> CpuIndex:
     return _build(_Same(machine))
 
 
-@frozen
 class _Same:
     """A machine that equals only itself, and lives as long as its cache entry."""
 
-    machine: Machine
+    __slots__ = ("machine",)
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Same) and self.machine is other.machine

@@ -5,11 +5,10 @@ from __future__ import annotations
 import enum
 from collections.abc import Sequence
 
-import attrs
+import msgspec
 
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import CpuSet
-from nri_resmgr.values.declared import frozen
 
 
 class Level(enum.StrEnum):
@@ -33,8 +32,7 @@ COUNTED = frozenset(Level) - {Level.MACHINE, Level.THREAD}
 """The levels at which a pick touches as few groups as it can."""
 
 
-@frozen
-class Partition:
+class Partition(msgspec.Struct, frozen=True):
     """All online CPUs in groups, which cut no group of the partition before.
 
     Attributes:
@@ -46,11 +44,12 @@ class Partition:
 
     levels: frozenset[Level]
     groups: tuple[int, ...]
-    narrowest: Level = attrs.field(init=False)
+    narrowest: Level
 
-    @narrowest.default
-    def _last(self) -> Level:
-        return max(self.levels, key=tuple(Level).index)
+    @classmethod
+    def of(cls, levels: frozenset[Level], groups: tuple[int, ...]) -> Partition:
+        """Make the partition into *groups*, which is that of some levels."""
+        return cls(levels, groups, max(levels, key=tuple(Level).index))
 
 
 def partitions(machine: Machine) -> tuple[Partition, ...]:
@@ -80,9 +79,9 @@ def partitions(machine: Machine) -> tuple[Partition, ...]:
     for level, sets in (rows[0], *inner, rows[-1]):
         groups = _cut(outer, [cpus.bits for cpus in sets], machine)
         if found and found[-1].groups == groups:
-            found[-1] = Partition(found[-1].levels | {level}, groups)
+            found[-1] = Partition.of(found[-1].levels | {level}, groups)
         else:
-            found.append(Partition(frozenset({level}), groups))
+            found.append(Partition.of(frozenset({level}), groups))
         outer = groups
     return tuple(found)
 

@@ -6,11 +6,11 @@ import enum
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+import msgspec
+
 from nri_resmgr.topology import CoreKind, Cpu, Machine
 from nri_resmgr.topology.speed_select import ClosOrder, Feature, Punit
 from nri_resmgr.values import NO_CPUS, CpuSet
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 # What the words stand for in the hardware's 0 (fastest) to 255 (Linux,
 # drivers/cpufreq/intel_pstate.c, epp_values); "default" is the firmware's
@@ -37,8 +37,7 @@ class CpuPriority(enum.StrEnum):
     ANY = "none"
 
 
-@frozen
-class PrioritySets(ByContent):
+class PrioritySets(msgspec.Struct, frozen=True):
     """CPUs better and worse than normal; every other CPU is normal.
 
     A caller that knows more than the model builds its own.
@@ -47,7 +46,7 @@ class PrioritySets(ByContent):
     high: CpuSet = NO_CPUS
     low: CpuSet = NO_CPUS
 
-    def __attrs_post_init__(self) -> None:
+    def __post_init__(self) -> None:
         if self.high & self.low:
             msg = f"CPU {self.high & self.low} is of high and of low priority"
             raise ValueError(msg)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import msgspec
+
 from nri_resmgr.policy.cpus.costs import Costs
 from nri_resmgr.policy.cpus.index import CpuIndex
-from nri_resmgr.values.declared import frozen
 
 
-@frozen
-class Problem:
+class Problem(msgspec.Struct, frozen=True):
     """*count* CPUs out of those to *take*, at *costs*.
 
     Attributes:

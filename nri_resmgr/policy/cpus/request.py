@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import enum
 
+import msgspec
+
 from nri_resmgr.policy.cpus.levels import COUNTED, Level
 from nri_resmgr.policy.cpus.priorities import CpuPriority, PrioritySets
 from nri_resmgr.values import NO_CPUS, CpuSet
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 
 class CoreUse(enum.StrEnum):
@@ -23,8 +23,7 @@ class CoreUse(enum.StrEnum):
     ONE_THREAD = "one-thread"
 
 
-@frozen(kw_only=True)
-class Preferences(ByContent):
+class Preferences(msgspec.Struct, frozen=True, kw_only=True):
     """What makes one pick better than another of the same size.
 
     Attributes:
@@ -61,8 +60,7 @@ class Preferences(ByContent):
         )
 
 
-@frozen
-class CpuRequest(Preferences):
+class CpuRequest(Preferences, frozen=True):
     """A wish for *count* CPUs out of *free*.
 
     >>> CpuRequest(2, CpuSet.parse("0-3"), spread=True).count
@@ -72,7 +70,7 @@ class CpuRequest(Preferences):
     count: int
     free: CpuSet
 
-    def __attrs_post_init__(self) -> None:
+    def __post_init__(self) -> None:
         if self.count < 0:
             msg = f"nobody can want {self.count} CPUs"
             raise ValueError(msg)
@@ -95,8 +93,7 @@ class Rule(enum.StrEnum):
     SPILL = "spill"
 
 
-@frozen
-class Reason(ByContent):
+class Reason(msgspec.Struct, frozen=True):
     """How a pick came about.
 
     Attributes:
@@ -112,8 +109,7 @@ class Reason(ByContent):
     far: int = 0
 
 
-@frozen
-class CpuPick(ByContent):
+class CpuPick(msgspec.Struct, frozen=True):
     """The chosen CPUs.
 
     Attributes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import attrs
+import msgspec
 
 from nri_resmgr.policy.mems.errors import MemoryShort
 from nri_resmgr.policy.mems.layout import BASE_PAGES, MemoryLayout
@@ -112,12 +112,14 @@ def _cut(request: MemoryRequest, short: MemoryShort) -> MemoryRequest:
     """Ask for the most that there is room for."""
     page = short.page_size
     if page == BASE_PAGES:
-        return attrs.evolve(request, size=short.most)
+        return msgspec.structs.replace(request, size=short.most)
     pools = (
-        attrs.evolve(pool, count=short.most // page) if pool.size == page else pool
+        msgspec.structs.replace(pool, count=short.most // page)
+        if pool.size == page
+        else pool
         for pool in request.hugepages
     )
-    return attrs.evolve(request, hugepages=tuple(pools))
+    return msgspec.structs.replace(request, hugepages=tuple(pools))
 
 
 def resize_memory(
@@ -130,8 +132,8 @@ def resize_memory(
         MemoryShort: It does not fit, whoever is widened; the old grant holds.
     """
     old = ledger.grants[request]
-    resized = attrs.evolve(old.request, size=size, hugepages=hugepages)
-    grant = attrs.evolve(old, request=resized)
+    resized = msgspec.structs.replace(old.request, size=size, hugepages=hugepages)
+    grant = msgspec.structs.replace(old, request=resized)
     return _offer(grant, (ZoneRule.KEPT,), ledger)
 
 
@@ -158,7 +160,7 @@ def grow_memory(
     wanted = frozenset(kinds)
     zone = _grown(old.zone.bits, nodes.bits, wanted, layout)
     added = layout.kinds_in(zone) if nodes else wanted & frozenset(layout.kinds)
-    grant = attrs.evolve(old, zone=NodeSet(zone), kinds=old.kinds | added)
+    grant = msgspec.structs.replace(old, zone=NodeSet(zone), kinds=old.kinds | added)
     rule = ZoneRule.KEPT if grant.zone == old.zone else ZoneRule.GROWN
     return _offer(grant, (rule,), ledger)
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from nri_resmgr.policy.mems.layout import BASE_PAGES
 from nri_resmgr.topology import MemoryKind
 from nri_resmgr.values import Bytes, NodeSet, PolicyError, format_bytes
-from nri_resmgr.values.error_fields import with_fields
 
 _UNITS: Final = (1 << 30, 1 << 20, 1 << 10)
 
 
-@with_fields
+@dataclass(eq=False)
 class MemoryShort(PolicyError):
     """The request does not fit, even if all that may be widened is widened.
 
@@ -74,7 +74,7 @@ class MemoryShort(PolicyError):
         return f"promised to others: {promised}, of it reserved: {reserved}"
 
 
-@with_fields
+@dataclass(eq=False)
 class MemoryKindMissing(PolicyError):
     """A strict request names a kind of memory that no node has."""
 
@@ -89,7 +89,7 @@ class MemoryKindMissing(PolicyError):
         )
 
 
-@with_fields
+@dataclass(eq=False)
 class NormalMemoryMissing(PolicyError):
     """A strict request leaves the kernel no memory for itself.
 

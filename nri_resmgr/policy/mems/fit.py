@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import attrs
+import msgspec
 
 from nri_resmgr.policy.mems.ledger import MemoryLedger
 from nri_resmgr.policy.mems.request import MemoryRequest
@@ -10,8 +10,7 @@ from nri_resmgr.policy.mems.zones import ZoneRule, start_of
 from nri_resmgr.values import NodeSet
 
 
-@attrs.frozen
-class MemoryFit:
+class MemoryFit(msgspec.Struct, frozen=True):
     """Where a request would start, and whether it could stay there.
 
     Attributes:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Final
 
-import attrs
+import msgspec
 
 from nri_resmgr.topology import Machine, MemoryKind, Node
 from nri_resmgr.values import Bytes, NodeSet
@@ -15,8 +15,7 @@ BASE_PAGES: Final = Bytes(0)
 """Stands for ordinary memory where a size of huge pages could stand."""
 
 
-@attrs.frozen(cache_hash=True)  # it is a key of caches
-class MemoryLayout:
+class MemoryLayout(msgspec.Struct, frozen=True):
     """Memory nodes, what they hold and what is near what; sets are bit masks.
 
     Attributes:
@@ -32,11 +31,13 @@ class MemoryLayout:
     known: int
     nodes: int
     normal: int
-    kinds: Mapping[MemoryKind, int] = attrs.field(hash=False)
-    capacity: Mapping[Bytes, tuple[int, ...]] = attrs.field(hash=False)
-    rings: Mapping[int, Mapping[MemoryKind, Sequence[tuple[int, int]]]] = attrs.field(
-        hash=False
-    )
+    kinds: Mapping[MemoryKind, int]
+    capacity: Mapping[Bytes, tuple[int, ...]]
+    rings: Mapping[int, Mapping[MemoryKind, Sequence[tuple[int, int]]]]
+
+    def __hash__(self) -> int:
+        # It is a key of caches, and mappings have no hash.
+        return hash((self.known, self.nodes, self.normal))
 
     @classmethod
     def of(cls, machine: Machine) -> MemoryLayout:

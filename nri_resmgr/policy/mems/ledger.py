@@ -4,26 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Final
 
-import attrs
+import msgspec
 
 from nri_resmgr.policy.mems.accounts import Accounts
 from nri_resmgr.policy.mems.layout import BASE_PAGES, MemoryLayout
 from nri_resmgr.policy.mems.request import Grant
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import Bytes, NodeSet
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
+
+_NO_GRANTS: Final[Mapping[str, Grant]] = MappingProxyType({})
 
 
-def _frozen(grants: Mapping[str, Grant]) -> MappingProxyType[str, Grant]:
-    # A proxy is another ledger's; copying 500 grants twice would be the dearest
-    # step of a decision.
-    return grants if isinstance(grants, MappingProxyType) else MappingProxyType(grants)
-
-
-@frozen
-class MemoryLedger(ByContent):
+class MemoryLedger(msgspec.Struct, frozen=True):
     """All memory granted on a machine; nothing is promised that is not there.
 
     Two ledgers with the same grants are equal and answer the same.
@@ -32,23 +26,33 @@ class MemoryLedger(ByContent):
         layout: The machine's memory.
         grants: By id of the request, older before younger. Whoever hands them
             over changes them no more.
-        accounts: What is promised in sum; found from the grants where left out.
+        accounts: What is promised in sum; `counted` finds it from the grants.
     """
 
     layout: MemoryLayout
-    grants: MappingProxyType[str, Grant] = attrs.field(
-        factory=dict, converter=_frozen, hash=False
-    )
-    accounts: Accounts = attrs.field(eq=False, repr=False)
+    grants: MappingProxyType[str, Grant]
+    accounts: Accounts
 
-    @accounts.default
-    def _recount(self) -> Accounts:
-        return Accounts(self.layout, self.grants.values())
+    def __eq__(self, other: object) -> bool:
+        # Without the accounts: they follow from the grants, and keep zeros of the past.
+        if not isinstance(other, MemoryLedger):
+            return NotImplemented
+        return self.grants == other.grants and self.layout == other.layout
+
+    def __hash__(self) -> int:
+        return hash((self.layout, len(self.grants)))
 
     @classmethod
     def of(cls, machine: Machine) -> MemoryLedger:
         """Start with nothing promised."""
-        return cls(MemoryLayout.of(machine))
+        return cls.counted(MemoryLayout.of(machine))
+
+    @classmethod
+    def counted(
+        cls, layout: MemoryLayout, grants: Mapping[str, Grant] = _NO_GRANTS
+    ) -> MemoryLedger:
+        """Make the ledger of *grants*, with their sums counted from scratch."""
+        return cls(layout, MappingProxyType(grants), Accounts(layout, grants.values()))
 
     def __contains__(self, request: str) -> bool:
         return request in self.grants
@@ -103,4 +107,4 @@ class MemoryLedger(ByContent):
                 if accounts is self.accounts:
                     accounts = accounts.copy()
                 accounts.remove(grant)
-        return MemoryLedger(self.layout, grants, accounts)
+        return MemoryLedger(self.layout, MappingProxyType(grants), accounts)

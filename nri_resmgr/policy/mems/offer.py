@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from nri_resmgr.policy.mems.errors import StaleOffer
 from nri_resmgr.policy.mems.ledger import MemoryLedger
 from nri_resmgr.policy.mems.request import Grant
 from nri_resmgr.policy.mems.zones import ZoneRule
 from nri_resmgr.values import Bytes, NodeSet
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 
-@frozen
-class Spill(ByContent):
+class Spill(msgspec.Struct, frozen=True):
     """Nodes that were promised more than they hold.
 
     Attributes:
@@ -26,8 +25,7 @@ class Spill(ByContent):
     over: Bytes
 
 
-@frozen
-class Widening(ByContent):
+class Widening(msgspec.Struct, frozen=True):
     """A request that got more nodes so that everybody fits.
 
     Attributes:
@@ -43,8 +41,7 @@ class Widening(ByContent):
     why: Spill
 
 
-@frozen
-class MemoryOffer(ByContent):
+class MemoryOffer(msgspec.Struct, frozen=True):
     """What a request would get, and what it would mean for the others.
 
     An offer holds the ledger that it was made from and the one that it leads

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import enum
-from typing import Final
+from typing import Final, cast
 
-import attrs
+import msgspec
+from msgspec.structs import force_setattr
 
 from nri_resmgr.policy.mems.layout import BASE_PAGES
 from nri_resmgr.topology import HugePages, MemoryKind
 from nri_resmgr.values import Bytes, NodeSet
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 _NOTHING: Final = Bytes(0)
 
@@ -33,14 +32,18 @@ class MemoryPriority(enum.IntEnum):
     RESERVATION = 32767
 
 
-@frozen
-class MemoryRequest(ByContent):
+# Stands for a field that is left out; no request has it once it is made.
+_BY_SIZE: Final = cast("MemoryPriority", None)
+
+
+class MemoryRequest(
+    msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
+):
     """A wish for memory near some nodes.
 
     Attributes:
         id: The container, or the name of a reservation.
         title: The container for people; the id where it is left out.
-        demand: Page sizes with the bytes wanted of them, none of them 0; derived.
         affinity: Nodes to be near to; at least one. It may lack memory.
         size: Ordinary memory, in bytes.
         hugepages: Pages out of the pools that nodes have set aside.
@@ -56,30 +59,28 @@ class MemoryRequest(ByContent):
     hugepages: tuple[HugePages, ...] = ()
     kinds: frozenset[MemoryKind] = frozenset()
     strict: bool = False
-    priority: MemoryPriority = attrs.field()
-    title: str = attrs.field()
-    demand: tuple[tuple[Bytes, int], ...] = attrs.field(
-        init=False, eq=False, repr=False
-    )
+    priority: MemoryPriority = _BY_SIZE
+    title: str = ""
 
-    @priority.default
-    def _by_size(self) -> MemoryPriority:
-        wants = self.size or self.hugepages
-        return MemoryPriority.BURSTABLE if wants else MemoryPriority.BEST_EFFORT
+    def __post_init__(self) -> None:
+        if self.priority is _BY_SIZE:
+            wants = self.size or self.hugepages
+            usual = MemoryPriority.BURSTABLE if wants else MemoryPriority.BEST_EFFORT
+            force_setattr(self, "priority", usual)
+        if not self.title:
+            force_setattr(self, "title", self.id)
+        self._check()
 
-    @title.default
-    def _same_as_id(self) -> str:
-        return self.id
-
-    @demand.default
-    def _not_nothing(self) -> tuple[tuple[Bytes, int], ...]:
+    @property
+    def demand(self) -> tuple[tuple[Bytes, int], ...]:
+        """Page sizes with the bytes wanted of them, none of them 0."""
         ordinary = ((BASE_PAGES, self.size),) if self.size else ()
         if not self.hugepages:  # as most, and requests are made at every creation
             return ordinary
         pools = sorted((pool.size, pool.size * pool.count) for pool in self.hugepages)
         return ordinary + tuple((page, amount) for page, amount in pools if amount)
 
-    def __attrs_post_init__(self) -> None:
+    def _check(self) -> None:
         negative = self.size < 0
         if self.hugepages:
             sizes = [pool.size for pool in self.hugepages]
@@ -100,8 +101,9 @@ class MemoryRequest(ByContent):
         return 0
 
 
-@frozen
-class Grant(ByContent):
+class Grant(
+    msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
+):
     """A request with the nodes it was promised.
 
     Attributes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator
+from types import MappingProxyType
 from typing import TypeAlias
 
 from nri_resmgr.policy.mems.accounts import Row, row_of
@@ -116,7 +117,9 @@ class _Trial:
         moved = [(self._grants[request], self._now(request)) for request in self._steps]
         self._accounts.reseat(moved)
         self._grants.update((to.request.id, to) for _, to in moved)
-        ledger = MemoryLedger(self._layout, self._grants, self._accounts)
+        ledger = MemoryLedger(
+            self._layout, MappingProxyType(self._grants), self._accounts
+        )
         moved.sort(key=lambda pair: pair[0].age)
         return ledger, tuple(self._widening(*pair) for pair in moved)
 

@@ -6,13 +6,13 @@ import enum
 from functools import lru_cache
 from typing import Final
 
+import msgspec
+
 from nri_resmgr.policy.mems.errors import MemoryKindMissing, NormalMemoryMissing
 from nri_resmgr.policy.mems.layout import MemoryLayout
 from nri_resmgr.policy.mems.request import Grant, MemoryRequest
 from nri_resmgr.topology import MemoryKind
 from nri_resmgr.values import NodeSet
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 # What somebody gets who did not ask for it: fast and plentiful first. HBM is
 # scarce and others ask for it by name.
@@ -42,8 +42,7 @@ class ZoneRule(enum.StrEnum):
     GROWN = "grown"
 
 
-@frozen
-class Start(ByContent):
+class Start(msgspec.Struct, frozen=True):
     """The zone that a request has before any shortage is looked at."""
 
     zone: NodeSet

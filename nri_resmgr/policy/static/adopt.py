@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import attrs
+import msgspec
 
 from nri_resmgr.policy.decision import Rule
 from nri_resmgr.policy.errors import OnFailure
@@ -28,8 +28,9 @@ def adopt(
     Returns:
         A placement for every container, by id.
     """
-    taking = attrs.evolve(
-        room, settings=attrs.evolve(room.settings, on_failure=OnFailure.SHARED)
+    taking = msgspec.structs.replace(
+        room,
+        settings=msgspec.structs.replace(room.settings, on_failure=OnFailure.SHARED),
     )
     exclusive = [spec for spec in specs if pool_rule(spec, room.settings) is None]
     placed: dict[str, Placement] = {}
@@ -40,9 +41,11 @@ def adopt(
             claim = claims.get(spec.id, NO_PIN).cpus
             if spec.id not in placed and taking.can_grant(claim, spec.whole_cpus):
                 placed[spec.id] = Placement(Rule.KEPT, claim)
-                taking = attrs.evolve(taking, taken=taking.taken | claim)
+                taking = msgspec.structs.replace(taking, taken=taking.taken | claim)
     for spec in specs:
         if spec.id not in placed:
             placed[spec.id] = place(spec, taking)
-            taking = attrs.evolve(taking, taken=taking.taken | placed[spec.id].cpus)
+            taking = msgspec.structs.replace(
+                taking, taken=taking.taken | placed[spec.id].cpus
+            )
     return placed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import attrs
+import msgspec
 
 from nri_resmgr.policy.cpus import (
     CpuPick,
@@ -18,12 +18,9 @@ from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.policy.static.settings import StaticSettings, Supply
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import NO_CPUS, CpuSet, PolicyError, QosClass
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 
-@frozen
-class Placement(ByContent):
+class Placement(msgspec.Struct, frozen=True):
     """CPUs for one container alone, or none and a rule that names its pool."""
 
     rule: Rule
@@ -31,8 +28,7 @@ class Placement(ByContent):
     detail: str = ""
 
 
-@frozen
-class Room(ByContent):
+class Room(msgspec.Struct, frozen=True):
     """What can be granted at one moment.
 
     Attributes:
@@ -115,7 +111,7 @@ def resize(spec: ContainerSpec, held: CpuSet, room: Room) -> Placement:
         pick = release_cpus(held, len(held) - count, room.machine)
         return Placement(Rule.SHRUNK_IN_PLACE, held - pick.cpus, pick.level)
     if not held <= room.supply.ordinary:
-        return attrs.evolve(_allocate(spec, room, held), rule=Rule.MOVED)
+        return msgspec.structs.replace(_allocate(spec, room, held), rule=Rule.MOVED)
     if len(room.ordinary) < count:
         raise _short(spec, room, held)
     grown = _pick(count - len(held), room.ordinary - held, room.machine, held)

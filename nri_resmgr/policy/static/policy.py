@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-import attrs
+import msgspec
 
 from nri_resmgr.policy.capacity import PoolUse
 from nri_resmgr.policy.decision import Decision, Reason, Resources, Rule
@@ -33,12 +33,9 @@ from nri_resmgr.policy.static.settings import StaticSettings, Supply
 from nri_resmgr.policy.static.state import StaticState
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import NO_CPUS, NO_NODES, CpuSet, NodeSet
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 
-@frozen
-class StaticPolicy(ByContent):
+class StaticPolicy:
     """Exclusive CPUs for Guaranteed containers with whole CPUs; others share.
 
     Named after the kubelet's static CPU manager, which it replaces. The shared
@@ -46,13 +43,10 @@ class StaticPolicy(ByContent):
     has the reserved CPUs. Containers of reserved namespaces run on these alone.
     """
 
-    machine: Machine
-    settings: StaticSettings
-    supply: Supply = attrs.field(init=False)
-
-    @supply.default
-    def _of_this_machine(self) -> Supply:
-        return Supply.of(self.settings, self.machine)
+    def __init__(self, machine: Machine, settings: StaticSettings) -> None:
+        self.machine = machine
+        self.settings = settings
+        self.supply = Supply.of(settings, machine)
 
     @property
     def kind(self) -> str:
@@ -61,7 +55,7 @@ class StaticPolicy(ByContent):
 
     def start(self) -> StaticState:
         """Return the state of a node without containers."""
-        return StaticState()
+        return StaticState.empty()
 
     def pins(self, state: StaticState) -> dict[str, Pin]:
         """Return what should hold for every container in *state*, by id."""
@@ -153,9 +147,9 @@ class StaticPolicy(ByContent):
         self, old: StaticState, event: Synchronized
     ) -> Decision[StaticState]:
         ordered = oldest_first(event.specs)
-        placements = adopt(ordered, old.grants, self._room(StaticState()))
+        placements = adopt(ordered, old.grants, self._room(StaticState.empty()))
         state = StaticState(
-            ledger=Ledger({s.id: Entry(s, s.present) for s in ordered}),
+            ledger=Ledger.of({s.id: Entry(s, s.present) for s in ordered}),
             grants={
                 key: self._grant(one.cpus)
                 for key, one in placements.items()
@@ -175,13 +169,15 @@ class StaticPolicy(ByContent):
         pin = self._pin(spec, grant, self._pool(state.put(spec, grant, told)))
         seated = state.put(spec, grant, pin.over(told))
         settled = self._settle(seated, (_reason(spec, placement, pin),))
-        return attrs.evolve(settled, pin=pin)
+        return msgspec.structs.replace(settled, pin=pin)
 
     def _settle(
         self, state: StaticState, reasons: tuple[Reason, ...]
     ) -> Decision[StaticState]:
         ledger, updates = state.ledger.settle(self.pins(state))
-        return Decision(attrs.evolve(state, ledger=ledger), reasons, updates=updates)
+        return Decision(
+            msgspec.structs.replace(state, ledger=ledger), reasons, updates=updates
+        )
 
     def _room(self, state: StaticState, besides: str = "") -> Room:
         taken = state.taken - state.held_by(besides)

@@ -5,18 +5,15 @@ from __future__ import annotations
 import fnmatch
 from functools import lru_cache
 
-import attrs
+import msgspec
 
 from nri_resmgr.policy.errors import OnFailure
 from nri_resmgr.policy.memory import nodes_near
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import CpuSet, NodeSet
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 
-@frozen
-class StaticSettings(ByContent):
+class StaticSettings(msgspec.Struct, frozen=True):
     """Settings that fit the machine they were made for.
 
     Attributes:
@@ -32,25 +29,23 @@ class StaticSettings(ByContent):
     """
 
     available: CpuSet
-    reserved: CpuSet = attrs.field()
+    reserved: CpuSet
     reserved_namespaces: tuple[str, ...] = ("kube-system",)
     pin_cpus: bool = True
     pin_memory: bool = True
     prefer_isolated: bool = True
     on_failure: OnFailure = OnFailure.REFUSE
 
-    @reserved.validator
-    def _is_some_of_the_available(self, _: object, reserved: CpuSet) -> None:
-        if not reserved or not reserved <= self.available:
-            raise ValueError(f"cannot reserve {reserved!r} of {self.available!r}")
+    def __post_init__(self) -> None:
+        if not self.reserved or not self.reserved <= self.available:
+            raise ValueError(f"cannot reserve {self.reserved!r} of {self.available!r}")
 
     def reserves_for(self, namespace: str) -> bool:
         """Tell whether containers of *namespace* run on the reserved CPUs."""
         return _matches_any(namespace, self.reserved_namespaces)
 
 
-@frozen
-class Supply(ByContent):
+class Supply(msgspec.Struct, frozen=True):
     """The CPUs of a machine by what may become of them.
 
     Attributes:

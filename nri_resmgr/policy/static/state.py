@@ -3,32 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import TypeAlias
 
-import attrs
+import msgspec
 
 from nri_resmgr.policy.events import ContainerSpec, Pin, Synchronized
 from nri_resmgr.policy.ledger import Ledger
 from nri_resmgr.policy.population import gone_since, of_pods_there
 from nri_resmgr.values import NO_CPUS, CpuSet
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 Grants: TypeAlias = Mapping[str, Pin]
 Places: TypeAlias = Mapping[tuple[str, str], CpuSet]
 
 
-def _frozen_grants(grants: Grants) -> Grants:
-    return MappingProxyType(dict(grants))
-
-
-def _frozen_places(places: Places) -> Places:
-    return MappingProxyType(dict(places))
-
-
-@frozen
-class StaticState(ByContent):
+class StaticState(msgspec.Struct, frozen=True):
     """Containers, grants, and places that were given up.
 
     Attributes:
@@ -38,9 +26,14 @@ class StaticState(ByContent):
         vacated: Where the last container of a pod's slot was, by pod and slot.
     """
 
-    ledger: Ledger = attrs.field(factory=Ledger)
-    grants: Grants = attrs.field(factory=dict, converter=_frozen_grants, hash=False)
-    vacated: Places = attrs.field(factory=dict, converter=_frozen_places, hash=False)
+    ledger: Ledger
+    grants: Grants
+    vacated: Places
+
+    @classmethod
+    def empty(cls) -> StaticState:
+        """Return the state of a node without containers."""
+        return cls(Ledger.of(), {}, {})
 
     @property
     def taken(self) -> CpuSet:
@@ -57,7 +50,9 @@ class StaticState(ByContent):
         grants = {key: one for key, one in self.grants.items() if key != spec.id}
         if grant.cpus:
             grants[spec.id] = grant
-        return attrs.evolve(self, ledger=self.ledger.put(spec, told), grants=grants)
+        return msgspec.structs.replace(
+            self, ledger=self.ledger.put(spec, told), grants=grants
+        )
 
     def release(self, *containers: str) -> StaticState:
         """Forget containers that are here; their places stay on offer in their pods."""
@@ -81,7 +76,7 @@ class StaticState(ByContent):
         if not containers:
             return self
         left = self.release(*containers)
-        return attrs.evolve(left, ledger=left.ledger.forget_told())
+        return msgspec.structs.replace(left, ledger=left.ledger.forget_told())
 
     def vacated_since(self, event: Synchronized) -> Places:
         """Return the places to come back to, when it is told anew who runs."""
@@ -94,6 +89,6 @@ class StaticState(ByContent):
 
     def close(self, pod: str) -> StaticState:
         """Forget what a pod's containers left behind."""
-        return attrs.evolve(
+        return msgspec.structs.replace(
             self, vacated={k: v for k, v in self.vacated.items() if k[0] != pod}
         )

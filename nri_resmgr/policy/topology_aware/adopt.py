@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
-import attrs
+import msgspec
 
 from nri_resmgr.policy.decision import Rule
 from nri_resmgr.policy.errors import OnFailure
@@ -69,7 +69,7 @@ def adopt(
                 found = _kept(demand, state.room(settings), claims)
                 state = _settled(state, demand, found, placed)
     # What runs cannot be refused.
-    lenient = attrs.evolve(settings, on_failure=OnFailure.SHARED)
+    lenient = msgspec.structs.replace(settings, on_failure=OnFailure.SHARED)
     for demand in demands:
         if demand.spec.id not in placed:
             state = _settled(state, demand, _new(demand, state.room(lenient)), placed)

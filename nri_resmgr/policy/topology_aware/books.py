@@ -6,13 +6,11 @@ from collections.abc import Iterable
 from functools import cached_property
 from typing import Final
 
-import attrs
+import msgspec
 
 from nri_resmgr.policy.topology_aware.demand import CpuKind, Demand
 from nri_resmgr.policy.topology_aware.pools import Pool, PoolTree
 from nri_resmgr.values import NO_CPUS, CpuSet, MilliCpus
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 _NOTHING = MilliCpus(0)
 _CPU: Final = 1000  # thousandths
@@ -23,8 +21,9 @@ SHARING: Final = (CpuKind.SHARED, CpuKind.MIXED)
 """The kinds of who runs on the shared CPUs of a pool."""
 
 
-@frozen
-class Grant(ByContent):
+class Grant(
+    msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
+):
     """What one container has of the CPUs.
 
     Attributes:
@@ -49,8 +48,7 @@ class Grant(ByContent):
         return self.kind in SHARING
 
 
-@attrs.frozen(slots=False, eq=False, repr=False)
-class Books(ByContent):
+class Books(msgspec.Struct, frozen=True, dict=True):
     """The sums of all grants; two that count the same grants are equal.
 
     Attributes:
@@ -61,28 +59,25 @@ class Books(ByContent):
         idlers: How many containers without a request share these, by pool id.
         guests: How many grants of each kind each pool has, by pool id.
         reserved: Thousandths granted from the reserved CPUs.
-        sizes: Thousandths of each pool's shared CPUs, by pool id; found from what is
-            taken where left out.
+        sizes: Thousandths of each pool's shared CPUs, by pool id; they follow from
+            `taken`.
     """
 
     tree: PoolTree
     taken: CpuSet
     shared: tuple[int, ...]
     idlers: tuple[int, ...]
-    guests: dict[CpuKind, tuple[int, ...]] = attrs.field(hash=False)
-    reserved: int = 0
-    sizes: tuple[int, ...] = attrs.field(eq=False, repr=False)
-
-    @sizes.default
-    def _not_taken(self) -> tuple[int, ...]:
-        free = ~self.taken.bits
-        return tuple(_CPU * (cpus & free).bit_count() for cpus in self.tree.sharable)
+    guests: dict[CpuKind, tuple[int, ...]]
+    reserved: int
+    sizes: tuple[int, ...]
 
     @classmethod
     def of(cls, tree: PoolTree, grants: Iterable[Grant] = ()) -> Books:
         """Count *grants* from scratch."""
         nothing = (0,) * len(tree.pools)
-        books = cls(tree, NO_CPUS, nothing, nothing, dict.fromkeys(CpuKind, nothing))
+        guests = dict.fromkeys(CpuKind, nothing)
+        sizes = _sizes(tree, NO_CPUS)
+        books = cls(tree, NO_CPUS, nothing, nothing, guests, 0, sizes)
         for grant in grants:
             books = books.add(grant)
         return books
@@ -152,7 +147,13 @@ class Books(ByContent):
             taken, sizes = self.taken, self.sizes
             return Books(tree, taken, shared, idlers, guests, reserved, sizes)
         taken = self.taken | grant.cpus if sign > 0 else self.taken - grant.cpus
-        return Books(tree, taken, shared, idlers, guests, reserved)
+        sizes = _sizes(tree, taken)
+        return Books(tree, taken, shared, idlers, guests, reserved, sizes)
+
+
+def _sizes(tree: PoolTree, taken: CpuSet) -> tuple[int, ...]:
+    free = ~taken.bits
+    return tuple(_CPU * (cpus & free).bit_count() for cpus in tree.sharable)
 
 
 def grant_of(demand: Demand, pool: Pool, cpus: CpuSet = NO_CPUS) -> Grant:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import msgspec
+
 from nri_resmgr.policy.topology_aware.demand import AT_ROOT, CpuKind, Demand
 from nri_resmgr.policy.topology_aware.hint_scores import cpus_near_all
 from nri_resmgr.policy.topology_aware.pools import Pool
@@ -16,11 +18,9 @@ from nri_resmgr.policy.topology_aware.stages import (
     has_isolated,
     steps_of,
 )
-from nri_resmgr.values.declared import frozen
 
 
-@frozen
-class Candidate:
+class Candidate(msgspec.Struct, frozen=True):
     """A pool that may take a container.
 
     Attributes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import attrs
+import msgspec
 
 from nri_resmgr.policy.decision import Timer
 from nri_resmgr.policy.events import ColdStartEnded
@@ -38,7 +38,7 @@ def warm_up(
     if not _is_cold(container, state):
         return None
     offer = _warm(container, state)
-    return attrs.evolve(state, memory=offer.ledger), offer
+    return msgspec.structs.replace(state, memory=offer.ledger), offer
 
 
 def _is_cold(container: str, state: TopologyAwareState) -> bool:

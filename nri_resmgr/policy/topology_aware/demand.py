@@ -7,13 +7,13 @@ import fnmatch
 from functools import lru_cache
 from typing import Final
 
+import msgspec
+
 from nri_resmgr.policy.cpus import CpuPriority
 from nri_resmgr.policy.decision import Rule
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.policy.topology_aware.settings import TopologyAwareSettings
 from nri_resmgr.values import MilliCpus, QosClass
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 _NOTHING = MilliCpus(0)
 _CPU = 1000  # thousandths
@@ -46,8 +46,7 @@ AT_ROOT: Final = (CpuKind.RESERVED, CpuKind.PRESERVED)
 """The kinds of CPUs that have but one place."""
 
 
-@frozen
-class Demand(ByContent):
+class Demand(msgspec.Struct, frozen=True):
     """What is asked of the pools for one container.
 
     Attributes:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from nri_resmgr.topology import HugePages
 from nri_resmgr.values import PolicyError, format_bytes, format_cpus
-from nri_resmgr.values.error_fields import with_fields
 from nri_resmgr.values.quantities import Bytes, MilliCpus
 
 
-@with_fields
+@dataclass(eq=False)
 class PoolShort(PolicyError):
     """One pool cannot grant what is asked of it."""
 
@@ -21,7 +21,7 @@ class PoolShort(PolicyError):
         return f"{self.pool}: {self.why}"
 
 
-@with_fields
+@dataclass(eq=False)
 class NoPoolFits(PolicyError):
     """No pool can grant what a container asks for.
 

@@ -7,12 +7,13 @@ from functools import lru_cache
 from math import lcm, prod
 from typing import Final
 
+import msgspec
+
 from nri_resmgr.policy.preferences import TreeLevel
 from nri_resmgr.policy.topology_aware.pools import Pool, PoolTree
 from nri_resmgr.topology import Machine
 from nri_resmgr.topology.hints import Hint
 from nri_resmgr.values import CpuSet
-from nri_resmgr.values.declared import frozen
 
 # What a pool of a level that has a hint's node is worth, in hundredths. A larger
 # pool has it, too, and with it much that is far from it.
@@ -26,8 +27,7 @@ _BY_NODE: Final = {
 _WHOLE: Final = 100
 
 
-@frozen
-class HintScore:
+class HintScore(msgspec.Struct, frozen=True):
     """How well one pool matches all hints; only the order of amounts means something.
 
     Attributes:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+import msgspec
+
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.policy.mems import (
     BASE_PAGES,
@@ -23,11 +25,9 @@ from nri_resmgr.policy.topology_aware.room import Room
 from nri_resmgr.policy.topology_aware.rows import Asked, Row
 from nri_resmgr.topology import MemoryKind
 from nri_resmgr.values import Bytes, PolicyError
-from nri_resmgr.values.declared import frozen
 
 
-@frozen
-class _Starts:
+class _Starts(msgspec.Struct, frozen=True):
     """What a container would get of each pool, by id, if there were no others.
 
     Attributes:
@@ -157,7 +157,7 @@ def _starts(
 ) -> _Starts:
     wish = Preferences(memory_kinds=kinds, cold_start=int(cold))
     spec, layout = ContainerSpec("", preferences=wish), tree.memory
-    nobody = MemoryLedger(layout)
+    nobody = MemoryLedger.counted(layout)
     zones = tuple(
         fit_memory(request_of(spec, pool, tree), nobody).zone.bits
         for pool in tree.pools

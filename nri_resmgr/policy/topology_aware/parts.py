@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+import msgspec
+
 from nri_resmgr.policy.preferences import TreeLevel
 from nri_resmgr.topology import CacheKind, Core, Machine
 from nri_resmgr.values import CpuSet, NodeSet
-from nri_resmgr.values.declared import frozen
 
 _LAST_LEVEL: Final = 3
 
 
-@frozen
-class Part:
+class Part(msgspec.Struct, frozen=True):
     """A part of a machine with the smaller parts in it, which are disjoint.
 
     Attributes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import chain
 
-import attrs
+import msgspec
 
 from nri_resmgr.policy.decision import Rule
 from nri_resmgr.policy.errors import OnFailure
@@ -20,19 +20,16 @@ from nri_resmgr.policy.topology_aware.refusal import Failures, in_words, refusal
 from nri_resmgr.policy.topology_aware.room import Room
 from nri_resmgr.policy.topology_aware.take import check_memory, retake, take
 from nri_resmgr.values import NO_NODES, Bytes, MilliCpus, NodeSet, PolicyError
-from nri_resmgr.values.declared import frozen
 
 
-@frozen
-class Earlier:
+class Earlier(msgspec.Struct, frozen=True):
     """A grant that was, with its memory nodes; none of these where they may change."""
 
     grant: Grant
     zone: NodeSet = NO_NODES
 
 
-@frozen
-class Placement:
+class Placement(msgspec.Struct, frozen=True):
     """A place found, with what it means for the others.
 
     Attributes:
@@ -128,7 +125,11 @@ def as_it_was(
     try:
         if demand.kind in AT_ROOT:
             found = _at_root(demand, room, earlier.zone)
-            return attrs.evolve(found, rule=rule) if found.rule is demand.rule else None
+            return (
+                msgspec.structs.replace(found, rule=rule)
+                if found.rule is demand.rule
+                else None
+            )
         taken = retake(demand, grant.cpus, pool, room)
         offer = promise_again(request, earlier.zone, room.memory)
         if rule is Rule.OLD_PLACE:  # who runs already goes on, wherever others push it
@@ -164,7 +165,7 @@ def move(demand: Demand, earlier: Earlier, room: Room) -> Placement:
             continue
         rule = _rule_of_move(earlier.grant, grant)
         found = _placement(rule, grant, offer)
-        return attrs.evolve(found, detail=level, tried=in_words(tried))
+        return msgspec.structs.replace(found, detail=level, tried=in_words(tried))
     if demand.kind is CpuKind.SHARED and not room.tree.root.sharable:
         found = fall_back(demand, room, "no CPU is left to share")
         return _keeping(earlier.zone, found)
@@ -190,7 +191,7 @@ def fall_back(demand: Demand, room: Room, why: str) -> Placement:
         raise PoolShort(root.name, f"no CPU is left to share; {why}")
     fraction = MilliCpus(max(0, min(demand.spec.request, spare)))
     grant = _shared_at_root(demand, kind, fraction, room)
-    return attrs.evolve(
+    return msgspec.structs.replace(
         _placement(Rule.FELL_BACK, grant, _some_memory(demand, room)), detail=why
     )
 
@@ -200,7 +201,7 @@ def _some_memory(demand: Demand, room: Room) -> MemoryOffer:
     try:
         return promise(spec, root, room.tree, room.memory)
     except PolicyError:
-        nothing = attrs.evolve(
+        nothing = msgspec.structs.replace(
             spec, memory_request=Bytes(0), memory_limit=None, hugepages=()
         )
         return promise(nothing, root, room.tree, room.memory)
@@ -255,7 +256,7 @@ def _at_root(demand: Demand, room: Room, zone: NodeSet = NO_NODES) -> Placement:
 def _keeping(zone: NodeSet, found: Placement) -> Placement:
     """Add the memory nodes that a container has already: it has memory there."""
     offer = grow_memory(found.grant.container, found.memory, nodes=zone)
-    return attrs.evolve(found, memory=offer.ledger)
+    return msgspec.structs.replace(found, memory=offer.ledger)
 
 
 def _beside_reserved(demand: Demand, room: Room) -> Placement:
@@ -264,7 +265,9 @@ def _beside_reserved(demand: Demand, room: Room) -> Placement:
     Source:
         nri-plugins, topology-aware: the same fallback.
     """
-    shared = attrs.evolve(demand, kind=CpuKind.SHARED, rule=Rule.RESERVED_FULL)
+    shared = msgspec.structs.replace(
+        demand, kind=CpuKind.SHARED, rule=Rule.RESERVED_FULL
+    )
     try:
         return within(shared, room.tree.root, room, decided="only-one")
     except PolicyError:

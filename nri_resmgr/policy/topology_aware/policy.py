@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import attrs
+import msgspec
 
 from nri_resmgr.policy.capacity import PoolUse
 from nri_resmgr.policy.decision import Decision, Reason, Resources, Rule
@@ -45,12 +45,10 @@ from nri_resmgr.policy.topology_aware.state import TopologyAwareState
 from nri_resmgr.policy.topology_aware.whole_pods import hold_places, wants_places
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import PolicyError
-from nri_resmgr.values.declared import frozen
 
 State = TopologyAwareState
 
 
-@frozen
 class TopologyAwarePolicy:
     """Containers in a tree of pools that follows the machine.
 
@@ -58,14 +56,10 @@ class TopologyAwarePolicy:
     its own, or both. Its memory is that of the pool, as long as that suffices.
     """
 
-    machine: Machine
-    settings: TopologyAwareSettings
-    tree: PoolTree = attrs.field(init=False)
-
-    @tree.default
-    def _of_this_machine(self) -> PoolTree:
-        settings = self.settings
-        return PoolTree.of(self.machine, settings.available, settings.reserved)
+    def __init__(self, machine: Machine, settings: TopologyAwareSettings) -> None:
+        self.machine = machine
+        self.settings = settings
+        self.tree = PoolTree.of(machine, settings.available, settings.reserved)
 
     @property
     def kind(self) -> str:
@@ -156,7 +150,7 @@ class TopologyAwarePolicy:
             left = left.let_go(slot)
         if vacated := left.vacated.get((spec.pod, spec.slot)):
             # It may have been resized since, and the next one begins as the first.
-            there = attrs.evolve(vacated, fraction=demand.fraction)
+            there = msgspec.structs.replace(vacated, fraction=demand.fraction)
             offers.append(Earlier(there))
         placement = place(demand, left.room(self.settings), offers)
         if spec.preferences.cpu_class or spec.preferences.irq:
@@ -176,7 +170,7 @@ class TopologyAwarePolicy:
         why = f"{spec.title} asks for other amounts than its pod announced"
         if self.settings.place_pods is PodPlacement.STRICT:
             raise PolicyError(f"{why}; correct the annotation of the pod")
-        return attrs.evolve(found, detail=why)
+        return msgspec.structs.replace(found, detail=why)
 
     def _update(self, state: State, spec: ContainerSpec) -> Decision[State]:
         if spec.id not in state.ledger:
@@ -195,16 +189,16 @@ class TopologyAwarePolicy:
         reason = self._reason(spec, placement, pin)
         settled = self._settle(state.books, seated, (reason,), placement.moved)
         # All of it, told or not: the kubelet may have said otherwise since.
-        return attrs.evolve(settled, pin=pin)
+        return msgspec.structs.replace(settled, pin=pin)
 
     def _adopt_one(self, state: State, spec: ContainerSpec) -> Decision[State]:
         seated, placed = adopt((spec,), {}, state, self.settings)
         pin = pins_of((spec.id,), seated, self.settings)[spec.id]
         ledger = seated.ledger.put(spec, pin.over(spec.present))
-        left = attrs.evolve(seated, ledger=ledger, unsettled=True)
+        left = msgspec.structs.replace(seated, ledger=ledger, unsettled=True)
         reason = self._reason(spec, placed[spec.id], pin)
         settled = self._settle(state.books, left, (reason,))
-        return attrs.evolve(settled, pin=pin)
+        return msgspec.structs.replace(settled, pin=pin)
 
     def _stop(self, state: State, container: str) -> Decision[State]:
         if container not in state.ledger:
@@ -253,9 +247,9 @@ class TopologyAwarePolicy:
         reasons = tuple(self._reason(s, placed[s.id], pins[s.id]) for s in ordered)
         started = (spec.id for spec in ordered if spec.started)
         timers = ends_to_come(started, state)
-        unsettled = attrs.evolve(state, unsettled=True)
+        unsettled = msgspec.structs.replace(state, unsettled=True)
         settled = self._settle(state.books, unsettled, reasons)
-        return attrs.evolve(settled, timers=timers)
+        return msgspec.structs.replace(settled, timers=timers)
 
     def _settle(
         self,

@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property
 
-import attrs
+import msgspec
 
 from nri_resmgr.policy.mems import MemoryLayout
 from nri_resmgr.policy.preferences import TreeLevel
 from nri_resmgr.policy.topology_aware.parts import Part, memory_at, parts_of
 from nri_resmgr.topology import Machine, MemoryKind
 from nri_resmgr.values import CpuSet, NodeSet
-from nri_resmgr.values.declared import frozen
 
 
-@frozen
-class Pool:
+class Pool(msgspec.Struct, frozen=True):
     """A part of the machine, with what may be granted from it.
 
     Attributes:
@@ -56,8 +54,8 @@ class Pool:
         return len(self.subtree) == 1
 
 
-@attrs.frozen(eq=False, repr=False, slots=False)
-class PoolTree:
+# By identity, as it is a key of caches: to compare two takes longer than is saved.
+class PoolTree(msgspec.Struct, frozen=True, eq=False, dict=True):
     """All pools of a machine.
 
     Attributes:

@@ -5,19 +5,18 @@ from __future__ import annotations
 from itertools import islice
 from typing import Final
 
+import msgspec
+
 from nri_resmgr.policy.topology_aware.choose import candidates
 from nri_resmgr.policy.topology_aware.demand import demand_of
 from nri_resmgr.policy.topology_aware.settings import TopologyAwareSettings
 from nri_resmgr.policy.topology_aware.state import TopologyAwareState
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 MOST: Final = 16
 """Pools that are ranked; each costs as much as a decision."""
 
 
-@frozen
-class Ranked(ByContent):
+class Ranked(msgspec.Struct, frozen=True):
     """A pool with the capacity for a container.
 
     Attributes:

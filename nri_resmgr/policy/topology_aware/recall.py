@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+import msgspec
+
 from nri_resmgr.policy.cpus import CpuRequest, allocate_cpus
 from nri_resmgr.policy.topology_aware.books import Grant, grant_of
 from nri_resmgr.policy.topology_aware.demand import CpuKind, Demand
@@ -11,11 +13,9 @@ from nri_resmgr.policy.topology_aware.pins import visible
 from nri_resmgr.policy.topology_aware.pools import Pool
 from nri_resmgr.policy.topology_aware.room import Room
 from nri_resmgr.values import CpuSet
-from nri_resmgr.values.declared import frozen
 
 
-@frozen
-class Occupied:
+class Occupied(msgspec.Struct, frozen=True):
     """Where containers run, as the runtime tells.
 
     Attributes:

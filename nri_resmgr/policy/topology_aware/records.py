@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
-import attrs
+import msgspec
 
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.policy.mems import Grant as MemoryGrant
@@ -92,7 +92,7 @@ def _grants_from(
         if (pool := tree.named(name)) is None:
             dropped.setdefault(key, f"there is no pool {name}")
         elif key not in dropped:
-            found[key] = attrs.evolve(grant, pool=pool.id)
+            found[key] = msgspec.structs.replace(grant, pool=pool.id)
     return found
 
 

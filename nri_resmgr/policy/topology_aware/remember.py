@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
-import attrs
+import msgspec
 
 from nri_resmgr.policy.decision import Rule
 from nri_resmgr.policy.events import ContainerSpec, Synchronized
@@ -53,7 +53,7 @@ def with_places(
         settings: What the policy is told to do.
     """
     vacated = _vacated(old, state.books.tree, event)
-    state = attrs.evolve(state, vacated=MappingProxyType(vacated))
+    state = msgspec.structs.replace(state, vacated=MappingProxyType(vacated))
     named = {(one.pod, one.name) for one in event.specs}
     for slot, spec in of_pods_there(old.held, event).items():
         if slot not in named:
@@ -85,7 +85,7 @@ def _in_pool_of(tree: PoolTree, grant: Grant, old: State) -> Grant | None:
     if old.books.tree is tree:
         return grant
     pool = tree.named(old.books.tree.pools[grant.pool].name)
-    return None if pool is None else attrs.evolve(grant, pool=pool.id)
+    return None if pool is None else msgspec.structs.replace(grant, pool=pool.id)
 
 
 def _counts(spec: ContainerSpec, memory: MemoryLedger) -> bool:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import msgspec
+
 from nri_resmgr.policy.ledger import Ledger
 from nri_resmgr.policy.mems import MemoryLedger
 from nri_resmgr.policy.topology_aware.books import Books, Grant
 from nri_resmgr.policy.topology_aware.pools import PoolTree
 from nri_resmgr.policy.topology_aware.settings import TopologyAwareSettings
-from nri_resmgr.values.declared import frozen
 
 
-@frozen
-class Room:
+class Room(msgspec.Struct, frozen=True):
     """The node without the container that is being placed.
 
     Attributes:

@@ -6,7 +6,7 @@ import enum
 from collections.abc import Mapping
 from typing import Final
 
-import attrs
+import msgspec
 
 from nri_resmgr.policy.cpus import CpuPriority
 from nri_resmgr.policy.errors import OnFailure
@@ -14,8 +14,6 @@ from nri_resmgr.policy.host_use import NO_CPU_CLASSES, CpuClassRules
 from nri_resmgr.policy.preferences import TreeLevel
 from nri_resmgr.policy.scheduling import SchedulingClass
 from nri_resmgr.values import CpuSet, QosClass
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 _NOTHING: Final[Mapping[str, str]] = {}
 
@@ -32,8 +30,7 @@ class PodPlacement(enum.StrEnum):
     STRICT = "strict"
 
 
-@frozen(kw_only=True)
-class TopologyAwareSettings(ByContent):
+class TopologyAwareSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Settings that fit the machine they were made for.
 
     Attributes:
@@ -72,9 +69,9 @@ class TopologyAwareSettings(ByContent):
     colocate_namespaces: bool = False
     cpu_priority: CpuPriority = CpuPriority.ANY
     unlimited_burstable: TreeLevel = TreeLevel.PACKAGE
-    scheduling_classes: Mapping[str, SchedulingClass] = attrs.field(factory=dict)
+    scheduling_classes: Mapping[str, SchedulingClass] = {}
     namespace_scheduling: Mapping[str, str] = _NOTHING
-    qos_scheduling: Mapping[QosClass, str] = attrs.field(factory=dict)
+    qos_scheduling: Mapping[QosClass, str] = {}
     on_failure: OnFailure = OnFailure.REFUSE
     place_pods: PodPlacement = PodPlacement.OFF
     tell_containers: bool = True

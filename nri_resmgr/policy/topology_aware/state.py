@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
-import attrs
+import msgspec
 
 from nri_resmgr.policy.events import ContainerSpec, Pin
 from nri_resmgr.policy.ledger import Ledger
@@ -15,8 +15,6 @@ from nri_resmgr.policy.topology_aware.books import Books, Grant
 from nri_resmgr.policy.topology_aware.pools import PoolTree
 from nri_resmgr.policy.topology_aware.room import Room
 from nri_resmgr.policy.topology_aware.settings import TopologyAwareSettings
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 Slot: TypeAlias = tuple[str, str]
 """A pod's id and a name in it."""
@@ -25,8 +23,7 @@ _NONE: Final[MappingProxyType[Slot, Grant]] = MappingProxyType({})
 _NOBODY: Final[Mapping[Slot, ContainerSpec]] = MappingProxyType({})
 
 
-@frozen
-class TopologyAwareState(ByContent):
+class TopologyAwareState(msgspec.Struct, frozen=True):
     """Containers, grants, and places that are kept for containers to come.
 
     Attributes:
@@ -43,21 +40,21 @@ class TopologyAwareState(ByContent):
     """
 
     ledger: Ledger
-    grants: MappingProxyType[str, Grant] = attrs.field(hash=False)
+    grants: MappingProxyType[str, Grant]
     books: Books
     memory: MemoryLedger
-    vacated: MappingProxyType[Slot, Grant] = attrs.field(default=_NONE, hash=False)
-    held: Mapping[Slot, ContainerSpec] = attrs.field(default=_NOBODY, hash=False)
+    vacated: MappingProxyType[Slot, Grant] = _NONE
+    held: Mapping[Slot, ContainerSpec] = _NOBODY
     unsettled: bool = False
 
     @classmethod
     def empty(cls, tree: PoolTree) -> TopologyAwareState:
         """Return the state of a node without containers."""
         return cls(
-            ledger=Ledger(),
+            ledger=Ledger.of(),
             grants=MappingProxyType({}),
             books=Books.of(tree),
-            memory=MemoryLedger(tree.memory),
+            memory=MemoryLedger.counted(tree.memory),
         )
 
     def room(self, settings: TopologyAwareSettings) -> Room:
@@ -73,7 +70,7 @@ class TopologyAwareState(ByContent):
 
     def told(self, ledger: Ledger) -> TopologyAwareState:
         """Note what all have been told: from now on only changes are looked for."""
-        return TopologyAwareState(  # attrs.evolve takes several times as long
+        return TopologyAwareState(
             ledger,
             self.grants,
             self.books,
@@ -154,14 +151,16 @@ class TopologyAwareState(ByContent):
         if not containers:
             return self
         left = self.release(*containers)
-        return attrs.evolve(left, ledger=left.ledger.forget_told(), unsettled=True)
+        return msgspec.structs.replace(
+            left, ledger=left.ledger.forget_told(), unsettled=True
+        )
 
     def hold(
         self, spec: ContainerSpec, grant: Grant, memory: MemoryLedger
     ) -> TopologyAwareState:
         """Keep a place for a container that is to come, under the id of the place."""
         slot = (spec.pod, spec.name)
-        return attrs.evolve(
+        return msgspec.structs.replace(
             self,
             grants=MappingProxyType(self.grants | {grant.container: grant}),
             books=self.books.add(grant),
@@ -176,7 +175,7 @@ class TopologyAwareState(ByContent):
         if not gone:
             return self
         held = {slot: one for slot, one in self.held.items() if slot not in slots}
-        return attrs.evolve(
+        return msgspec.structs.replace(
             self.take_back(*gone), held=MappingProxyType(held), unsettled=True
         )
 
@@ -184,7 +183,7 @@ class TopologyAwareState(ByContent):
         """Forget what a pod's containers left behind, and what was held for them."""
         left = self.let_go(*(slot for slot in self.held if slot[0] == pod))
         vacated = {slot: one for slot, one in left.vacated.items() if slot[0] != pod}
-        return attrs.evolve(left, vacated=MappingProxyType(vacated))
+        return msgspec.structs.replace(left, vacated=MappingProxyType(vacated))
 
 
 def held_id(slot: Slot) -> str:

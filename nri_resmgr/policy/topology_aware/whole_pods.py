@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import attrs
+import msgspec
 
 from nri_resmgr.policy.events import PodCreated
 from nri_resmgr.policy.topology_aware.choose import candidates
@@ -47,7 +47,7 @@ def wants_places(event: PodCreated, settings: TopologyAwareSettings) -> bool:
 
 def _demands(event: PodCreated, settings: TopologyAwareSettings) -> list[Demand]:
     specs = (
-        attrs.evolve(spec, id=held_id((event.pod, spec.name)), pod=event.pod)
+        msgspec.structs.replace(spec, id=held_id((event.pod, spec.name)), pod=event.pod)
         for spec in event.expected
     )
     demands = (demand_of(spec, settings) for spec in specs)
@@ -63,7 +63,7 @@ def _together(demands: list[Demand], pod: str) -> Demand:
     fraction = MilliCpus(sum(one.fraction for one in demands))
     sharing = fraction or any(one.kind is CpuKind.SHARED for one in demands)
     limits = [one.spec.limit for one in demands]
-    spec = attrs.evolve(
+    spec = msgspec.structs.replace(
         first.spec,
         id=pod,
         title=first.spec.title.rpartition("/")[0] or pod,
@@ -72,7 +72,7 @@ def _together(demands: list[Demand], pod: str) -> Demand:
         hints=tuple({hint for one in demands for hint in one.spec.hints}),
     )
     kind = CpuKind.MIXED if sharing else CpuKind.OWN
-    return attrs.evolve(
+    return msgspec.structs.replace(
         first,
         spec=spec,
         kind=kind if count else CpuKind.SHARED,

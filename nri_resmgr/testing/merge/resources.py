@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+import msgspec
 from google.protobuf.message import Message
 
 from nri_proto import nri_pb2
 from nri_resmgr.testing.merge.owners import Owners
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 # Optional wrappers: present or not.
 _MEMORY: Final = (
@@ -38,8 +37,7 @@ _CLASSES: Final = (
 )
 
 
-@frozen
-class Claimant(ByContent):
+class Claimant(msgspec.Struct, frozen=True):
     """A plugin that sets things of a container.
 
     Attributes:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-import attrs
+import msgspec
 
 from nri_resmgr.testing.resctrl.faults import Faults
 from nri_resmgr.testing.resctrl.hardware import Hardware
@@ -21,8 +21,7 @@ _MOUNT_POINT: Final = "/sys/fs/resctrl"
 _VENDORS: Final = {"Intel": "GenuineIntel", "AMD": "AuthenticAMD"}
 
 
-@attrs.frozen
-class Command:
+class Command(msgspec.Struct, frozen=True):
     """Something that a program did, or tried.
 
     Attributes:

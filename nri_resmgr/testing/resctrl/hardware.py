@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final, Literal
 
-import attrs
+import msgspec
 
 UNLIMITED_MBPS: Final = (1 << 32) - 1
 UNLIMITED_AMD: Final = 1 << 11
@@ -14,8 +14,7 @@ _FULL_PERCENT: Final = 100
 FEATURES: Final = ("llc_occupancy", "mbm_total_bytes", "mbm_local_bytes")
 
 
-@attrs.frozen
-class Ways:
+class Ways(msgspec.Struct, frozen=True):
     """One level of caches.
 
     Attributes:
@@ -38,8 +37,7 @@ class Ways:
         return (1 << self.bits) - 1
 
 
-@attrs.frozen
-class Throttle:
+class Throttle(msgspec.Struct, frozen=True):
     """Memory bandwidth.
 
     Attributes:
@@ -60,8 +58,7 @@ class Throttle:
         return UNLIMITED_AMD if self.kind == "AMD" else _FULL_PERCENT
 
 
-@attrs.frozen
-class Hardware:
+class Hardware(msgspec.Struct, frozen=True):
     """What resctrl is mounted on.
 
     Attributes:
@@ -136,7 +133,7 @@ class Hardware:
         for level, option, ways in (("L3", "cdp", self.l3), ("L2", "cdpl2", self.l2)):
             if ways is not None and option in self.options:
                 # Every group takes two of the hardware's: one for each.
-                half = attrs.evolve(ways, closids=ways.closids // 2)
+                half = msgspec.structs.replace(ways, closids=ways.closids // 2)
                 yield f"{level}CODE", half
                 yield f"{level}DATA", half
             elif ways is not None:

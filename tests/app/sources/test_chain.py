@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 
-import attrs
+import msgspec
 import pytest
 import structlog
 
@@ -80,7 +80,7 @@ WEB = Requests(
         pytest.param(
             "web",
             CgroupValues(shares=1024),
-            attrs.evolve(WEB, cpu=MilliCpus(1000), source=Source.STALE),
+            msgspec.structs.replace(WEB, cpu=MilliCpus(1000), source=Source.STALE),
             id="one that has been resized",
         ),
     ],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import attrs
+import msgspec
 from hypothesis import strategies as st
 
 from nri_resmgr.classes.cpu.cpu_class import CpuClass
@@ -76,7 +76,7 @@ _ALL = ("0-7",)
 @st.composite
 def machines(draw: st.DrawFn) -> CpuKnobFacts:
     """Draw drivers for a server of two packages."""
-    return attrs.evolve(
+    return msgspec.structs.replace(
         SERVER,
         policies=draw(_policies()),
         idle=(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import attrs
+import msgspec
 import pytest
 
 from nri_resmgr.classes.cpu.check import check
@@ -18,16 +18,18 @@ P0 = f"{CPU}/cpufreq/policy0"
 SST = "/dev/isst_interface"
 U0 = f"{CPU}/intel_uncore_frequency/package_00_die_00"
 
-HYBRID = attrs.evolve(
+HYBRID = msgspec.structs.replace(
     SERVER, policies=(policy("0"), policy("1", governors=("schedutil",), epps=()))
 )
-STRICT = attrs.evolve(SERVER, policies=(policy("0", governor="performance"),))
+STRICT = msgspec.structs.replace(
+    SERVER, policies=(policy("0", governor="performance"),)
+)
 
 
 def punits(power: Feature, turbo: Feature = Feature.OFF) -> CpuKnobFacts:
     one = Punit(0, 0, cpus("0-1,4-5"), power=Feature.ON, turbo=Feature.ON)
     other = Punit(1, 2, cpus("2-3,6-7"), power=power, turbo=turbo)
-    return attrs.evolve(SERVER, has_speed_select=True, punits=(one, other))
+    return msgspec.structs.replace(SERVER, has_speed_select=True, punits=(one, other))
 
 
 @pytest.mark.parametrize(
@@ -94,7 +96,7 @@ def punits(power: Feature, turbo: Feature = Feature.OFF) -> CpuKnobFacts:
             id="a die is not as fast",
         ),
         pytest.param(
-            attrs.evolve(SERVER, policies=()),
+            msgspec.structs.replace(SERVER, policies=()),
             {"uncore_max": FrequencyWord.BASE},
             f"uncoreMaxFreq: nobody knows what base is here; give a number ({U0})",
             id="a die without a base frequency",
@@ -121,7 +123,7 @@ def punits(power: Feature, turbo: Feature = Feature.OFF) -> CpuKnobFacts:
             id="a minimum above its maximum",
         ),
         pytest.param(
-            attrs.evolve(SERVER, is_turbo_off=True),
+            msgspec.structs.replace(SERVER, is_turbo_off=True),
             {"max": FrequencyWord.TURBO},
             f"maxFreq: turbo is switched off for the whole machine ({CPU}/cpufreq)",
             id="turbo is off",
@@ -202,7 +204,7 @@ def punits(power: Feature, turbo: Feature = Feature.OFF) -> CpuKnobFacts:
             id="no Speed Select",
         ),
         pytest.param(
-            attrs.evolve(SERVER, has_speed_select=True),
+            msgspec.structs.replace(SERVER, has_speed_select=True),
             {"sst_clos": 1},
             (
                 "! sstClosID: the driver of Intel Speed Select tells nothing, or not "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import attrs
+import msgspec
 import pytest
 
 from nri_resmgr.classes.cpu.cpu_class import CpuClass, TurboDomain
@@ -14,7 +14,7 @@ from nri_resmgr.values import KiloHertz
 from tests.classes.cpu.machines import BARE, OLD, SERVER, cpus, policy, short
 
 LOW, BASE, TURBO = FrequencyWord.MIN, FrequencyWord.BASE, FrequencyWord.TURBO
-PARTS = attrs.evolve(
+PARTS = msgspec.structs.replace(
     SERVER, policies=(policy("0-1"), policy("2-3")), idle=(), uncore=()
 )
 
@@ -165,7 +165,9 @@ def test_turbo_is_for_the_highest_priority_in_use(
 
 
 def test_who_loses_keeps_turbo_where_nobody_knows_the_base_frequency() -> None:
-    facts = attrs.evolve(SERVER, policies=(policy("0"), policy("1", base=None)))
+    facts = msgspec.structs.replace(
+        SERVER, policies=(policy("0"), policy("1", base=None))
+    )
 
     found = wanted(facts, (FAST, "0"), (PLAIN, "1"))
     assert found == {"p0/max_freq": "3800000", "p1/max_freq": "3800000"}
@@ -268,15 +270,15 @@ def test_a_driver_without_preferences_gets_none() -> None:
 def test_a_machine_without_drivers_has_nothing_to_write() -> None:
     one = named("a", governor="performance", epp=0, disabled_cstates=("C6",), max=LOW)
 
-    assert wanted(BARE, (attrs.evolve(one, uncore_max=LOW), "0-1")) == {}
+    assert wanted(BARE, (msgspec.structs.replace(one, uncore_max=LOW), "0-1")) == {}
 
 
 def test_policies_are_told_that_are_shared_by_different_wishes() -> None:
     classes = {
         "quiet": QUIET,
-        "same": attrs.evolve(QUIET, name="same", disabled_cstates=("C6",)),
+        "same": msgspec.structs.replace(QUIET, name="same", disabled_cstates=("C6",)),
         "loud": named("loud", governor="performance"),
-        "proud": attrs.evolve(QUIET, name="proud", turbo_priority=1),
+        "proud": msgspec.structs.replace(QUIET, name="proud", turbo_priority=1),
         "fast": FAST,
         "medium": MEDIUM,
     }

@@ -68,8 +68,8 @@ def test_every_policy_satisfies_its_most_demanding_cpu(
                 if domain is TurboDomain.SYSTEM or _are_near(cpu, policy.cpus, facts)
                 if (other := home(cpu, classes, members))
             ]
-            lows.append(one and meant(one, policy, rivals, maximum=False))
-            highs.append(one and meant(one, policy, rivals, maximum=True))
+            lows.append(meant(one, policy, rivals, maximum=False) if one else None)
+            highs.append(meant(one, policy, rivals, maximum=True) if one else None)
         low = max((low for low in lows if low is not None), default=None)
         high = None if None in highs else max(high for high in highs if high)
         assert number(files, f"{policy.folder}/scaling_min_freq") == low

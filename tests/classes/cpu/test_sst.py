@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import attrs
+import msgspec
 import pytest
 
 from nri_resmgr.classes.cpu.cpu_class import CpuClass, PctPriority
@@ -36,7 +36,7 @@ FIRST = Punit(
     power=Feature.OFF,
     clos=(clos("0-1,4-5"), clos("", 8, 20, weight=4), clos(""), clos("")),
 )
-SECOND = attrs.evolve(
+SECOND = msgspec.structs.replace(
     FIRST,
     package=1,
     cpus=cpus("2-3,6-7"),
@@ -46,7 +46,9 @@ SECOND = attrs.evolve(
     clos=(clos("2,6"), clos("3,7"), clos(""), clos("")),
 )
 THIRD = Punit(2, 0, cpus("8"), power=Feature.UNSUPPORTED)
-FACTS = attrs.evolve(SERVER, has_speed_select=True, punits=(FIRST, SECOND, THIRD))
+FACTS = msgspec.structs.replace(
+    SERVER, has_speed_select=True, punits=(FIRST, SECOND, THIRD)
+)
 
 HIGH = CpuClass(
     name="high",
@@ -69,7 +71,7 @@ def wanted(facts: CpuKnobFacts, *pairs: tuple[CpuClass, str]) -> tuple[Punit, ..
 
 def managed(punit: Punit, *classes: Clos) -> Punit:
     turbo = Feature.UNSUPPORTED if punit is SECOND else Feature.ON
-    return attrs.evolve(
+    return msgspec.structs.replace(
         punit,
         power=Feature.ON,
         order=ClosOrder.ORDERED,
@@ -92,7 +94,7 @@ def test_priorities_rank_all_cores() -> None:
         managed(
             SECOND,
             clos("", 20, 38),
-            attrs.evolve(second, cpus=cpus("")),
+            msgspec.structs.replace(second, cpus=cpus("")),
             clos(""),
             clos("2-3,6-7", 0, 25),
         ),
@@ -112,7 +114,9 @@ def test_a_core_has_the_highest_priority_of_its_threads() -> None:
 
 
 def test_a_minimum_is_cut_to_its_maximum() -> None:
-    one = attrs.evolve(HIGH, pct_min=FrequencyWord.TURBO, pct_max=FrequencyWord.BASE)
+    one = msgspec.structs.replace(
+        HIGH, pct_min=FrequencyWord.TURBO, pct_max=FrequencyWord.BASE
+    )
     first, _ = wanted(FACTS, (one, "0"))
 
     assert first.clos[0] == clos("0-1,4-5", 20, 20)
@@ -120,11 +124,11 @@ def test_a_minimum_is_cut_to_its_maximum() -> None:
 
 def test_numbers_put_only_their_own_cores_into_classes_of_service() -> None:
     assert wanted(FACTS, (ONE, "0,4"), (TWO, "5"), (PLAIN, "2-3")) == (
-        attrs.evolve(
+        msgspec.structs.replace(
             FIRST,
             clos=(
                 clos(""),
-                attrs.evolve(FIRST.clos[1], cpus=cpus("0,4")),
+                msgspec.structs.replace(FIRST.clos[1], cpus=cpus("0,4")),
                 clos("1,5"),
                 clos(""),
             ),

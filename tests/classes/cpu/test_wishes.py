@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-import attrs
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -56,7 +56,7 @@ def test_a_wish_is_on_top_of_the_class() -> None:
 
     assert classes == {
         "fast": FAST,
-        "fast + performance + wake n/a": attrs.evolve(
+        "fast + performance + wake n/a": msgspec.structs.replace(
             FAST,
             name="fast + performance + wake n/a",
             governor="performance",
@@ -105,7 +105,7 @@ def test_a_wish_is_written_for_its_cpus() -> None:
 def test_every_cpu_keeps_its_class_but_for_its_wish(
     members: dict[str, CpuSet], asked: list[tuple[str, str]]
 ) -> None:
-    before = {name: attrs.evolve(FAST, name=name) for name in NAMES}
+    before = {name: msgspec.structs.replace(FAST, name=name) for name in NAMES}
     wishes = [CpuWish(CpuSet.of(cpu), *wish) for cpu, wish in enumerate(asked)]
     classes, after = with_wishes(before, members, wishes)
 
@@ -113,13 +113,13 @@ def test_every_cpu_keeps_its_class_but_for_its_wish(
         was = [before[name] for name, its in members.items() if cpu in its]
         now = [classes[name] for name, its in after.items() if cpu in its]
         like = was[0] if was else CpuClass(name="")
-        wished = attrs.evolve(
+        wished = msgspec.structs.replace(
             like,
             name="",
             governor=governor or like.governor,
             wake_latency=latency or like.wake_latency,
         )
         if was or governor or latency:
-            assert [attrs.evolve(one, name="") for one in now] == [wished]
+            assert [msgspec.structs.replace(one, name="") for one in now] == [wished]
         else:
             assert now == []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import attrs
+import msgspec
 import pytest
 
 from nri_resmgr.classes.irq.balloons import placed_for_balloons
@@ -131,7 +131,7 @@ def test_what_balloons_need(
 
 def test_what_irqbalance_spares_by_itself_makes_no_interrupt_ours() -> None:
     balloons = [BalloonCpus(CpuSet.of(4), IrqRule((), IrqMode.ISOLATE))]
-    room = attrs.evolve(ROOM, banned=CpuSet.of(2))
+    room = msgspec.structs.replace(ROOM, banned=CpuSet.of(2))
     placement = placed_for_balloons(ALL, balloons, room)
 
     assert bans_for(placement, room) == bans("4")

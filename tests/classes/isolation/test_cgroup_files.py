@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import attrs
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -112,7 +112,7 @@ def test_a_partition_that_the_kernel_refused_is_told() -> None:
 
 
 def test_old_kernels_do_not_hand_cpus_down() -> None:
-    one = attrs.evolve(place("p", "c"), hands_down=False)
+    one = msgspec.structs.replace(place("p", "c"), hands_down=False)
     placed = [(one, isolated("1", UNBALANCED))]
 
     assert cgroup_files(placed, NO_CPUS) == {}

@@ -6,7 +6,7 @@ import contextlib
 import json
 from collections.abc import Mapping
 
-import attrs
+import msgspec
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -35,13 +35,13 @@ FOREIGN = ("gold", "theirs", "more")
 PLAIN = Hardware(l3=Ways(bits=8, ids=(0, 3), closids=5), throttle=Throttle(closids=6))
 MACHINES = (
     PLAIN,
-    attrs.evolve(PLAIN, options=frozenset({"mba_MBps"})),
+    msgspec.structs.replace(PLAIN, options=frozenset({"mba_MBps"})),
     Hardware(
         l3=Ways(bits=8, ids=(0, 3), closids=10),
         throttle=None,
         options=frozenset({"cdp"}),
     ),
-    attrs.evolve(PLAIN, throttle=Throttle("AMD", 0, 1), rmids=4),
+    msgspec.structs.replace(PLAIN, throttle=Throttle("AMD", 0, 1), rmids=4),
 )
 
 Values = Mapping[str, Mapping[int, int]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 from pathlib import Path
 
-import attrs
+import msgspec
 import pytest
 
 from nri_resmgr.classes.rdt.plan import ROOT_CLASS, Plan
@@ -126,7 +126,9 @@ def test_a_group_that_cannot_be_removed_is_tried_again() -> None:
     "hardware",
     [
         pytest.param(SMALL, id="a cache in one piece"),
-        pytest.param(attrs.evolve(SMALL, clusters=2), id="sub-NUMA clusters"),
+        pytest.param(
+            msgspec.structs.replace(SMALL, clusters=2), id="sub-NUMA clusters"
+        ),
     ],
 )
 def test_counters_are_rows_of_class_group_and_cache(hardware: Hardware) -> None:
@@ -169,7 +171,7 @@ def test_counters_of_energy_are_no_rows(tmp_path: Path) -> None:
 
 
 def test_without_counters_there_are_no_rows() -> None:
-    world = world_with(attrs.evolve(SMALL, rmids=0))
+    world = world_with(msgspec.structs.replace(SMALL, rmids=0))
 
     assert world.control.counters() == ()
     with pytest.raises(GroupRefused):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import attrs
+import msgspec
 import pytest
 
 from nri_resmgr.policy.cpus.levels import Level, partitions
@@ -78,9 +78,9 @@ def test_cuts_finer_and_finer(spec: str, rows: list[tuple[set[Level], str]]) -> 
 
 def test_one_node_over_two_packages_is_outside_of_them() -> None:
     machine = parse_spec("2s1c")
-    whole = attrs.evolve(
+    whole = msgspec.structs.replace(
         machine,
-        nodes=(attrs.evolve(machine.nodes[0], cpus=machine.online),),
+        nodes=(msgspec.structs.replace(machine.nodes[0], cpus=machine.online),),
         distances=((10,),),
     )
 
@@ -94,11 +94,13 @@ def test_cpus_without_a_last_cache_fall_back_to_the_one_they_have() -> None:
     machine = parse_spec("4c2t4e")
     unified = CacheKind.UNIFIED
     some = tuple(
-        attrs.evolve(cache, cpus=CpuSet.parse("0-7")) if cache.level == 3 else cache
+        msgspec.structs.replace(cache, cpus=CpuSet.parse("0-7"))
+        if cache.level == 3
+        else cache
         for cache in machine.caches
         if cache.kind is unified
     )
-    rows = partitions(attrs.evolve(machine, caches=some))
+    rows = partitions(msgspec.structs.replace(machine, caches=some))
     caches = next(row for row in rows if CACHE in row.levels)
 
     assert [str(CpuSet(bits)) for bits in caches.groups] == ["0-7", "8-11"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-import attrs
+import msgspec
 import pytest
 
 from nri_resmgr.policy.cpus import (
@@ -294,7 +294,7 @@ def test_a_callers_bug_is_a_value_error(wrong: object) -> None:
 
 
 def test_equal_models_give_equal_picks() -> None:
-    other: Machine = attrs.evolve(TWO_NODES)
+    other: Machine = msgspec.structs.replace(TWO_NODES)
     request = CpuRequest(5, cpus("1-14"))
 
     assert allocate_cpus(request, other) == allocate_cpus(request, TWO_NODES)

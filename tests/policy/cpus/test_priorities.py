@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import attrs
+import msgspec
 import pytest
 
 from nri_resmgr.policy.cpus import PrioritySets, machine_priorities
@@ -25,7 +26,7 @@ class Facts:
 def machine_with(spec: str, facts: Facts) -> Machine:
     machine = parse_spec(spec)
     told = (
-        attrs.evolve(
+        msgspec.structs.replace(
             cpu,
             base=facts.base.get(cpu.id, cpu.base),
             max=facts.max.get(cpu.id, cpu.max),
@@ -33,7 +34,7 @@ def machine_with(spec: str, facts: Facts) -> Machine:
         )
         for cpu in machine.cpus
     )
-    return attrs.evolve(machine, cpus=tuple(told))
+    return msgspec.structs.replace(machine, cpus=tuple(told))
 
 
 def ghz(*values: float) -> dict[int, KiloHertz]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import attrs
+import msgspec
 import pytest
 from hypothesis import given
 
@@ -92,8 +92,8 @@ ORDERED = ClosOrder.ORDERED
 def test_the_first_feature_that_is_on_decides(
     facts: dict[str, Any], high: str, low: str
 ) -> None:
-    punit = attrs.evolve(CAPABLE, **facts)
-    machine = attrs.evolve(parse_spec("8c"), speed_select=(punit,))
+    punit = msgspec.structs.replace(CAPABLE, **facts)
+    machine = msgspec.structs.replace(parse_spec("8c"), speed_select=(punit,))
 
     assert machine_priorities(machine) == PrioritySets(cpus(high), cpus(low))
 
@@ -101,15 +101,17 @@ def test_the_first_feature_that_is_on_decides(
 def with_base(machine: Machine) -> Machine:
     """Give every even CPU a lower base frequency."""
     told = (
-        attrs.evolve(cpu, base=KiloHertz(2_000_000 + cpu.id % 2))
+        msgspec.structs.replace(cpu, base=KiloHertz(2_000_000 + cpu.id % 2))
         for cpu in machine.cpus
     )
-    return attrs.evolve(machine, cpus=tuple(told))
+    return msgspec.structs.replace(machine, cpus=tuple(told))
 
 
 def test_packages_without_an_active_feature_go_by_frequency() -> None:
     punit = Punit(1, 0, cpus("2-3"), base=ON, base_cpus=cpus("2"))
-    machine = attrs.evolve(with_base(parse_spec("2s2c")), speed_select=(punit,))
+    machine = msgspec.structs.replace(
+        with_base(parse_spec("2s2c")), speed_select=(punit,)
+    )
 
     assert machine_priorities(machine) == PrioritySets(cpus("1-2"), cpus("0"))
 
@@ -119,7 +121,7 @@ def test_where_one_punit_is_active_the_others_of_its_package_are_normal() -> Non
         Punit(0, 0, cpus("0-1"), base=ON, base_cpus=cpus("0")),
         Punit(0, 1, cpus("2-3"), base=OFF, base_cpus=cpus("2")),
     )
-    machine = attrs.evolve(with_base(parse_spec("4c")), speed_select=punits)
+    machine = msgspec.structs.replace(with_base(parse_spec("4c")), speed_select=punits)
 
     assert machine_priorities(machine) == PrioritySets(cpus("0"), cpus(""))
 
@@ -127,7 +129,7 @@ def test_where_one_punit_is_active_the_others_of_its_package_are_normal() -> Non
 def test_efficient_cores_are_low_whatever_their_class() -> None:
     clos = (Clos(cpus=cpus("1-2")), Clos(), Clos(cpus=cpus("0,3")))
     punit = Punit(0, 0, cpus("0-3"), turbo=ON, power=ON, clos=clos)
-    machine = attrs.evolve(parse_spec("2c2e"), speed_select=(punit,))
+    machine = msgspec.structs.replace(parse_spec("2c2e"), speed_select=(punit,))
 
     assert machine_priorities(machine) == PrioritySets(cpus("1"), cpus("0,2-3"))
 

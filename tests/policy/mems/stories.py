@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 
 import attrs
+import msgspec
 from hypothesis import strategies as st
 
 from nri_resmgr.policy.mems import (
@@ -50,13 +51,15 @@ def machine_of(spec: str, pools: tuple[int, ...]) -> Machine:
     """Build the machine of a spec, with *pools* of huge pages."""
     machine = parse_spec(spec)
     nodes = zip(machine.nodes, pools, strict=False)
-    return attrs.evolve(machine, nodes=tuple(_with_pool(*pair) for pair in nodes))
+    return msgspec.structs.replace(
+        machine, nodes=tuple(_with_pool(*pair) for pair in nodes)
+    )
 
 
 def _with_pool(node: Node, count: int) -> Node:
     count = min(count, node.memory // PAGE)
     pool = (HugePages(PAGE, count),) if count else ()
-    return attrs.evolve(node, hugepages=pool)
+    return msgspec.structs.replace(node, hugepages=pool)
 
 
 machines = st.builds(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import attrs
+import msgspec
 import pytest
 
 from nri_resmgr.policy.mems import (
@@ -86,7 +86,7 @@ def test_grows_by_what_was_asked(
 
 
 def test_a_kind_that_was_added_stays_allowed_where_kinds_are_strict() -> None:
-    strict = attrs.evolve(wish("a", "0", 2), strict=True)
+    strict = msgspec.structs.replace(wish("a", "0", 2), strict=True)
     ledger = with_all(MemoryLedger.of(EIGHT_NODES), strict)
     grown = grow_memory("a", ledger, kinds=(PMEM,)).ledger
 
@@ -96,7 +96,7 @@ def test_a_kind_that_was_added_stays_allowed_where_kinds_are_strict() -> None:
 
 
 def test_a_strict_request_with_a_node_of_another_kind_gets_no_more_of_it() -> None:
-    request = attrs.evolve(
+    request = msgspec.structs.replace(
         wish("a", "0", 20), kinds=frozenset({MemoryKind.DRAM}), strict=True
     )
     offer = restore_memory(request, nodes("0,4"), MemoryLedger.of(EIGHT_NODES))
@@ -185,8 +185,12 @@ def test_an_offer_holds_again_once_its_ledger_is_back() -> None:
 
 
 def test_a_reservation_takes_room_and_never_moves() -> None:
-    reserve = attrs.evolve(wish("system", "0", 6), priority=MemoryPriority.RESERVATION)
-    important = attrs.evolve(wish("a", "0", 4), priority=MemoryPriority.PRESERVED)
+    reserve = msgspec.structs.replace(
+        wish("system", "0", 6), priority=MemoryPriority.RESERVATION
+    )
+    important = msgspec.structs.replace(
+        wish("a", "0", 4), priority=MemoryPriority.PRESERVED
+    )
 
     assert zones(with_all(EMPTY, reserve, important)) == "system:0 a:0-1"
 

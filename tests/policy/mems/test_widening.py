@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import attrs
+import msgspec
 import pytest
 
 from nri_resmgr.policy.mems import (
@@ -40,7 +40,9 @@ def vital(name: str, near: str, size: int) -> MemoryRequest:
 
 
 def kept(name: str, near: str, size: int) -> MemoryRequest:
-    return attrs.evolve(plain(name, near, size), priority=MemoryPriority.RESERVATION)
+    return msgspec.structs.replace(
+        plain(name, near, size), priority=MemoryPriority.RESERVATION
+    )
 
 
 def went(name: str, before: str, after: str, nodes: str, over: int) -> Widening:

@@ -7,6 +7,7 @@ from fractions import Fraction
 from math import prod
 
 import attrs
+import msgspec
 
 from nri_resmgr.policy.cpus import CpuPriority, machine_priorities
 from nri_resmgr.policy.mems import MemoryOffer, allocate_memory
@@ -243,7 +244,7 @@ class Referee:
 
     def start(self, pool: Pool) -> NodeSet:
         """Return what it would get on an empty node."""
-        request = attrs.evolve(
+        request = msgspec.structs.replace(
             request_of(self.demand.spec, pool, self.room.tree),
             size=Bytes(0),
             hugepages=(),

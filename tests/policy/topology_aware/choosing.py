@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import attrs
+import msgspec
 
 from nri_resmgr.policy.events import NO_PIN, ContainerSpec
 from nri_resmgr.policy.ledger import Ledger
@@ -54,7 +55,7 @@ def room(
     tree = PoolTree.of(machine, machine.online, kept)
     settings = TopologyAwareSettings(available=machine.online, reserved=kept, **options)
     grants: dict[str, Grant] = {}
-    ledger, memory = Ledger(), MemoryLedger.of(machine)
+    ledger, memory = Ledger.of(), MemoryLedger.of(machine)
     for number, tenant in enumerate(tenants):
         pool = tree.named(tenant.pool)
         assert pool is not None, tenant
@@ -119,7 +120,7 @@ def best_effort(**fields: Any) -> ContainerSpec:
 
 
 def asked(spec: ContainerSpec, node: Room, **changes: Any) -> Demand:
-    return attrs.evolve(demand_of(spec, node.settings), **changes)
+    return msgspec.structs.replace(demand_of(spec, node.settings), **changes)
 
 
 def named(node: Room) -> Mapping[int, str]:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from functools import reduce
 
-import attrs
+import msgspec
 import pytest
 
 from nri_resmgr.policy.affinity import Affinity, Expression, Operator
@@ -38,7 +38,7 @@ def container(title: str) -> ContainerSpec:
 NODE = reduce(
     lambda ledger, title: ledger.put(container(title), NO_PIN),
     ("sales/shop/web", "sales/shop/db", "sales/bank/db", "test/shop/db"),
-    Ledger(),
+    Ledger.of(),
 )
 
 
@@ -93,7 +93,7 @@ THE_BANKS_DB = Expression(":pod/name:name", Operator.EQUALS, ("bank:db",))
 def test_who_attracts_a_container(
     rules: list[Affinity], weights: dict[str, int]
 ) -> None:
-    new = attrs.evolve(
+    new = msgspec.structs.replace(
         container("sales/shop/new"),
         preferences=Preferences(affinities=tuple(rules)),
     )
@@ -127,7 +127,7 @@ def test_what_the_settings_want_close(
     namespaces: bool,  # noqa: FBT001 - a column of the table
     weights: dict[str, int],
 ) -> None:
-    settings = attrs.evolve(
+    settings = msgspec.structs.replace(
         SETTINGS, colocate_pods=pods, colocate_namespaces=namespaces
     )
 
@@ -135,8 +135,10 @@ def test_what_the_settings_want_close(
 
 
 def test_rules_of_its_own_replace_what_the_settings_want() -> None:
-    settings = attrs.evolve(SETTINGS, colocate_pods=True, colocate_namespaces=True)
-    new = attrs.evolve(
+    settings = msgspec.structs.replace(
+        SETTINGS, colocate_pods=True, colocate_namespaces=True
+    )
+    new = msgspec.structs.replace(
         container("sales/shop/new"),
         preferences=Preferences(affinities=(Affinity(named("web")),)),
     )

@@ -108,7 +108,7 @@ def test_weights_are_those_of_asking_everybody_everything(
         id="new", pod="a", preferences=Preferences(affinities=tuple(written))
     )
     others = [data.draw(containers(number)) for number in range(count)]
-    ledger = Ledger()
+    ledger = Ledger.of()
     for one in (*others, new):
         ledger = ledger.put(one, NO_PIN)
     cpus = CpuSet.of(0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import attrs
+import msgspec
 import pytest
 
 from nri_resmgr.policy.cpus import CpuPriority
@@ -248,10 +249,12 @@ def with_fast_cpus() -> Machine:
     """Make node #0 slow and #1 fast; among the CPUs of socket #1 nobody is better."""
     machine, fast = parse_spec(NODES), CpuSet.parse("4-7")
     cpus = (
-        attrs.evolve(cpu, base=KiloHertz(3_000_000 if cpu.id in fast else 2_000_000))
+        msgspec.structs.replace(
+            cpu, base=KiloHertz(3_000_000 if cpu.id in fast else 2_000_000)
+        )
         for cpu in machine.cpus
     )
-    return attrs.evolve(machine, cpus=tuple(cpus))
+    return msgspec.structs.replace(machine, cpus=tuple(cpus))
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import attrs
+import msgspec
 import pytest
 
 from nri_resmgr.policy.events import ContainerSpec
@@ -32,7 +32,7 @@ PAGES = room("2s2n2c memory=4Gi hugepages=2Mi:2")
 
 def limited(request: str, limit: str, cpus: int | None) -> ContainerSpec:
     spec = burstable(100, cpus, request)
-    return attrs.evolve(spec, memory_limit=parse_bytes(limit))
+    return msgspec.structs.replace(spec, memory_limit=parse_bytes(limit))
 
 
 def wanting(*kinds: MemoryKind, size: str = "1Gi") -> ContainerSpec:
@@ -182,8 +182,8 @@ def test_kinds(spec: ContainerSpec, expected: list[str]) -> None:
 def test_memory_that_needs_no_other_node_besides_is_better() -> None:
     """A process cannot start without memory that the kernel can use for itself."""
     machine = parse_spec("2s2c memory=4Gi cxl=2x4Gi")
-    nodes = (attrs.evolve(one, movable=one.id == 2) for one in machine.nodes)
-    node = room(attrs.evolve(machine, nodes=tuple(nodes)))
+    nodes = (msgspec.structs.replace(one, movable=one.id == 2) for one in machine.nodes)
+    node = room(msgspec.structs.replace(machine, nodes=tuple(nodes)))
 
     assert order(wanting(MemoryKind.CXL), node) == [
         "socket #1: fewer-nodes",

@@ -90,7 +90,7 @@ def rooms(draw: st.DrawFn) -> Room:
         cpu_priority=draw(st.sampled_from(PRIORITIES)),
         unlimited_burstable=draw(st.sampled_from(TreeLevel)),
     )
-    ledger, memory = Ledger(), MemoryLedger.of(machine)
+    ledger, memory = Ledger.of(), MemoryLedger.of(machine)
     grants: dict[str, Grant] = {}
     for spec, grant in draw(tenants(tree)):
         try:

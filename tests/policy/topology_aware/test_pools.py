@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import attrs
+import msgspec
 import pytest
 
 from nri_resmgr.policy.preferences import TreeLevel
@@ -232,9 +232,11 @@ def test_ids_put_children_first_and_paths_lead_up() -> None:
 
 def test_caches_without_ids_are_counted() -> None:
     machine = parse_spec("1s1n4c1t l3=2")
-    nameless = tuple(attrs.evolve(cache, id=None) for cache in machine.caches)
+    nameless = tuple(
+        msgspec.structs.replace(cache, id=None) for cache in machine.caches
+    )
 
-    tree = tree_of(attrs.evolve(machine, caches=nameless))
+    tree = tree_of(msgspec.structs.replace(machine, caches=nameless))
 
     assert [pool.name for pool in tree.pools] == [
         "socket #0/L3 cache #0",
@@ -246,10 +248,10 @@ def test_caches_without_ids_are_counted() -> None:
 def with_dies(machine: Machine, dies: dict[int, int]) -> Machine:
     """Put cores, by their lowest CPU, on other dies."""
     cores = (
-        attrs.evolve(core, die=dies.get(core.cpus.first, core.die))
+        msgspec.structs.replace(core, die=dies.get(core.cpus.first, core.die))
         for core in machine.cores
     )
-    return attrs.evolve(machine, cores=tuple(cores))
+    return msgspec.structs.replace(machine, cores=tuple(cores))
 
 
 def test_nodes_that_span_dies_divide_the_socket_instead() -> None:
@@ -272,9 +274,11 @@ def test_a_node_without_memory_may_span_dies() -> None:
 
 def test_a_node_that_spans_sockets_is_no_pool() -> None:
     machine = parse_spec("1s2n4c1t")
-    moved = tuple(attrs.evolve(c, package=c.cpus.first // 2 % 3) for c in machine.cores)
+    moved = tuple(
+        msgspec.structs.replace(c, package=c.cpus.first // 2 % 3) for c in machine.cores
+    )
 
-    assert drawn(tree_of(attrs.evolve(machine, cores=moved, caches=()))) == (
+    assert drawn(tree_of(msgspec.structs.replace(machine, cores=moved, caches=()))) == (
         "root: 0-7 mem 0-1\n"
         "  socket #2: 4-5 mem 1\n"
         "  socket #1: 2-3 mem 0\n"
