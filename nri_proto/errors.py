@@ -7,7 +7,7 @@ connection is an event, not an error.
 
 from __future__ import annotations
 
-import attrs
+from dataclasses import dataclass
 
 
 class ProtocolError(Exception):
@@ -22,7 +22,7 @@ class RemoteProtocolError(ProtocolError):
     """The peer broke the framing; the connection cannot go on."""
 
 
-@attrs.define(eq=False, repr=False)
+@dataclass(eq=False)
 class MessageTooLarge(LocalProtocolError):
     """A message would not fit into one ttRPC frame."""
 
@@ -33,7 +33,7 @@ class MessageTooLarge(LocalProtocolError):
         return f"message of {self.size} bytes exceeds the limit of {self.limit}"
 
 
-@attrs.define(eq=False, repr=False)
+@dataclass(eq=False)
 class StreamNotOpen(LocalProtocolError):
     """A reply for a stream on which no answer is owed."""
 
@@ -50,7 +50,7 @@ class StreamIdsExhausted(LocalProtocolError):
         return "no stream id is left: open a new connection"
 
 
-@attrs.define(eq=False, repr=False)
+@dataclass(eq=False)
 class TrunkFrameTooLarge(RemoteProtocolError):
     """The peer announced a multiplexer frame nobody can mean."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import attrs
 import pytest
+from nri_resmgr.stub.model.frozen import Value, read_ahead
 
 from nri_proto import nri_pb2
 from nri_resmgr.stub.adjustment import ContainerAdjustment
@@ -21,7 +22,6 @@ from nri_resmgr.stub.model import (
     Pod,
     Rdt,
 )
-from nri_resmgr.stub.model.frozen import Value, read_ahead
 from nri_resmgr.stub.reply_errors import BadField
 
 
