@@ -107,11 +107,11 @@ def test_hooks_and_device_rules_accumulate(method: str) -> None:
 
 def test_hooks_keep_the_order_of_the_calls() -> None:
     first, second = Hook("/1"), Hook("/2")
-    adjustment = NEW.add_hooks(Hooks(poststop=[first])).add_hooks(
-        Hooks(prestart=[first], poststop=[second])
+    adjustment = NEW.add_hooks(Hooks(poststop=(first,))).add_hooks(
+        Hooks(prestart=(first,), poststop=(second,))
     )
 
-    assert adjustment.hooks == Hooks(prestart=[first], poststop=[first, second])
+    assert adjustment.hooks == Hooks(prestart=(first,), poststop=(first, second))
 
 
 def test_different_keys_and_fields_go_together() -> None:
