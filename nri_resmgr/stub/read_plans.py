@@ -39,10 +39,9 @@ def reader(descriptor: Descriptor) -> Read:
 def _dense_reader(fields: list[FieldDescriptor], kind: Callable[..., object]) -> Read:
     """Read all fields in one call."""
     reads = [_field_reader(field) for field in fields]
-    get = attrgetter(*[field.name for field in fields])
-    if len(fields) == 1:  # attrgetter makes no tuple of one
-        (only,) = reads
-        return lambda message: kind(only(get(message)) if only else get(message))
+    get = _getter(fields)
+    if not any(reads):
+        return lambda message: kind(*get(message))
     converted = [(at, read) for at, read in enumerate(reads) if read is not None]
 
     def read(message: Any) -> object:
@@ -52,6 +51,13 @@ def _dense_reader(fields: list[FieldDescriptor], kind: Callable[..., object]) ->
         return kind(*contents)
 
     return read
+
+
+def _getter(fields: list[FieldDescriptor]) -> Callable[[Any], tuple[Any, ...]]:
+    get = attrgetter(*[field.name for field in fields])
+    if len(fields) > 1:
+        return get
+    return lambda message: (get(message),)  # attrgetter makes no tuple of one
 
 
 def _sparse_reader(fields: list[FieldDescriptor], kind: type[Struct]) -> Read:
