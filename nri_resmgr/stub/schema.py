@@ -5,6 +5,7 @@ from __future__ import annotations
 import keyword
 from collections.abc import Mapping
 from enum import IntEnum
+from functools import cache
 from types import MappingProxyType
 from typing import Final
 
@@ -91,6 +92,7 @@ def is_map(message: Descriptor) -> bool:
     return message.GetOptions().map_entry
 
 
+@cache
 def descriptor_of(kind: type[Struct]) -> Descriptor:
     """Return the descriptor of the message that *kind* stands for.
 

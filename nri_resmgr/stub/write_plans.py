@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from operator import attrgetter
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
@@ -26,6 +26,8 @@ from nri_resmgr.values.recall import Recall
 
 # Parts of one type whose bytes are kept.
 _KEPT: Final = 64
+
+_KINDS: Final = frozenset(VALUES.values())
 
 # Puts an attribute's content into a message.
 Put = Callable[[Any, Any], None]
@@ -82,9 +84,13 @@ def _plan(descriptor: Descriptor) -> tuple[type[Struct], tuple[FieldPlan, ...]]:
 
 
 def _class_of(value: object) -> type[Struct]:
-    if not isinstance(value, Struct):
+    if not _is_value(value):
         raise TypeError(f"expected a value of the model, got {value!r}")
     return type(value)
+
+
+def _is_value(value: object) -> TypeGuard[Struct]:
+    return type(value) in _KINDS
 
 
 def _put(field: FieldDescriptor) -> Put:
@@ -165,7 +171,7 @@ def blame(value: Struct) -> Iterator[tuple[str, Exception]]:
 
 def _blame_parts(path: str, content: object) -> Iterator[tuple[str, Exception]]:
     for place, part in _parts(path, content):
-        if isinstance(part, Struct):
+        if _is_value(part):
             yield from ((f"{place}.{inner}", error) for inner, error in blame(part))
 
 

@@ -191,6 +191,19 @@ def test_what_nri_would_read_otherwise_is_refused(
     assert str(caught.value) == str(error)
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        pytest.param(lambda a: a.set_args("sh"), id="arguments"),
+        pytest.param(lambda a: a.replace_args("sh"), id="arguments taken over"),
+        pytest.param(lambda a: a.set_rdt_schemata("sh"), id="schemata"),
+    ],
+)
+def test_a_bare_string_is_not_a_list_of_letters(call: Call) -> None:
+    with pytest.raises(TypeError, match="expected several strings, got one: 'sh'"):
+        call(NEW)
+
+
 @pytest.mark.parametrize("field", FIELDS, ids=lambda field: field.path)
 def test_the_table_says_where_a_setter_writes(field: Any) -> None:
     call, _ = SAMPLES[field.setter]

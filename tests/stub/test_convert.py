@@ -8,6 +8,7 @@ from msgspec import Struct
 from nri_proto import nri_pb2
 from nri_resmgr.stub.adjustment import ContainerAdjustment
 from nri_resmgr.stub.convert import from_message, to_message
+from nri_resmgr.stub.identity import Identity
 from nri_resmgr.stub.model import (
     Container,
     HugepageLimit,
@@ -122,6 +123,11 @@ def test_requests_have_no_value() -> None:
             ),
             "ContainerAdjustment.linux.resources",
             id="a part of another kind",
+        ),
+        pytest.param(
+            Container(hooks=Identity("a", "10")),  # type: ignore[arg-type]
+            "Container.hooks",
+            id="a struct that is no value of the model",
         ),
         pytest.param(
             Container(args="sh"),  # type: ignore[arg-type]  # the bug at test

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import msgspec
 
-# Most maps of most messages are empty: one object serves them all. Any: a map of
-# this or that type, of which it holds nothing.
+# Most maps of most messages are empty: one object serves them all. It is empty, so it
+# fits every type of map: hence Any.
 EMPTY: Final[Mapping[Any, Any]] = MappingProxyType({})
 
 
