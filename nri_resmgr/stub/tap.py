@@ -79,7 +79,7 @@ class TimedLink(Link):
 
 
 class TappedLink(TimedLink):
-    """A link that tells of each message before passing it on.
+    """A link that reports each message before passing it on.
 
     A class of its own, so that a session without a tap pays nothing.
     """

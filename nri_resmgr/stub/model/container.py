@@ -99,7 +99,7 @@ class Container(msgspec.Struct, frozen=True, repr_omit_defaults=True):
 
     @property
     def resources(self) -> LinuxResources:
-        """The Linux resources, all absent where the runtime told none."""
+        """The Linux resources, all absent where the runtime reported none."""
         return (self.linux and self.linux.resources) or LinuxResources()
 
     @property
@@ -109,5 +109,5 @@ class Container(msgspec.Struct, frozen=True, repr_omit_defaults=True):
 
     @property
     def memory(self) -> LinuxMemory:
-        """Memory controls, all absent where the runtime told none."""
+        """Memory controls, all absent where the runtime reported none."""
         return self.resources.memory or LinuxMemory()

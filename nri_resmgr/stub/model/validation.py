@@ -1,4 +1,4 @@
-"""What a validating plugin is told beside the merged adjustment."""
+"""What a validating plugin gets beside the merged adjustment."""
 
 from __future__ import annotations
 
