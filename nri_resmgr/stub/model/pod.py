@@ -14,8 +14,8 @@ from nri_resmgr.stub.model.resources import LinuxResources
 class LinuxPod(msgspec.Struct, frozen=True, repr_omit_defaults=True):
     """The Linux part of a pod.
 
-    `pod_overhead` and `pod_resources` are what the kubelet reported at creation, sums over
-    all containers as cgroup values; runtimes never refresh them.
+    `pod_overhead` and `pod_resources` are what the kubelet reported at creation, sums
+    over all containers as cgroup values; runtimes never refresh them.
     """
 
     pod_overhead: LinuxResources | None = None
