@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-import attrs
+import msgspec
 from google.protobuf.message import DecodeError
 
 from nri_proto._gen import ttrpc_pb2
 from nri_proto.codes import Code
-from nri_proto.compared import Compared
 from nri_proto.errors import StreamIdsExhausted
 from nri_proto.frames import MAX_DATA_IN, Frame, FrameReader, FrameType, encode_frame
 
@@ -18,8 +17,7 @@ _LAST_ID: Final = (1 << 32) - 1
 _NANOSECONDS: Final = 1_000_000_000
 
 
-@attrs.frozen(eq=False, repr=False)
-class Reply(Compared):
+class Reply(msgspec.Struct, frozen=True):
     """How one of our calls ended.
 
     Attributes:
@@ -35,8 +33,7 @@ class Reply(Compared):
     payload: bytes = b""
 
 
-@attrs.frozen(eq=False, repr=False)
-class Stray(Compared):
+class Stray(msgspec.Struct, frozen=True):
     """A frame for no open call: late, or garbage. Worth a log line at most."""
 
     stream_id: int

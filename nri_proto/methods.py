@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import Final
 
-import attrs
+import msgspec
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
@@ -15,8 +15,7 @@ PLUGIN_SERVICE: Final = "nri.pkg.api.v1alpha1.Plugin"
 RUNTIME_SERVICE: Final = "nri.pkg.api.v1alpha1.Runtime"
 
 
-@attrs.frozen(eq=False, repr=False)  # there is one object of each
-class Method:
+class Method(msgspec.Struct, frozen=True):
     """One unary call of a service."""
 
     service: str

@@ -7,9 +7,9 @@ from typing import Any
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from hypothesis import strategies as st
+from msgspec import Struct
 
 from nri_proto import nri_pb2
-from nri_resmgr.stub.model.frozen import Value
 from nri_resmgr.stub.schema import ENUMS, VALUES, attribute
 
 _RANGES = {
@@ -21,7 +21,7 @@ _RANGES = {
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
 
 
-def any_value() -> st.SearchStrategy[Value]:
+def any_value() -> st.SearchStrategy[Struct]:
     """Values of every class that stands for a message."""
     return st.sampled_from(sorted(VALUES)).flatmap(values_of)
 

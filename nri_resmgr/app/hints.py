@@ -100,11 +100,10 @@ class ContainerHints:
 def _telling_paths(container: Container) -> list[str]:
     return [
         path
-        for mount in container.raw_mounts
-        # Most are file systems of the kernel, most others cannot be written to. Of all
-        # options at once: upb ends to look at one after the other by an exception.
+        for mount in container.mounts
+        # Most are file systems of the kernel, most others cannot be written to.
         if (path := mount.source)[:1] == "/"
-        and "ro" not in mount.options[:]
+        and "ro" not in mount.options
         and is_telling_mount(path, mount.destination, read_only=False)
     ]
 

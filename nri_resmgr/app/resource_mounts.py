@@ -46,7 +46,7 @@ class ResourceMounts:
             None where it has something else there, or cannot be told.
         """
         name = container.id
-        if DESTINATION in [mount.destination for mount in container.raw_mounts]:
+        if DESTINATION in [mount.destination for mount in container.mounts]:
             return None
         try:
             is_new = self._files.make(name)

@@ -20,7 +20,6 @@ from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.policy.ledger import Entry
 from nri_resmgr.policy.preferences import Preferences
 from nri_resmgr.stub.model import Container, LinuxResources, Pod
-from nri_resmgr.stub.model.frozen import read_ahead
 from nri_resmgr.topology import Machine
 from nri_resmgr.topology.hint_options import HintOptions
 from nri_resmgr.topology.hints import Hint
@@ -67,11 +66,6 @@ class SpecReader:
             BadAnnotation: One that must not be misread means nothing.
             HostError: The place of a thing that it must be near to cannot be read.
         """
-        read_ahead(container, "linux")
-        if container.linux:
-            read_ahead(
-                container.linux, "resources", "oom_score_adj", "devices", "cgroups_path"
-            )
         background = self._read_background(pod, container, is_new=True)
         return spec_of(pod, container, requests=self._requests, background=background)
 
@@ -126,7 +120,7 @@ class SpecReader:
     def _read_background(
         self, pod: Pod, container: Container, *, is_new: bool
     ) -> Background:
-        name = container.name or container.raw_labels.get(KUBELET_NAME, "")
+        name = container.name or container.labels.get(KUBELET_NAME, "")
         reading = self._read(pod, name, refuse=is_new)
         strict = is_new and reading.preferences.strict_hints
         hints = self._hints_of(container, reading.hints, strict=strict)

@@ -242,7 +242,7 @@ def _cgroup(container: Container) -> str:
 
 
 def _slot(container: Container) -> str:
-    return container.raw_labels.get(KUBELET_NAME) or container.annotations.get(
+    return container.labels.get(KUBELET_NAME) or container.annotations.get(
         KUBELET_NAME, ""
     )
 

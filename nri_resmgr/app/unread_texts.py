@@ -48,7 +48,7 @@ class UnreadTexts(Mapping[str, str]):
 
 
 def read_texts(event: Event) -> None:
-    """Read what an event left unread: until then it keeps a whole request."""
+    """Read what an event left unread: until then it keeps the pod and the container."""
     specs: tuple[ContainerSpec, ...] = ()
     if isinstance(event, (Created, Updated)):
         specs = (event.spec,)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-import attrs
 import msgspec
 
 from nri_resmgr.scenario.kubelet import container_of, pod_of
@@ -38,13 +37,15 @@ class Workload(msgspec.Struct, frozen=True):
     @property
     def pod(self) -> Pod:
         """The sandbox, in the cgroup that tells its QoS class."""
-        return attrs.evolve(pod_of(self.name, self._row), id=f"pod-{self.name}")
+        return msgspec.structs.replace(
+            pod_of(self.name, self._row), id=f"pod-{self.name}"
+        )
 
     @property
     def container(self) -> Container:
         """The container, with the cgroup values of its request."""
         made = container_of(f"ctr-{self.name}", self._row, _CAPACITY)
-        return attrs.evolve(made, name=self.name)
+        return msgspec.structs.replace(made, name=self.name)
 
     @property
     def _row(self) -> ContainerRow:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import attrs
 import msgspec
 
 from nri_resmgr.app.conduct import Conduct
@@ -106,7 +105,9 @@ class InProcessNode:
 
     def create(self, pod: str, container: Container) -> bool:
         """Create a container; tell whether that went well."""
-        made = attrs.evolve(container, pod_sandbox_id=pod, created_at=self.clock.tick())
+        made = msgspec.structs.replace(
+            container, pod_sandbox_id=pod, created_at=self.clock.tick()
+        )
         if self._tried(lambda: self.plugin.create_container(self._pods[pod], made)):
             self._containers[made.id] = made
         return made.id in self._containers
@@ -122,7 +123,9 @@ class InProcessNode:
 
     def start(self, key: str) -> None:
         """Start a container."""
-        made = attrs.evolve(self._containers[key], started_at=self.clock.tick())
+        made = msgspec.structs.replace(
+            self._containers[key], started_at=self.clock.tick()
+        )
         self._containers[key] = made
         self.plugin.start_container(self._pods[made.pod_sandbox_id], made)
 
@@ -197,12 +200,16 @@ class InProcessNode:
         cpu = container.resources.cpu
         if not pin or cpu is None:
             return container
-        pinned = attrs.evolve(
+        pinned = msgspec.structs.replace(
             cpu, cpus=str(pin.cpus), mems=str(pin.mems), shares=pin.shares or cpu.shares
         )
-        return _with(container, attrs.evolve(container.resources, cpu=pinned))
+        return _with(
+            container, msgspec.structs.replace(container.resources, cpu=pinned)
+        )
 
 
 def _with(container: Container, resources: LinuxResources) -> Container:
-    linux = container.linux and attrs.evolve(container.linux, resources=resources)
-    return attrs.evolve(container, linux=linux)
+    linux = container.linux and msgspec.structs.replace(
+        container.linux, resources=resources
+    )
+    return msgspec.structs.replace(container, linux=linux)

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-import attrs
 import msgspec
 
 from nri_resmgr.scenario.clock import NANOSECONDS
@@ -178,7 +177,7 @@ class Player:
             return True
         said: Mapping[str, str] = {**(row.annotations or {}), **self._said.get(key, {})}
         pod = pod_of(name or key, msgspec.structs.replace(row, annotations=said))
-        return self._node.run_pod(attrs.evolve(pod, id=key))
+        return self._node.run_pod(msgspec.structs.replace(pod, id=key))
 
     def _create(self, key: str, row: ContainerRow, pod: str) -> bool:
         if key in self._node.containers:

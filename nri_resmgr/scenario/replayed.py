@@ -23,11 +23,11 @@ from nri_resmgr.policy.decision import Decision, PinUpdate, Policy, Reason
 from nri_resmgr.policy.events import Event
 from nri_resmgr.scenario.clock import Clock
 from nri_resmgr.scenario.recording import Answered, Header
-from nri_resmgr.stub.endpoints import ENDPOINTS, endpoint_of_state_change
 from nri_resmgr.stub.errors import CallFailed, UnsolicitedUpdatesUnsafe
 from nri_resmgr.stub.handlers import Handlers
 from nri_resmgr.stub.model import Container
 from nri_resmgr.stub.replies import synchronize_response
+from nri_resmgr.stub.routes import ROUTES, route_of_state_change
 from nri_resmgr.stub.runtime_info import Configuration, RuntimeInfo
 from nri_resmgr.stub.snapshot import Snapshot, split_updates
 from nri_resmgr.stub.update import ContainerUpdate
@@ -194,10 +194,10 @@ class ReplayedPlugin(Witness):
             case "Synchronize":
                 return self._synchronize(request)
             case "StateChange":
-                if (endpoint := endpoint_of_state_change(request.event)) is not None:
-                    return self._event(endpoint, request)
-            case _ if method in ENDPOINTS:
-                return self._event(ENDPOINTS[method], request)
+                if (route := route_of_state_change(request.event)) is not None:
+                    return self._event(route, request)
+            case _ if method in ROUTES:
+                return self._event(ROUTES[method], request)
         return PLUGIN_METHODS[method].response()
 
     def _synchronize(self, request: Any) -> Message:
@@ -209,12 +209,12 @@ class ReplayedPlugin(Witness):
         split_updates(answer)
         return answer
 
-    def _event(self, endpoint: Any, request: Any) -> Message:
-        policy, name = self.policy, endpoint.handler
+    def _event(self, route: Any, request: Any) -> Message:
+        policy, name = self.policy, route.handler
         handler = self._handlers.get(name) if policy and self._handlers else None
-        result = handler(*endpoint.arguments(request)) if handler else None
-        response: Message | None = endpoint.encode(result, request)
-        return response or PLUGIN_METHODS[endpoint.event.method].response()
+        result = handler(*route.arguments(request)) if handler else None
+        response: Message | None = route.encode(result, request)
+        return response or PLUGIN_METHODS[route.event.method].response()
 
 
 def _state_for(policy: Policy[Any], saved: Saved) -> Any:

@@ -5,7 +5,6 @@ A plugin is a class with any of the handler methods, or a few decorated function
 """
 
 from nri_resmgr.stub.adjustment import ContainerAdjustment
-from nri_resmgr.stub.endpoints import Validation
 from nri_resmgr.stub.errors import (
     BadHandler,
     BadIdentity,
@@ -62,6 +61,7 @@ from nri_resmgr.stub.outbox import UnsolicitedUpdates
 from nri_resmgr.stub.replies import CreateReply, UpdateReply
 from nri_resmgr.stub.reply_errors import ReplyError
 from nri_resmgr.stub.request import Request, current_request
+from nri_resmgr.stub.routes import Validation
 from nri_resmgr.stub.runner import Overrun
 from nri_resmgr.stub.runtime_info import Configuration, RuntimeInfo
 from nri_resmgr.stub.serve import run_until_signal, serve

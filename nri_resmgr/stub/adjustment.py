@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from operator import attrgetter
-from typing import Self
+from typing import Final, Self
 
-import attrs
+import msgspec
 
 from nri_proto import Level
 from nri_resmgr.stub.fields import level_of
@@ -20,16 +20,14 @@ from nri_resmgr.stub.model import (
     Mount,
     Rlimit,
 )
-from nri_resmgr.stub.model.frozen import EMPTY, as_text_map, as_texts, as_tuple
+from nri_resmgr.stub.model.contents import EMPTY, texts
 from nri_resmgr.stub.reply_errors import BadKey, EmptyText
 from nri_resmgr.stub.set_once import mark, plain_key, with_entry, with_field, with_item
-from nri_resmgr.values.declared import frozen
 
-_HOOK_KINDS = tuple(field.name for field in attrs.fields(Hooks))
+_HOOK_KINDS: Final = Hooks.__struct_fields__
 
 
-@frozen
-class ContainerAdjustment(LinuxSetters):
+class ContainerAdjustment(LinuxSetters, frozen=True):
     """What changes in a container while it is created; methods return a new value.
 
     A field, or a key of one, may be set by one plugin alone, else creation fails:
@@ -44,14 +42,14 @@ class ContainerAdjustment(LinuxSetters):
     (KeyValue(key='A', value='1'),)
     """
 
-    annotations: Mapping[str, str] = attrs.field(default=EMPTY, converter=as_text_map)
-    mounts: tuple[Mount, ...] = attrs.field(default=(), converter=as_tuple)
-    env: tuple[KeyValue, ...] = attrs.field(default=(), converter=as_tuple)
+    annotations: Mapping[str, str] = EMPTY
+    mounts: tuple[Mount, ...] = ()
+    env: tuple[KeyValue, ...] = ()
     hooks: Hooks | None = None
     linux: LinuxContainerAdjustment | None = None
-    rlimits: tuple[Rlimit, ...] = attrs.field(default=(), converter=as_tuple)
-    cdi_devices: tuple[CdiDevice, ...] = attrs.field(default=(), converter=as_tuple)
-    args: tuple[str, ...] = attrs.field(default=(), converter=as_texts)
+    rlimits: tuple[Rlimit, ...] = ()
+    cdi_devices: tuple[CdiDevice, ...] = ()
+    args: tuple[str, ...] = ()
 
     @property
     def resources(self) -> LinuxResources:
@@ -116,7 +114,7 @@ class ContainerAdjustment(LinuxSetters):
             kind: (*getattr(present, kind), *getattr(hooks, kind))
             for kind in _HOOK_KINDS
         }
-        return attrs.evolve(self, hooks=Hooks(**kinds))
+        return msgspec.structs.replace(self, hooks=Hooks(**kinds))
 
     def set_rlimit(self, rlimit: Rlimit) -> Self:
         """Add a POSIX resource limit; it does not replace one of the same type."""
@@ -146,17 +144,19 @@ class ContainerAdjustment(LinuxSetters):
         return self.linux or LinuxContainerAdjustment()
 
     def _with_linux(self, linux: LinuxContainerAdjustment) -> Self:
-        return attrs.evolve(self, linux=linux)
+        return msgspec.structs.replace(self, linux=linux)
 
     def _resources(self) -> LinuxResources:
         return self.resources
 
     def _with_resources(self, resources: LinuxResources) -> Self:
-        return self._with_linux(attrs.evolve(self._linux(), resources=resources))
+        return self._with_linux(
+            msgspec.structs.replace(self._linux(), resources=resources)
+        )
 
 
 def _command_line(args: Iterable[str]) -> tuple[str, ...]:
-    words = as_texts(args)
+    words = texts(args)
     if not words:
         raise EmptyText("args")
     if not words[0]:

@@ -8,11 +8,11 @@ from __future__ import annotations
 from typing import Any, overload
 
 from google.protobuf.message import Message
+from msgspec import Struct
 
 from nri_proto import nri_pb2
 from nri_resmgr.stub import model
 from nri_resmgr.stub.adjustment import ContainerAdjustment
-from nri_resmgr.stub.model.frozen import Value
 from nri_resmgr.stub.read_plans import reader
 from nri_resmgr.stub.reply_errors import BadField
 from nri_resmgr.stub.update import ContainerUpdate
@@ -40,8 +40,8 @@ def from_message(message: Message) -> Any: ...
 def from_message(message: Message) -> Any:
     """Turn a message into the value that stands for it.
 
-    The value reads large messages on demand and keeps them: *message* must not be
-    changed afterwards. A value of Synchronize keeps all that came with it.
+    All of it is read at once; the value keeps nothing of *message*. Maps of the value
+    cannot be changed.
 
     Unknown fields are dropped, unknown numbers of enumerations stay plain ints.
 
@@ -62,8 +62,8 @@ def to_message(value: model.Pod) -> nri_pb2.PodSandbox: ...
 @overload
 def to_message(value: model.Container) -> nri_pb2.Container: ...
 @overload
-def to_message(value: Value) -> Any: ...
-def to_message(value: Value) -> Any:
+def to_message(value: Struct) -> Any: ...
+def to_message(value: Struct) -> Any:
     """Turn a value into its message.
 
     Raises:
@@ -76,7 +76,7 @@ def to_message(value: Value) -> Any:
         raise _bad_field(value, error) from error
 
 
-def write_to(message: Message, value: Value) -> None:
+def write_to(message: Message, value: Struct) -> None:
     """Do as `to_message`, into an empty message that is part of another.
 
     Raises:
@@ -88,7 +88,7 @@ def write_to(message: Message, value: Value) -> None:
         raise _bad_field(value, error) from error
 
 
-def _bad_field(value: Value, error: Exception) -> BadField:
+def _bad_field(value: Struct, error: Exception) -> BadField:
     path, why = next(blame(value), ("", error))
     where = f"{type(value).__name__}.{path}" if path else type(value).__name__
     return BadField(where, str(why))

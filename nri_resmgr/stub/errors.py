@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from nri_proto import Code, Level
-from nri_resmgr.values.error_fields import with_fields
 from nri_resmgr.values.errors import HostError, InputError, ResmgrError
 
 _NOT_TOLD: Final = "an NRI of unknown level"
@@ -15,7 +15,7 @@ class SessionError(ResmgrError):
     """The session with the runtime failed; a new one may work."""
 
 
-@with_fields
+@dataclass(eq=False)
 class ConnectionLost(SessionError):
     """The runtime hung up, or stopped making sense."""
 
@@ -25,7 +25,7 @@ class ConnectionLost(SessionError):
         return self.reason
 
 
-@with_fields
+@dataclass(eq=False)
 class CallTimedOut(SessionError):
     """The runtime did not answer one of our calls; it may still act on it."""
 
@@ -36,7 +36,7 @@ class CallTimedOut(SessionError):
         return f"the runtime did not answer {self.method} within {self.seconds:g} s"
 
 
-@with_fields
+@dataclass(eq=False)
 class ConfigureMissing(SessionError):
     """The runtime registered the plugin and did not configure it."""
 
@@ -46,7 +46,7 @@ class ConfigureMissing(SessionError):
         return f"the runtime sent no Configure within {self.seconds:g} s"
 
 
-@with_fields
+@dataclass(eq=False)
 class CallFailed(SessionError):
     """The peer answered one of our calls with an error."""
 
@@ -58,7 +58,7 @@ class CallFailed(SessionError):
         return f"{self.method}: {self.message or Code(self.code).name}"
 
 
-@with_fields
+@dataclass(eq=False)
 class RegistrationRefused(InputError):
     """The runtime does not take a plugin of this name or index."""
 
@@ -70,7 +70,7 @@ class RegistrationRefused(InputError):
         return f"the runtime refused plugin {self.index}-{self.name}: {self.message}"
 
 
-@with_fields
+@dataclass(eq=False)
 class SocketUnusable(HostError):
     """There is no runtime behind the socket path, or it is not for us."""
 
@@ -84,7 +84,7 @@ class SocketUnusable(HostError):
         )
 
 
-@with_fields
+@dataclass(eq=False)
 class RuntimeTooOld(HostError):
     """No event that the plugin handles is known to this runtime."""
 
@@ -100,7 +100,7 @@ class RuntimeTooOld(HostError):
         )
 
 
-@with_fields
+@dataclass(eq=False)
 class BadIdentity(InputError):
     """A plugin name, index or inherited descriptor is not what NRI wants."""
 
@@ -110,7 +110,7 @@ class BadIdentity(InputError):
         return self.why
 
 
-@with_fields
+@dataclass(eq=False)
 class BadHandler(ValueError):
     """The plugin's code offers a handler that NRI does not have, or none."""
 
@@ -135,7 +135,7 @@ class CalledFromHandler(RuntimeError):
         )
 
 
-@with_fields
+@dataclass(eq=False)
 class UnsolicitedUpdatesUnsafe(ResmgrError):
     """This runtime can dead-lock on updates that nobody asked for."""
 
@@ -149,7 +149,7 @@ class UnsolicitedUpdatesUnsafe(ResmgrError):
         )
 
 
-@with_fields
+@dataclass(eq=False)
 class Refused(Exception):
     """Raised by a handler: fail the request with this status and sentence."""
 

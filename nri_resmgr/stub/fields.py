@@ -7,16 +7,15 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import msgspec
+
 from nri_proto import Level
-from nri_resmgr.stub.model.frozen import Value, default_of
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
+from nri_resmgr.stub.model.contents import defaults_of
 
 OLDEST: Final = Level(0, 2)
 
 
-@frozen
-class Field(ByContent):
+class Field(msgspec.Struct, frozen=True):
     """One field by its path in a ContainerAdjustment.
 
     Attributes:
@@ -36,15 +35,15 @@ class Field(ByContent):
     key: str | None = None
     removal_level: Level = OLDEST
 
-    def content(self, change: Value) -> object:
+    def content(self, change: msgspec.Struct) -> object:
         """Return what *change* sets here; None for nothing, 0 and False are set."""
-        parent: object = None
-        content: object = change
+        parent: msgspec.Struct = change
+        content: Any = change
         for name in self.path.split("."):
             parent, content = content, getattr(content, name, None)
             if content is None:
                 return None
-        return None if content == default_of(parent, name) else content
+        return None if content == defaults_of(type(parent))[name] else content
 
 
 def _resource(path: str, setter: str, level: Level = OLDEST) -> Field:
@@ -123,7 +122,7 @@ def keys_of(field: Field, content: Any) -> tuple[str, ...]:
     return tuple([getattr(item, field.key) for item in content])
 
 
-def level_of(change: Value) -> Level:
+def level_of(change: msgspec.Struct) -> Level:
     """Return the first NRI level whose runtimes read all that *change* sets."""
     levels = [OLDEST]
     for field in (*FIELDS, _RDT_REMOVAL):

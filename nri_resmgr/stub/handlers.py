@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias, TypeVar
 
+import msgspec
+
 from nri_proto import Event, mask_of
 from nri_resmgr.stub.errors import BadHandler
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 Handler: TypeAlias = Callable[..., Any]
 HandlerT = TypeVar("HandlerT", bound=Handler)
@@ -20,8 +20,7 @@ _LIFECYCLE: Final = ("configure", "synchronize", "shutdown")
 HANDLER_NAMES: Final = (*_LIFECYCLE, *(event.name.lower() for event in Event))
 
 
-@frozen
-class Handlers(ByContent):
+class Handlers(msgspec.Struct, frozen=True):
     """What a plugin handles, by handler name."""
 
     by_name: Mapping[str, Handler]

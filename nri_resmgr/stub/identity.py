@@ -6,11 +6,9 @@ import re
 from collections.abc import MutableMapping
 from typing import Final
 
-import attrs
+import msgspec
 
 from nri_resmgr.stub.errors import BadIdentity
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 NAME_VARIABLE: Final = "NRI_PLUGIN_NAME"
 INDEX_VARIABLE: Final = "NRI_PLUGIN_IDX"
@@ -20,18 +18,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9_.+-]+")
 _INDEX: Final = re.compile(r"[0-9]{2}", re.ASCII)
 
 
-def _check_name(_: Identity, __: object, name: str) -> None:
-    if not _NAME.fullmatch(name):
-        raise BadIdentity(f"plugin name {name!r}: only letters, digits and _.+- can be")
-
-
-def _check_index(_: Identity, __: object, index: str) -> None:
-    if not _INDEX.fullmatch(index):
-        raise BadIdentity(f"plugin index {index!r}: two digits are needed, 00 to 99")
-
-
-@frozen
-class Identity(ByContent):
+class Identity(msgspec.Struct, frozen=True):
     """A legal name and index.
 
     Raises:
@@ -41,8 +28,18 @@ class Identity(ByContent):
     '05-logger'
     """
 
-    name: str = attrs.field(validator=_check_name)
-    index: str = attrs.field(validator=_check_index)
+    name: str
+    index: str
+
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.name):
+            raise BadIdentity(
+                f"plugin name {self.name!r}: only letters, digits and _.+- can be"
+            )
+        if not _INDEX.fullmatch(self.index):
+            raise BadIdentity(
+                f"plugin index {self.index!r}: two digits are needed, 00 to 99"
+            )
 
     @classmethod
     def parse(cls, text: str) -> Identity:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from operator import attrgetter
 from typing import Self
 
-import attrs
+import msgspec
 
 from nri_resmgr.stub.model import (
     Device,
@@ -19,6 +19,7 @@ from nri_resmgr.stub.model import (
     Scheduler,
     Seccomp,
 )
+from nri_resmgr.stub.model.contents import texts
 from nri_resmgr.stub.resource_setters import ResourceSetters
 from nri_resmgr.stub.set_once import (
     mark,
@@ -28,11 +29,9 @@ from nri_resmgr.stub.set_once import (
     with_item,
     with_text,
 )
-from nri_resmgr.values.declared import frozen
 
 
-@frozen
-class LinuxSetters(ResourceSetters):
+class LinuxSetters(ResourceSetters, frozen=True):
     """Each method returns a new value; ``replace_`` takes over from earlier plugins.
 
     Raises:
@@ -129,7 +128,7 @@ class LinuxSetters(ResourceSetters):
 
     def set_rdt_schemata(self, schemata: Iterable[str]) -> Self:
         """Set the lines of the group's schemata file."""
-        return self._set_rdt("schemata", tuple(schemata))
+        return self._set_rdt("schemata", texts(schemata))
 
     def set_rdt_monitoring(self, *, enable: bool = True) -> Self:
         """Set whether the container gets a monitoring group of its own."""
@@ -146,7 +145,7 @@ class LinuxSetters(ResourceSetters):
     def _set_rdt(self, name: str, content: object) -> Self:
         linux = self._linux()
         rdt = with_field(linux.rdt or Rdt(), name, content, f"linux.rdt.{name}")
-        return self._with_linux(attrs.evolve(linux, rdt=rdt))
+        return self._with_linux(msgspec.structs.replace(linux, rdt=rdt))
 
     def _add_device(self, device: Device) -> Self:
         key, label = attrgetter("path"), "linux.devices"

@@ -7,14 +7,13 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any, Final, TypeAlias, cast
 
-import attrs
+import msgspec
 
 from nri_proto import nri_pb2
 from nri_resmgr.stub.adjustment import ContainerAdjustment
 from nri_resmgr.stub.convert import write_to
 from nri_resmgr.stub.fields import FIELDS, KEYED, Field, keys_of
 from nri_resmgr.stub.model import ContainerEviction
-from nri_resmgr.stub.model.frozen import as_tuple
 from nri_resmgr.stub.reply_errors import (
     BadKey,
     DuplicateKey,
@@ -22,8 +21,6 @@ from nri_resmgr.stub.reply_errors import (
     SelfUpdate,
 )
 from nri_resmgr.stub.update import ContainerUpdate
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 from nri_resmgr.values.recall import Recall
 
 # Fields with keys, by the attributes that lead to them.
@@ -49,8 +46,7 @@ _UPDATE_TREE: Final = _tree(
 )
 
 
-@frozen
-class CreateReply(ByContent):
+class CreateReply(msgspec.Struct, frozen=True):
     """All that the answer to CreateContainer can hold.
 
     Attributes:
@@ -60,14 +56,11 @@ class CreateReply(ByContent):
     """
 
     adjustment: ContainerAdjustment | None = None
-    updates: tuple[ContainerUpdate, ...] = attrs.field(default=(), converter=as_tuple)
-    evictions: tuple[ContainerEviction, ...] = attrs.field(
-        default=(), converter=as_tuple
-    )
+    updates: tuple[ContainerUpdate, ...] = ()
+    evictions: tuple[ContainerEviction, ...] = ()
 
 
-@frozen
-class UpdateReply(ByContent):
+class UpdateReply(msgspec.Struct, frozen=True):
     """All that the answer to UpdateContainer can hold.
 
     Attributes:
@@ -75,10 +68,8 @@ class UpdateReply(ByContent):
         evictions: Part of the schema; no runtime of today acts on them.
     """
 
-    updates: tuple[ContainerUpdate, ...] = attrs.field(default=(), converter=as_tuple)
-    evictions: tuple[ContainerEviction, ...] = attrs.field(
-        default=(), converter=as_tuple
-    )
+    updates: tuple[ContainerUpdate, ...] = ()
+    evictions: tuple[ContainerEviction, ...] = ()
 
 
 def create_response(
@@ -103,10 +94,11 @@ def create_response(
             reply = result
         case _:
             raise _wrong(result, "None, a ContainerAdjustment or a CreateReply")
-    if container_id in [update.container_id for update in reply.updates]:
+    updates = tuple(reply.updates)
+    if container_id in [update.container_id for update in updates]:
         raise SelfUpdate(container_id)
     response = nri_pb2.CreateContainerResponse()
-    _add_updates(response, reply.updates)
+    _add_updates(response, updates)
     _add_evictions(response, reply.evictions)
     if reply.adjustment is not None:
         _check_keys(reply.adjustment)
@@ -127,7 +119,7 @@ def update_response(result: object) -> nri_pb2.UpdateContainerResponse:
     """
     reply = result if isinstance(result, UpdateReply) else UpdateReply(_updates(result))
     response = nri_pb2.UpdateContainerResponse()
-    _add_updates(response, reply.updates)
+    _add_updates(response, tuple(reply.updates))
     _add_evictions(response, reply.evictions)
     return response
 

@@ -5,14 +5,14 @@ Nothing has reached the runtime when one of these is raised.
 
 from __future__ import annotations
 
-from nri_resmgr.values.error_fields import with_fields
+from dataclasses import dataclass
 
 
 class ReplyError(ValueError):
     """Root of the tree; the plugin's author fixes the code that built the reply."""
 
 
-@with_fields
+@dataclass(eq=False)
 class DuplicateKey(ReplyError):
     """A field, or a key of one, is set twice in one reply.
 
@@ -27,7 +27,7 @@ class DuplicateKey(ReplyError):
         return f"{what} is set twice in one reply"
 
 
-@with_fields
+@dataclass(eq=False)
 class BadKey(ReplyError):
     """A key is empty, or begins with the "-" that marks a removal."""
 
@@ -40,7 +40,7 @@ class BadKey(ReplyError):
         return f'{self.field} key {self.key!r} begins with "-", the mark of removal'
 
 
-@with_fields
+@dataclass(eq=False)
 class EmptyText(ReplyError):
     """Text that NRI takes for "unchanged" where the plugin wants to set something."""
 
@@ -50,12 +50,12 @@ class EmptyText(ReplyError):
         return f'{self.field} cannot be set to "": NRI reads that as unchanged'
 
 
-@with_fields
+@dataclass(eq=False)
 class EmptyCpuset(EmptyText):
     """Empty `cpus` or `mems`."""
 
 
-@with_fields
+@dataclass(eq=False)
 class MissingContainerId(ReplyError):
     """An update or eviction names no container; the runtime would drop it silently."""
 
@@ -65,7 +65,7 @@ class MissingContainerId(ReplyError):
         return f"{self.kind} without a container id"
 
 
-@with_fields
+@dataclass(eq=False)
 class SelfUpdate(ReplyError):
     """An update of the container being created, which only an adjustment can change."""
 
@@ -78,7 +78,7 @@ class SelfUpdate(ReplyError):
         )
 
 
-@with_fields
+@dataclass(eq=False)
 class BadField(ReplyError):
     """A value does not fit into its field of the schema."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from operator import attrgetter
 from typing import Self
 
-import attrs
+import msgspec
 
 from nri_resmgr.stub.model import (
     DeviceCgroupRule,
@@ -15,14 +15,11 @@ from nri_resmgr.stub.model import (
     LinuxResources,
     Pids,
 )
-from nri_resmgr.stub.model.frozen import Value
 from nri_resmgr.stub.reply_errors import EmptyCpuset
 from nri_resmgr.stub.set_once import plain_key, with_entry, with_field, with_item
-from nri_resmgr.values.declared import frozen
 
 
-@frozen
-class ResourceSetters(Value):
+class ResourceSetters(msgspec.Struct, frozen=True, repr_omit_defaults=True):
     """Each method returns a new value, and refuses what is already set.
 
     Raises:
@@ -137,7 +134,7 @@ class ResourceSetters(Value):
         """Append a device cgroup rule; rules accumulate and never conflict."""
         resources = self._resources()
         return self._with_resources(
-            attrs.evolve(resources, devices=(*resources.devices, rule))
+            msgspec.structs.replace(resources, devices=(*resources.devices, rule))
         )
 
     def set_pids_limit(self, limit: int) -> Self:
@@ -152,10 +149,10 @@ class ResourceSetters(Value):
         resources = self._resources()
         label = f"linux.resources.cpu.{name}"
         cpu = with_field(resources.cpu or LinuxCpu(), name, content, label)
-        return self._with_resources(attrs.evolve(resources, cpu=cpu))
+        return self._with_resources(msgspec.structs.replace(resources, cpu=cpu))
 
     def _set_memory(self, name: str, content: object) -> Self:
         resources = self._resources()
         label = f"linux.resources.memory.{name}"
         memory = with_field(resources.memory or LinuxMemory(), name, content, label)
-        return self._with_resources(attrs.evolve(resources, memory=memory))
+        return self._with_resources(msgspec.structs.replace(resources, memory=memory))

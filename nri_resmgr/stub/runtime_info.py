@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from typing import Final
 
+import msgspec
+
 from nri_proto import Level, infer_level, nri_pb2
 from nri_resmgr.stub.runner import DEFAULT_REQUEST_TIMEOUT
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 DEFAULT_REGISTRATION_TIMEOUT: Final = 5.0  # seconds, NRI's own default
 
 _MILLISECONDS: Final = 1000
 
 
-@frozen
-class RuntimeInfo(ByContent):
+class RuntimeInfo(msgspec.Struct, frozen=True):
     """The runtime as it introduced itself.
 
     Attributes:
@@ -54,8 +53,7 @@ class RuntimeInfo(ByContent):
         return f"{self.name} {self.version}".strip() or "the runtime"
 
 
-@frozen
-class Configuration(ByContent):
+class Configuration(msgspec.Struct, frozen=True):
     """The argument of the ``configure`` handler.
 
     Attributes:

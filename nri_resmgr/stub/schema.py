@@ -5,19 +5,20 @@ from __future__ import annotations
 import keyword
 from collections.abc import Mapping
 from enum import IntEnum
+from functools import cache
 from types import MappingProxyType
 from typing import Final
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from msgspec import Struct
 
 from nri_proto import nri_pb2
 from nri_resmgr.stub import model
 from nri_resmgr.stub.adjustment import ContainerAdjustment
-from nri_resmgr.stub.model.frozen import Value
 from nri_resmgr.stub.update import ContainerUpdate
 
 # Messages and enumerations of the schema with the classes that stand for them.
-VALUES: Final[Mapping[str, type[Value]]] = MappingProxyType(
+VALUES: Final[Mapping[str, type[Struct]]] = MappingProxyType(
     {
         "CDIDevice": model.CdiDevice,
         "CompoundFieldOwners": model.CompoundFieldOwners,
@@ -71,29 +72,6 @@ ENUMS: Final[Mapping[str, type[IntEnum]]] = MappingProxyType(
     }
 )
 
-# Fields whose texts are the same in most containers, beside the keys of maps.
-REPEATING: Final = frozenset(
-    {
-        "access",
-        "architectures",
-        "destination",
-        "names",
-        "options",
-        "page_size",
-        "runtime_handler",
-        "type",
-    }
-)
-
-# Large messages that come again as they were: a pod with each event about it, and
-# resources with the containers of every pod of a deployment.
-RECURRING: Final = frozenset({"LinuxResources", "PodSandbox"})
-
-# Fields that are empty until a container has ended; they are read on demand.
-OF_THE_ENDED: Final = frozenset(
-    {"exit_code", "finished_at", "status_message", "status_reason"}
-)
-
 # Parts that plugins make once and send to all containers that are to have the same.
 SENT_AGAIN: Final = frozenset({"LinuxContainerAdjustment"})
 
@@ -105,16 +83,17 @@ def attribute(field: FieldDescriptor) -> str:
 
 
 def is_wrapper(message: Descriptor) -> bool:
-    """Tell whether *message* is an ``Optional...``: absent, or one plain value."""
+    """Return whether *message* is an ``Optional...``: absent, or one plain value."""
     return message.name.startswith("Optional")
 
 
 def is_map(message: Descriptor) -> bool:
-    """Tell whether *message* is the hidden entry type of a map field."""
+    """Return whether *message* is the hidden entry type of a map field."""
     return message.GetOptions().map_entry
 
 
-def descriptor_of(kind: type[Value]) -> Descriptor:
+@cache
+def descriptor_of(kind: type[Struct]) -> Descriptor:
     """Return the descriptor of the message that *kind* stands for.
 
     Raises:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from typing import Any, Final, cast
 
 import attrs
@@ -12,18 +13,17 @@ from nri_proto import nri_pb2
 from nri_proto.levels import NEWEST_FIELDS, OLDEST_EVENT_MASK, SPLIT_SYNC
 from nri_resmgr.log import Logger
 from nri_resmgr.stub.adjustment import ContainerAdjustment
-from nri_resmgr.stub.endpoints import (
-    ENDPOINTS,
-    Endpoint,
-    endpoint_of_state_change,
-    rejection,
-)
 from nri_resmgr.stub.handlers import Handlers
-from nri_resmgr.stub.memory import give_back_memory
 from nri_resmgr.stub.observer import Observer
 from nri_resmgr.stub.outbox import Outbox
 from nri_resmgr.stub.replies import CreateReply, synchronize_response
 from nri_resmgr.stub.request import current_request
+from nri_resmgr.stub.routes import (
+    ROUTES,
+    EventRoute,
+    rejection,
+    route_of_state_change,
+)
 from nri_resmgr.stub.runner import Invocation, Runner
 from nri_resmgr.stub.runtime_info import Configuration, RuntimeInfo
 from nri_resmgr.stub.snapshot import Snapshot, split_updates
@@ -77,8 +77,8 @@ class PluginService:
 
     def invocation(self, method: str, request: Any) -> Invocation:
         """Tell what to run for a request message of *method*."""
-        if (endpoint := ENDPOINTS.get(method)) is not None:
-            return self._event(endpoint, request)
+        if (route := ROUTES.get(method)) is not None:
+            return self._event(route, request)
         match method:
             case "Configure":
                 return self._configure(request)
@@ -150,30 +150,30 @@ class PluginService:
             self.runner.link.close()
 
     def _state_change(self, request: nri_pb2.StateChangeEvent) -> Invocation:
-        endpoint = endpoint_of_state_change(request.event)
-        if endpoint is None:
+        route = route_of_state_change(request.event)
+        if route is None:
             log.debug("event.unknown", number=request.event)
             return Invocation(None, (), _nothing)
-        return self._event(endpoint, request)
+        return self._event(route, request)
 
-    def _event(self, endpoint: Endpoint, request: Any) -> Invocation:
-        handler = self.handlers.by_name.get(endpoint.handler)
+    def _event(self, route: EventRoute, request: Any) -> Invocation:
+        handler = self.handlers.by_name.get(route.handler)
 
         def answer(result: object) -> Message | None:
-            response = endpoint.encode(result, request)
+            response = route.encode(result, request)
             if self._drops_fields:
                 self._warn_of_ignored_fields(result)
-            if endpoint.carries_updates:
+            if route.carries_updates:
                 self.outbox.attach(response, busy=request.container.id)
-            if endpoint.ends:
+            if route.ends:
                 self.outbox.forget(request.container.id)
             return response
 
         return Invocation(
             handler,
-            endpoint.arguments(request) if handler is not None else (),
+            route.arguments(request) if handler is not None else (),
             answer,
-            rejection if endpoint.rejects else None,
+            rejection if route.rejects else None,
         )
 
     def _warn_of_ignored_fields(self, result: object) -> None:
@@ -184,3 +184,19 @@ class PluginService:
             return
         if (needed := adjustment.needs_level) > level:
             log.warning("adjustment.too-new", needs=str(needed), runtime=str(level))
+
+
+def give_back_memory() -> None:
+    """Return freed memory to the kernel, where the C library can.
+
+    glibc keeps what was freed for later use. The messages of a large node are
+    megabytes in several copies that will not be needed again.
+
+    Source:
+        malloc_trim(3).
+    """
+    import ctypes  # late: nothing else needs it
+
+    # Another C library than glibc has no such function.
+    with contextlib.suppress(AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
+import msgspec
 from google.protobuf.message import DecodeError
 
 from nri_proto import PLUGIN_METHODS, RUNTIME_METHODS, Call, Code, Trunk, nri_pb2
@@ -18,18 +19,14 @@ from nri_resmgr.stub.observer import Observer
 from nri_resmgr.stub.outbox import CALL_TIMEOUT, Outbox, UnsolicitedUpdates
 from nri_resmgr.stub.runner import Overrun, Runner, StatusOf, default_status
 from nri_resmgr.stub.service import PluginService
-from nri_resmgr.stub.tap import OnMessage, TappedLink
-from nri_resmgr.stub.timed import TimedLink
-from nri_resmgr.stub.transport import Endpoint
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
+from nri_resmgr.stub.tap import OnMessage, TappedLink, TimedLink
+from nri_resmgr.stub.transport import Connector
 
 # What we speak; told to runtimes that ask (NRI >= 0.12).
 OUR_NRI_VERSION: Final = "v0.13.0"
 
 
-@frozen
-class Options(ByContent):
+class Options(msgspec.Struct, frozen=True):
     """How a plugin wants its sessions.
 
     Attributes:
@@ -84,7 +81,7 @@ class Session:
             self._runner, self.outbox, may_guess_mask, options.observer or Observer()
         )
 
-    async def open(self, endpoint: Endpoint) -> None:
+    async def open(self, connector: Connector) -> None:
         """Connect, register, and be configured.
 
         Raises:
@@ -97,7 +94,7 @@ class Session:
             Exception: What the ``configure`` handler raised, or what builds a
                 `LatePlugin`.
         """
-        await endpoint.connect(lambda: self._link)
+        await connector.connect(lambda: self._link)
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._options.registration_timeout
         try:

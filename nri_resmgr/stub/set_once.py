@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-import attrs
+import msgspec
 
-from nri_resmgr.stub.model.frozen import Value, default_of
+from nri_resmgr.stub.model.contents import defaults_of
 from nri_resmgr.stub.reply_errors import BadKey, DuplicateKey, EmptyText
 
-ValueT = TypeVar("ValueT", bound=Value)
+ValueT = TypeVar("ValueT", bound=msgspec.Struct)
 ItemT = TypeVar("ItemT")
 
 
@@ -20,9 +20,9 @@ def with_field(value: ValueT, name: str, content: object, label: str) -> ValueT:
     Raises:
         DuplicateKey: It holds something; *label* is how the error calls it.
     """
-    if getattr(value, name) != default_of(value, name):
+    if getattr(value, name) != defaults_of(type(value))[name]:
         raise DuplicateKey(label)
-    return attrs.evolve(value, **{name: content})
+    return msgspec.structs.replace(value, **{name: content})
 
 
 def with_text(value: ValueT, name: str, text: str, label: str) -> ValueT:
@@ -48,7 +48,7 @@ def with_entry(
     entries = getattr(value, name)
     if key in entries:
         raise DuplicateKey(label, key)
-    return attrs.evolve(value, **{name: {**entries, key: content}})
+    return msgspec.structs.replace(value, **{name: {**entries, key: content}})
 
 
 def with_item(
@@ -66,7 +66,7 @@ def with_item(
     items: tuple[Any, ...] = getattr(value, name)
     if key_of(item) in map(key_of, items):
         raise DuplicateKey(label, key_of(item))
-    return attrs.evolve(value, **{name: (*items, item)})
+    return msgspec.structs.replace(value, **{name: (*items, item)})
 
 
 def plain_key(label: str, key: str) -> str:

@@ -19,7 +19,7 @@ from nri_resmgr.stub.model import ContainerEviction
 from nri_resmgr.stub.observer import Observer
 from nri_resmgr.stub.runtime_info import RuntimeInfo
 from nri_resmgr.stub.session import Options, Session
-from nri_resmgr.stub.transport import Endpoint, find_endpoint
+from nri_resmgr.stub.transport import Connector, find_connector
 from nri_resmgr.stub.update import ContainerUpdate
 
 log = Logger(__name__)
@@ -42,7 +42,7 @@ class Stub:
         self,
         plugin: object,
         identity: Identity,
-        endpoint: Endpoint,
+        connector: Connector,
         options: Options = Options(),
     ) -> None:
         """Prepare; nothing is opened before `run`.
@@ -51,7 +51,7 @@ class Stub:
             plugin: An object with handlers, a `Plugin` of functions, or a
                 `LatePlugin`.
             identity: Name and index to register as.
-            endpoint: The way to the runtime.
+            connector: The way to the runtime.
             options: Time limits and choices.
 
         Raises:
@@ -63,11 +63,11 @@ class Stub:
             found = Handlers.of(plugin)  # at once: it may be wrong
             self._find_handlers = lambda: found
         self._identity = identity
-        self._endpoint = endpoint
+        self._connector = connector
         self._options = options
         self._observer = options.observer or Observer()
         self._session: Session | None = None
-        self._may_guess_mask = endpoint.reconnects
+        self._may_guess_mask = connector.reconnects
         self._opened = asyncio.Event()
         self._stopping = asyncio.Event()
         self._ended = asyncio.Event()
@@ -92,7 +92,7 @@ class Stub:
             BadHandler: *plugin* handles no event.
         """
         identity = find_identity(name, index, os.environ, sys.argv[0])
-        return cls(plugin, identity, find_endpoint(socket, os.environ), options)
+        return cls(plugin, identity, find_connector(socket, os.environ), options)
 
     @property
     def identity(self) -> Identity:
@@ -229,11 +229,11 @@ class Stub:
                 self._observer.lost(str(error))
                 log.info("runtime.absent", why=error.why, socket=error.path)
             except SessionError as error:
-                if not self._endpoint.reconnects:
+                if not self._connector.reconnects:
                     raise
                 self._observer.lost(str(error))
                 log.warning("session.failed", why=str(error))
-            if not self._endpoint.reconnects:
+            if not self._connector.reconnects:
                 return
             if session.service.synchronized.done():
                 backoff.reset()
@@ -245,7 +245,7 @@ class Stub:
         # Set before the handshake: its handlers may schedule updates.
         self._session = session
         try:
-            await session.open(self._endpoint)
+            await session.open(self._connector)
             log.info(
                 "plugin.registered",
                 plugin=str(self._identity),
@@ -265,7 +265,7 @@ class Stub:
 
     def _warn_if_never_synchronized(self, session: Session) -> None:
         level = session.service.runtime.level
-        if not self._endpoint.reconnects and level and level < SPLIT_SYNC:
+        if not self._connector.reconnects and level and level < SPLIT_SYNC:
             log.warning(
                 "runtime.tells-no-past",
                 nri=str(level),

@@ -1,19 +1,19 @@
-"""A tap on the link: every message of a session, both ways, to one callback."""
+"""Links that report: each answer to an observer, each message to a callback."""
 
 from __future__ import annotations
 
 import enum
 from collections.abc import Callable
+from time import perf_counter
 from typing import TypeAlias
 
+import msgspec
 from google.protobuf.message import DecodeError, Message
 
 from nri_proto import PLUGIN_METHODS, Call, Code, Method, Trunk
 from nri_resmgr.stub.errors import CallFailed, SessionError
+from nri_resmgr.stub.link import Link
 from nri_resmgr.stub.observer import Observer
-from nri_resmgr.stub.timed import TimedLink
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 
 class Sender(enum.StrEnum):
@@ -23,8 +23,7 @@ class Sender(enum.StrEnum):
     RUNTIME = "runtime"
 
 
-@frozen
-class Tapped(ByContent):
+class Tapped(msgspec.Struct, frozen=True):
     """One message.
 
     Attributes:
@@ -44,8 +43,43 @@ class Tapped(ByContent):
 OnMessage: TypeAlias = Callable[[Tapped], None]
 
 
+class TimedLink(Link):
+    """A link that reports to an observer how long each answer took.
+
+    A class of its own, so that a session without an observer pays nothing.
+    """
+
+    def __init__(
+        self, trunk: Trunk, on_call: Callable[[Call], None], observer: Observer
+    ) -> None:
+        super().__init__(trunk, self._time_call)
+        self._pass_timed_on = on_call
+        self._observer = observer
+        self._began: dict[int, tuple[str, float]] = {}
+
+    def reply(self, stream_id: int, message: Message | None = None) -> None:
+        """Answer a call; see `Link.reply`."""
+        super().reply(stream_id, message)
+        self._answered(stream_id, Code.OK)
+
+    def refuse(self, stream_id: int, code: int, message: str) -> None:
+        """Answer a call with an error; see `Link.refuse`."""
+        super().refuse(stream_id, code, message)
+        self._answered(stream_id, code)
+
+    def _time_call(self, call: Call) -> None:
+        self._began[call.stream_id] = call.method, perf_counter()
+        self._observer.asked(call.method)
+        self._pass_timed_on(call)
+
+    def _answered(self, stream_id: int, code: int) -> None:
+        if (found := self._began.pop(stream_id, None)) is not None:
+            method, began = found
+            self._observer.answered(method, perf_counter() - began, code)
+
+
 class TappedLink(TimedLink):
-    """A link that tells of each message before passing it on.
+    """A link that reports each message before passing it on.
 
     A class of its own, so that a session without a tap pays nothing.
     """

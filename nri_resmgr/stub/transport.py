@@ -8,11 +8,9 @@ import socket
 from collections.abc import Callable, MutableMapping
 from typing import Final, Protocol, TypeVar
 
-import attrs
+import msgspec
 
 from nri_resmgr.stub.errors import BadIdentity, SocketUnusable
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 DEFAULT_SOCKET: Final = "/var/run/nri/nri.sock"
 SOCKET_VARIABLE: Final = "NRI_PLUGIN_SOCKET"
@@ -22,8 +20,8 @@ _PATIENCE: Final = 1.0  # seconds in which nothing else happens
 ProtocolT = TypeVar("ProtocolT", bound=asyncio.BaseProtocol)
 
 
-class Endpoint(Protocol):
-    """A way to the runtime."""
+class Connector(Protocol):
+    """Connects a session to the runtime."""
 
     @property
     def reconnects(self) -> bool:
@@ -37,12 +35,15 @@ class Endpoint(Protocol):
         """
 
 
-@frozen
-class SocketPath(ByContent):
+class SocketPath(msgspec.Struct, frozen=True):
     """The runtime's socket, for plugins that come on their own."""
 
     path: str = DEFAULT_SOCKET
-    reconnects: bool = attrs.field(default=True, init=False)
+
+    @property
+    def reconnects(self) -> bool:
+        """Whether a lost connection can be made again: always."""
+        return True
 
     async def connect(self, factory: Callable[[], ProtocolT]) -> ProtocolT:
         """Connect to the path; a runtime's restart puts a new socket there."""
@@ -72,12 +73,15 @@ def _connected(path: str) -> socket.socket:
     return sock
 
 
-@frozen
-class OpenSocket(ByContent):
+class OpenSocket(msgspec.Struct, frozen=True):
     """A connected socket: inherited from the runtime, or given by the caller."""
 
     sock: socket.socket
-    reconnects: bool = attrs.field(default=False, init=False)
+
+    @property
+    def reconnects(self) -> bool:
+        """Whether a lost connection can be made again: never."""
+        return False
 
     @classmethod
     def inherit(cls, text: str) -> OpenSocket:
@@ -111,7 +115,9 @@ class OpenSocket(ByContent):
         return protocol
 
 
-def find_endpoint(path: str | None, environment: MutableMapping[str, str]) -> Endpoint:
+def find_connector(
+    path: str | None, environment: MutableMapping[str, str]
+) -> Connector:
     """Choose the inherited descriptor if there is one, else the path.
 
     The variable is taken out of *environment*, so that children do not see it.

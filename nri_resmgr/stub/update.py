@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from typing import Self
 
-import attrs
+import msgspec
 
 from nri_proto import Level
 from nri_resmgr.stub.fields import level_of
 from nri_resmgr.stub.model import LinuxContainerUpdate, LinuxResources
 from nri_resmgr.stub.resource_setters import ResourceSetters
-from nri_resmgr.values.declared import frozen
 
 
-@frozen
-class ContainerUpdate(ResourceSetters):
+class ContainerUpdate(ResourceSetters, frozen=True):
     """What changes in one container: Linux resources and nothing else.
 
     Return only what changes; a full set of resources conflicts with other plugins.
@@ -40,10 +38,10 @@ class ContainerUpdate(ResourceSetters):
 
     def ignoring_failure(self) -> Self:
         """Return this update as one that may fail without anybody being told."""
-        return attrs.evolve(self, ignore_failure=True)
+        return msgspec.structs.replace(self, ignore_failure=True)
 
     def _resources(self) -> LinuxResources:
         return self.resources
 
     def _with_resources(self, resources: LinuxResources) -> Self:
-        return attrs.evolve(self, linux=LinuxContainerUpdate(resources))
+        return msgspec.structs.replace(self, linux=LinuxContainerUpdate(resources))

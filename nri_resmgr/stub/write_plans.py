@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from operator import attrgetter
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
-import attrs
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
+from msgspec import Struct
+from msgspec.structs import astuple
 
-from nri_resmgr.stub.model.frozen import Value
+from nri_resmgr.stub.model.contents import defaults_of, texts
 from nri_resmgr.stub.schema import (
     SENT_AGAIN,
     VALUES,
@@ -21,12 +22,12 @@ from nri_resmgr.stub.schema import (
     is_map,
     is_wrapper,
 )
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 from nri_resmgr.values.recall import Recall
 
 # Parts of one type whose bytes are kept.
 _KEPT: Final = 64
+
+_KINDS: Final = frozenset(VALUES.values())
 
 # Puts an attribute's content into a message.
 Put = Callable[[Any, Any], None]
@@ -35,8 +36,7 @@ Put = Callable[[Any, Any], None]
 UNWRITABLE: Final = (TypeError, ValueError, OverflowError)
 
 
-@frozen
-class FieldPlan(ByContent):
+class FieldPlan(Struct, frozen=True):
     """How the content of one attribute gets into a message."""
 
     attribute: str
@@ -44,14 +44,14 @@ class FieldPlan(ByContent):
     put: Put
 
 
-def write(value: Value) -> Message:
+def write(value: Struct) -> Message:
     """Make a message of *value*; protobuf's own errors come out as they are."""
     message: Message = GetMessageClass(descriptor_of(_class_of(value)))()
     fill(message, value)
     return message
 
 
-def fill(message: Message, value: Value) -> None:
+def fill(message: Message, value: Struct) -> None:
     """Put *value* into an empty message.
 
     In place, since upb merges a message that is given to a constructor, or to a list,
@@ -63,8 +63,8 @@ def fill(message: Message, value: Value) -> None:
     expected, fields = _plan(message.DESCRIPTOR)
     if type(value) is not expected:
         raise TypeError(f"expected a value of {expected.__name__}, got {value!r}")
-    for step in fields:
-        content, default = getattr(value, step.attribute), step.default
+    for content, step in zip(astuple(value), fields, strict=True):
+        default = step.default
         # Most fields hold the default itself, which is quicker to find out.
         if content is default or content is None:
             continue
@@ -73,25 +73,32 @@ def fill(message: Message, value: Value) -> None:
 
 
 @cache
-def _plan(descriptor: Descriptor) -> tuple[type[Value], tuple[FieldPlan, ...]]:
-    # Any: mypy takes the class for one of its instances where attrs wants a class.
-    kind: Any = VALUES[descriptor.name]
-    defaults = {field.name: field.default for field in attrs.fields(kind)}
-    names = {field: attribute(field) for field in descriptor.fields}
-    fields = (FieldPlan(name, defaults[name], _put(at)) for at, name in names.items())
-    return kind, tuple(fields)
+def _plan(descriptor: Descriptor) -> tuple[type[Struct], tuple[FieldPlan, ...]]:
+    kind = VALUES[descriptor.name]
+    fields = {attribute(field): field for field in descriptor.fields}
+    steps = [
+        FieldPlan(name, default, _put(fields[name]))
+        for name, default in defaults_of(kind).items()
+    ]
+    return kind, tuple(steps)
 
 
-def _class_of(value: Value) -> Any:
-    if not isinstance(value, Value):
+def _class_of(value: object) -> type[Struct]:
+    if not _is_value(value):
         raise TypeError(f"expected a value of the model, got {value!r}")
     return type(value)
+
+
+def _is_value(value: object) -> TypeGuard[Struct]:
+    return type(value) in _KINDS
 
 
 def _put(field: FieldDescriptor) -> Put:
     name, kind = field.name, field.message_type
     get = attrgetter(name)
     if kind is None:
+        if field.type == FieldDescriptor.TYPE_STRING and field.is_repeated:
+            return lambda message, items: get(message).extend(texts(items))
         if field.is_repeated:
             return lambda message, items: get(message).extend(items)
         return lambda message, content: setattr(message, name, content)
@@ -108,11 +115,11 @@ def _putter(kind: Descriptor) -> Put:
         return _put_wrapped(kind)
     if kind.name not in SENT_AGAIN:
         return fill
-    known: Recall[Value, bytes] = Recall(_serialized, _KEPT)
+    known: Recall[Struct, bytes] = Recall(_serialized, _KEPT)
     return lambda part, content: part.MergeFromString(known(content))
 
 
-def _serialized(value: Value) -> bytes:
+def _serialized(value: Struct) -> bytes:
     return write(value).SerializeToString()
 
 
@@ -123,11 +130,11 @@ def _put_part(part: Message, content: Any, put: Put) -> None:
 
 def _put_wrapped(wrapper: Descriptor) -> Put:
     if wrapper.fields_by_name["value"].is_repeated:
-        return lambda message, items: message.value.extend(items)
+        return lambda message, items: message.value.extend(texts(items))
     return lambda message, content: setattr(message, "value", content)
 
 
-def _add_all(parts: Any, items: Iterable[Value]) -> None:
+def _add_all(parts: Any, items: Iterable[Struct]) -> None:
     for item in items:
         fill(parts.add(), item)
 
@@ -138,12 +145,12 @@ def _put_map(get: Callable[[Any], Any], entry: Descriptor) -> Put:
     return lambda message, entries: _fill_entries(get(message), entries)
 
 
-def _fill_entries(parts: Any, entries: Mapping[Any, Value]) -> None:
+def _fill_entries(parts: Any, entries: Mapping[Any, Struct]) -> None:
     for key, item in entries.items():
         fill(parts[key], item)
 
 
-def blame(value: Value) -> Iterator[tuple[str, Exception]]:
+def blame(value: Struct) -> Iterator[tuple[str, Exception]]:
     """Find what in *value* cannot be written.
 
     Yields:
@@ -164,13 +171,13 @@ def blame(value: Value) -> Iterator[tuple[str, Exception]]:
 
 def _blame_parts(path: str, content: object) -> Iterator[tuple[str, Exception]]:
     for place, part in _parts(path, content):
-        if isinstance(part, Value):
+        if _is_value(part):
             yield from ((f"{place}.{inner}", error) for inner, error in blame(part))
 
 
 def _parts(path: str, content: object) -> Iterator[tuple[str, object]]:
     match content:
-        case tuple():
+        case tuple() | list():
             for index, item in enumerate(content):
                 yield f"{path}[{index}]", item
         case Mapping():

@@ -43,8 +43,8 @@ async def running_plugin(
         SessionError: The plugin could not register.
         PluginEnded: The plugin stopped before it got that far.
     """
-    endpoint = SocketPath(str(runtime.socket_path))
-    stub = Stub(plugin, Identity.parse(identity), endpoint)
+    connector = SocketPath(str(runtime.socket_path))
+    stub = Stub(plugin, Identity.parse(identity), connector)
     running = asyncio.create_task(stub.run())
     try:
         await _first(running, runtime.synchronized(identity))

@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, Self, TextIO
 
 import attrs
+import msgspec
 import structlog
 import yaml
 from google.protobuf.json_format import MessageToDict
@@ -230,7 +231,7 @@ class Logger:
         """Take a message from the tap."""
         about = tapped.body if tapped.request is None else tapped.request
         if tapped.body is about and isinstance(about, nri_pb2.SynchronizeRequest):
-            tapped = attrs.evolve(tapped, body=self._wanted_part(about))
+            tapped = msgspec.structs.replace(tapped, body=self._wanted_part(about))
         if self._wants(about):
             self._printer.put(tapped)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-import attrs
+import msgspec
 import pytest
 from structlog.testing import capture_logs
 
@@ -71,17 +71,19 @@ BOTH = container((DATA,), (CARD,))
     [
         pytest.param(DATA, (NEAR_DISK,), id="a volume that is written to tells"),
         pytest.param(
-            attrs.evolve(DATA, options=("rbind", "ro")),
+            msgspec.structs.replace(DATA, options=("rbind", "ro")),
             (),
             id="one that is read does not",
         ),
         pytest.param(
-            attrs.evolve(DATA, destination="/etc/hosts"),
+            msgspec.structs.replace(DATA, destination="/etc/hosts"),
             (),
             id="a part of every pod does not",
         ),
         pytest.param(
-            attrs.evolve(DATA, source="/srv"), (), id="a file system without a device"
+            msgspec.structs.replace(DATA, source="/srv"),
+            (),
+            id="a file system without a device",
         ),
         pytest.param(
             Mount("/proc", "proc", "proc"), (), id="what is no path of the host"
@@ -105,19 +107,27 @@ ALLOW_ALL = DeviceCgroupRule(allow=True, type="a", access="rwm")
     [
         pytest.param((DENY_ALL, FAST_RULE), (NEAR_GPU,), id="it may write"),
         pytest.param(
-            (attrs.evolve(FAST_RULE, minor=None),), (NEAR_GPU,), id="all minors of it"
+            (msgspec.structs.replace(FAST_RULE, minor=None),),
+            (NEAR_GPU,),
+            id="all minors of it",
         ),
-        pytest.param((attrs.evolve(FAST_RULE, access="rm"),), (), id="it may read"),
         pytest.param(
-            (FAST_RULE, attrs.evolve(FAST_RULE, allow=False)),
+            (msgspec.structs.replace(FAST_RULE, access="rm"),), (), id="it may read"
+        ),
+        pytest.param(
+            (FAST_RULE, msgspec.structs.replace(FAST_RULE, allow=False)),
             (),
             id="the last rule counts",
         ),
         pytest.param(
-            (attrs.evolve(FAST_RULE, minor=1),), (), id="another device's rule"
+            (msgspec.structs.replace(FAST_RULE, minor=1),),
+            (),
+            id="another device's rule",
         ),
         pytest.param(
-            (attrs.evolve(FAST_RULE, type="b"),), (), id="another type's rule"
+            (msgspec.structs.replace(FAST_RULE, type="b"),),
+            (),
+            id="another type's rule",
         ),
         pytest.param((ALLOW_ALL,), (), id="a privileged container"),
         pytest.param((), (), id="no rule at all"),

@@ -92,7 +92,7 @@ def test_a_container_with_nothing() -> None:
 
 
 def test_what_others_know_is_part_of_it() -> None:
-    annotated = attrs.evolve(
+    annotated = msgspec.structs.replace(
         POD,
         annotations={
             ANNOTATIONS[0]: """{"containers": {"web": {"limits":
@@ -117,7 +117,7 @@ def test_what_others_know_is_part_of_it() -> None:
 
 def test_a_list_of_cpus_that_is_none_is_not_in_force() -> None:
     bad = LinuxResources(cpu=LinuxCpu(shares=2048, cpus="1-2-3"))
-    one = attrs.evolve(WEB, linux=LinuxContainer(resources=bad))
+    one = msgspec.structs.replace(WEB, linux=LinuxContainer(resources=bad))
 
     assert spec_of(POD, one).present == Pin(shares=2048)
 
@@ -125,14 +125,14 @@ def test_a_list_of_cpus_that_is_none_is_not_in_force() -> None:
 def test_shares_that_we_have_set_do_not_change_the_request() -> None:
     known = msgspec.structs.replace(WEB_SPEC, request=MilliCpus(2000), limit=None)
     ours = LinuxResources(cpu=LinuxCpu(shares=2))
-    one = attrs.evolve(WEB, linux=LinuxContainer(resources=ours))
+    one = msgspec.structs.replace(WEB, linux=LinuxContainer(resources=ours))
     spec = spec_of(POD, one, background=Background(known=known))
 
     assert (spec.request, spec.present) == (2000, Pin(shares=2))
 
 
 def test_those_that_live_have_their_pod_even_if_it_is_unknown() -> None:
-    stopped = attrs.evolve(WEB, state=ContainerState.STOPPED)
+    stopped = msgspec.structs.replace(WEB, state=ContainerState.STOPPED)
     lost = Container(id="x", pod_sandbox_id="p9")
 
     assert living_specs([POD], [WEB, stopped, lost]) == (
@@ -143,7 +143,7 @@ def test_those_that_live_have_their_pod_even_if_it_is_unknown() -> None:
 
 def test_those_that_live_are_asked_about_like_new_ones() -> None:
     text = '{"containers": {"web": {"limits": {"cpu": 2, "memory": "1Gi"}}}}'
-    annotated = attrs.evolve(POD, annotations={ANNOTATIONS[0]: text})
+    annotated = msgspec.structs.replace(POD, annotations={ANNOTATIONS[0]: text})
     found = living_specs(
         [annotated],
         [WEB],
@@ -164,7 +164,7 @@ def test_those_that_live_are_asked_about_like_new_ones() -> None:
 def test_what_a_pod_will_have_is_known_by_names() -> None:
     text = """{"initContainers": {"first": {"limits": {"cpu": 9}}},
                "containers": {"web": {"limits": {"cpu": "2", "memory": "1Gi"}}}}"""
-    pod = attrs.evolve(POD, annotations={ANNOTATIONS[1]: text})
+    pod = msgspec.structs.replace(POD, annotations={ANNOTATIONS[1]: text})
     specs = expected_specs(
         pod, RequestSources((AnnotationSource(),)), {"web": SILENT}.__getitem__
     )

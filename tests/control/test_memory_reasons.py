@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-import attrs
+import msgspec
 import pytest
 
 from nri_resmgr.config import parse_config
@@ -93,7 +93,7 @@ def test_what_is_set_of_memory_and_by_what(
 
 def test_an_explanation_has_it() -> None:
     parts = make_parts(document=f"{HEAD}{SPEC}")
-    pod = attrs.evolve(parts.pod("web"), annotations={CLASS: "near"})
+    pod = msgspec.structs.replace(parts.pod("web"), annotations={CLASS: "near"})
     parts.policy.run_pod_sandbox(pod)
     parts.policy.create_container(
         pod, Container(id="web", name="main", pod_sandbox_id=pod.id)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import attrs
+import msgspec
 
 from nri_resmgr.app.translate import KUBELET_NAME
 from nri_resmgr.cli.workload import Workload
@@ -109,10 +110,10 @@ class HostNode(Node):
     ) -> str:
         """Run a Guaranteed pod of one container."""
         asked = Workload(name, QosClass.GUARANTEED, cpus * 1000)
-        pod = attrs.evolve(asked.pod, annotations=dict(annotations or {}))
+        pod = msgspec.structs.replace(asked.pod, annotations=dict(annotations or {}))
         await self.runtime.run_pod(pod)
         labels = {KUBELET_NAME: name}
-        container = attrs.evolve(asked.container, id=name, labels=labels)
+        container = msgspec.structs.replace(asked.container, id=name, labels=labels)
         await self.runtime.create_container(pod.id, container)
         await self.runtime.start_container(name)
         return name

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import attrs
+import msgspec
 
 from nri_resmgr.app.translate import KUBELET_NAME
 from nri_resmgr.cli.workload import Workload
@@ -95,7 +96,7 @@ class Node:
             await self.runtime.run_pod(workload.pod)
         key = f"{workload.container.id}-{number}"
         labels = {KUBELET_NAME: workload.name}
-        container = attrs.evolve(workload.container, id=key, labels=labels)
+        container = msgspec.structs.replace(workload.container, id=key, labels=labels)
         await self.runtime.create_container(workload.pod.id, container)
         await self.runtime.start_container(key)
         return key

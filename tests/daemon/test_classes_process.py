@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 from pathlib import Path
 
-import attrs
+import msgspec
 import pytest
 
 from nri_resmgr.cli.workload import Workload
@@ -51,10 +51,12 @@ def add_kernel(host: Path) -> None:
 async def create(node: HostNode, name: str) -> ContainerAdjustment:
     """Run a pod; return what the runtime was told of its container."""
     asked = Workload(name, QosClass.GUARANTEED, 1000)
-    await node.runtime.run_pod(attrs.evolve(asked.pod, annotations=ASKS))
+    await node.runtime.run_pod(msgspec.structs.replace(asked.pod, annotations=ASKS))
     assert asked.container.linux
-    linux = attrs.evolve(asked.container.linux, cgroups_path=f"/kubepods/{name}")
-    container = attrs.evolve(asked.container, id=name, linux=linux)
+    linux = msgspec.structs.replace(
+        asked.container.linux, cgroups_path=f"/kubepods/{name}"
+    )
+    container = msgspec.structs.replace(asked.container, id=name, linux=linux)
     created = await node.runtime.create_container(asked.pod.id, container)
     await node.runtime.start_container(name)
     return created.adjustment

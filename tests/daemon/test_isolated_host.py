@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 from typing import Final
 
-import attrs
+import msgspec
 import pytest
 
 from nri_resmgr.app.translate import KUBELET_NAME
@@ -66,15 +66,15 @@ async def create(
     node: HostNode, name: str, annotations: dict[str, str], *, cpus: int = 2
 ) -> None:
     asked = Workload(name, QosClass.GUARANTEED, cpus * 1000)
-    pod = attrs.evolve(asked.pod, annotations=annotations)
+    pod = msgspec.structs.replace(asked.pod, annotations=annotations)
     await node.runtime.run_pod(pod)
     linux = asked.container.linux
     assert linux is not None
-    container = attrs.evolve(
+    container = msgspec.structs.replace(
         asked.container,
         id=name,
         labels={KUBELET_NAME: name},
-        linux=attrs.evolve(linux, cgroups_path=f"/kubepods/pod1/{name}"),
+        linux=msgspec.structs.replace(linux, cgroups_path=f"/kubepods/pod1/{name}"),
     )
     await node.runtime.create_container(pod.id, container)
 

@@ -6,7 +6,7 @@ import signal
 from pathlib import Path
 from typing import Final
 
-import attrs
+import msgspec
 import pytest
 
 from nri_resmgr.cli.workload import Workload
@@ -29,7 +29,7 @@ HUGE: Final = Workload("huge", QosClass.GUARANTEED, 64000)
 
 def secretive_pod(workload: Workload) -> Pod:
     told = {"mine/token": SECRET}
-    return attrs.evolve(workload.pod, annotations=told, labels=told)
+    return msgspec.structs.replace(workload.pod, annotations=told, labels=told)
 
 
 def secretive_container(workload: Workload) -> Container:
@@ -39,7 +39,7 @@ def secretive_container(workload: Workload) -> Container:
         source=f"/var/lib/kubelet/pods/1/volumes/{SECRET}",
         options=("bind", f"password={SECRET}"),
     )
-    return attrs.evolve(
+    return msgspec.structs.replace(
         workload.container,
         env=(f"PASSWORD={SECRET}",),
         args=("serve", f"--password={SECRET}"),

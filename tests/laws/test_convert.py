@@ -7,20 +7,20 @@ from typing import Any
 from google.protobuf.json_format import MessageToDict
 from google.protobuf.message import Message
 from hypothesis import given
+from msgspec import Struct
 
 from nri_resmgr.stub.convert import from_message, to_message
-from nri_resmgr.stub.model.frozen import Value
 from tests.examples import examples
 from tests.strategies_model import any_value
 
 
 @given(any_value())
-def test_a_value_survives_its_message(value: Value) -> None:
+def test_a_value_survives_its_message(value: Struct) -> None:
     assert from_message(to_message(value)) == value
 
 
 @given(any_value())
-def test_a_value_survives_the_wire(value: Value) -> None:
+def test_a_value_survives_the_wire(value: Struct) -> None:
     message: Message = to_message(value)
 
     again = type(message).FromString(message.SerializeToString())
@@ -29,15 +29,17 @@ def test_a_value_survives_the_wire(value: Value) -> None:
 
 
 @given(any_value())
-def test_equal_values_hash_equal_and_share_their_repr(value: Value) -> None:
-    twin: Any = from_message(to_message(value))
+def test_equal_values_read_from_messages_share_their_repr(value: Struct) -> None:
+    message: Message = to_message(value)
+    one: Any = from_message(message)
+    two: Any = from_message(message)
 
-    assert (hash(twin), repr(twin)) == (hash(value), repr(value))
+    assert repr(one) == repr(two)
 
 
 @given(any_value())
 @examples(0.5)
-def test_a_message_made_of_what_it_prints_is_the_same_message(value: Value) -> None:
+def test_a_message_made_of_what_it_prints_is_the_same_message(value: Struct) -> None:
     message: Message = to_message(value)
     printed = MessageToDict(message, preserving_proto_field_name=True)
 

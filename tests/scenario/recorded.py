@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import attrs
+import msgspec
 
 from nri_proto import Level
 from nri_resmgr.app.conduct import USUAL, Conduct
@@ -126,7 +127,9 @@ async def churn(runtime: Runtime, seed: int, steps: int) -> None:
                 name, asks = f"{seed}-{number}", row(rng)
                 await runtime.run_pod(pod_of(name, asks))
                 made = container_of(f"c{name}", asks, capacity)
-                made = attrs.evolve(made, env=("SECRET=hidden",), args=("--hidden",))
+                made = msgspec.structs.replace(
+                    made, env=("SECRET=hidden",), args=("--hidden",)
+                )
                 await runtime.create_container(name, made)
                 living.append(name)
                 await runtime.start_container(made.id)

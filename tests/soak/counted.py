@@ -14,7 +14,7 @@ from collections import Counter
 from pathlib import Path
 
 from nri_resmgr.__main__ import main
-from nri_resmgr.stub.memory import give_back_memory
+from nri_resmgr.stub.service import give_back_memory
 
 
 def count_into(path: Path) -> None:

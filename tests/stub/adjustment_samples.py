@@ -196,7 +196,7 @@ OTHERS: dict[str, tuple[Call, Any]] = {
         {"env": [{"key": "-A"}, {"key": "A", "value": "1"}]},
     ),
     "set_mount": (
-        lambda a: a.set_mount(Mount("/m", "bind", "/s", ["ro"])),
+        lambda a: a.set_mount(Mount("/m", "bind", "/s", ("ro",))),
         {
             "mounts": [
                 {"destination": "/m", "type": "bind", "source": "/s", "options": ["ro"]}
@@ -214,7 +214,7 @@ OTHERS: dict[str, tuple[Call, Any]] = {
     "set_args": (lambda a: a.set_args(["sh", ""]), {"args": ["sh", ""]}),
     "replace_args": (lambda a: a.replace_args(["sh"]), {"args": ["", "sh"]}),
     "add_hooks": (
-        lambda a: a.add_hooks(Hooks(prestart=[Hook("/h", timeout=0)])),
+        lambda a: a.add_hooks(Hooks(prestart=(Hook("/h", timeout=0),))),
         {"hooks": {"prestart": [{"path": "/h", "timeout": {}}]}},
     ),
     "set_rlimit": (

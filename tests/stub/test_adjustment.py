@@ -107,11 +107,11 @@ def test_hooks_and_device_rules_accumulate(method: str) -> None:
 
 def test_hooks_keep_the_order_of_the_calls() -> None:
     first, second = Hook("/1"), Hook("/2")
-    adjustment = NEW.add_hooks(Hooks(poststop=[first])).add_hooks(
-        Hooks(prestart=[first], poststop=[second])
+    adjustment = NEW.add_hooks(Hooks(poststop=(first,))).add_hooks(
+        Hooks(prestart=(first,), poststop=(second,))
     )
 
-    assert adjustment.hooks == Hooks(prestart=[first], poststop=[first, second])
+    assert adjustment.hooks == Hooks(prestart=(first,), poststop=(first, second))
 
 
 def test_different_keys_and_fields_go_together() -> None:
@@ -189,6 +189,19 @@ def test_what_nri_would_read_otherwise_is_refused(
         call(NEW)
 
     assert str(caught.value) == str(error)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        pytest.param(lambda a: a.set_args("sh"), id="arguments"),
+        pytest.param(lambda a: a.replace_args("sh"), id="arguments taken over"),
+        pytest.param(lambda a: a.set_rdt_schemata("sh"), id="schemata"),
+    ],
+)
+def test_a_bare_string_is_not_a_list_of_letters(call: Call) -> None:
+    with pytest.raises(TypeError, match="expected several strings, got one: 'sh'"):
+        call(NEW)
 
 
 @pytest.mark.parametrize("field", FIELDS, ids=lambda field: field.path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-import attrs
+import msgspec
 import pytest
 
 from nri_proto import Code, Level, Trunk, nri_pb2
@@ -130,8 +130,9 @@ async def test_it_registers_as_who_it_is(name: str, index: str, tmp_path: Path) 
 
 
 async def test_a_refused_name_raises(tmp_path: Path) -> None:
-    with attrs.validators.disabled():  # a name that only the runtime objects to
-        identity = Identity("foo,bar", "10")
+    identity = Identity("foo", "10")
+    # A name that only the runtime objects to.
+    msgspec.structs.force_setattr(identity, "name", "foo,bar")
     async with Runtime(tmp_path) as runtime:
         stub = Stub(_Diary(), identity, SocketPath(str(runtime.socket_path)))
         with pytest.raises(RegistrationRefused) as refusal:

@@ -7,7 +7,7 @@ import socket
 from collections.abc import Callable
 from pathlib import Path
 
-import attrs
+import msgspec
 import pytest
 
 from nri_resmgr.stub import (
@@ -135,8 +135,9 @@ async def test_no_request_is_read_by_what_could_not_be_built(
 
 
 async def test_a_refused_name_is_told_all_the_same(tmp_path: Path) -> None:
-    with attrs.validators.disabled():  # a name that only the runtime objects to
-        identity = Identity("foo,bar", "10")
+    identity = Identity("foo", "10")
+    # A name that only the runtime objects to.
+    msgspec.structs.force_setattr(identity, "name", "foo,bar")
     late = LatePlugin(lambda: recording([], "stop_container"))
     async with Runtime(tmp_path) as runtime:
         stub = Stub(late, identity, SocketPath(str(runtime.socket_path)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import attrs
 import pytest
 
 from nri_proto import nri_pb2
@@ -20,42 +19,45 @@ from nri_resmgr.stub.model import (
 
 
 def test_a_value_is_frozen() -> None:
-    with pytest.raises(attrs.exceptions.FrozenInstanceError):
+    with pytest.raises(AttributeError, match="immutable"):
         Container().name = "web"  # type: ignore[misc]  # what must not work
 
 
-def test_a_map_is_a_copy_that_cannot_be_changed() -> None:
-    labels = {"app": "web"}
-    pod = Pod(labels=labels)
-    labels["app"] = "db"
-
-    assert pod.labels == {"app": "web"}
+@pytest.mark.parametrize(
+    "pod",
+    [
+        pytest.param(Pod(), id="none given"),
+        pytest.param(from_message(nri_pb2.PodSandbox()), id="none read"),
+        pytest.param(from_message(nri_pb2.PodSandbox(labels={"a": "1"})), id="read"),
+    ],
+)
+def test_a_map_cannot_be_changed(pod: Pod) -> None:
     with pytest.raises(TypeError):
         pod.labels["app"] = "db"  # type: ignore[index]  # what must not work
 
 
-def test_a_list_becomes_a_tuple() -> None:
-    assert Mount(options=["ro"]) == Mount(options=("ro",))
+def test_values_without_maps_can_be_members_of_a_set() -> None:
+    assert (
+        len({Mount("/a", options=("ro",)), Mount("/a", options=("ro",)), Mount()}) == 2
+    )
 
 
-def test_a_bare_string_is_not_a_list_of_letters() -> None:
-    with pytest.raises(TypeError, match="expected several strings, got one: 'sh'"):
-        Container(args="sh")
-
-
-def test_values_with_maps_can_be_members_of_a_set() -> None:
-    assert len({Pod(labels={"a": "1"}), Pod(labels={"a": "1"}), Pod()}) == 2
+def test_values_with_maps_cannot_be_hashed() -> None:
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(Pod(labels={"a": "1"}))
 
 
 def test_values_of_different_kinds_are_different() -> None:
-    assert Pod(id="x") != Container(id="x")
+    pod: object = Pod(id="x")
+
+    assert pod != Container(id="x")
 
 
 def test_absent_differs_from_zero() -> None:
     assert LinuxMemory() != LinuxMemory(limit=0)
 
 
-def test_the_repr_is_python_and_leaves_out_what_is_empty() -> None:
+def test_the_repr_leaves_out_what_is_empty() -> None:
     container = Container(
         name="web",
         state=ContainerState.RUNNING,
@@ -64,7 +66,8 @@ def test_the_repr_is_python_and_leaves_out_what_is_empty() -> None:
     )
 
     assert repr(container) == (
-        "Container(name='web', state=ContainerState.RUNNING, labels={'app': 'web'}, "
+        "Container(name='web', state=<ContainerState.RUNNING: 3>, "
+        "labels={'app': 'web'}, "
         "linux=LinuxContainer(resources=LinuxResources(cpu=LinuxCpu(shares=0))))"
     )
 
@@ -94,22 +97,3 @@ def test_the_last_of_two_variables_of_one_name_counts() -> None:
     container = Container(env=("A=1", "B=x=y", "A=2", "C"))
 
     assert container.environment == {"A": "2", "B": "x=y", "C": ""}
-
-
-TOLD = nri_pb2.Mount(destination="/a", source="/b", options=["ro"])
-READ = Mount("/a", source="/b", options=("ro",))
-
-
-@pytest.mark.parametrize(
-    "container",
-    [
-        pytest.param(from_message(nri_pb2.Container(mounts=[TOLD])), id="of a message"),
-        pytest.param(Container(mounts=(READ,)), id="called into being"),
-    ],
-)
-def test_mounts_can_be_looked_at_before_they_are_values(container: Container) -> None:
-    (mount,) = container.raw_mounts
-
-    assert (mount.destination, mount.source) == ("/a", "/b")
-    assert "ro" in mount.options
-    assert container.mounts == (READ,)

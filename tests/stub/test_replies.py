@@ -58,7 +58,7 @@ Respond = Callable[[Any], Any]
             id="an adjustment",
         ),
         pytest.param(
-            CreateReply(PINNED, [C1.set_cpus("2")], [EVICTION]),
+            CreateReply(PINNED, (C1.set_cpus("2"),), (EVICTION,)),
             nri_pb2.CreateContainerResponse(
                 adjust=to_message(PINNED),
                 update=[to_message(C1.set_cpus("2"))],
@@ -67,7 +67,7 @@ Respond = Callable[[Any], Any]
             id="an adjustment, updates and evictions",
         ),
         pytest.param(
-            CreateReply(updates=[C1]),
+            CreateReply(updates=(C1,)),
             nri_pb2.CreateContainerResponse(update=[to_message(C1)]),
             id="updates alone",
         ),
@@ -122,7 +122,7 @@ def test_updates_with_one_content_object_are_written_as_any(
 
 
 def test_an_update_may_be_of_the_container_itself_and_evict_others() -> None:
-    reply = UpdateReply([C1.set_cpus("2")], [EVICTION])
+    reply = UpdateReply((C1.set_cpus("2"),), (EVICTION,))
 
     assert update_response(reply) == nri_pb2.UpdateContainerResponse(
         update=[to_message(C1.set_cpus("2"))], evict=[to_message(EVICTION)]
@@ -174,58 +174,58 @@ def test_a_wrong_type_is_told_with_what_was_expected(
     ("reply", "error"),
     [
         pytest.param(
-            CreateReply(updates=[ContainerUpdate().set_cpus("0")]),
+            CreateReply(updates=(ContainerUpdate().set_cpus("0"),)),
             MissingContainerId("update"),
             id="an update of nothing",
         ),
         pytest.param(
-            CreateReply(evictions=[ContainerEviction()]),
+            CreateReply(evictions=(ContainerEviction(),)),
             MissingContainerId("eviction"),
             id="an eviction of nothing",
         ),
         pytest.param(
-            CreateReply(updates=[ContainerUpdate("new").set_cpus("0")]),
+            CreateReply(updates=(ContainerUpdate("new").set_cpus("0"),)),
             SelfUpdate("new"),
             id="an update of what is being created",
         ),
         pytest.param(
-            CreateReply(updates=[C1.set_cpus("0"), C1.set_cpus("0")]),
+            CreateReply(updates=(C1.set_cpus("0"), C1.set_cpus("0"))),
             DuplicateKey("linux.resources.cpu.cpus of c1"),
             id="one field of one container in two updates",
         ),
         pytest.param(
-            CreateReply(updates=[C1.set_unified("k", "1"), C1.set_unified("k", "2")]),
+            CreateReply(updates=(C1.set_unified("k", "1"), C1.set_unified("k", "2"))),
             DuplicateKey("linux.resources.unified of c1", "k"),
             id="one key of one container in two updates",
         ),
         pytest.param(
             CreateReply(
-                updates=[
+                updates=(
                     ContainerUpdate(
                         "c1", LinuxContainerUpdate(LinuxResources(unified={"": "1"}))
-                    )
-                ]
+                    ),
+                )
             ),
             BadKey("linux.resources.unified", ""),
             id="an empty key in an update, by the constructor",
         ),
         pytest.param(
-            ContainerAdjustment(env=[KeyValue("A"), KeyValue("A")]),
+            ContainerAdjustment(env=(KeyValue("A"), KeyValue("A"))),
             DuplicateKey("env", "A"),
             id="a variable twice, by the constructor",
         ),
         pytest.param(
-            ContainerAdjustment(mounts=[Mount("-/m"), Mount("-/m")]),
+            ContainerAdjustment(mounts=(Mount("-/m"), Mount("-/m"))),
             DuplicateKey("mounts", "-/m"),
             id="a removal twice",
         ),
         pytest.param(
-            ContainerAdjustment(rlimits=[Rlimit("X"), Rlimit("X")]),
+            ContainerAdjustment(rlimits=(Rlimit("X"), Rlimit("X"))),
             DuplicateKey("rlimits", "X"),
             id="a limit twice",
         ),
         pytest.param(
-            ContainerAdjustment(cdi_devices=[CdiDevice()]),
+            ContainerAdjustment(cdi_devices=(CdiDevice(),)),
             BadKey("cdi_devices", ""),
             id="a device without a name",
         ),
@@ -236,7 +236,7 @@ def test_a_wrong_type_is_told_with_what_was_expected(
         ),
         pytest.param(
             ContainerAdjustment(
-                linux=LinuxContainerAdjustment(devices=[Device("/d"), Device("/d")])
+                linux=LinuxContainerAdjustment(devices=(Device("/d"), Device("/d")))
             ),
             DuplicateKey("linux.devices", "/d"),
             id="a device twice",
@@ -244,7 +244,7 @@ def test_a_wrong_type_is_told_with_what_was_expected(
         pytest.param(
             ContainerAdjustment(
                 linux=LinuxContainerAdjustment(
-                    namespaces=[Namespace("pid"), Namespace("pid")]
+                    namespaces=(Namespace("pid"), Namespace("pid"))
                 )
             ),
             DuplicateKey("linux.namespaces", "pid"),

@@ -10,21 +10,21 @@ from pathlib import Path
 import pytest
 
 from nri_resmgr.stub import BadIdentity, OpenSocket, SocketPath, SocketUnusable
-from nri_resmgr.stub.transport import find_endpoint
+from nri_resmgr.stub.transport import find_connector
 
 
 def test_the_descriptor_goes_before_the_path_and_the_variable_is_dropped() -> None:
     ours, theirs = socket.socketpair()
     os.set_inheritable(theirs.fileno(), True)
     environment = {"NRI_PLUGIN_SOCKET": str(theirs.fileno()), "HOME": "/"}
-    endpoint = find_endpoint("/run/other.sock", environment)
+    connector = find_connector("/run/other.sock", environment)
 
-    assert isinstance(endpoint, OpenSocket)
-    assert endpoint.sock.fileno() == theirs.detach()
-    assert not os.get_inheritable(endpoint.sock.fileno())
+    assert isinstance(connector, OpenSocket)
+    assert connector.sock.fileno() == theirs.detach()
+    assert not os.get_inheritable(connector.sock.fileno())
     assert environment == {"HOME": "/"}
-    assert not endpoint.reconnects
-    endpoint.sock.close()
+    assert not connector.reconnects
+    connector.sock.close()
     ours.close()
 
 
@@ -40,10 +40,10 @@ def test_the_descriptor_goes_before_the_path_and_the_variable_is_dropped() -> No
 def test_without_a_descriptor_it_is_the_path(
     path: str | None, expected: SocketPath
 ) -> None:
-    endpoint = find_endpoint(path, {})
+    connector = find_connector(path, {})
 
-    assert endpoint == expected
-    assert endpoint.reconnects
+    assert connector == expected
+    assert connector.reconnects
 
 
 @pytest.mark.parametrize(

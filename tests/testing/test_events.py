@@ -164,7 +164,7 @@ async def test_plugins_are_asked_by_index_and_see_their_predecessors_work(
                 peers.enter_context(Peer.connect(path, "p", index, answers))
                 await runtime.synchronized(f"{index}-p")
             pod = await runtime.run_pod(Pod())
-            created = await runtime.create_container(pod.id, Container(env=["A=0"]))
+            created = await runtime.create_container(pod.id, Container(env=("A=0",)))
 
         assert seen == [
             ("V00", ["A=0"]),

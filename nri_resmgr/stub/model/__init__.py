@@ -1,8 +1,9 @@
 """Pods, containers and their parts as frozen values, named as in the schema.
 
 Computations only, no I/O and no protobuf. None is "absent" and 0 is "present and
-zero"; repeated fields are tuples, maps are read-only. Every field has a default, so
-a test of a plugin writes ``Container(name="web")``.
+zero"; repeated fields are tuples. Maps read from a runtime cannot be changed; a value
+with a map in it cannot be hashed. Every field has a default, so a test of a plugin
+writes ``Container(name="web")``.
 """
 
 from nri_resmgr.stub.model.changes import (

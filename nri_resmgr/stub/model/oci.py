@@ -2,46 +2,39 @@
 
 from __future__ import annotations
 
-import attrs
-
-from nri_resmgr.stub.model.frozen import Value, as_texts, as_tuple
-from nri_resmgr.values.declared import frozen
+import msgspec
 
 
-@frozen
-class Mount(Value):
+class Mount(msgspec.Struct, frozen=True, repr_omit_defaults=True):
     """One mount of a container, its key is `destination`."""
 
     destination: str = ""
     type: str = ""
     source: str = ""
-    options: tuple[str, ...] = attrs.field(default=(), converter=as_texts)
+    options: tuple[str, ...] = ()
 
 
-@frozen
-class Hook(Value):
+class Hook(msgspec.Struct, frozen=True, repr_omit_defaults=True):
     """A program that the OCI runtime runs; `timeout` in seconds."""
 
     path: str = ""
-    args: tuple[str, ...] = attrs.field(default=(), converter=as_texts)
-    env: tuple[str, ...] = attrs.field(default=(), converter=as_texts)
+    args: tuple[str, ...] = ()
+    env: tuple[str, ...] = ()
     timeout: int | None = None
 
 
-@frozen
-class Hooks(Value):
+class Hooks(msgspec.Struct, frozen=True, repr_omit_defaults=True):
     """OCI hooks by the moment at which they run."""
 
-    prestart: tuple[Hook, ...] = attrs.field(default=(), converter=as_tuple)
-    create_runtime: tuple[Hook, ...] = attrs.field(default=(), converter=as_tuple)
-    create_container: tuple[Hook, ...] = attrs.field(default=(), converter=as_tuple)
-    start_container: tuple[Hook, ...] = attrs.field(default=(), converter=as_tuple)
-    poststart: tuple[Hook, ...] = attrs.field(default=(), converter=as_tuple)
-    poststop: tuple[Hook, ...] = attrs.field(default=(), converter=as_tuple)
+    prestart: tuple[Hook, ...] = ()
+    create_runtime: tuple[Hook, ...] = ()
+    create_container: tuple[Hook, ...] = ()
+    start_container: tuple[Hook, ...] = ()
+    poststart: tuple[Hook, ...] = ()
+    poststop: tuple[Hook, ...] = ()
 
 
-@frozen
-class Rlimit(Value):
+class Rlimit(msgspec.Struct, frozen=True, repr_omit_defaults=True):
     """A setrlimit(2) limit, its key is `type` ("RLIMIT_NOFILE")."""
 
     type: str = ""
@@ -49,16 +42,14 @@ class Rlimit(Value):
     soft: int = 0
 
 
-@frozen
-class Namespace(Value):
+class Namespace(msgspec.Struct, frozen=True, repr_omit_defaults=True):
     """A namespace, its key is `type` in OCI spelling; without a path it is new."""
 
     type: str = ""
     path: str = ""
 
 
-@frozen
-class Device(Value):
+class Device(msgspec.Struct, frozen=True, repr_omit_defaults=True):
     """A device node, its key is `path`; None leaves mode and owner to the runtime."""
 
     path: str = ""
@@ -70,15 +61,13 @@ class Device(Value):
     gid: int | None = None
 
 
-@frozen
-class CdiDevice(Value):
+class CdiDevice(msgspec.Struct, frozen=True, repr_omit_defaults=True):
     """A device by its CDI name, "vendor.com/class=name"."""
 
     name: str = ""
 
 
-@frozen
-class NetDevice(Value):
+class NetDevice(msgspec.Struct, frozen=True, repr_omit_defaults=True):
     """The name of a network device inside the container."""
 
     name: str = ""

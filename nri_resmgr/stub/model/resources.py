@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import attrs
+import msgspec
 
-from nri_resmgr.stub.model.frozen import EMPTY, Value, as_text_map, as_tuple
-from nri_resmgr.values.declared import frozen
+from nri_resmgr.stub.model.contents import EMPTY
 
 
-@frozen
-class LinuxMemory(Value):
+class LinuxMemory(msgspec.Struct, frozen=True, repr_omit_defaults=True):
     """Memory controls in bytes; at creation runtimes apply `limit` alone."""
 
     limit: int | None = None
@@ -28,8 +26,7 @@ class LinuxMemory(Value):
     use_hierarchy: bool | None = None
 
 
-@frozen
-class LinuxCpu(Value):
+class LinuxCpu(msgspec.Struct, frozen=True, repr_omit_defaults=True):
     """CPU controls: `quota` in `period` microseconds, lists as the kernel writes them.
 
     `cpus` and `mems` have no presence on the wire: "" is "unchanged", never "none".
@@ -44,16 +41,14 @@ class LinuxCpu(Value):
     mems: str = ""
 
 
-@frozen
-class HugepageLimit(Value):
+class HugepageLimit(msgspec.Struct, frozen=True, repr_omit_defaults=True):
     """At most `limit` bytes in pages of `page_size`, spelt as in "2MB"."""
 
     page_size: str = ""
     limit: int = 0
 
 
-@frozen
-class DeviceCgroupRule(Value):
+class DeviceCgroupRule(msgspec.Struct, frozen=True, repr_omit_defaults=True):
     """Whether a kind of device may be accessed; None as a number means all."""
 
     allow: bool = False
@@ -63,24 +58,20 @@ class DeviceCgroupRule(Value):
     access: str = ""
 
 
-@frozen
-class Pids(Value):
+class Pids(msgspec.Struct, frozen=True, repr_omit_defaults=True):
     """The most tasks there may be; -1 is unlimited."""
 
     limit: int = 0
 
 
-@frozen
-class LinuxResources(Value):
+class LinuxResources(msgspec.Struct, frozen=True, repr_omit_defaults=True):
     """Resources of a pod or container; a class name "" clears the class."""
 
     memory: LinuxMemory | None = None
     cpu: LinuxCpu | None = None
-    hugepage_limits: tuple[HugepageLimit, ...] = attrs.field(
-        default=(), converter=as_tuple
-    )
+    hugepage_limits: tuple[HugepageLimit, ...] = ()
     blockio_class: str | None = None
     rdt_class: str | None = None
-    unified: Mapping[str, str] = attrs.field(default=EMPTY, converter=as_text_map)
-    devices: tuple[DeviceCgroupRule, ...] = attrs.field(default=(), converter=as_tuple)
+    unified: Mapping[str, str] = EMPTY
+    devices: tuple[DeviceCgroupRule, ...] = ()
     pids: Pids | None = None

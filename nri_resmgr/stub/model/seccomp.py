@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import attrs
+import msgspec
 
 from nri_resmgr.stub.model.enums import ProfileType
-from nri_resmgr.stub.model.frozen import Value, as_texts, as_tuple
-from nri_resmgr.values.declared import frozen
 
 
-@frozen
-class SecurityProfile(Value):
+class SecurityProfile(msgspec.Struct, frozen=True, repr_omit_defaults=True):
     """The seccomp profile that the pod asks for."""
 
     profile_type: ProfileType | int = ProfileType.RUNTIME_DEFAULT
     localhost_ref: str = ""
 
 
-@frozen
-class SeccompArg(Value):
+class SeccompArg(msgspec.Struct, frozen=True, repr_omit_defaults=True):
     """A condition on argument number `index` of a system call."""
 
     index: int = 0
@@ -27,24 +23,22 @@ class SeccompArg(Value):
     op: str = ""
 
 
-@frozen
-class SeccompSyscall(Value):
+class SeccompSyscall(msgspec.Struct, frozen=True, repr_omit_defaults=True):
     """What happens to some system calls."""
 
-    names: tuple[str, ...] = attrs.field(default=(), converter=as_texts)
+    names: tuple[str, ...] = ()
     action: str = ""
     errno_ret: int | None = None
-    args: tuple[SeccompArg, ...] = attrs.field(default=(), converter=as_tuple)
+    args: tuple[SeccompArg, ...] = ()
 
 
-@frozen
-class Seccomp(Value):
+class Seccomp(msgspec.Struct, frozen=True, repr_omit_defaults=True):
     """A whole filter; runtimes ignore `default_errno`."""
 
     default_action: str = ""
     default_errno: int | None = None
-    architectures: tuple[str, ...] = attrs.field(default=(), converter=as_texts)
-    flags: tuple[str, ...] = attrs.field(default=(), converter=as_texts)
+    architectures: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
     listener_path: str = ""
     listener_metadata: str = ""
-    syscalls: tuple[SeccompSyscall, ...] = attrs.field(default=(), converter=as_tuple)
+    syscalls: tuple[SeccompSyscall, ...] = ()

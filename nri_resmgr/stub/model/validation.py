@@ -1,42 +1,35 @@
-"""What a validating plugin is told beside the merged adjustment."""
+"""What a validating plugin gets beside the merged adjustment."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-import attrs
+import msgspec
 
-from nri_resmgr.stub.model.frozen import EMPTY, Value, as_mapping, as_text_map
-from nri_resmgr.values.declared import frozen
+from nri_resmgr.stub.model.contents import EMPTY
 
 
-@frozen
-class PluginInstance(Value):
+class PluginInstance(msgspec.Struct, frozen=True, repr_omit_defaults=True):
     """A plugin that was consulted in the request; `index` is two digits."""
 
     name: str = ""
     index: str = ""
 
 
-@frozen
-class CompoundFieldOwners(Value):
+class CompoundFieldOwners(msgspec.Struct, frozen=True, repr_omit_defaults=True):
     """Each key of a compound field with the plugin that set it."""
 
-    owners: Mapping[str, str] = attrs.field(default=EMPTY, converter=as_text_map)
+    owners: Mapping[str, str] = EMPTY
 
 
-@frozen
-class FieldOwners(Value):
+class FieldOwners(msgspec.Struct, frozen=True, repr_omit_defaults=True):
     """Who set what of one container, by the numbers of `AdjustedField`."""
 
-    simple: Mapping[int, str] = attrs.field(default=EMPTY, converter=as_mapping)
-    compound: Mapping[int, CompoundFieldOwners] = attrs.field(
-        default=EMPTY, converter=as_mapping
-    )
+    simple: Mapping[int, str] = EMPTY
+    compound: Mapping[int, CompoundFieldOwners] = EMPTY
 
 
-@frozen
-class OwningPlugins(Value):
+class OwningPlugins(msgspec.Struct, frozen=True, repr_omit_defaults=True):
     """Owners by container id; a plugin with "-" in front cleared the field."""
 
-    owners: Mapping[str, FieldOwners] = attrs.field(default=EMPTY, converter=as_mapping)
+    owners: Mapping[str, FieldOwners] = EMPTY

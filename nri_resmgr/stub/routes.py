@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
-import attrs
+import msgspec
 from google.protobuf.message import Message
 
 from nri_proto import STATE_CHANGES, Event, nri_pb2
@@ -15,16 +15,13 @@ from nri_resmgr.stub.convert import from_message
 from nri_resmgr.stub.model import Container, OwningPlugins, PluginInstance, Pod
 from nri_resmgr.stub.replies import create_response, stop_response, update_response
 from nri_resmgr.stub.update import ContainerUpdate
-from nri_resmgr.values.by_content import ByContent
-from nri_resmgr.values.declared import frozen
 
 # The request message is one of many types, alike in what we take from it.
 Arguments: TypeAlias = Callable[[Any], tuple[object, ...]]
 Encoder: TypeAlias = Callable[[object, Any], Message | None]
 
 
-@frozen
-class Validation(ByContent):
+class Validation(msgspec.Struct, frozen=True):
     """What a ``validate_container_adjustment`` handler looks at.
 
     Attributes:
@@ -39,12 +36,11 @@ class Validation(ByContent):
     container: Container
     adjustment: ContainerAdjustment
     updates: tuple[ContainerUpdate, ...] = ()
-    owners: OwningPlugins = attrs.field(factory=OwningPlugins)
+    owners: OwningPlugins = OwningPlugins()
     plugins: tuple[PluginInstance, ...] = ()
 
 
-@frozen
-class Endpoint(ByContent):
+class EventRoute(msgspec.Struct, frozen=True):
     """The way of one event to its handler and back.
 
     Attributes:
@@ -53,8 +49,6 @@ class Endpoint(ByContent):
         encode: Makes the response of the handler's result and the request.
         carries_updates: Whether the response can update other containers.
         rejects: Whether an exception is an answer, a veto, and no failure.
-        handler: The name of the handler.
-        ends: Whether the container is gone afterwards.
     """
 
     event: Event
@@ -62,15 +56,15 @@ class Endpoint(ByContent):
     encode: Encoder
     carries_updates: bool = False
     rejects: bool = False
-    handler: str = attrs.field(init=False)
-    ends: bool = attrs.field(init=False)
 
-    @handler.default
-    def _named_alike(self) -> str:
+    @property
+    def handler(self) -> str:
+        """The name of the handler."""
         return self.event.name.lower()
 
-    @ends.default
-    def _told_by_event(self) -> bool:
+    @property
+    def ends(self) -> bool:
+        """Whether the container is gone afterwards."""
         return self.event in (Event.STOP_CONTAINER, Event.REMOVE_CONTAINER)
 
 
@@ -125,40 +119,44 @@ def _stopped(result: object, _: Any) -> Message:
 
 # What differs from an event that only tells of a container.
 _SPECIAL: Final = (
-    Endpoint(Event.RUN_POD_SANDBOX, _pod, _nothing),
-    Endpoint(Event.UPDATE_POD_SANDBOX, _pod_and_resources, _nothing),
-    Endpoint(Event.POST_UPDATE_POD_SANDBOX, _pod, _nothing),
-    Endpoint(Event.STOP_POD_SANDBOX, _pod, _nothing),
-    Endpoint(Event.REMOVE_POD_SANDBOX, _pod, _nothing),
-    Endpoint(
+    EventRoute(Event.RUN_POD_SANDBOX, _pod, _nothing),
+    EventRoute(Event.UPDATE_POD_SANDBOX, _pod_and_resources, _nothing),
+    EventRoute(Event.POST_UPDATE_POD_SANDBOX, _pod, _nothing),
+    EventRoute(Event.STOP_POD_SANDBOX, _pod, _nothing),
+    EventRoute(Event.REMOVE_POD_SANDBOX, _pod, _nothing),
+    EventRoute(
         Event.CREATE_CONTAINER, _pod_and_container, _created, carries_updates=True
     ),
-    Endpoint(
+    EventRoute(
         Event.UPDATE_CONTAINER,
         _container_and_resources,
         _updated,
         carries_updates=True,
     ),
-    Endpoint(Event.STOP_CONTAINER, _pod_and_container, _stopped, carries_updates=True),
-    Endpoint(Event.VALIDATE_CONTAINER_ADJUSTMENT, _validation, _nothing, rejects=True),
+    EventRoute(
+        Event.STOP_CONTAINER, _pod_and_container, _stopped, carries_updates=True
+    ),
+    EventRoute(
+        Event.VALIDATE_CONTAINER_ADJUSTMENT, _validation, _nothing, rejects=True
+    ),
 )
 
-ENDPOINTS: Final[Mapping[str, Endpoint]] = MappingProxyType(
+ROUTES: Final[Mapping[str, EventRoute]] = MappingProxyType(
     {
         **{
-            event.method: Endpoint(event, _pod_and_container, _nothing)
+            event.method: EventRoute(event, _pod_and_container, _nothing)
             for event in Event
         },
-        **{endpoint.event.method: endpoint for endpoint in _SPECIAL},
+        **{route.event.method: route for route in _SPECIAL},
     }
 )
 
 
-def endpoint_of_state_change(number: int) -> Endpoint | None:
+def route_of_state_change(number: int) -> EventRoute | None:
     """Find the event of a StateChange; None for one of the future."""
     if number not in STATE_CHANGES:
         return None
-    return ENDPOINTS[Event(number).method]
+    return ROUTES[Event(number).method]
 
 
 def rejection(error: Exception) -> nri_pb2.ValidateContainerAdjustmentResponse:
