@@ -22,7 +22,6 @@ BY_IDENTITY = {CpuIndex, PoolTree}
 _SKIPPED = (
     "nri_resmgr.__main__",
     "nri_resmgr.stub",  # the values of the wire, which attrs makes
-    "nri_resmgr.values.by_content",  # their base
 )
 
 
