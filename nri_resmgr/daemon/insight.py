@@ -88,7 +88,7 @@ class Insight:
         """Gather everything that `metric_table` has."""
         daemon = self._daemon
         yield from daemon.watch.metrics.series()
-        yield _updates(daemon.policy.courier)
+        yield _updates(daemon.policy.updates)
         yield from _of_configuration(daemon.configuration)
         if daemon.keeper is not None:
             yield from _of_keeper(daemon.keeper)

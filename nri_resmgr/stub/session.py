@@ -15,12 +15,13 @@ from nri_resmgr.stub.handlers import Handlers
 from nri_resmgr.stub.identity import Identity
 from nri_resmgr.stub.link import Link
 from nri_resmgr.stub.observer import Observer
-from nri_resmgr.stub.outbox import CALL_TIMEOUT, Outbox, UnsolicitedUpdates
 from nri_resmgr.stub.runner import Overrun, Runner, StatusOf, default_status
 from nri_resmgr.stub.service import PluginService
 from nri_resmgr.stub.tap import OnMessage, TappedLink
 from nri_resmgr.stub.timed import TimedLink
 from nri_resmgr.stub.transport import Endpoint
+from nri_resmgr.stub.update_calls import CALL_TIMEOUT, UnsolicitedUpdates, UpdateCalls
+from nri_resmgr.stub.update_sender import UpdateSender
 from nri_resmgr.values.by_content import ByContent
 from nri_resmgr.values.declared import frozen
 
@@ -58,7 +59,7 @@ class Session:
 
     Attributes:
         service: Tells the runtime and when the session is synchronized.
-        outbox: Takes updates that no request asked for.
+        calls: Calls of UpdateContainers.
     """
 
     def __init__(
@@ -66,6 +67,7 @@ class Session:
         find_handlers: Callable[[], Handlers],
         identity: Identity,
         options: Options,
+        updates: UpdateSender,
         *,
         may_guess_mask: bool,
     ) -> None:
@@ -74,14 +76,19 @@ class Session:
         self._options = options
         self._link = self._new_link()
         self._runner = Runner(self._link, options.overrun, options.status_of)
-        self.outbox = Outbox(
+        self.calls = UpdateCalls(
             self._link,
             self._runner,
             options.unsolicited_updates,
             options.update_timeout,
         )
+        self._updates = updates
         self.service = PluginService(
-            self._runner, self.outbox, may_guess_mask, options.observer or Observer()
+            self._runner,
+            self.calls,
+            updates,
+            may_guess_mask,
+            options.observer or Observer(),
         )
 
     async def open(self, endpoint: Endpoint) -> None:
@@ -98,6 +105,7 @@ class Session:
                 `LatePlugin`.
         """
         await endpoint.connect(lambda: self._link)
+        self._updates.connect(self.calls)
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._options.registration_timeout
         try:
@@ -142,7 +150,7 @@ class Session:
     def _clean_up(self) -> None:
         self._link.close()
         self._runner.cancel()
-        self.outbox.close()
+        self._updates.disconnect()
 
     async def _register(self) -> None:
         name, index = self._identity.name, self._identity.index
