@@ -26,7 +26,7 @@ from nri_resmgr.values.declared import frozen
 from nri_resmgr.values.recall import Recall
 
 # Parts of one type whose bytes are kept.
-_KEPT: Final = 64
+_KEPT: Final = 16
 
 # Puts an attribute's content into a message.
 Put = Callable[[Any, Any], None]

@@ -165,7 +165,8 @@ async def test_an_update_is_waiting_until_the_runtime_has_taken_it() -> None:
     runtime.gate.set()
     await settled()
 
-    assert (on_their_way, all_of_them) == ({"a", "b", "c"}, 4)
+    assert on_their_way == {"a", "b", "c"}
+    assert all_of_them == 4
     assert sender.pending.containers() == {"b"}
 
 
