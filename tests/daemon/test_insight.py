@@ -18,6 +18,7 @@ from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import QosClass
 from tests.cli.command import nri_resmgr
 from tests.daemon.daemon_process import RunningDaemon, daemon
+from tests.daemon.documents import MACHINE as ONE_POOL
 from tests.daemon.documents import document, write
 
 pytestmark = pytest.mark.process
@@ -94,7 +95,7 @@ async def test_updates_that_wait_for_a_reply_are_counted(tmp_path: Path) -> None
     path = write(tmp_path / "my.yaml", document(0, "TopologyAwarePolicy"))
     flags = (*ENDPOINT, "--config-file", str(path), "--unsolicited-updates", "never")
     names = ("", "_oldest_seconds")
-    async with daemon(tmp_path, MACHINE, *flags) as running:
+    async with daemon(tmp_path, ONE_POOL, *flags) as running:
         await running.place(Workload("many", QosClass.BURSTABLE, 500))
         before = await metrics(running)
         write(path, document(7, "TopologyAwarePolicy"))
