@@ -96,7 +96,7 @@ class BlockIoEffects(Witness):
             news = await asyncio.to_thread(self._work.put, config, members)
             if news:
                 self._written |= news
-                # It keeps files, and writes them with its next update.
+                # Else the runtime writes its old values with its next update.
                 self._subject.updates.send(self.update_of, news)
         await asyncio.to_thread(self._record.save, host)
 
