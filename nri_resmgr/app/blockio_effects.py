@@ -3,29 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
-from typing import Any, Final, TypeAlias
+from collections.abc import Mapping
+from typing import Any, Final
 
 from nri_resmgr.app.blockio import blockio_choice
 from nri_resmgr.app.blockio_record import BlockIoRecord
 from nri_resmgr.app.blockio_work import BlockIoWork
 from nri_resmgr.app.class_members import Member, members_of
-from nri_resmgr.app.courier import Runtime
 from nri_resmgr.app.resource_policy import ResourcePolicy
 from nri_resmgr.app.unified import with_unified
 from nri_resmgr.app.witness import Witness
 from nri_resmgr.classes.blockio import BlockIoConfig
 from nri_resmgr.config import PolicyConfig
-from nri_resmgr.log import Logger
 from nri_resmgr.policy.decision import Decision
 from nri_resmgr.policy.events import Event, Synchronized
-from nri_resmgr.stub.errors import SessionError, UnsolicitedUpdatesUnsafe
 from nri_resmgr.stub.update import ContainerUpdate
-
-log = Logger(__name__)
-
-News: TypeAlias = Mapping[str, Mapping[str, str]]
-"""Files by container."""
 
 PERIOD: Final = 30.0  # seconds between two looks for disks
 
@@ -37,7 +29,6 @@ class BlockIoEffects(Witness):
         policy: Whose containers they are.
         work: Writes it.
         record: Keeps what was written.
-        runtime: Is told of it.
         period: Seconds after which disks are looked for again.
 
     Attributes:
@@ -49,14 +40,13 @@ class BlockIoEffects(Witness):
         policy: ResourcePolicy,
         work: BlockIoWork,
         record: BlockIoRecord,
-        runtime: Runtime,
         period: float = PERIOD,
     ) -> None:
         self._subject = policy
         self._work = work
         self._record = record
         self.is_in_sync = False
-        self._runtime = runtime
+        self._written: dict[str, Mapping[str, str]] = {}
         self._period = period
         self._wake = asyncio.Event()
 
@@ -84,18 +74,30 @@ class BlockIoEffects(Witness):
             finally:
                 self._wake.clear()
 
+    def update_of(self, container: str) -> ContainerUpdate | None:
+        """Return the files of a container that have changed since its creation."""
+        if not (files := self._written.get(container)):
+            return None
+        # The files are written already: a failure, of a container that is gone,
+        # does not matter.
+        return with_unified(ContainerUpdate(container), files).ignoring_failure()
+
     async def _put(self) -> None:
         host, entries = self._work.host, self._subject.state.ledger.entries
         if not entries and not self.is_in_sync:
             return  # nobody has told yet what runs
         host.keep_only(entries.keys())
+        for gone in self._written.keys() - entries.keys():
+            del self._written[gone]
         config, members = self._wanted()
         host.troubles.keep_only({one.title for one in members})
         # A class that the runtime gave by its name stays as long as the container.
         if config or host.given:
             news = await asyncio.to_thread(self._work.put, config, members)
             if news:
-                await self._tell(news)
+                self._written |= news
+                # Else the runtime writes its old values with its next update.
+                self._subject.updates.send(self.update_of, news)
         await asyncio.to_thread(self._record.save, host)
 
     def _wanted(self) -> tuple[BlockIoConfig, tuple[Member, ...]]:
@@ -106,25 +108,3 @@ class BlockIoEffects(Witness):
         return use.classes, tuple(
             members_of(subject, lambda spec: blockio_choice(spec, use, policy, state))
         )
-
-    async def _tell(self, news: News) -> None:
-        """Tell the runtime, which keeps files and writes them with its next update."""
-        try:
-            failed = await self._runtime.update_containers(_updates(news))
-        except UnsolicitedUpdatesUnsafe:
-            self._subject.class_hosts.leave_untold(news)
-        except SessionError as error:
-            self._subject.class_hosts.leave_untold(news)
-            log.warning("blockio.runtime-not-told", why=str(error))
-        else:
-            if failed:
-                ids = [one.container_id for one in failed]
-                log.warning("blockio.runtime-not-told", why="refused", containers=ids)
-
-
-def _updates(news: News) -> tuple[ContainerUpdate, ...]:
-    told: Iterable[ContainerUpdate] = (
-        with_unified(ContainerUpdate(key), files) for key, files in news.items()
-    )
-    # The files are written already: whoever is gone meanwhile does not matter.
-    return tuple(one.ignoring_failure() for one in told)

@@ -10,6 +10,7 @@ from typing import Any, Final, TypeAlias
 from nri_resmgr.app.checkpoint_kinds import records_of
 from nri_resmgr.policy.decision import Policy
 from nri_resmgr.values.documents import to_plain
+from nri_resmgr.values.recall import Recall
 
 FORMAT: Final = 1
 """Goes up when those who know only this one would misread the text."""
@@ -61,17 +62,22 @@ class Draft:
         self, name: str, rows: Mapping[Any, Any], made: _Lines
     ) -> Iterator[None]:
         before = self._made.get(name, {})
-        texts: dict[int, str] = {}  # containers that share have the same pins
+        # Containers that share have the same pins.
+        text_of = Recall(_text, most=_AT_ONCE)
+        written = 0
         for key, value in rows.items():
             known = before.get(key)
             if known is None or known[0] is not value:
-                text = texts.get(id(value))
-                if text is None:
-                    text = texts[id(value)] = _encode(to_plain(value))
-                    if not len(texts) % _AT_ONCE:
-                        yield
+                text = text_of(value)
+                written += 1
+                if not written % _AT_ONCE:
+                    yield
                 known = (value, f"[{_encode(name)},{_encode(key)},{text}]\n")
             made[key] = known
+
+
+def _text(value: object) -> str:
+    return _encode(to_plain(value))
 
 
 def checkpoint(lines: Sequence[str], kind: str, version: str, when: str) -> str:

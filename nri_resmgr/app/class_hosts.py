@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
-from nri_resmgr.app.unified import with_unified
 from nri_resmgr.host.tree import HostTree, Tree
-from nri_resmgr.stub.update import ContainerUpdate
 
 
 class ClassHosts:
@@ -20,24 +17,6 @@ class ClassHosts:
 
     def __init__(self, tree: Tree | None) -> None:
         self._tree = tree
-        self._untold: dict[str, Mapping[str, str]] = {}
-
-    def leave_untold(self, news: Mapping[str, Mapping[str, str]]) -> None:
-        """Have files ride on the next reply that can carry them, by the container."""
-        self._untold |= news
-
-    def with_untold(
-        self, updates: tuple[ContainerUpdate, ...]
-    ) -> tuple[ContainerUpdate, ...]:
-        """Add to the updates of a reply what no call could tell."""
-        if not self._untold:
-            return updates
-        waiting, self._untold = self._untold, {}
-        told = {one.container_id: one for one in updates}
-        for key, files in waiting.items():
-            one = told.get(key) or ContainerUpdate(key).ignoring_failure()
-            told[key] = with_unified(one, files)
-        return tuple(told.values())
 
     def give_rdt_up(self, why: str) -> None:
         """Note that nobody has containers follow their RDT classes any more."""

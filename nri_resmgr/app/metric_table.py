@@ -61,6 +61,16 @@ UNSOLICITED: Final = Metric(
     "Updates sent to the runtime on their own: taken, or failed.",
     ("result",),
 )
+PENDING_UPDATES: Final = Metric(
+    "nri_resmgr_pending_updates",
+    _G,
+    "Containers with an update that the runtime has yet to take.",
+)
+PENDING_UPDATES_OLDEST: Final = Metric(
+    "nri_resmgr_pending_updates_oldest_seconds",
+    _G,
+    "Age of the oldest pending update; 0 if there is none.",
+)
 DRIFT: Final = Metric(
     "nri_resmgr_drift_total",
     _C,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -13,7 +13,6 @@ from nri_resmgr.app.configuration import Configuration
 from nri_resmgr.app.configuration_status import BUILT_IN, Document, Source
 from nri_resmgr.app.container_classes import Around, ContainerClasses
 from nri_resmgr.app.container_files import ContainerFiles
-from nri_resmgr.app.courier import Courier, Runtime
 from nri_resmgr.app.engine import Engine, Recollection
 from nri_resmgr.app.report import Report
 from nri_resmgr.app.translate import adjustment_of, updates_of
@@ -41,6 +40,7 @@ from nri_resmgr.stub.replies import CreateReply
 from nri_resmgr.stub.runtime_info import Configuration as HandedOver
 from nri_resmgr.stub.runtime_info import RuntimeInfo
 from nri_resmgr.stub.update import ContainerUpdate
+from nri_resmgr.stub.update_sender import UpdateSender
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import ResmgrError
 
@@ -65,7 +65,7 @@ class ResourcePolicy:
 
     Attributes:
         configuration: Takes documents.
-        courier: Takes updates to the runtime that no request asked for.
+        updates: Sends updates that no request asked for.
         class_hosts: What is known of classes on the host.
     """
 
@@ -83,7 +83,7 @@ class ResourcePolicy:
         self._engine = Engine(machine, config or TopologyAwareConfig(), tree)
         self._tree = tree
         self._alarms: Any = None
-        self.courier = Courier(self._engine.wanted)
+        self.updates = UpdateSender()
         self._runtime = RuntimeInfo()
         self.class_hosts = ClassHosts(tree)
         self._classes = self._setters()
@@ -133,9 +133,22 @@ class ResourcePolicy:
         """Have the state of an earlier process at hand when it is told what runs."""
         self._engine.remember(former)
 
-    def connect(self, runtime: Runtime) -> None:
-        """Tell to whom updates go that no request asked for."""
-        self.courier.connect(runtime)
+    def connect(self, updates: UpdateSender) -> None:
+        """Have it send updates that no request asked for; replies carry its others."""
+        self.updates = updates
+
+    def send_pins(self, containers: Iterable[str]) -> None:
+        """Send the pins of containers to the runtime, by call or by reply."""
+        self.updates.send(self.update_of, containers)
+
+    def pending_pins(self) -> frozenset[str]:
+        """Return the containers whose pins are yet to be taken by the runtime."""
+        return self.updates.pending.containers(self.update_of)
+
+    def update_of(self, container: str) -> ContainerUpdate | None:
+        """Compute an update with the pin that should hold for a container now."""
+        pin = self._engine.wanted(container)
+        return updates_of([PinUpdate(container, pin)])[0] if pin else None
 
     def configure(self, handed_over: HandedOver) -> None:
         """Take what the runtime tells of itself, and its text if that counts."""
@@ -168,7 +181,8 @@ class ResourcePolicy:
         self, pods: Sequence[Pod], containers: Sequence[Container]
     ) -> Updates:
         """Start from what runs; what was known before only helps to keep it."""
-        self.courier.drop()
+        # The answer has the pins of all containers.
+        self.updates.pending.drop(self.update_of)
         self._engine.recall()
         self.configuration.keep_to(self.config.kind)
         there = frozenset(pod.id for pod in pods)
@@ -291,10 +305,7 @@ class ResourcePolicy:
 
     def _send(self, updates: Sequence[PinUpdate]) -> None:
         if not self._conduct.dry_run:
-            self.courier.send(update.container for update in updates)
+            self.send_pins(update.container for update in updates)
 
     def _answer(self, updates: Sequence[PinUpdate]) -> Updates:
-        if self._conduct.dry_run:
-            return ()
-        told = updates_of(self.courier.with_overdue(updates))
-        return self.class_hosts.with_untold(told)
+        return () if self._conduct.dry_run else updates_of(updates)

@@ -209,13 +209,15 @@ def updates_of(updates: Sequence[PinUpdate]) -> tuple[ContainerUpdate, ...]:
     """Pin containers that exist; those with the same news share the content."""
     if not updates:
         return ()
-    # By identity: a ledger gives those with the same news the same object.
-    news = {id(one.pin): one.pin for one in updates}
-    told = {
-        key: LinuxContainerUpdate(_resources(pin.cpus.bits, pin.mems.bits, pin.shares))
-        for key, pin in news.items()
-    }
-    return tuple([ContainerUpdate(one.container, told[id(one.pin)]) for one in updates])
+    return tuple(
+        [
+            ContainerUpdate(
+                one.container,
+                _of_update(one.pin.cpus.bits, one.pin.mems.bits, one.pin.shares),
+            )
+            for one in updates
+        ]
+    )
 
 
 # Nearly every reply has the pin of a shared pool. As masks, which are hashed at once.
@@ -226,6 +228,11 @@ def _resources(cpus: int, mems: int, shares: int) -> LinuxResources:
         cpus=str(CpuSet(cpus)), mems=str(NodeSet(mems)), shares=shares or None
     )
     return LinuxResources(cpu=found)
+
+
+@lru_cache(maxsize=256)
+def _of_update(cpus: int, mems: int, shares: int) -> LinuxContainerUpdate:
+    return LinuxContainerUpdate(_resources(cpus, mems, shares))
 
 
 @lru_cache(maxsize=256)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, Final, Protocol
 
 import msgspec
 
-from nri_resmgr.app.courier import Courier
 from nri_resmgr.app.drift import NOT_PINNED, PENDING, Finding, Verdict
 from nri_resmgr.app.drift_report import DriftReport
 from nri_resmgr.app.history import History, Row
@@ -42,8 +41,6 @@ _AT_ONCE: Final = 50
 class Subject(Protocol):
     """What is verified; a `ResourcePolicy` is one."""
 
-    courier: Courier
-
     @property
     def machine(self) -> Machine:
         """The machine in force."""
@@ -55,6 +52,12 @@ class Subject(Protocol):
     @property
     def state(self) -> Any:
         """What it knows and has granted."""
+
+    def send_pins(self, containers: Iterable[str]) -> None:
+        """Send the pins of containers to the runtime."""
+
+    def pending_pins(self) -> frozenset[str]:
+        """Return the containers whose pins are yet to be taken by the runtime."""
 
 
 class Rhythm(msgspec.Struct, frozen=True):
@@ -106,7 +109,7 @@ class Verification:
         self._history = history
         self._report = report
         self.rhythm = rhythm
-        self.repairs = Repairs(subject.courier.send, rhythm.interval)
+        self.repairs = Repairs(subject.send_pins, rhythm.interval)
         self.rounds = 0
         self.seconds = 0.0
         self.ended = 0
@@ -178,7 +181,7 @@ class Verification:
 
     def _repair(self, now: float) -> bool:
         entries = self._subject.state.ledger.entries
-        waiting = self._subject.courier.waiting()
+        waiting = self._subject.pending_pins()
         drifted = [
             key
             for key, one in self._findings.items()
@@ -212,7 +215,7 @@ class Verification:
     ) -> Iterator[tuple[str, Finding | Inspected]]:
         state = self._subject.state
         pins = self._subject.policy.pins(state)
-        late = self._subject.courier.waiting() | self._told_of_late()
+        late = self._subject.pending_pins() | self._told_of_late()
         for key, entry in state.ledger.entries.items():
             if only is not None and key not in only:
                 continue

@@ -52,7 +52,7 @@ async def _follow_blockio(daemon: Daemon) -> None:
     from nri_resmgr.app.blockio_record import BlockIoRecord
 
     work, record = policy.class_hosts.blockio_work, BlockIoRecord(daemon.state)
-    effects = BlockIoEffects(policy, work, record, daemon.stub)
+    effects = BlockIoEffects(policy, work, record)
     watch.follow(blockio=effects)
     await effects.run()
 

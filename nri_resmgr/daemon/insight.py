@@ -27,6 +27,7 @@ from nri_resmgr.daemon.health import Heartbeat, sickness, unreadiness
 from nri_resmgr.daemon.parts import Daemon
 from nri_resmgr.log import Logger
 from nri_resmgr.log.output import lost_lines
+from nri_resmgr.stub.update_sender import UpdateSender
 from nri_resmgr.version import our_version
 
 log = Logger(__name__)
@@ -88,7 +89,7 @@ class Insight:
         """Gather everything that `metric_table` has."""
         daemon = self._daemon
         yield from daemon.watch.metrics.series()
-        yield _updates(daemon.policy.courier)
+        yield from _of_updates(daemon.policy.updates)
         yield from _of_configuration(daemon.configuration)
         if daemon.keeper is not None:
             yield from _of_keeper(daemon.keeper)
@@ -141,9 +142,11 @@ def _verdict(why_not: str) -> Reply:
     return text_reply(f"{why_not}\n", 503) if why_not else text_reply("ok\n")
 
 
-def _updates(courier: Any) -> Series:
-    sent, failed = courier.sent, courier.failed
-    return Series(table.UNSOLICITED, {("taken",): sent, ("failed",): failed})
+def _of_updates(updates: UpdateSender) -> Iterator[Series]:
+    sent, failed = updates.sent, updates.failed
+    yield Series(table.UNSOLICITED, {("taken",): sent, ("failed",): failed})
+    yield single(table.PENDING_UPDATES, len(updates.pending))
+    yield single(table.PENDING_UPDATES_OLDEST, updates.pending.oldest_seconds)
 
 
 def _of_configuration(configuration: Any) -> Iterator[Series]:

@@ -99,7 +99,7 @@ class Recorder(Witness):
         self._policy: Any = None
         self._config: PolicyConfig | None = None
         self._calls = 0
-        self._open: dict[int, tuple[int, Message]] = {}  # by the identity of requests
+        self._open: list[tuple[int, Message]] = []  # requests without an answer
         self._ended = False
         self._waiting: queue.SimpleQueue[Write | None] = queue.SimpleQueue()
         self._write(header_line(header))
@@ -130,16 +130,23 @@ class Recorder(Witness):
             self._calls += 1
             number = self._calls
             if isinstance(body, Message):
-                self._open[id(body)] = number, body
+                self._open.append((number, body))
             self._put(lambda: Called(now, number, method, self._told(body), is_ours))
-        elif (found := self._open.pop(id(message.request), None)) is not None:
+        elif answer := self._close(message.request):
             code, why = _error(body)
-            answer = found[0]
             self._put(
                 lambda: Answered(
                     now, answer, method, self._told(body), code, why, is_ours
                 )
             )
+
+    def _close(self, request: Message) -> int:
+        """Return the number of a request that is answered now; 0 if it has none."""
+        for place, (number, one) in enumerate(self._open):
+            if one is request:  # equal ones may be under way side by side
+                del self._open[place]
+                return number
+        return 0
 
     def decided(self, event: Event, decision: Decision[Any]) -> None:
         """Take what was decided, and where the things of new containers sit."""

@@ -77,7 +77,7 @@ async def _serve(start: Start) -> None:
 
     def connected() -> object:
         policy = start.configuration().policy
-        policy.connect(stub)
+        policy.connect(stub.updates)
         return policy
 
     updates = UnsolicitedUpdates(options.unsolicited_updates)

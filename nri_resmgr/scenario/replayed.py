@@ -31,6 +31,7 @@ from nri_resmgr.stub.routes import ROUTES, route_of_state_change
 from nri_resmgr.stub.runtime_info import Configuration, RuntimeInfo
 from nri_resmgr.stub.snapshot import Snapshot, split_updates
 from nri_resmgr.stub.update import ContainerUpdate
+from nri_resmgr.stub.update_sender import UpdateSender
 from nri_resmgr.topology import Machine
 from nri_resmgr.topology.hints import Hint, complete_hints
 from nri_resmgr.values import InputError, ResmgrError
@@ -114,7 +115,7 @@ class ReplayedPlugin(Witness):
         self._policy = ResourcePolicy(
             self._machine, config, conduct=conduct, witnesses=(self,)
         )
-        self._policy.connect(self)
+        self._policy.connect(UpdateSender(self))
         self._handlers = Handlers.of(self._policy)
 
     def remember(self, text: str) -> None:
@@ -151,7 +152,7 @@ class ReplayedPlugin(Witness):
     async def update_containers(
         self, _updates: Iterable[ContainerUpdate]
     ) -> tuple[ContainerUpdate, ...]:
-        """Take what no request asked for; see `nri_resmgr.app.courier.Runtime`."""
+        """Take updates; see `nri_resmgr.stub.update_sender.Runtime`."""
         if not self._may_call():
             raise UnsolicitedUpdatesUnsafe(self._level)
         if self._answers:
@@ -214,6 +215,11 @@ class ReplayedPlugin(Witness):
         handler = self._handlers.get(name) if policy and self._handlers else None
         result = handler(*route.arguments(request)) if handler else None
         response: Message | None = route.encode(result, request)
+        pending = policy.updates.pending
+        if route.carries_updates:
+            pending.attach(response, busy=request.container.id)
+        if route.ends:
+            pending.forget(request.container.id)
         return response or PLUGIN_METHODS[route.event.method].response()
 
 

@@ -57,7 +57,6 @@ from nri_resmgr.stub.model import (
     SeccompSyscall,
 )
 from nri_resmgr.stub.observer import Observer
-from nri_resmgr.stub.outbox import UnsolicitedUpdates
 from nri_resmgr.stub.replies import CreateReply, UpdateReply
 from nri_resmgr.stub.reply_errors import ReplyError
 from nri_resmgr.stub.request import Request, current_request
@@ -70,6 +69,7 @@ from nri_resmgr.stub.stub import Stub
 from nri_resmgr.stub.tap import Sender, Tapped
 from nri_resmgr.stub.transport import OpenSocket, SocketPath
 from nri_resmgr.stub.update import ContainerUpdate
+from nri_resmgr.stub.update_calls import UnsolicitedUpdates
 from nri_resmgr.values.errors import InputError
 
 __all__ = [

@@ -13,7 +13,7 @@ from nri_proto import nri_pb2
 from nri_resmgr.stub.adjustment import ContainerAdjustment
 from nri_resmgr.stub.convert import write_to
 from nri_resmgr.stub.fields import FIELDS, KEYED, Field, keys_of
-from nri_resmgr.stub.model import ContainerEviction
+from nri_resmgr.stub.model import ContainerEviction, LinuxContainerUpdate
 from nri_resmgr.stub.reply_errors import (
     BadKey,
     DuplicateKey,
@@ -41,9 +41,10 @@ def _tree(fields: Iterable[Field]) -> Tree:
 _ADJUSTMENT_TREE: Final = _tree(KEYED)
 _OWN_TREE: Final = {key: n for key, n in _ADJUSTMENT_TREE.items() if key != "linux"}
 _LINUX_TREE: Final = cast("Tree", _ADJUSTMENT_TREE["linux"])
-_UPDATE_TREE: Final = _tree(
-    field for field in KEYED if field.path.startswith("linux.resources.")
-)
+_UPDATE_TREE: Final = {"resources": _LINUX_TREE["resources"]}
+
+_SHARED: Final = 16
+"""Contents of updates that are looked for when one comes again."""
 
 
 class CreateReply(msgspec.Struct, frozen=True):
@@ -167,25 +168,24 @@ def _updates(result: object) -> tuple[ContainerUpdate, ...]:
 def _add_updates(response: Any, updates: tuple[ContainerUpdate, ...]) -> None:
     if not updates:
         return
-    # Containers that share CPUs are told the same by hundreds: once is enough.
-    news: dict[int, ContainerUpdate] = {}
+    # Hundreds of containers that share CPUs share one content as well, which is
+    # checked and encoded once. Of many contents most are sent once anyway.
+    check = Recall(_check_update, most=_SHARED)
     for update in updates:
         if not isinstance(update, ContainerUpdate):
             raise _wrong(update, "a ContainerUpdate for each update")
         if not update.container_id:
             raise MissingContainerId("update")
-        news[id(update.linux)] = update
-    for update in news.values():
-        _check_keys(update)
+        check(update.linux)
     _check_claims(updates)
-    parts, contents = response.update, dict[int, bytes]()
+    parts, contents = response.update, list[tuple[LinuxContainerUpdate, bytes]]()
     for update in updates:
         part, linux = parts.add(), update.linux
-        content = contents.get(id(linux))
+        content = next((text for one, text in contents if one is linux), None)
         if content is None or update.ignore_failure:
             write_to(part, update)
-            if linux is not None:
-                contents[id(linux)] = part.linux.SerializeToString()
+            if content is None and linux is not None and len(contents) < _SHARED:
+                contents.append((linux, part.linux.SerializeToString()))
             continue
         try:
             part.container_id = update.container_id
@@ -207,14 +207,16 @@ def _wrong(result: object, expected: str) -> TypeError:
     )
 
 
-def _check_keys(change: ContainerAdjustment | ContainerUpdate) -> None:
+def _check_keys(change: ContainerAdjustment) -> None:
     """Find in one value what its methods refuse and its constructor lets by."""
-    if isinstance(change, ContainerUpdate):
-        _check_parts(change, _UPDATE_TREE)
-        return
     _check_parts(change, _OWN_TREE)
     if change.linux is not None:
         _check_linux(change.linux)
+
+
+def _check_update(linux: LinuxContainerUpdate | None) -> None:
+    if linux is not None:
+        _check_parts(linux, _UPDATE_TREE)
 
 
 def _check_parts(part: Any, tree: Tree) -> None:
@@ -228,7 +230,7 @@ def _check_parts(part: Any, tree: Tree) -> None:
 
 
 # Of few contents, that are sent to many.
-_check_linux: Final = Recall(partial(_check_parts, tree=_LINUX_TREE), most=64)
+_check_linux: Final = Recall(partial(_check_parts, tree=_LINUX_TREE), most=_SHARED)
 
 
 def _check_keys_of(field: Field, content: object) -> None:

@@ -13,9 +13,9 @@ from nri_proto import nri_pb2
 from nri_proto.levels import NEWEST_FIELDS, OLDEST_EVENT_MASK, SPLIT_SYNC
 from nri_resmgr.log import Logger
 from nri_resmgr.stub.adjustment import ContainerAdjustment
+from nri_resmgr.stub.convert import from_message
 from nri_resmgr.stub.handlers import Handlers
 from nri_resmgr.stub.observer import Observer
-from nri_resmgr.stub.outbox import Outbox
 from nri_resmgr.stub.replies import CreateReply, synchronize_response
 from nri_resmgr.stub.request import current_request
 from nri_resmgr.stub.routes import (
@@ -28,6 +28,8 @@ from nri_resmgr.stub.runner import Invocation, Runner
 from nri_resmgr.stub.runtime_info import Configuration, RuntimeInfo
 from nri_resmgr.stub.snapshot import Snapshot, split_updates
 from nri_resmgr.stub.subscription import choose_mask
+from nri_resmgr.stub.update_calls import UpdateCalls
+from nri_resmgr.stub.update_sender import UpdateSender
 
 log = Logger(__name__)
 
@@ -59,7 +61,8 @@ class PluginService:
     """
 
     runner: Runner
-    outbox: Outbox
+    calls: UpdateCalls
+    updates: UpdateSender
     may_guess_mask: bool
     observer: Observer = attrs.field(factory=Observer)
     handlers: Handlers = attrs.field(init=False)
@@ -92,7 +95,7 @@ class PluginService:
     def _configure(self, request: nri_pb2.ConfigureRequest) -> Invocation:
         self.runtime = RuntimeInfo.of(request)
         self.runner.request_timeout = self.runtime.request_timeout
-        level = self.outbox.level = self.runtime.level
+        level = self.calls.level = self.runtime.level
         self._drops_fields = level is not None and level < NEWEST_FIELDS
 
         def answer(wanted: object) -> Message:
@@ -129,7 +132,7 @@ class PluginService:
 
     def _synchronized(self, result: object) -> Message:
         response = synchronize_response(result)
-        self.outbox.put(split_updates(response))
+        self.updates.schedule(map(from_message, split_updates(response)))
         self.observer.synchronized()
         if not self.synchronized.done():
             self.synchronized.set_result(None)
@@ -164,9 +167,9 @@ class PluginService:
             if self._drops_fields:
                 self._warn_of_ignored_fields(result)
             if route.carries_updates:
-                self.outbox.attach(response, busy=request.container.id)
+                self.updates.pending.attach(response, busy=request.container.id)
             if route.ends:
-                self.outbox.forget(request.container.id)
+                self.updates.pending.forget(request.container.id)
             return response
 
         return Invocation(

@@ -16,11 +16,12 @@ from nri_resmgr.stub.handlers import Handlers
 from nri_resmgr.stub.identity import Identity
 from nri_resmgr.stub.link import Link
 from nri_resmgr.stub.observer import Observer
-from nri_resmgr.stub.outbox import CALL_TIMEOUT, Outbox, UnsolicitedUpdates
 from nri_resmgr.stub.runner import Overrun, Runner, StatusOf, default_status
 from nri_resmgr.stub.service import PluginService
 from nri_resmgr.stub.tap import OnMessage, TappedLink, TimedLink
 from nri_resmgr.stub.transport import Connector
+from nri_resmgr.stub.update_calls import CALL_TIMEOUT, UnsolicitedUpdates, UpdateCalls
+from nri_resmgr.stub.update_sender import UpdateSender
 
 # What we speak; told to runtimes that ask (NRI >= 0.12).
 OUR_NRI_VERSION: Final = "v0.13.0"
@@ -55,7 +56,7 @@ class Session:
 
     Attributes:
         service: Tells the runtime and when the session is synchronized.
-        outbox: Takes updates that no request asked for.
+        calls: Calls of UpdateContainers.
     """
 
     def __init__(
@@ -63,6 +64,7 @@ class Session:
         find_handlers: Callable[[], Handlers],
         identity: Identity,
         options: Options,
+        updates: UpdateSender,
         *,
         may_guess_mask: bool,
     ) -> None:
@@ -71,14 +73,19 @@ class Session:
         self._options = options
         self._link = self._new_link()
         self._runner = Runner(self._link, options.overrun, options.status_of)
-        self.outbox = Outbox(
+        self.calls = UpdateCalls(
             self._link,
             self._runner,
             options.unsolicited_updates,
             options.update_timeout,
         )
+        self._updates = updates
         self.service = PluginService(
-            self._runner, self.outbox, may_guess_mask, options.observer or Observer()
+            self._runner,
+            self.calls,
+            updates,
+            may_guess_mask,
+            options.observer or Observer(),
         )
 
     async def open(self, connector: Connector) -> None:
@@ -95,6 +102,7 @@ class Session:
                 `LatePlugin`.
         """
         await connector.connect(lambda: self._link)
+        self._updates.connect(self.calls)
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._options.registration_timeout
         try:
@@ -139,7 +147,7 @@ class Session:
     def _clean_up(self) -> None:
         self._link.close()
         self._runner.cancel()
-        self.outbox.close()
+        self._updates.disconnect()
 
     async def _register(self) -> None:
         name, index = self._identity.name, self._identity.index

@@ -12,15 +12,22 @@ import attrs
 
 from nri_proto.levels import SPLIT_SYNC
 from nri_resmgr.log import Logger
-from nri_resmgr.stub.errors import ConnectionLost, SessionError, SocketUnusable
+from nri_resmgr.stub.errors import (
+    CalledFromHandler,
+    ConnectionLost,
+    SessionError,
+    SocketUnusable,
+)
 from nri_resmgr.stub.handlers import Handlers, LatePlugin
 from nri_resmgr.stub.identity import Identity, find_identity
 from nri_resmgr.stub.model import ContainerEviction
 from nri_resmgr.stub.observer import Observer
+from nri_resmgr.stub.request import current_request
 from nri_resmgr.stub.runtime_info import RuntimeInfo
 from nri_resmgr.stub.session import Options, Session
 from nri_resmgr.stub.transport import Connector, find_connector
 from nri_resmgr.stub.update import ContainerUpdate
+from nri_resmgr.stub.update_sender import UpdateSender
 
 log = Logger(__name__)
 
@@ -67,6 +74,7 @@ class Stub:
         self._options = options
         self._observer = options.observer or Observer()
         self._session: Session | None = None
+        self._updates = UpdateSender()
         self._may_guess_mask = connector.reconnects
         self._opened = asyncio.Event()
         self._stopping = asyncio.Event()
@@ -103,6 +111,14 @@ class Stub:
     def runtime(self) -> RuntimeInfo:
         """The runtime of the present session; empty before Configure."""
         return self._session.service.runtime if self._session else RuntimeInfo()
+
+    @property
+    def updates(self) -> UpdateSender:
+        """The queue behind `schedule_updates`; it outlives sessions.
+
+        A plugin that computes its values when they are sent adds its sources here.
+        """
+        return self._updates
 
     async def run(self) -> None:
         """Serve until `stop`, or until a launching runtime hangs up.
@@ -181,19 +197,24 @@ class Stub:
             ConnectionLost: There is no session, or it ended.
             ReplyError: An update names no container or sets a field twice.
         """
-        return await self._present().outbox.send(updates, evictions)
+        calls = self._present().calls
+        if current_request() is not None:
+            raise CalledFromHandler
+        return await calls.update_containers(updates, evictions)
 
     def schedule_updates(self, updates: Iterable[ContainerUpdate]) -> None:
         """Update containers as soon as it is safe; may be called from handlers.
 
         They go out after the current request is answered. Where the runtime can
-        dead-lock on that, they ride on the next reply that can carry them.
+        dead-lock on that, or refuses them, the next reply that can carry updates
+        carries them. Those that still wait when the session ends are dropped.
 
         Raises:
             ConnectionLost: There is no session.
             ReplyError: An update names no container or sets a field twice.
         """
-        self._present().outbox.schedule(updates)
+        self._present()
+        self._updates.schedule(updates)
 
     def _present(self) -> Session:
         if self._session is None:
@@ -219,6 +240,7 @@ class Stub:
                 self._find_handlers,
                 self._identity,
                 self._options,
+                self._updates,
                 may_guess_mask=self._may_guess_mask,
             )
             try:

@@ -25,7 +25,7 @@ from nri_resmgr.stub.schema import (
 from nri_resmgr.values.recall import Recall
 
 # Parts of one type whose bytes are kept.
-_KEPT: Final = 64
+_KEPT: Final = 16
 
 _KINDS: Final = frozenset(VALUES.values())
 

@@ -12,8 +12,9 @@ MadeT = TypeVar("MadeT")
 class Recall(Generic[ValueT, MadeT]):
     """Makes something of a value once, for as long as the same object comes again.
 
-    By identity: to compare two values, or to hash one, may take as long as what is
-    saved. It keeps the values, so that no other can have their places.
+    It compares by identity, one after the other: values with mappings have no hash,
+    and comparing contents may take as long as what is saved. So *most* is to be
+    small, or few values to be in use.
 
     Args:
         make: Takes a value that never changes.
@@ -27,13 +28,15 @@ class Recall(Generic[ValueT, MadeT]):
     def __init__(self, make: Callable[[ValueT], MadeT], most: int) -> None:
         self._make = make
         self._most = most
-        self._known: dict[int, tuple[ValueT, MadeT]] = {}
+        self._known: list[tuple[ValueT, MadeT]] = []
 
     def __call__(self, value: ValueT) -> MadeT:
         """Return what was made of *value*; whatever making it raises comes out."""
-        if (found := self._known.get(id(value))) is None:
-            found = value, self._make(value)
-            if len(self._known) >= self._most:
-                self._known.clear()
-            self._known[id(value)] = found
-        return found[1]
+        for known, made in self._known:
+            if known is value:
+                return made
+        made = self._make(value)
+        if len(self._known) >= self._most:
+            self._known.clear()
+        self._known.append((value, made))
+        return made

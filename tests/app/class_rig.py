@@ -172,7 +172,7 @@ async def running_rig(
         Runtime(folder, level) as runtime,
         running_plugin(runtime, plugin, "90-resource-policy") as stub,
     ):
-        plugin.connect(stub)
+        plugin.connect(stub.updates)
         node = Node(runtime, plugin, stub, folder / "run")
         kernel = resctrl or Resctrl(HARDWARE)
         rig = Rig(node, host, kernel, kept or Kept(Faults()))
@@ -198,8 +198,6 @@ def follow(watch: ClassWatch, rig: Rig) -> tuple[RdtEffects, BlockIoEffects]:
     work = RdtWork(HostTree(str(rig.host)), hosts.rdt, opened)
     rdt = RdtEffects(plugin, hosts.rdt, work, period=0.2)
     record = BlockIoRecord(kept)
-    blockio = BlockIoEffects(
-        plugin, hosts.blockio_work, record, rig.node.stub, period=0.2
-    )
+    blockio = BlockIoEffects(plugin, hosts.blockio_work, record, period=0.2)
     watch.follow(rdt=rdt, blockio=blockio)
     return rdt, blockio

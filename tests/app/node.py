@@ -127,7 +127,7 @@ async def running_node(
         Runtime(folder, level) as runtime,
         running_plugin(runtime, plugin, _NAME) as stub,
     ):
-        plugin.connect(stub)
+        plugin.connect(stub.updates)
         yield Node(runtime, plugin, stub, runs)
 
 

@@ -20,7 +20,9 @@ from nri_resmgr.stub import (
     LinuxResources,
     Pod,
 )
+from nri_resmgr.stub.convert import from_message
 from nri_resmgr.stub.model import LinuxContainer, LinuxPod
+from nri_resmgr.stub.replies import stop_response
 from nri_resmgr.stub.runtime_info import Configuration, RuntimeInfo
 from nri_resmgr.topology import Machine
 from nri_resmgr.topology.synthetic import parse_spec
@@ -190,11 +192,13 @@ def test_a_new_configuration_moves_only_who_is_in_its_way() -> None:
     plugin.configure(Configuration("", RuntimeInfo()))
 
     assert plugin.config == own
-    # No runtime takes updates of its own here, so they ride on the next reply.
-    assert plugin.stop_container(Pod(), Container(id="another")) == (
+    # No runtime takes calls here, so the stub adds them to the next reply.
+    reply = stop_response(plugin.stop_container(Pod(), Container(id="another")))
+    plugin.updates.pending.attach(reply, busy="another")
+    assert [from_message(one) for one in reply.update] == [
         update("log", "1,3,5,7", "0-1"),
         update("web", "0,4", "0"),
-    )
+    ]
 
 
 def test_a_new_configuration_that_does_not_fit_changes_nothing() -> None:

@@ -31,6 +31,7 @@ from nri_resmgr.stub import (
     Pod,
 )
 from nri_resmgr.stub.model import LinuxContainer
+from nri_resmgr.stub.update_sender import UpdateSender
 from nri_resmgr.testing import Runtime, RuntimeRefusal, running_plugin
 from nri_resmgr.values import ResmgrError
 from tests.app.node import SAFE, UNSAFE, Node
@@ -158,7 +159,7 @@ class Calls:
     async def update_containers(
         self, updates: Iterable[ContainerUpdate]
     ) -> tuple[ContainerUpdate, ...]:
-        """See `nri_resmgr.app.courier.Runtime`."""
+        """See `nri_resmgr.stub.update_sender.Runtime`."""
         self.count += bool(tuple(updates))
         return ()
 
@@ -168,7 +169,7 @@ async def test_a_runtime_that_hands_a_text_over_is_told_when_it_says_what_runs(
     by: str, calls: int
 ) -> None:
     node, told = begun(), Calls()
-    node.policy.connect(told)
+    node.policy.connect(UpdateSender(told))
     node.policy.synchronize([], [])
     create(node, "web", 1)
     before = node.policy.policy.pins(node.policy.state)["web"]
@@ -272,7 +273,7 @@ async def test_a_hundred_swaps_under_load_a_third_of_them_wrong(
         running_plugin(runtime, policy, "90-resource-policy") as stub,
         followed(configuration),
     ):
-        policy.connect(stub)
+        policy.connect(stub.updates)
         node = Node(runtime, policy, stub, tmp_path)
         living = asyncio.create_task(live(node, over))
         await swap(configuration, path, [*texts, GOOD[4]])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import http.client
+import signal
 import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -17,6 +18,8 @@ from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import QosClass
 from tests.cli.command import nri_resmgr
 from tests.daemon.daemon_process import RunningDaemon, daemon
+from tests.daemon.documents import MACHINE as ONE_POOL
+from tests.daemon.documents import document, write
 
 pytestmark = pytest.mark.process
 
@@ -86,6 +89,29 @@ async def test_what_happens_shows_in_the_metrics(running: RunningDaemon) -> None
     assert len(refusals) == 1
     assert found["process_resident_memory_bytes"] > 1 << 20
     assert not [name for name in found if "many" in name]
+
+
+async def test_updates_that_wait_for_a_reply_are_counted(tmp_path: Path) -> None:
+    path = write(tmp_path / "my.yaml", document(0, "TopologyAwarePolicy"))
+    flags = (*ENDPOINT, "--config-file", str(path), "--unsolicited-updates", "never")
+    names = ("", "_oldest_seconds")
+    async with daemon(tmp_path, ONE_POOL, *flags) as running:
+        await running.place(Workload("many", QosClass.BURSTABLE, 500))
+        before = await metrics(running)
+        write(path, document(7, "TopologyAwarePolicy"))
+        running.process.send_signal(signal.SIGHUP)
+        await running.line("configuration.accepted")
+        waiting = await metrics(running)
+        await running.place(Workload("other", QosClass.BURSTABLE, 500))
+        after = await metrics(running)
+
+    found = [
+        [one[f"nri_resmgr_pending_updates{name}"] for name in names]
+        for one in (before, waiting, after)
+    ]
+    assert found[0] == found[2] == [0, 0]
+    assert found[1][0] == 1
+    assert found[1][1] > 0
 
 
 async def test_pods_are_named_only_if_asked_for(tmp_path: Path) -> None:

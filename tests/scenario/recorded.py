@@ -84,7 +84,7 @@ async def recorded_node(
         options = Options(status_of=status_of, on_message=recorder.tap)
         endpoint = SocketPath(str(runtime.socket_path))
         stub = Stub(plugin, Identity.parse(NAME), endpoint, options)
-        plugin.connect(stub)
+        plugin.connect(stub.updates)
         running = asyncio.create_task(stub.run())
         try:
             await runtime.synchronized(NAME)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,27 @@ async def test_they_go_out_after_the_reply_where_that_is_safe(tmp_path: Path) ->
         said = [item.method for item in runtime.records if item.side is Side.PLUGIN]
         assert said[-2:] == ["StartContainer", "UpdateContainers"]
         assert [len(call.update) for call in calls(runtime)] == [2]
+
+
+async def test_they_go_out_after_the_reply_of_a_handler_that_takes_its_time(
+    tmp_path: Path,
+) -> None:
+    plugin = recording([], "stop_container")
+    stubs: list[Stub] = []
+
+    @plugin.handler
+    async def start_container(_: object, __: object) -> None:
+        stubs[0].schedule_updates([cpus("ctr0")])
+        await asyncio.sleep(0.08)
+
+    async with plugged(tmp_path, plugin, NEW) as (runtime, stub):
+        stubs.append(stub)
+        await containers_in(runtime, 1)
+        await runtime.start_container("ctr0")
+        await eventually(lambda: runtime.container("ctr0").cpu.cpus == "3")
+
+        said = [item.method for item in runtime.records if item.side is Side.PLUGIN]
+        assert said[-2:] == ["StartContainer", "UpdateContainers"]
 
 
 async def test_outside_of_requests_they_go_out_at_once(tmp_path: Path) -> None:

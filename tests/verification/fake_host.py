@@ -16,6 +16,7 @@ from nri_resmgr.app.verification import Rhythm, Verification
 from nri_resmgr.config import parse_config
 from nri_resmgr.stub import Container, ContainerUpdate, LinuxPod, LinuxResources, Pod
 from nri_resmgr.stub.model import LinuxContainer
+from nri_resmgr.stub.update_sender import UpdateSender
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import ResmgrError
 from tests.app.node import asking_for
@@ -56,7 +57,7 @@ class FakeHost:
             parse_config(document) if document else None,
             witnesses=[self.history, self.metrics],
         )
-        self.policy.connect(self)
+        self.policy.connect(UpdateSender(self))
         self.calls: list[dict[str, str]] = []
         self.takes = True
         self.suspects: Sequence[str] = ()
@@ -77,7 +78,7 @@ class FakeHost:
     async def update_containers(
         self, updates: Iterable[ContainerUpdate]
     ) -> tuple[ContainerUpdate, ...]:
-        """See `nri_resmgr.app.courier.Runtime`."""
+        """See `nri_resmgr.stub.update_sender.Runtime`."""
         self.calls.append({one.container_id: _cpus(one) for one in updates})
         if self.takes:
             self._take(updates)

@@ -16,7 +16,7 @@ class Sent:
         self.calls: list[list[str]] = []
 
     def __call__(self, containers: Iterable[str]) -> None:
-        """See `nri_resmgr.app.courier.Courier.send`."""
+        """See `nri_resmgr.app.resource_policy.ResourcePolicy.send_pins`."""
         self.calls.append(list(containers))
 
 

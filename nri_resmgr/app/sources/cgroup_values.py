@@ -89,7 +89,7 @@ def _read(resources: LinuxResources) -> CgroupValues:
 
 # The replicas of a deployment have the same resources, and the stub the same value
 # for them. So have their values, with the same OOM score, for whoever comes next.
-_told: Final = Recall(_read, most=_REMEMBERED)
+_told: Final = Recall(_read, most=32)
 _values: Final = lru_cache(maxsize=_REMEMBERED)(CgroupValues)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
 from typing import Final
 
 import msgspec
@@ -12,6 +11,7 @@ from nri_resmgr.policy.cpus.levels import Level, Partition, partitions
 from nri_resmgr.policy.cpus.priorities import PrioritySets, machine_priorities
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import CpuSet
+from nri_resmgr.values.recall import Recall
 
 # What counts before the class of a CPU: remote memory costs more than slow cores.
 _WIDE: Final = frozenset({Level.PACKAGE, Level.DIE, Level.NODE})
@@ -69,33 +69,16 @@ class CpuIndex(msgspec.Struct, frozen=True, eq=False):
 
 
 def index_of(machine: Machine) -> CpuIndex:
-    """Return the index of a machine; the machine's identity is the key.
+    """Return the index of a machine; it is built once for each `Machine` object.
 
     Comparing models by content costs more than an allocation. A model that is
     equal and not the same object only costs the time of building once more.
     """
-    return _build(_Same(machine))
+    return _indexes(machine)
 
 
-class _Same:
-    """A machine that equals only itself, and lives as long as its cache entry."""
-
-    __slots__ = ("machine",)
-
-    def __init__(self, machine: Machine) -> None:
-        self.machine = machine
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and self.machine is other.machine
-
-    def __hash__(self) -> int:
-        return id(self.machine)
-
-
-# Two are in use while a new model replaces the old one; tests use some more.
-@lru_cache(maxsize=8)
-def _build(same: _Same) -> CpuIndex:
-    cuts = partitions(same.machine)
+def _build(machine: Machine) -> CpuIndex:
+    cuts = partitions(machine)
     groups: Sequence[Group] = ()
     for depth in reversed(range(len(cuts))):
         groups = _above(depth, cuts[depth].groups, groups)
@@ -113,8 +96,12 @@ def _build(same: _Same) -> CpuIndex:
         pairs=_pairs(cuts[-1].groups),
         root=groups[0],
         inside=wide + 1,
-        priorities=machine_priorities(same.machine),
+        priorities=machine_priorities(machine),
     )
+
+
+# Two are in use while a new model replaces the old one; tests use some more.
+_indexes: Final = Recall(_build, most=8)
 
 
 def _ancestors(cuts: Sequence[Partition]) -> Iterator[tuple[tuple[int, ...], ...]]:
