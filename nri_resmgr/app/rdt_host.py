@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from nri_resmgr.app.class_troubles import ClassTroubles
+from nri_resmgr.app.class_problems import ClassProblems
 from nri_resmgr.classes.rdt import ROOT_CLASS, Plan
 from nri_resmgr.host.resctrl import RdtControl
 from nri_resmgr.values import HostError
@@ -36,7 +36,7 @@ class RdtHost:
         seen: The groups that there are, by class; the root group's first.
         why: Why classes are not what the configuration says; empty where they are.
         is_settled: Whether somebody has tried to make the groups.
-        troubles: What went wrong.
+        problems: What went wrong.
     """
 
     def __init__(self) -> None:
@@ -45,7 +45,7 @@ class RdtHost:
         self.seen: Mapping[str, Seen] = {}
         self.why = PENDING
         self.is_settled = False
-        self.troubles = ClassTroubles("rdt")
+        self.problems = ClassProblems("rdt")
 
     def names(self) -> tuple[str, ...]:
         """Return the classes that the host has now; the root group's first."""
@@ -66,7 +66,7 @@ class RdtHost:
     def unsettle(self) -> None:
         """Note that another configuration is in force, and nobody has acted yet."""
         self.is_settled, self.why = False, PENDING
-        self.troubles.forget()
+        self.problems.forget()
 
     def look(self) -> None:
         """See which groups there are; reads some files for each.

@@ -15,7 +15,7 @@ from nri_resmgr.host.knob_files import WritableTree
 from nri_resmgr.values import HostError
 
 
-class BlockIoWork:
+class BlockIoWriter:
     """Everything is files: for a thread.
 
     Args:
@@ -64,21 +64,21 @@ class BlockIoWork:
             self._write(Member(whom, title, "", None), lines)
 
     def _write(self, member: Member, lines: Files) -> bool:
-        tree, troubles = self._tree, self.host.troubles
+        tree, problems = self._tree, self.host.problems
         if tree is None:
             return False
         try:
             folder = self._folder(tree, member.whom)
         except HostError as error:
-            troubles.fail(member.title, str(error))
+            problems.fail(member.title, str(error))
             return False
         if not folder:
             return False  # it does not run
         failed = write_cgroup_files(tree, folder, lines)
         if failed:
-            troubles.fail(member.title, "; ".join(map(str, failed)))
+            problems.fail(member.title, "; ".join(map(str, failed)))
             return False
-        troubles.mend(member.title)
+        problems.clear(member.title)
         return True
 
     def _folder(self, tree: WritableTree, whom: Whereabouts) -> str:

@@ -1,23 +1,22 @@
-"""Block I/O of running containers follows configurations, and disks that come."""
+"""Block I/O files of running containers: as configured, on the disks there are."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
+
+import attrs
 
 from nri_resmgr.app.blockio import blockio_choice
 from nri_resmgr.app.blockio_record import BlockIoRecord
-from nri_resmgr.app.blockio_work import BlockIoWork
+from nri_resmgr.app.blockio_writer import BlockIoWriter
 from nri_resmgr.app.class_members import Member, members_of
 from nri_resmgr.app.courier import Runtime
 from nri_resmgr.app.resource_policy import ResourcePolicy
 from nri_resmgr.app.unified import with_unified
-from nri_resmgr.app.witness import Witness
 from nri_resmgr.classes.blockio import BlockIoConfig
-from nri_resmgr.config import PolicyConfig
 from nri_resmgr.log import Logger
-from nri_resmgr.policy.decision import Decision
 from nri_resmgr.policy.events import Event, Synchronized
 from nri_resmgr.stub.errors import SessionError, UnsolicitedUpdatesUnsafe
 from nri_resmgr.stub.update import ContainerUpdate
@@ -30,73 +29,59 @@ News: TypeAlias = Mapping[str, Mapping[str, str]]
 PERIOD: Final = 30.0  # seconds between two looks for disks
 
 
-class BlockIoEffects(Witness):
-    """Has what changes written, while it runs.
+class BlockIoFiles:
+    """Applies block I/O classes to running containers; an `Applier`.
 
     Args:
-        policy: Whose containers they are.
-        work: Writes it.
+        policy: Knows the containers.
+        writer: Writes files.
         record: Keeps what was written.
-        runtime: Is told of it.
-        period: Seconds after which disks are looked for again.
+        runtime: Takes what was written.
+        period: Seconds between two looks for disks.
 
     Attributes:
-        is_in_sync: Whether the runtime has told what runs.
+        writer: Writes files.
+        period: Seconds between two looks for disks.
     """
 
     def __init__(
         self,
         policy: ResourcePolicy,
-        work: BlockIoWork,
+        writer: BlockIoWriter,
         record: BlockIoRecord,
         runtime: Runtime,
         period: float = PERIOD,
     ) -> None:
+        self.writer = writer
+        self.period: float | None = period
         self._subject = policy
-        self._work = work
         self._record = record
-        self.is_in_sync = False
         self._runtime = runtime
-        self._period = period
-        self._wake = asyncio.Event()
 
-    def configured(self, config: PolicyConfig) -> None:  # noqa: ARG002 - the subject has it
-        """Look at everybody."""
-        self._work.host.troubles.forget()
-        self._wake.set()
+    def configured(self) -> None:
+        """Forget problems: they were those of another configuration."""
+        self.writer.host.problems.forget()
 
-    def decided(self, event: Event, decision: Decision[Any]) -> None:  # noqa: ARG002 - the state is looked up later
-        """Look at everybody when all are told anew."""
-        if isinstance(event, Synchronized):
-            self.is_in_sync = True
-            self._wake.set()
+    def note(self, event: Event) -> bool:
+        """Have all containers looked at when the runtime lists them."""
+        return isinstance(event, Synchronized)
 
-    async def run(self) -> None:
-        """Do what is to be done, until cancelled."""
-        await asyncio.to_thread(self._record.load, self._work.host)
-        while True:
-            await self._put()
-            try:
-                async with asyncio.timeout(self._period):
-                    await self._wake.wait()
-            except TimeoutError:
-                continue
-            finally:
-                self._wake.clear()
-
-    async def _put(self) -> None:
-        host, entries = self._work.host, self._subject.state.ledger.entries
-        if not entries and not self.is_in_sync:
-            return  # nobody has told yet what runs
-        host.keep_only(entries.keys())
+    def next_step(self, *, looks: bool) -> BlockIoStep:  # noqa: ARG002 - it always looks
+        """Return the classes and all containers."""
+        host = self.writer.host
         config, members = self._wanted()
-        host.troubles.keep_only({one.title for one in members})
-        # A class that the runtime gave by its name stays as long as the container.
-        if config or host.given:
-            news = await asyncio.to_thread(self._work.put, config, members)
-            if news:
-                await self._tell(news)
-        await asyncio.to_thread(self._record.save, host)
+        host.keep_only(self._subject.state.ledger.entries.keys())
+        host.problems.keep_only({one.title for one in members})
+        return BlockIoStep(self, config, members)
+
+    async def finish(self, news: News) -> None:
+        """Send what was written to the runtime, and keep it for the next start."""
+        if news:
+            await self._tell(news)
+        await asyncio.to_thread(self._record.save, self.writer.host)
+
+    def restore(self) -> None:
+        """Do nothing: the files go with their containers."""
 
     def _wanted(self) -> tuple[BlockIoConfig, tuple[Member, ...]]:
         subject = self._subject
@@ -120,6 +105,33 @@ class BlockIoEffects(Witness):
             if failed:
                 ids = [one.container_id for one in failed]
                 log.warning("blockio.runtime-not-told", why="refused", containers=ids)
+
+
+@attrs.define(eq=False)
+class BlockIoStep:
+    """Block I/O classes and containers at one moment.
+
+    Attributes:
+        files: Where it is applied.
+        config: The classes.
+        members: All containers.
+    """
+
+    files: BlockIoFiles
+    config: BlockIoConfig
+    members: tuple[Member, ...]
+    _news: News = attrs.field(factory=dict, init=False)
+
+    def apply(self) -> None:
+        """Write the files that have changed."""
+        writer = self.files.writer
+        # A class that the runtime gave by its name stays as long as the container.
+        if self.config or writer.host.given:
+            self._news = writer.put(self.config, self.members)
+
+    async def report(self) -> None:
+        """Send the runtime what was written, and keep it."""
+        await self.files.finish(self._news)
 
 
 def _updates(news: News) -> tuple[ContainerUpdate, ...]:

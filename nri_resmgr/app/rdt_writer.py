@@ -19,12 +19,12 @@ from nri_resmgr.values import HostError, ResmgrError
 
 log = Logger(__name__)
 
-# What troubles are about, when they are not about one container.
+# What problems are about, when they are not about one container.
 _GROUPS: Final = "groups"
 _MONITORING: Final = "monitoring"
 
 
-class RdtWork:
+class RdtWriter:
     """Everything is files: for a thread, and one call at a time.
 
     Args:
@@ -50,18 +50,18 @@ class RdtWork:
 
         What goes wrong is told to the host, and nothing is done by halves.
         """
-        troubles = self._host.troubles
+        problems = self._host.problems
         try:
             plan = self._made(use, members)
         except ResctrlNotMounted as error:
             # Such a machine may have the same document as others: no failure.
             self._host.settle(None, None, str(error))
         except ResmgrError as error:
-            troubles.fail(_GROUPS, str(error))
+            problems.fail(_GROUPS, str(error))
             self._host.settle(self._control, self._host.plan, str(error))
             self._control = None  # it may be mounted anew
         else:
-            troubles.mend(_GROUPS)
+            problems.clear(_GROUPS)
             self._host.settle(self._control if use else None, plan)
 
     def put(self, members: Iterable[Member], *, monitors: bool) -> None:
@@ -71,22 +71,22 @@ class RdtWork:
         try:
             sorting = _Sorting(self._tree, self._host, monitors=monitors)
         except HostError as error:
-            self._host.troubles.fail(_GROUPS, str(error))
+            self._host.problems.fail(_GROUPS, str(error))
             return
         for member in members:
             try:
                 sorting.put(member)
             except HostError as error:
-                self._host.troubles.fail(member.title, str(error))
+                self._host.problems.fail(member.title, str(error))
             else:
-                self._host.troubles.mend(member.title)
+                self._host.problems.clear(member.title)
 
     def look(self) -> None:
         """See what there is now, for those who ask."""
         try:
             self._host.look()
         except HostError as error:
-            self._host.troubles.fail(_GROUPS, str(error))
+            self._host.problems.fail(_GROUPS, str(error))
 
     def prune(self, pods: Collection[str]) -> None:
         """Remove the monitoring groups of pods that are gone."""
@@ -99,14 +99,14 @@ class RdtWork:
                 if pod not in pods:
                     control.unmonitor(pod, group_of(path))
         except HostError as error:
-            self._host.troubles.fail(_MONITORING, str(error))
+            self._host.problems.fail(_MONITORING, str(error))
 
     def is_due(self, use: RdtUse | None) -> bool:
         """Tell whether groups are not what was made of them, or could not be made."""
         if use is None:
             return False
         is_lacking = (
-            self._host.control is None or _GROUPS in self._host.troubles.present
+            self._host.control is None or _GROUPS in self._host.problems.present
         )
         return is_lacking or self._has_drifted()
 
@@ -129,7 +129,7 @@ class RdtWork:
         try:
             drifts = self._host.control.drift()
         except HostError as error:
-            self._host.troubles.fail(_GROUPS, str(error))
+            self._host.problems.fail(_GROUPS, str(error))
             return False
         for one in drifts:
             present = one.present if one.present is None else one.present.split()
@@ -223,7 +223,7 @@ class _Sorting:
             if pod:
                 self._control.monitor(pod, name)
         except HostError as error:
-            self._host.troubles.fail(_MONITORING, str(error))
+            self._host.problems.fail(_MONITORING, str(error))
             return ""
         return pod
 
