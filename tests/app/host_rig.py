@@ -61,10 +61,11 @@ class Host:
     before: Mapping[str, str]
     access: HostAccess
     state: StateDir
-    wanted: Wanted = Wanted(NOTHING, CLASSES, ("*",), MACHINE)
+    wanted: Wanted = attrs.field(init=False)
     reconciler: Reconciler[HostSettings] = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
+        self.wanted = Wanted(NOTHING, CLASSES, ("*",), MACHINE)
         self.reconciler = Reconciler("host")
         report = HostReport(History())
         self.reconciler.applier = HostSettings(self.access, lambda: self.wanted, report)
@@ -96,9 +97,8 @@ class Host:
 
     def successor(self, **more: Any) -> Host:
         """Return what comes after a kill; *more* is of `HostAccess`."""
-        return Host(
-            self.root, self.before, _access(self.root, self.state, more), self.state
-        )
+        access = _access(self.root, self.state, more)
+        return Host(self.root, self.before, access, self.state)
 
 
 def _access(root: Path, state: StateDir | None, more: Mapping[str, Any]) -> HostAccess:

@@ -21,7 +21,7 @@ PREFERENCE = f"{POLICIES}/policy3/energy_performance_preference"
 
 def values(use: HostUse, some: Host | None) -> dict[str, str]:
     """Return what is told, by name and labels."""
-    text = render(series_of_host(use, some and some.reconciler))
+    text = render(series_of_host(use, some.reconciler if some else None))
     lines = [line for line in text.splitlines() if not line.startswith("#")]
     rows = (line.rsplit(" ", 1) for line in lines)
     return {name.removeprefix("nri_resmgr_"): value for name, value in rows}
