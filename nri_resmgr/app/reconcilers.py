@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import attrs
-
 from nri_resmgr.app.reconciler import Reconciler
 
 if TYPE_CHECKING:  # few nodes need any of them; see `nri_resmgr.daemon.targets`
@@ -15,19 +13,6 @@ if TYPE_CHECKING:  # few nodes need any of them; see `nri_resmgr.daemon.targets`
     from nri_resmgr.app.witness import Witness
 
 
-def _host() -> Reconciler[HostSettings]:
-    return Reconciler("host")
-
-
-def _rdt() -> Reconciler[RdtGroups]:
-    return Reconciler("rdt")
-
-
-def _blockio() -> Reconciler[BlockIoFiles]:
-    return Reconciler("blockio")
-
-
-@attrs.define(eq=False, repr=False)
 class Reconcilers:
     """All of them; none has an applier at first.
 
@@ -37,9 +22,10 @@ class Reconcilers:
         blockio: Block I/O of running containers.
     """
 
-    host: Reconciler[HostSettings] = attrs.field(factory=_host)
-    rdt: Reconciler[RdtGroups] = attrs.field(factory=_rdt)
-    blockio: Reconciler[BlockIoFiles] = attrs.field(factory=_blockio)
+    def __init__(self) -> None:
+        self.host: Reconciler[HostSettings] = Reconciler("host")
+        self.rdt: Reconciler[RdtGroups] = Reconciler("rdt")
+        self.blockio: Reconciler[BlockIoFiles] = Reconciler("blockio")
 
     @property
     def observers(self) -> tuple[Witness, ...]:

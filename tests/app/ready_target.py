@@ -22,7 +22,7 @@ class ReadyTarget(Generic[A]):
         self.abandoned = ""
 
     def note(self, _: Event) -> bool:
-        return False
+        return True
 
     def has_leftovers(self) -> bool:
         return False
