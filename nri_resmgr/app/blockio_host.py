@@ -39,7 +39,7 @@ class BlockIoHost:
         features: Which files cgroups have.
         given: The files that each container has, by its id, as far as we gave them.
         rest: Lines that a new container's runtime cannot be told, by its id.
-        problems: What went wrong.
+        problems: Those with these classes.
     """
 
     def __init__(self, tree: Tree | None) -> None:

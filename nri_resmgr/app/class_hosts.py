@@ -1,4 +1,4 @@
-"""What is known of classes on the host, for those who name them and who make them."""
+"""The RDT and block I/O classes of the host, shared by setters and reconcilers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class ClassHosts:
-    """One of each kind, made when somebody asks: few nodes have any.
+    """One of each kind, made on first use: few nodes have any.
 
     Args:
         tree: The host; None where there is nothing to look up.

@@ -34,7 +34,7 @@ class ClassProblems:
 
     @property
     def present(self) -> Mapping[str, str]:
-        """What is wrong now: a sentence for each thing that it is about."""
+        """The problems there are now: a sentence by subject."""
         if self._abandoned:
             return self._present | {"service": self._abandoned}
         return self._present
@@ -54,7 +54,7 @@ class ClassProblems:
             )
 
     def fail(self, subject: str, why: str) -> None:
-        """Note that something could not be done; said anew when the reason is new."""
+        """Note that something could not be done; logged again for another reason."""
         self.failures += 1
         if self._present.get(subject) != why:
             self._present[subject] = why
@@ -66,7 +66,7 @@ class ClassProblems:
         self._abandoned = why
 
     def clear(self, subject: str) -> None:
-        """Note that it could be done now."""
+        """Note that a problem is over."""
         if self._present.pop(subject, None) is not None:
             log.info("classes.mended", kind=self.kind, subject=subject)
 
@@ -77,6 +77,6 @@ class ClassProblems:
                 self._present.pop(subject, None)
 
     def forget(self) -> None:
-        """Begin anew: another configuration is in force."""
+        """Forget all problems: another configuration is in force."""
         self._present.clear()
         self._logged.clear()

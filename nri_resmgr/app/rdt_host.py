@@ -1,4 +1,4 @@
-"""How it stands with the host's RDT groups: told by effects, asked by setters."""
+"""The state of the host's RDT groups: kept by the writer, read by setters."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class RdtHost:
         seen: The groups that there are, by class; the root group's first.
         why: Why classes are not what the configuration says; empty where they are.
         is_settled: Whether somebody has tried to make the groups.
-        problems: What went wrong.
+        problems: Those with these classes.
     """
 
     def __init__(self) -> None:

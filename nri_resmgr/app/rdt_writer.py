@@ -1,4 +1,4 @@
-"""RDT on the host: groups made, what runs put into them, all of it taken back."""
+"""Makes RDT groups, moves running containers into them, and removes the groups."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from nri_resmgr.values import HostError, ResmgrError
 
 log = Logger(__name__)
 
-# What problems are about, when they are not about one container.
+# Subjects of problems that are not about one container.
 _GROUPS: Final = "groups"
 _MONITORING: Final = "monitoring"
 
 
 class RdtWriter:
-    """Everything is files: for a thread, and one call at a time.
+    """Writes to resctrl; for a thread, and one call at a time.
 
     Args:
         tree: The host.
-        host: Is told how it stands.
+        host: Takes the outcome.
         open_control: Opens resctrl; raises `HostError` where it cannot.
     """
 
@@ -46,9 +46,9 @@ class RdtWriter:
         self._options = Options()
 
     def set_up(self, use: RdtUse | None, members: Collection[Member]) -> None:
-        """Make groups what a configuration says; None takes back what we did.
+        """Make groups as configured; None removes those that were made.
 
-        What goes wrong is told to the host, and nothing is done by halves.
+        Problems are noted with the host, and nothing is done by halves.
         """
         problems = self._host.problems
         try:
@@ -65,7 +65,7 @@ class RdtWriter:
             self._host.settle(self._control if use else None, plan)
 
     def put(self, members: Iterable[Member], *, monitors: bool) -> None:
-        """Move what runs into its class, and out of classes of ours it is not of."""
+        """Move containers into their classes, and out of other classes of ours."""
         if self._host.control is None:
             return
         try:
@@ -82,7 +82,7 @@ class RdtWriter:
                 self._host.problems.clear(member.title)
 
     def look(self) -> None:
-        """See what there is now, for those who ask."""
+        """Read which groups there are now, for `status`."""
         try:
             self._host.look()
         except HostError as error:
@@ -111,7 +111,7 @@ class RdtWriter:
         return is_lacking or self._has_drifted()
 
     def restore(self) -> None:
-        """Take back all that we did, in this process or in one before."""
+        """Undo all changes of this process, and of those before it."""
         try:
             control = self._opened(self._options)
             # Most hosts have nothing of ours, and some have a lock in use.
@@ -182,7 +182,7 @@ class RdtWriter:
 
 
 class _Sorting:
-    """One look at who is in which group, and what follows from it."""
+    """Moves containers, by one look at which threads are in which group."""
 
     def __init__(self, tree: Tree, host: RdtHost, *, monitors: bool) -> None:
         assert host.control is not None  # noqa: S101 - the caller has looked
@@ -210,7 +210,7 @@ class _Sorting:
             self._control.move(threads, name, monitor)
 
     def _target(self, member: Member, now: set[str]) -> str:
-        """Find the group; who has no class is left where others put him."""
+        """Find the group; a container without a class stays where others put it."""
         if member.name and self._host.has(member.name):
             return member.name
         if now & self._ours:

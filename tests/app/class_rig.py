@@ -1,4 +1,4 @@
-"""A node with cgroups and a pretended resctrl, and our plugin with its effects."""
+"""A node with cgroups, a simulated resctrl, and our plugin with its reconcilers."""
 
 from __future__ import annotations
 
