@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from nri_resmgr.app.blockio_work import BlockIoWork
+from nri_resmgr.app.blockio_writer import BlockIoWriter
 from nri_resmgr.app.class_setter import ClassSetter, NewContainer
 from nri_resmgr.app.unified import with_unified
 from nri_resmgr.classes.choice import Choice, UnknownClass, choose
@@ -26,16 +26,16 @@ class BlockIoSetter(ClassSetter):
     Args:
         use: What the configuration says.
         policy: Knows the classes of places.
-        work: Writes what the runtime cannot be told; its host knows the devices.
+        writer: Writes what the runtime cannot be told; its host knows the devices.
     """
 
     def __init__(
-        self, use: BlockIoControl, policy: Policy[Any], work: BlockIoWork
+        self, use: BlockIoControl, policy: Policy[Any], writer: BlockIoWriter
     ) -> None:
         self._use = use
         self._policy = policy
-        self._work = work
-        self._host = work.host
+        self._writer = writer
+        self._host = writer.host
 
     def check(self, new: NewContainer) -> None:
         """Judge an annotation; classes of the runtime are the runtime's to judge.
@@ -63,7 +63,7 @@ class BlockIoSetter(ClassSetter):
         found = self._host.current(self._use.classes, choice.name)
         if found is None:
             why = "there is no such class"
-            self._host.troubles.drop(choice, new.spec.title, why)
+            self._host.problems.drop(choice, new.spec.title, why)
             return adjustment
         # Not by line: who writes so cannot be told from who does not.
         told = found.unified(self._host.features)
@@ -79,7 +79,7 @@ class BlockIoSetter(ClassSetter):
     ) -> None:
         """Write what the runtime could not be told, before the process runs."""
         spec = begun.spec
-        self._work.write_rest(Whereabouts(spec.id, spec.cgroup, spec.pid), spec.title)
+        self._writer.write_rest(Whereabouts(spec.id, spec.cgroup, spec.pid), spec.title)
 
 
 def blockio_choice(

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Collection, Mapping
 from typing import Final
 
-from nri_resmgr.app.class_troubles import ClassTroubles
+from nri_resmgr.app.class_problems import ClassProblems
 from nri_resmgr.classes.blockio import (
     BlockIoClass,
     BlockIoConfig,
@@ -39,7 +39,7 @@ class BlockIoHost:
         features: Which files cgroups have.
         given: The files that each container has, by its id, as far as we gave them.
         rest: Lines that a new container's runtime cannot be told, by its id.
-        troubles: What went wrong.
+        problems: Those with these classes.
     """
 
     def __init__(self, tree: Tree | None) -> None:
@@ -50,7 +50,7 @@ class BlockIoHost:
         self.features = _NO_FEATURES
         self.given: dict[str, Files] = {}
         self.rest: dict[str, Files] = {}
-        self.troubles = ClassTroubles("blockio")
+        self.problems = ClassProblems("blockio")
 
     @property
     def top(self) -> str:
@@ -111,7 +111,7 @@ class BlockIoHost:
             self.features = find_features(self._tree, top, is_v2=is_v2)
             found = find_block_devices(self._tree, patterns_of(config))
         except HostError as error:
-            self.troubles.fail("devices", str(error))
+            self.problems.fail("devices", str(error))
             return resolve(config, {})
-        self.troubles.mend("devices")
+        self.problems.clear("devices")
         return resolve(config, found)

@@ -60,9 +60,9 @@ class BlockIoRecord:
             else:
                 self._keeper.write(_NAME, text)
         except HostError as error:
-            host.troubles.fail("record", str(error))
+            host.problems.fail("record", str(error))
         else:
-            host.troubles.mend("record")
+            host.problems.clear("record")
             self._text = text
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from nri_resmgr.app.blockio_host import BlockIoHost
-from nri_resmgr.app.rdt_work import opener
+from nri_resmgr.app.rdt_writer import opener
 from nri_resmgr.classes.rdt import Capabilities, plan_of
 from nri_resmgr.classes.rdt.errors import BadClass, CannotAllocate, TooManyClasses
 from nri_resmgr.config import BadSetting, PolicyConfig

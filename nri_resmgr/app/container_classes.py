@@ -92,8 +92,8 @@ class ContainerClasses:
         if config.blockio is not None:
             from nri_resmgr.app.blockio import BlockIoSetter
 
-            work = around.hosts.blockio_work
-            yield BlockIoSetter(config.blockio, around.policy, work)
+            writer = around.hosts.blockio_writer
+            yield BlockIoSetter(config.blockio, around.policy, writer)
 
 
 class ChosenSetters:

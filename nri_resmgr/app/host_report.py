@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 import msgspec
 
+from nri_resmgr.app.history import History
 from nri_resmgr.app.host_plan import NO_PLAN, HostFacts, HostPlan
 from nri_resmgr.host.irqbalance import Told
 from nri_resmgr.host.knob_report import Drift, KnobFailure, KnobReport
@@ -70,7 +71,7 @@ class HostReport:
         why_not: Why the host is left as it is; empty where it follows.
     """
 
-    def __init__(self, history: Any) -> None:
+    def __init__(self, history: History) -> None:
         self._history = history
         self._shared: object = ()
         self._unplaced: object = ()

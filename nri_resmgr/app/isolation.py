@@ -30,7 +30,7 @@ _UNLIMITED: Final = -1
 class IsolationSetter(ClassSetter):
     """Takes quotas away and tells containers of their CPUs, if they have any.
 
-    What is set on the host follows in `nri_resmgr.app.host_effects`.
+    What is set on the host follows in `nri_resmgr.app.host_settings`.
 
     Args:
         policy: Knows who has CPUs to himself.

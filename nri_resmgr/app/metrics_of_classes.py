@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
 
 from nri_resmgr.app import metric_table_of_classes as table
 from nri_resmgr.app.blockio import blockio_choice
+from nri_resmgr.app.class_hosts import ClassHosts
 from nri_resmgr.app.class_members import Subject, members_of
 from nri_resmgr.app.metric_text import Series
 from nri_resmgr.app.rdt import rdt_choice
@@ -16,22 +16,22 @@ from nri_resmgr.host.resctrl import Count
 from nri_resmgr.values import HostError
 
 
-def series_of_classes(subject: Subject, hosts: Any) -> Iterator[Series]:
+def series_of_classes(subject: Subject, hosts: ClassHosts) -> Iterator[Series]:
     """Yield who has which class, and what went wrong, of kinds that are switched on.
 
     Args:
         subject: Whose containers they are.
-        hosts: The `ClassHosts`.
+        hosts: The classes on the host.
     """
     config, policy, state = subject.config, subject.policy, subject.state
     counts: Counter[tuple[str, str]] = Counter()
-    troubles = []
+    problems = []
     if (rdt := config.rdt) is not None:
-        troubles.append(hosts.rdt.troubles)
+        problems.append(hosts.rdt.problems)
         members = members_of(subject, lambda spec: rdt_choice(spec, rdt, policy, state))
         counts.update(("rdt", one.name) for one in members if one.choice)
     if (blockio := config.blockio) is not None:
-        troubles.append(hosts.blockio.troubles)
+        problems.append(hosts.blockio.problems)
         members = members_of(
             subject, lambda spec: blockio_choice(spec, blockio, policy, state)
         )
@@ -40,10 +40,10 @@ def series_of_classes(subject: Subject, hosts: Any) -> Iterator[Series]:
         from nri_resmgr.app.memory_owners import memory_owners
 
         counts.update((one.kind, one.name) for one in memory_owners(subject))
-    if troubles or counts:
+    if problems or counts:
         yield Series(table.CLASS_CONTAINERS, counts)
-    if troubles:
-        rows = [((one.kind,), one) for one in troubles]
+    if problems:
+        rows = [((one.kind,), one) for one in problems]
         yield Series(table.CLASSES_DROPPED, {key: one.dropped for key, one in rows})
         yield Series(table.CLASS_FAILURES, {key: one.failures for key, one in rows})
         yield Series(table.CLASSES_FAILING, {k: len(one.present) for k, one in rows})
@@ -54,9 +54,9 @@ def series_of_counters(host: RdtHost) -> tuple[Series, ...]:
     try:
         counts = host.control.counters() if host.control else ()
     except HostError as error:
-        host.troubles.fail("counters", str(error))
+        host.problems.fail("counters", str(error))
         return ()
-    host.troubles.mend("counters")
+    host.problems.clear("counters")
     return tuple(_of_counters(counts))
 
 

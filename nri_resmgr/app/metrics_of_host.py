@@ -4,20 +4,26 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING
 
 from nri_resmgr.app import metric_table_of_host as table
-from nri_resmgr.app.host_watch import HostWatch
 from nri_resmgr.app.metric_text import Series, single
 from nri_resmgr.policy.host_use import HostUse
 
+if TYPE_CHECKING:  # few nodes have any
+    from nri_resmgr.app.host_report import HostReport
+    from nri_resmgr.app.host_settings import HostSettings
+    from nri_resmgr.app.reconciler import Reconciler
 
-def series_of_host(use: HostUse, watch: HostWatch | None) -> Iterator[Series]:
+
+def series_of_host(
+    use: HostUse, host: Reconciler[HostSettings] | None
+) -> Iterator[Series]:
     """Yield what `metric_table_of_host` has.
 
     Args:
         use: What the policy wants.
-        watch: Knows what became of it; None where there is no daemon.
+        host: Applies it; None where there is no daemon.
     """
     classes = {(name,): len(cpus) for name, cpus in use.cpu_classes.items()}
     yield Series(table.CLASS_CPUS, classes)
@@ -27,15 +33,18 @@ def series_of_host(use: HostUse, watch: HostWatch | None) -> Iterator[Series]:
         whats = (what for one in use.isolated for what in aspects_of(one.wish))
         isolated = Counter((what.value,) for what in whats)
         yield Series(table.ISOLATED, isolated)
-    if watch is None:
+    if host is None:
         return
-    if watch.effects is not None:
-        yield from _of_report(watch.effects.report)
-    if watch.effects is not None or watch.why_ended:
-        yield single(table.HOST_FOLLOWED, int(not watch.why_not))
+    why_not = host.problem
+    if host.applier is not None:
+        report = host.applier.report
+        yield from _of_report(report)
+        why_not = why_not or report.why_not
+    if host.applier is not None or why_not:
+        yield single(table.HOST_FOLLOWED, int(not why_not))
 
 
-def _of_report(report: Any) -> Iterator[Series]:
+def _of_report(report: HostReport) -> Iterator[Series]:
     last = report.last
     yield single(table.IN_VAIN, len(last.in_vain))
     yield Series(

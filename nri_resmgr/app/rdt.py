@@ -34,7 +34,7 @@ class RdtSetter(ClassSetter):
     """Names a container's class, which a runtime takes at its creation only.
 
     A container whose class is not there yet is moved into it later: see
-    `nri_resmgr.app.rdt_work`.
+    `nri_resmgr.app.rdt_writer`.
 
     Args:
         use: What the configuration says.
@@ -94,7 +94,7 @@ class RdtSetter(ClassSetter):
             return self._named(adjustment, choice.name)
         if self._host.is_settled and choice.origin is not Origin.ANNOTATION:
             why = self._host.why or "there is no such class"
-            self._host.troubles.drop(choice, new.spec.title, why)
+            self._host.problems.drop(choice, new.spec.title, why)
         return adjustment
 
     def _named(self, adjustment: ContainerAdjustment, name: str) -> ContainerAdjustment:

@@ -1,4 +1,4 @@
-"""How it stands with the host's RDT groups: told by effects, asked by setters."""
+"""The state of the host's RDT groups: kept by the writer, read by setters."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from nri_resmgr.app.class_troubles import ClassTroubles
+from nri_resmgr.app.class_problems import ClassProblems
 from nri_resmgr.classes.rdt import ROOT_CLASS, Plan
 from nri_resmgr.host.resctrl import RdtControl
 from nri_resmgr.values import HostError
@@ -35,7 +35,7 @@ class RdtHost:
         seen: The groups that there are, by class; the root group's first.
         why: Why classes are not what the configuration says; empty where they are.
         is_settled: Whether somebody has tried to make the groups.
-        troubles: What went wrong.
+        problems: Those with these classes.
     """
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class RdtHost:
         self.seen: Mapping[str, Seen] = {}
         self.why = PENDING
         self.is_settled = False
-        self.troubles = ClassTroubles("rdt")
+        self.problems = ClassProblems("rdt")
 
     def names(self) -> tuple[str, ...]:
         """Return the classes that the host has now; the root group's first."""
@@ -65,7 +65,7 @@ class RdtHost:
     def unsettle(self) -> None:
         """Note that another configuration is in force, and nobody has acted yet."""
         self.is_settled, self.why = False, PENDING
-        self.troubles.forget()
+        self.problems.forget()
 
     def look(self) -> None:
         """See which groups there are; reads some files for each.

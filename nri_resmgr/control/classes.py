@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from nri_resmgr.app.class_members import members_of
-from nri_resmgr.app.class_troubles import ClassTroubles
+from nri_resmgr.app.class_problems import ClassProblems
 from nri_resmgr.app.resource_policy import ResourcePolicy
 from nri_resmgr.classes.choice import Choice, Origin
 from nri_resmgr.classes.wish import ClassWish
 from nri_resmgr.control.containers import Data
 from nri_resmgr.control.memory_classes import memory_classes_of
 from nri_resmgr.policy.events import ContainerSpec
+
+if TYPE_CHECKING:  # few nodes have classes
+    from nri_resmgr.app.blockio_host import BlockIoHost
+    from nri_resmgr.classes.blockio import BlockIoClass
 
 _ORIGINS: Final = {Origin.TYPE: "by its balloon type", Origin.QOS: "by its QoS class"}
 
@@ -80,7 +84,7 @@ def _rdt(policy: ResourcePolicy) -> Data | None:
             }
             for name in names
         ],
-        **_troubles(host.troubles),
+        **_problems(host.problems),
     }
 
 
@@ -106,7 +110,7 @@ def _blockio(policy: ResourcePolicy) -> Data | None:
             }
             for name in dict.fromkeys((*classes, *sorted(owners)))
         ],
-        **_troubles(host.troubles),
+        **_problems(host.problems),
     }
 
 
@@ -120,21 +124,23 @@ def _owners(
     return {name: sorted(titles) for name, titles in found.items()}
 
 
-def _files(classes: Mapping[str, Any], name: str, host: Any) -> Data:
+def _files(classes: Mapping[str, BlockIoClass], name: str, host: BlockIoHost) -> Data:
     files = classes[name].files(host.features) if name in classes else {}
     return {file: list(lines) for file, lines in files.items()}
 
 
-def _notices(classes: Mapping[str, Any], name: str, host: Any) -> list[str]:
+def _notices(
+    classes: Mapping[str, BlockIoClass], name: str, host: BlockIoHost
+) -> list[str]:
     return [str(one) for one in host.notices(classes[name])] if name in classes else []
 
 
-def _troubles(troubles: ClassTroubles) -> Data:
+def _problems(problems: ClassProblems) -> Data:
     return {
-        "dropped": troubles.dropped,
-        "failures": troubles.failures,
+        "dropped": problems.dropped,
+        "failures": problems.failures,
         "failing": [
-            {"what": what, "why": why} for what, why in troubles.present.items()
+            {"what": what, "why": why} for what, why in problems.present.items()
         ],
     }
 

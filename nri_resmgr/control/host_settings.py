@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from nri_resmgr.app.host_wanted import use_in_force
 from nri_resmgr.classes.cpu.facts import CPU_ROOT, CpuKnobFacts
@@ -11,6 +11,9 @@ from nri_resmgr.control.containers import Data, View
 from nri_resmgr.control.subject import Subject
 from nri_resmgr.policy.host_use import HostUse
 from nri_resmgr.values import CpuSet
+
+if TYPE_CHECKING:  # few nodes have any
+    from nri_resmgr.app.host_report import HostReport, Round
 
 _OF_POLICY: Final = (
     "scaling_governor",
@@ -23,23 +26,26 @@ _OF_UNCORE: Final = ("min_freq_khz", "max_freq_khz")
 
 def host_settings_of(subject: Subject, view: View) -> Data | None:
     """Say which CPUs are in which class, and how the host is set; None for nothing."""
-    watch, use = subject.host(), use_in_force(subject.policy)
-    report = watch.effects.report if watch and watch.effects else None
+    host, use = subject.host, use_in_force(subject.policy)
+    report = host.applier.report if host and host.applier else None
+    last = report.last if report else None
     if use.is_idle and not (report and report.failing):
         return None
-    why_not = watch.why_not if watch else ""
-    if report is None and not why_not:
+    why_not = host.problem if host else ""
+    if report is not None:
+        why_not = why_not or report.why_not
+    elif not why_not:
         why_not = "nothing runs yet"
     found: Data = {
         "followed": not why_not,
         "whyNot": why_not,
-        "classes": list(_classes(use, view, report and report.last)),
-        "isolated": list(_isolated(use, view, subject, report and report.last)),
+        "classes": list(_classes(use, view, last)),
+        "isolated": list(_isolated(use, view, subject, last)),
     }
     return found | _of_report(report)
 
 
-def _classes(use: HostUse, view: View, last: Any) -> Iterator[Data]:
+def _classes(use: HostUse, view: View, last: Round | None) -> Iterator[Data]:
     for name, cpus in sorted(use.cpu_classes.items()):
         yield {
             "name": name,
@@ -53,14 +59,16 @@ def _classes(use: HostUse, view: View, last: Any) -> Iterator[Data]:
         }
 
 
-def _isolated(use: HostUse, view: View, subject: Subject, last: Any) -> Iterator[Data]:
+def _isolated(
+    use: HostUse, view: View, subject: Subject, last: Round | None
+) -> Iterator[Data]:
     if use.isolated:
         from nri_resmgr.control.isolation import isolated_of  # few nodes have any
 
         yield from isolated_of(use, view, subject.policy.machine, last)
 
 
-def _settings(cpus: CpuSet, last: Any) -> Iterator[Data]:
+def _settings(cpus: CpuSet, last: Round) -> Iterator[Data]:
     """Yield what is set for some CPUs: each value that any of them has."""
     wanted: dict[str, set[str]] = {}
     found: dict[str, set[str]] = {}
@@ -89,7 +97,7 @@ def _paths(cpus: CpuSet, facts: CpuKnobFacts) -> Iterator[tuple[str, str]]:
                 yield f"uncore {name}", f"{domain.folder}/{name}"
 
 
-def _of_report(report: Any) -> Data:
+def _of_report(report: HostReport | None) -> Data:
     """Say what was done; nothing was, where there is no report."""
     if report is None:
         return {"files": None, "interrupts": None, "speedSelect": []}
@@ -122,7 +130,7 @@ def _of_report(report: Any) -> Data:
     }
 
 
-def _punits(last: Any) -> Iterator[Data]:
+def _punits(last: Round) -> Iterator[Data]:
     if last.plan.punits:
         from nri_resmgr.host.sst_knobs import describe
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from nri_resmgr.app.host_wanted import use_in_force
 from nri_resmgr.classes.isolation.aspects import (
@@ -21,6 +21,9 @@ from nri_resmgr.policy.events import NO_PIN, ContainerSpec
 from nri_resmgr.policy.host_use import HostUse
 from nri_resmgr.topology import Machine
 
+if TYPE_CHECKING:  # few nodes have any
+    from nri_resmgr.app.host_report import Round
+
 _IDLE: Final = {
     "enable": "all idle states are allowed",
     "disable": "no idle states but polling",
@@ -28,7 +31,7 @@ _IDLE: Final = {
 
 
 def isolated_of(
-    use: HostUse, view: View, machine: Machine, last: Any
+    use: HostUse, view: View, machine: Machine, last: Round | None
 ) -> Iterator[Data]:
     """Yield a row for each isolated container.
 
@@ -65,7 +68,7 @@ def isolation_sentences(
         view: What holds now.
         subject: The daemon.
     """
-    wish, policy, watch = spec.preferences.isolation, subject.policy, subject.host()
+    wish, policy, host = spec.preferences.isolation, subject.policy, subject.host
     if wish is None or not aspects_of(wish):
         return
     isolated = use_in_force(policy).isolated
@@ -77,7 +80,7 @@ def isolation_sentences(
         keys = ", ".join(_key(what, spec) for what in aspects_of(wish))
         yield f"not isolated as {keys} would have it: {why}"
         return
-    last = watch.effects.report.last if watch and watch.effects else None
+    last = host.applier.report.last if host and host.applier else None
     for each in _isolations(one, view, policy.machine):
         why = _why_not(one, each.what, last)
         lacks = f"; not so now: {why}" if why else ""
@@ -88,15 +91,14 @@ def _isolations(one: Isolated, view: View, machine: Machine) -> Iterator[Isolati
     return isolations_of(one, view.pins.get(one.container, NO_PIN).cpus, machine)
 
 
-def _why_not(one: Isolated, what: Aspect, last: Any) -> str:
+def _why_not(one: Isolated, what: Aspect, last: Round | None) -> str:
     """Say why something is not in force; what of its files fails is told of these."""
     if last is None:
         return ""
     if what in BY_CGROUP and one.container in last.waiting:
         return "its cgroup is not there yet"
     if what is Aspect.LOAD_BALANCING:
-        why: str = last.in_vain.get(one.container, "")
-        return why
+        return last.in_vain.get(one.container, "")
     return ""
 
 

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 import attrs
 
 from nri_resmgr.app.configuration_status import ConfigurationStatus
 from nri_resmgr.app.history import History
-from nri_resmgr.app.host_watch import HostWatch
+from nri_resmgr.app.reconciler import Reconciler
 from nri_resmgr.app.resource_policy import ResourcePolicy
 from nri_resmgr.app.sessions import Sessions
 from nri_resmgr.app.verification import Verification
 from nri_resmgr.host.kubelet import KubeletManager
 from nri_resmgr.host.tree import Tree
 from nri_resmgr.stub.runtime_info import RuntimeInfo
+
+if TYPE_CHECKING:  # few nodes have any
+    from nri_resmgr.app.host_settings import HostSettings
 
 API_VERSION: Final = "control.nri/v1"
 """In every answer; a field that changes its meaning makes it another version."""
@@ -65,8 +68,7 @@ class Subject:
         verification: Gives what compares decisions with the kernel's word; None where
             nobody does.
         checkpoints: Gives what writes the state; None where none is kept.
-        host: Gives the `HostWatch`, which knows what became of the host; None where
-            nobody has it follow.
+        host: Reconciles settings of the host; None where nothing does.
     """
 
     policy: ResourcePolicy
@@ -83,4 +85,4 @@ class Subject:
     kubelet: Callable[[], Sequence[KubeletManager]]
     verification: Callable[[], Verification | None] = _nobody
     checkpoints: Callable[[], Checkpoints | None] = _nobody
-    host: Callable[[], HostWatch | None] = _nobody
+    host: Reconciler[HostSettings] | None = None

@@ -6,10 +6,9 @@ import linecache
 import os
 import signal
 
-from nri_resmgr.app.class_watch import ClassWatch
 from nri_resmgr.app.conduct import Conduct
 from nri_resmgr.app.garbage import prefer_to_collect_between_requests
-from nri_resmgr.app.host_watch import HostWatch
+from nri_resmgr.app.reconcilers import Reconcilers
 from nri_resmgr.app.resource_policy import ResourcePolicy
 from nri_resmgr.config import PolicyConfig
 from nri_resmgr.daemon.configuration import DaemonConfiguration
@@ -29,8 +28,9 @@ def build(start: Start) -> DaemonConfiguration:
     # Under the name by which tests of nri-plugins ask for it.
     testing = bool(os.environ.get("ENABLE_TEST_APIS"))
     conduct = Conduct(options.dry_run, options.run_dir, testing)
-    start.host, start.classes = HostWatch(), ClassWatch()
-    witnesses = (*start.watch.build(), *start.recorders, start.host, start.classes)
+    start.reconcilers = Reconcilers()
+    observers = start.reconcilers.observers
+    witnesses = (*start.watch.build(), *start.recorders, *observers)
     if start.state is not None:
         start.keeper = Keeper(start.state)
         witnesses = (*witnesses, start.keeper)

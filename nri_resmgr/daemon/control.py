@@ -41,5 +41,5 @@ def _subject_of(daemon: Daemon) -> Subject:
         kubelet=lambda: daemon.kubelet,
         verification=lambda: daemon.verification,
         checkpoints=lambda: daemon.keeper,
-        host=lambda: daemon.host,
+        host=daemon.reconcilers.host,
     )

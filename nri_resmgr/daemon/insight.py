@@ -161,7 +161,7 @@ def _of_host(daemon: Daemon) -> Iterator[Series]:
     from nri_resmgr.app.host_wanted import use_in_force
     from nri_resmgr.app.metrics_of_host import series_of_host
 
-    yield from series_of_host(use_in_force(daemon.policy), daemon.host)
+    yield from series_of_host(use_in_force(daemon.policy), daemon.reconcilers.host)
 
 
 def _of_keeper(keeper: Any) -> Iterator[Series]:

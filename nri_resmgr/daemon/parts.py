@@ -7,6 +7,7 @@ from typing import Any
 
 import attrs
 
+from nri_resmgr.app.reconcilers import Reconcilers
 from nri_resmgr.daemon.memory_kinds import MemoryKinds
 from nri_resmgr.daemon.watch import Watch
 from nri_resmgr.host.state_dir import StateDir
@@ -29,8 +30,7 @@ class Daemon:
         keeper: The `Keeper` that writes the state; None where nothing is kept.
         kubelet: Each `KubeletManager` that is in the way; looked for now and then.
         state: The state directory; None where nothing is kept.
-        host: Notices what is wanted of the host, and knows the `HostEffects`.
-        classes: The `ClassWatch`, which knows the effects of RDT and block I/O classes.
+        reconcilers: Of host settings, RDT groups and block I/O files.
         verification: Compares the kernel's word with what was decided; None where it
             is off.
     """
@@ -44,7 +44,6 @@ class Daemon:
     watch: Watch
     keeper: Any = None
     state: StateDir | None = None
-    host: Any = None
-    classes: Any = None
+    reconcilers: Reconcilers = attrs.field(factory=Reconcilers)
     kubelet: tuple[Any, ...] = ()
     verification: Any = None

@@ -99,9 +99,8 @@ async def _serve(start: Start) -> None:
         await run_until_signal(stub)
     finally:
         beside.cancel()
-        if start.host:
-            start.host.close()
-            start.classes.close()
+        if start.reconcilers:
+            start.reconcilers.close()
         if start.keeper:
             start.keeper.close()
         if start.recorder:
@@ -117,7 +116,8 @@ async def _serve_beside(start: Start, stub: Stub) -> None:
     from nri_resmgr.daemon.parts import Daemon
     from nri_resmgr.daemon.services import serve_beside
 
-    configuration = start.configuration()
+    configuration, reconcilers = start.configuration(), start.reconcilers
+    assert reconcilers is not None  # noqa: S101 - the configuration has them built
     await serve_beside(
         Daemon(
             options=start.options,
@@ -129,7 +129,6 @@ async def _serve_beside(start: Start, stub: Stub) -> None:
             watch=start.watch,
             keeper=start.keeper,
             state=start.state,
-            host=start.host,
-            classes=start.classes,
+            reconcilers=reconcilers,
         )
     )

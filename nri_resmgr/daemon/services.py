@@ -99,26 +99,26 @@ async def verification(daemon: Daemon) -> None:
 
 
 async def host(daemon: Daemon) -> None:
-    """Have CPU classes and interrupts of the host follow the policy."""
-    from nri_resmgr.daemon.host_effects import have_host_follow
+    """Apply CPU classes and interrupts of the host as the policy wants them."""
+    from nri_resmgr.daemon.targets import HostTarget
 
-    await have_host_follow(daemon)
+    await daemon.reconcilers.host.run(HostTarget(daemon))
 
 
 async def rdt(daemon: Daemon) -> None:
     """Make RDT groups, and keep containers in them."""
     if not daemon.options.dry_run:
-        from nri_resmgr.daemon.classes import have_rdt_follow
+        from nri_resmgr.daemon.targets import RdtTarget
 
-        await have_rdt_follow(daemon)
+        await daemon.reconcilers.rdt.run(RdtTarget(daemon))
 
 
 async def blockio(daemon: Daemon) -> None:
-    """Have block I/O of running containers follow the configuration."""
+    """Apply block I/O classes to running containers as configured."""
     if not daemon.options.dry_run:
-        from nri_resmgr.daemon.classes import have_blockio_follow
+        from nri_resmgr.daemon.targets import BlockIoTarget
 
-        await have_blockio_follow(daemon)
+        await daemon.reconcilers.blockio.run(BlockIoTarget(daemon))
 
 
 async def traces(daemon: Daemon) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
@@ -14,6 +14,9 @@ from nri_resmgr.host.state_dir import StateDir
 from nri_resmgr.host.tree import HostTree
 from nri_resmgr.stub.transport import SOCKET_VARIABLE
 from nri_resmgr.topology import Machine
+
+if TYPE_CHECKING:  # late, as below
+    from nri_resmgr.app.reconcilers import Reconcilers
 
 
 def _was_launched() -> bool:
@@ -35,8 +38,8 @@ class Start:
         recorder: The `Recorder` of ``--record``; None without.
         keeper: The `Keeper` that writes the state; None until the policy is built,
             and where nothing is kept.
-        host: The `HostWatch`; None until the policy is built.
-        classes: The `ClassWatch`, likewise.
+        reconcilers: Of host settings, RDT groups and block I/O files; None until the
+            policy is built.
     """
 
     options: argparse.Namespace
@@ -48,8 +51,7 @@ class Start:
     launched: bool = attrs.field(factory=_was_launched)
     recorder: Any = attrs.field(default=None, init=False)
     keeper: Any = attrs.field(default=None, init=False)
-    host: Any = attrs.field(default=None, init=False)
-    classes: Any = attrs.field(default=None, init=False)
+    reconcilers: Reconcilers | None = attrs.field(default=None, init=False)
     _documents: Any = attrs.field(default=None, init=False)
     _configuration: Any = attrs.field(default=None, init=False)
 

@@ -1,4 +1,4 @@
-"""A node with cgroups and a pretended resctrl, and our plugin with its effects."""
+"""A node with cgroups, a simulated resctrl, and our plugin with its reconcilers."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Final
 
 import attrs
 
 from nri_proto import Level
-from nri_resmgr.app.blockio_effects import BlockIoEffects
+from nri_resmgr.app.blockio_files import BlockIoFiles
 from nri_resmgr.app.blockio_record import BlockIoRecord
-from nri_resmgr.app.class_watch import ClassWatch
-from nri_resmgr.app.rdt_effects import RdtEffects
-from nri_resmgr.app.rdt_work import RdtWork
+from nri_resmgr.app.rdt_groups import RdtGroups
+from nri_resmgr.app.rdt_writer import RdtWriter
+from nri_resmgr.app.reconcilers import Reconcilers
 from nri_resmgr.app.resource_policy import ResourcePolicy
 from nri_resmgr.classes.rdt.capabilities import BandwidthMode
 from nri_resmgr.config import parse_config
@@ -26,7 +27,10 @@ from nri_resmgr.testing import Created, Runtime, running_plugin
 from nri_resmgr.testing.resctrl import Faults, Hardware, Resctrl
 from nri_resmgr.topology.synthetic import parse_spec
 from tests.app.node import SAFE, Node, asking_for, config, until
+from tests.app.ready_target import ReadyTarget
 from tests.host.resctrl.kept import Kept
+
+PERIOD: Final = 0.2  # seconds
 
 # 20 ways, 16 closids, percent of bandwidth.
 HARDWARE = Hardware()
@@ -160,13 +164,13 @@ async def running_rig(
         kept: What an earlier one has left.
         level: The runtime's.
     """
-    host, watch = folder / "host", ClassWatch()
+    host, reconcilers = folder / "host", Reconcilers()
     files_of(host / "sys/fs/cgroup", CGROUPS)
     plugin = ResourcePolicy(
         parse_spec("1s2n4c1t"),
         parse_config(spec if "kind:" in spec else config(spec)),
         tree=HostTree(str(host)),
-        witnesses=[watch],
+        witnesses=reconcilers.observers,
     )
     async with (
         Runtime(folder, level) as runtime,
@@ -176,18 +180,20 @@ async def running_rig(
         node = Node(runtime, plugin, stub, folder / "run")
         kernel = resctrl or Resctrl(HARDWARE)
         rig = Rig(node, host, kernel, kept or Kept(Faults()))
-        beside = [asyncio.create_task(one.run()) for one in follow(watch, rig)]
+        beside = run_reconcilers(reconcilers, rig)
         try:
             yield rig
         finally:
             for one in beside:
                 one.cancel()
             if not rig.is_killed:
-                watch.close()
+                reconcilers.close()
 
 
-def follow(watch: ClassWatch, rig: Rig) -> tuple[RdtEffects, BlockIoEffects]:
-    """Make the effects, as the daemon does."""
+def run_reconcilers(
+    reconcilers: Reconcilers, rig: Rig
+) -> tuple[asyncio.Task[None], ...]:
+    """Run them as the daemon does, with another resctrl and shorter periods."""
     plugin, kept = rig.node.plugin, rig.kept
 
     def opened(options: Options) -> RdtControl:
@@ -195,9 +201,12 @@ def follow(watch: ClassWatch, rig: Rig) -> tuple[RdtEffects, BlockIoEffects]:
         return RdtControl(rig.resctrl, journal, BandwidthMode.PERCENT, options)
 
     hosts = plugin.class_hosts
-    work = RdtWork(HostTree(str(rig.host)), hosts.rdt, opened)
-    rdt = RdtEffects(plugin, hosts.rdt, work, period=0.2)
+    writer = RdtWriter(HostTree(str(rig.host)), hosts.rdt, opened)
+    rdt = RdtGroups(plugin, hosts.rdt, writer, PERIOD)
     record = BlockIoRecord(kept)
-    blockio = BlockIoEffects(plugin, hosts.blockio_work, record, period=0.2)
-    watch.follow(rdt=rdt, blockio=blockio)
-    return rdt, blockio
+    record.load(hosts.blockio)
+    blockio = BlockIoFiles(plugin, hosts.blockio_writer, record, PERIOD)
+    return (
+        asyncio.create_task(reconcilers.rdt.run(ReadyTarget(rdt))),
+        asyncio.create_task(reconcilers.blockio.run(ReadyTarget(blockio))),
+    )

@@ -14,7 +14,7 @@ from nri_resmgr.classes.isolation.wishes import IrqBalancing, Isolated, Isolatio
 from nri_resmgr.config.cpu_class_use import CpuClassUse
 from nri_resmgr.policy.host_use import HostUse
 from nri_resmgr.values import CpuSet, KiloHertz
-from tests.app.effects import NOTHING, Host, host, quiet, wish
+from tests.app.host_rig import NOTHING, Host, host, quiet, wish
 from tests.daemon.host_nodes import DEFAULT, DISK, NIC
 from tests.host.irqbalance_double import Balancer
 from tests.host.isst_driver import IsstDriver
@@ -68,14 +68,14 @@ def balanced(**means: float) -> Iterator[tuple[Host, Balancer]]:
 
 async def test_irqbalance_is_told_what_is_ours_and_what_it_may_do() -> None:
     use = quiet("3", wish("3", ("*eth0*",), ("*nvme*",)))
-    with balanced(pause=SOON) as (some, balancer):
+    with balanced(repairs=True) as (some, balancer):
         await some.follow(use)
         placed = {path: some.changed()[path] for path in (NIC, DISK)}
         told = balancer.requests[-1]
         some.set(NIC, "5")
         await some.follow(use, looks=True)
         drift, mended = set(some.report.drifting), some.changed()[NIC]
-        some.effects.close()
+        some.reconciler.close()
 
         assert placed == {NIC: "3", DISK: "1-2,4-7"}
         assert told == "settings ban irqs 28 31"
@@ -129,7 +129,7 @@ async def test_speed_select_follows_and_is_as_it_was_at_the_end() -> None:
             use, MANAGED, msgspec.structs.replace(driver.machine), looks=True
         )
         again = driver.writes - before
-        some.effects.close()
+        some.reconciler.close()
 
         assert high == ["0,4", ""]
         assert again == 0
@@ -152,5 +152,5 @@ async def test_cores_that_leave_a_class_are_where_they_were_before_us() -> None:
         await next_one.follow(HostUse({"second": CpuSet.of(1, 5)}), ASSOCIATED, then)
 
         assert (before, second()) == (["0,4", ""], ["1,5", ""])
-        next_one.effects.close()
+        next_one.reconciler.close()
         assert driver.machine.speed_select == MACHINE.speed_select

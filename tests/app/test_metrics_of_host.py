@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from nri_resmgr.app.host_watch import HostWatch
 from nri_resmgr.app.metric_text import render
 from nri_resmgr.app.metrics_of_host import series_of_host
 from nri_resmgr.classes.isolation.wishes import IrqBalancing, Isolated, IsolationWish
 from nri_resmgr.policy.host_use import HostUse
 from nri_resmgr.values import CpuSet
-from tests.app.effects import Host, host, quiet, wish
+from tests.app.host_rig import Host, host, quiet, wish
 from tests.daemon.host_nodes import POLICIES
 
 pytestmark = pytest.mark.slow
@@ -22,9 +21,7 @@ PREFERENCE = f"{POLICIES}/policy3/energy_performance_preference"
 
 def values(use: HostUse, some: Host | None) -> dict[str, str]:
     """Return what is told, by name and labels."""
-    watch = HostWatch()
-    watch.effects = some and some.effects
-    text = render(series_of_host(use, watch))
+    text = render(series_of_host(use, some.reconciler if some else None))
     lines = [line for line in text.splitlines() if not line.startswith("#")]
     rows = (line.rsplit(" ", 1) for line in lines)
     return {name.removeprefix("nri_resmgr_"): value for name, value in rows}

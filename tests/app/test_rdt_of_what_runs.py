@@ -92,10 +92,10 @@ async def test_what_the_kernel_refuses_is_told_and_tried_again(tmp_path: Path) -
         with pytest.raises(PluginRefused) as found:
             await rig.create("c0", GOLD)
         assert "which this node does not have: 2 RDT classes" in str(found.value)
-        assert list(host.troubles.present) == ["groups"]
+        assert list(host.problems.present) == ["groups"]
         for number in range(2):
             resctrl.rmdir(f"other{number}")
-        await until(lambda: not host.troubles.present)
+        await until(lambda: not host.problems.present)
 
         assert told(await rig.create("c0", GOLD)) == ("gold", None)
 

@@ -166,7 +166,7 @@ async def test_why_a_container_is_isolated_or_not(
     async with running_node(tmp_path, machine="1s1n4c2t", spec=spec) as node:
         await node.run("web", cpus, annotations)
         subject: Any = Namespace(
-            policy=node.plugin, host=lambda: None, verification=lambda: None
+            policy=node.plugin, host=None, verification=lambda: None
         )
         spec_of_web = node.plugin.state.ledger.entries["web"].spec
         found = list(isolation_sentences(spec_of_web, view_of(subject), subject))

@@ -8,7 +8,7 @@ from typing import Any
 from nri_resmgr.daemon.parts import Daemon
 from tests.control.daemon_parts import Parts
 
-WHY = "it was given up after a fault, ZeroDivisionError: by chance"
+WHY = "it was abandoned after a fault, ZeroDivisionError: by chance"
 
 
 class Faulty:

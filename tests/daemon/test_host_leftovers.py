@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nri_resmgr.daemon.host_effects import LEFTOVERS
+from nri_resmgr.daemon.targets import HOST_LEFTOVERS
 from nri_resmgr.host import irqbalance, knob_journal, sst_journal
 
 
@@ -10,4 +10,4 @@ def test_these_are_the_files_that_those_keep_who_change_the_host() -> None:
     # Named twice, so that a daemon that changes nothing imports none of them.
     kept = (knob_journal.NAME, sst_journal.NAME, irqbalance.MARK)
 
-    assert kept == LEFTOVERS
+    assert kept == HOST_LEFTOVERS

@@ -16,7 +16,7 @@ import pytest
 
 from nri_resmgr.cli.main import build_parser
 from nri_resmgr.daemon.defaults import DEFAULT_RUN_DIR, DEFAULT_STATE_DIR
-from nri_resmgr.daemon.host_effects import LEFTOVERS
+from nri_resmgr.daemon.targets import HOST_LEFTOVERS, RDT_LEFTOVERS
 from tests.deploy.kubectl import COMPONENTS, MANIFESTS
 from tests.deploy.readme import table_below
 from tests.testbed.absent import give_up
@@ -167,4 +167,4 @@ def test_drop_in_and_component_grant_the_same_capabilities(name: str) -> None:
 def test_the_readme_names_all_that_tells_of_a_host_not_put_back() -> None:
     told = {name.strip("`") for name, _ in table_below("File")}
 
-    assert told == {*LEFTOVERS, "resctrl"}
+    assert told == {*HOST_LEFTOVERS, *RDT_LEFTOVERS}

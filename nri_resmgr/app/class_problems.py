@@ -1,4 +1,4 @@
-"""What went wrong with classes: counted, told once each, and kept for who asks."""
+"""Problems with classes: counted, logged once each, and kept for `status`."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from nri_resmgr.log import Logger
 log = Logger(__name__)
 
 
-class ClassTroubles:
-    """Of the classes of one kind.
+class ClassProblems:
+    """Problems with classes of one kind.
 
     A subject is a container by its title, which has slashes, or a word without any.
 
@@ -29,21 +29,21 @@ class ClassTroubles:
         self.kind = kind
         self.dropped = self.failures = 0
         self._present: dict[str, str] = {}
-        self._given_up = ""
-        self._told: Counter[Choice] = Counter()
+        self._abandoned = ""
+        self._logged: Counter[Choice] = Counter()
 
     @property
     def present(self) -> Mapping[str, str]:
-        """What is wrong now: a sentence for each thing that it is about."""
-        if self._given_up:
-            return self._present | {"service": self._given_up}
+        """The problems there are now: a sentence by subject."""
+        if self._abandoned:
+            return self._present | {"service": self._abandoned}
         return self._present
 
     def drop(self, choice: Choice, title: str, why: str) -> None:
         """Note that a container goes without a class that it did not ask for."""
         self.dropped += 1
-        self._told[choice] += 1
-        if self._told[choice] == 1:
+        self._logged[choice] += 1
+        if self._logged[choice] == 1:
             log.warning(
                 "classes.dropped",
                 kind=self.kind,
@@ -54,19 +54,19 @@ class ClassTroubles:
             )
 
     def fail(self, subject: str, why: str) -> None:
-        """Note that something could not be done; said anew when the reason is new."""
+        """Note that something could not be done; logged again for another reason."""
         self.failures += 1
         if self._present.get(subject) != why:
             self._present[subject] = why
             log.error("classes.failed", kind=self.kind, subject=subject, why=why)
 
-    def give_up(self, why: str) -> None:
-        """Note that nobody looks after such classes until the daemon starts anew."""
+    def abandon(self, why: str) -> None:
+        """Note that such classes are not applied until the daemon is restarted."""
         self.failures += 1
-        self._given_up = why
+        self._abandoned = why
 
-    def mend(self, subject: str) -> None:
-        """Note that it could be done now."""
+    def clear(self, subject: str) -> None:
+        """Note that a problem is over."""
         if self._present.pop(subject, None) is not None:
             log.info("classes.mended", kind=self.kind, subject=subject)
 
@@ -77,6 +77,6 @@ class ClassTroubles:
                 self._present.pop(subject, None)
 
     def forget(self) -> None:
-        """Begin anew: another configuration is in force."""
+        """Forget all problems: another configuration is in force."""
         self._present.clear()
-        self._told.clear()
+        self._logged.clear()

@@ -1,15 +1,17 @@
-"""Who asks after a fault is not told that the host still follows."""
+"""After a fault, nothing reports that the host is still set as wanted."""
 
 from __future__ import annotations
 
 import pytest
 
-from nri_resmgr.app.host_watch import HostWatch
+from nri_resmgr.app.host_settings import HostSettings
 from nri_resmgr.app.metric_text import render
 from nri_resmgr.app.metrics_of_host import series_of_host
+from nri_resmgr.app.reconciler import Reconciler
+from nri_resmgr.app.reconcilers import Reconcilers
 from nri_resmgr.control.containers import view_of
 from nri_resmgr.control.host_settings import host_settings_of
-from nri_resmgr.daemon.host_effects import have_host_follow
+from nri_resmgr.daemon.services import host
 from nri_resmgr.policy.decision import Decision
 from nri_resmgr.policy.events import Synchronized
 from tests.control.daemon_parts import Parts, make_parts
@@ -17,8 +19,8 @@ from tests.daemon.faulty import WHY, Faulty, faulty_daemon
 from tests.daemon.host_nodes import TREE
 
 
-def followed(watch: HostWatch, parts: Parts) -> str:
-    series = series_of_host(parts.policy.policy.host_use(parts.policy.state), watch)
+def followed(host: Reconciler[HostSettings], parts: Parts) -> str:
+    series = series_of_host(parts.policy.policy.host_use(parts.policy.state), host)
     lines = render(series).splitlines()
     return next(line for line in lines if line.startswith("nri_resmgr_host_followed"))
 
@@ -31,15 +33,15 @@ def followed(watch: HostWatch, parts: Parts) -> str:
     ],
 )
 async def test_a_fault_is_told(state: Faulty | None, *, has_begun: bool) -> None:
-    watch = HostWatch()
-    parts = make_parts(document=TREE, host=lambda: watch)
+    reconcilers = Reconcilers()
+    parts = make_parts(document=TREE, host=reconcilers.host)
     synchronized = Synchronized((), pods=frozenset())
-    watch.decided(synchronized, Decision(parts.policy.state, ()))
+    reconcilers.host.decided(synchronized, Decision(parts.policy.state, ()))
     with pytest.raises(ZeroDivisionError):
-        await have_host_follow(faulty_daemon(parts, state, host=watch))
+        await host(faulty_daemon(parts, state, reconcilers=reconcilers))
     found = host_settings_of(parts.subject, view_of(parts.subject))
 
-    assert (watch.effects is not None) is has_begun
+    assert (reconcilers.host.applier is not None) is has_begun
     assert found is not None
     assert (found["followed"], found["whyNot"]) == (False, WHY)
-    assert followed(watch, parts) == "nri_resmgr_host_followed 0"
+    assert followed(reconcilers.host, parts) == "nri_resmgr_host_followed 0"

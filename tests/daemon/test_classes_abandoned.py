@@ -1,4 +1,4 @@
-"""Who asks after a fault is not told that containers still follow their classes."""
+"""After a fault, nothing reports that containers still have their classes."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from nri_resmgr.app.class_watch import ClassWatch
+from nri_resmgr.app.reconcilers import Reconcilers
 from nri_resmgr.control.classes import classes_of
-from nri_resmgr.daemon.classes import have_blockio_follow, have_rdt_follow
 from nri_resmgr.daemon.parts import Daemon
+from nri_resmgr.daemon.targets import BlockIoTarget, RdtTarget
+from nri_resmgr.policy.decision import Decision
+from nri_resmgr.policy.events import Synchronized
 from tests.control.daemon_parts import make_parts
 from tests.daemon.faulty import WHY, Faulty, faulty_daemon
 
@@ -26,17 +28,28 @@ spec:
 Service = Callable[[Daemon], Awaitable[None]]
 
 
+async def rdt(daemon: Daemon) -> None:
+    await daemon.reconcilers.rdt.run(RdtTarget(daemon))
+
+
+async def blockio(daemon: Daemon) -> None:
+    await daemon.reconcilers.blockio.run(BlockIoTarget(daemon))
+
+
 @pytest.mark.parametrize(
     ("kind", "service"),
     [
-        pytest.param("rdt", have_rdt_follow, id="RDT"),
-        pytest.param("blockio", have_blockio_follow, id="block I/O"),
+        pytest.param("rdt", rdt, id="RDT"),
+        pytest.param("blockio", blockio, id="block I/O"),
     ],
 )
 async def test_a_fault_is_told(kind: str, service: Service) -> None:
-    parts = make_parts(document=DOCUMENT)
+    parts, reconcilers = make_parts(document=DOCUMENT), Reconcilers()
+    for one in reconcilers.observers:
+        synchronized = Synchronized((), pods=frozenset())
+        one.decided(synchronized, Decision(parts.policy.state, ()))
     with pytest.raises(ZeroDivisionError):
-        await service(faulty_daemon(parts, Faulty(), classes=ClassWatch()))
+        await service(faulty_daemon(parts, Faulty(), reconcilers=reconcilers))
     found = classes_of(parts.policy)[kind]
 
     assert found["failing"] == [{"what": "service", "why": WHY}]

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from structlog.testing import capture_logs
 
-from nri_resmgr.app.class_troubles import ClassTroubles
+from nri_resmgr.app.class_problems import ClassProblems
 from nri_resmgr.classes.choice import Choice, Origin
 
 
 def test_a_class_that_is_dropped_is_said_once_and_counted_always() -> None:
-    troubles = ClassTroubles("rdt")
+    problems = ClassProblems("rdt")
     with capture_logs() as lines:
         for name in ("slow", "slow", "fast"):
-            troubles.drop(Choice(name, Origin.QOS), "a/b/c", "there is none")
+            problems.drop(Choice(name, Origin.QOS), "a/b/c", "there is none")
 
-    assert troubles.dropped == 3
+    assert problems.dropped == 3
     assert [(one["event"], one["name"], one["by"]) for one in lines] == [
         ("classes.dropped", "slow", "qos"),
         ("classes.dropped", "fast", "qos"),
@@ -22,16 +22,16 @@ def test_a_class_that_is_dropped_is_said_once_and_counted_always() -> None:
 
 
 def test_a_failure_is_said_when_its_reason_is_new_and_when_it_is_over() -> None:
-    troubles = ClassTroubles("rdt")
+    problems = ClassProblems("rdt")
     with capture_logs() as lines:
         for why in ("full", "full", "locked"):
-            troubles.fail("groups", why)
-        before = dict(troubles.present)
-        troubles.mend("groups")
-        troubles.mend("groups")
+            problems.fail("groups", why)
+        before = dict(problems.present)
+        problems.clear("groups")
+        problems.clear("groups")
 
-    assert (before, dict(troubles.present)) == ({"groups": "locked"}, {})
-    assert troubles.failures == 3
+    assert (before, dict(problems.present)) == ({"groups": "locked"}, {})
+    assert problems.failures == 3
     assert [(one["event"], one.get("why")) for one in lines] == [
         ("classes.failed", "full"),
         ("classes.failed", "locked"),
@@ -40,23 +40,23 @@ def test_a_failure_is_said_when_its_reason_is_new_and_when_it_is_over() -> None:
 
 
 def test_who_is_gone_fails_no_more() -> None:
-    troubles = ClassTroubles("blockio")
+    problems = ClassProblems("blockio")
     with capture_logs():
         for subject in ("groups", "a/b/c", "a/b/d"):
-            troubles.fail(subject, "refused")
-    troubles.keep_only({"a/b/d"})
+            problems.fail(subject, "refused")
+    problems.keep_only({"a/b/d"})
 
-    assert list(troubles.present) == ["groups", "a/b/d"]
+    assert list(problems.present) == ["groups", "a/b/d"]
 
 
 def test_what_is_given_up_stays_so_whatever_the_configuration() -> None:
-    troubles = ClassTroubles("rdt")
+    problems = ClassProblems("rdt")
     with capture_logs():
-        troubles.fail("groups", "full")
-        troubles.give_up("a fault")
-    before = dict(troubles.present)
-    troubles.forget()
+        problems.fail("groups", "full")
+        problems.abandon("a fault")
+    before = dict(problems.present)
+    problems.forget()
 
     assert before == {"groups": "full", "service": "a fault"}
-    assert dict(troubles.present) == {"service": "a fault"}
-    assert troubles.failures == 2
+    assert dict(problems.present) == {"service": "a fault"}
+    assert problems.failures == 2

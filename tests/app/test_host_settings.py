@@ -11,7 +11,7 @@ from nri_resmgr.host.knob_journal import NAME as JOURNAL
 from nri_resmgr.policy.host_use import HostUse
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import CpuSet, KiloHertz
-from tests.app.effects import NOTHING, host, quiet, wish
+from tests.app.host_rig import NOTHING, host, quiet, wish
 from tests.daemon.host_nodes import DISK, INTERRUPTS, NIC, POLICIES
 from tests.host.cpu_trees import CPU
 
@@ -22,14 +22,13 @@ PREFERENCE = f"{POLICIES}/policy3/energy_performance_preference"
 MAXIMUM = f"{POLICIES}/policy3/scaling_max_freq"
 SET = {PREFERENCE: "power", MAXIMUM: "1200000"}
 LESS = parse_spec("2s2c2t offline=3")
-SOON = 1e-9  # seconds between two repairs
 
 
 async def test_without_a_state_directory_the_host_is_left_as_it_is() -> None:
     with host(state=None) as some, capture_logs() as lines:
         await some.follow(quiet("3"))
         await some.follow(quiet("3-4"))
-        some.effects.close()
+        some.reconciler.close()
 
         assert some.changed() == {}
         assert some.report.why_not.startswith("no state directory: ")
@@ -42,7 +41,7 @@ async def test_without_a_state_directory_the_host_is_left_as_it_is() -> None:
 async def test_a_dry_run_says_what_it_would_write() -> None:
     with host(dry_run=True, state=None) as some, capture_logs() as lines:
         await some.follow(quiet("3", wish("3", ("*eth0*",))))
-        await some.follow(quiet("3", wish("3", ("*eth0*",))))
+        await some.follow(quiet("3", wish("3", ("*eth0*",))), looks=True)
 
         assert some.changed() == {}
         assert some.report.why_not == ""
@@ -82,7 +81,7 @@ async def test_what_goes_wrong_for_many_cpus_is_one_line() -> None:
 
 
 async def test_who_writes_again_and_again_is_left_alone_in_the_end() -> None:
-    with host(pause=SOON) as some, capture_logs() as lines:
+    with host(repairs=True) as some, capture_logs() as lines:
         await some.follow(quiet("3"))
         for attempt in range(6):
             some.set(MAXIMUM, "900000")
@@ -115,7 +114,7 @@ async def test_without_repairs_it_is_only_told() -> None:
 
 
 async def test_what_is_wanted_otherwise_now_has_not_drifted() -> None:
-    with host(pause=SOON) as some:
+    with host(repairs=True) as some:
         await some.follow(quiet("3"))
         some.set(MAXIMUM, "900000")
         await some.follow(quiet("2"), looks=True)
@@ -159,7 +158,7 @@ async def test_a_journal_without_sense_is_set_aside_and_told() -> None:
         await some.follow(quiet("3"))
 
         assert some.changed() == SET
-        some.effects.close()
+        some.reconciler.close()
         assert some.changed() == {}
     (line,) = [one for one in lines if one["event"] == "host.journal-set-aside"]
     assert line["path"].endswith(f"{JOURNAL}.bad-1")
@@ -168,7 +167,7 @@ async def test_a_journal_without_sense_is_set_aside_and_told() -> None:
 async def test_after_the_end_nothing_is_written_any_more() -> None:
     with host() as some:
         await some.follow(quiet("3"))
-        some.effects.close()
+        some.reconciler.close()
         await some.follow(quiet("2-4"))
 
         assert some.changed() == {}
@@ -194,7 +193,7 @@ async def test_classes_that_share_a_frequency_are_told() -> None:
 
 async def test_without_verification_only_interrupts_are_looked_at() -> None:
     use = quiet("3", wish("3", ("*eth0*",)))
-    with host(verifies=False, pause=SOON) as some, capture_logs() as lines:
+    with host(verify_interval=0.0, repairs=True) as some, capture_logs() as lines:
         await some.follow(use)
         some.set(MAXIMUM, "900000")
         row = " 32:  0  0  PCI-MSI 2-edge      eth0-rx-1\n"
@@ -222,7 +221,7 @@ async def test_a_cpu_that_goes_takes_its_class_along_and_comes_back_to_it() -> N
         await some.follow(quiet("2-3"))
 
         assert SET.items() <= some.changed().items()
-        some.effects.close()
+        some.reconciler.close()
         assert some.changed() == {}
 
 

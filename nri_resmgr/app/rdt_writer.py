@@ -1,4 +1,4 @@
-"""RDT on the host: groups made, what runs put into them, all of it taken back."""
+"""Makes RDT groups, moves running containers into them, and removes the groups."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from nri_resmgr.values import HostError, ResmgrError
 
 log = Logger(__name__)
 
-# What troubles are about, when they are not about one container.
+# Subjects of problems that are not about one container.
 _GROUPS: Final = "groups"
 _MONITORING: Final = "monitoring"
 
 
-class RdtWork:
-    """Everything is files: for a thread, and one call at a time.
+class RdtWriter:
+    """Writes to resctrl; for a thread, and one call at a time.
 
     Args:
         tree: The host.
-        host: Is told how it stands.
+        host: Takes the outcome.
         open_control: Opens resctrl; raises `HostError` where it cannot.
     """
 
@@ -46,47 +46,47 @@ class RdtWork:
         self._options = Options()
 
     def set_up(self, use: RdtUse | None, members: Collection[Member]) -> None:
-        """Make groups what a configuration says; None takes back what we did.
+        """Make groups as configured; None removes those that were made.
 
-        What goes wrong is told to the host, and nothing is done by halves.
+        Problems are noted with the host, and nothing is done by halves.
         """
-        troubles = self._host.troubles
+        problems = self._host.problems
         try:
             plan = self._made(use, members)
         except ResctrlNotMounted as error:
             # Such a machine may have the same document as others: no failure.
             self._host.settle(None, None, str(error))
         except ResmgrError as error:
-            troubles.fail(_GROUPS, str(error))
+            problems.fail(_GROUPS, str(error))
             self._host.settle(self._control, self._host.plan, str(error))
             self._control = None  # it may be mounted anew
         else:
-            troubles.mend(_GROUPS)
+            problems.clear(_GROUPS)
             self._host.settle(self._control if use else None, plan)
 
     def put(self, members: Iterable[Member], *, monitors: bool) -> None:
-        """Move what runs into its class, and out of classes of ours it is not of."""
+        """Move containers into their classes, and out of other classes of ours."""
         if self._host.control is None:
             return
         try:
             sorting = _Sorting(self._tree, self._host, monitors=monitors)
         except HostError as error:
-            self._host.troubles.fail(_GROUPS, str(error))
+            self._host.problems.fail(_GROUPS, str(error))
             return
         for member in members:
             try:
                 sorting.put(member)
             except HostError as error:
-                self._host.troubles.fail(member.title, str(error))
+                self._host.problems.fail(member.title, str(error))
             else:
-                self._host.troubles.mend(member.title)
+                self._host.problems.clear(member.title)
 
     def look(self) -> None:
-        """See what there is now, for those who ask."""
+        """Read which groups there are now, for `status`."""
         try:
             self._host.look()
         except HostError as error:
-            self._host.troubles.fail(_GROUPS, str(error))
+            self._host.problems.fail(_GROUPS, str(error))
 
     def prune(self, pods: Collection[str]) -> None:
         """Remove the monitoring groups of pods that are gone."""
@@ -99,19 +99,19 @@ class RdtWork:
                 if pod not in pods:
                     control.unmonitor(pod, group_of(path))
         except HostError as error:
-            self._host.troubles.fail(_MONITORING, str(error))
+            self._host.problems.fail(_MONITORING, str(error))
 
     def is_due(self, use: RdtUse | None) -> bool:
         """Tell whether groups are not what was made of them, or could not be made."""
         if use is None:
             return False
         is_lacking = (
-            self._host.control is None or _GROUPS in self._host.troubles.present
+            self._host.control is None or _GROUPS in self._host.problems.present
         )
         return is_lacking or self._has_drifted()
 
     def restore(self) -> None:
-        """Take back all that we did, in this process or in one before."""
+        """Undo all changes of this process, and of those before it."""
         try:
             control = self._opened(self._options)
             # Most hosts have nothing of ours, and some have a lock in use.
@@ -129,7 +129,7 @@ class RdtWork:
         try:
             drifts = self._host.control.drift()
         except HostError as error:
-            self._host.troubles.fail(_GROUPS, str(error))
+            self._host.problems.fail(_GROUPS, str(error))
             return False
         for one in drifts:
             present = one.present if one.present is None else one.present.split()
@@ -182,7 +182,7 @@ class RdtWork:
 
 
 class _Sorting:
-    """One look at who is in which group, and what follows from it."""
+    """Moves containers, by one look at which threads are in which group."""
 
     def __init__(self, tree: Tree, host: RdtHost, *, monitors: bool) -> None:
         assert host.control is not None  # noqa: S101 - the caller has looked
@@ -210,7 +210,7 @@ class _Sorting:
             self._control.move(threads, name, monitor)
 
     def _target(self, member: Member, now: set[str]) -> str:
-        """Find the group; who has no class is left where others put him."""
+        """Find the group; a container without a class stays where others put it."""
         if member.name and self._host.has(member.name):
             return member.name
         if now & self._ours:
@@ -223,7 +223,7 @@ class _Sorting:
             if pod:
                 self._control.monitor(pod, name)
         except HostError as error:
-            self._host.troubles.fail(_MONITORING, str(error))
+            self._host.problems.fail(_MONITORING, str(error))
             return ""
         return pod
 

@@ -1,4 +1,4 @@
-"""Block I/O of containers that run: written into their cgroups."""
+"""Writes block I/O files into the cgroups of running containers."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from nri_resmgr.host.knob_files import WritableTree
 from nri_resmgr.values import HostError
 
 
-class BlockIoWork:
-    """Everything is files: for a thread.
+class BlockIoWriter:
+    """Writes files of cgroups; for a thread.
 
     Args:
         tree: The host; None where there is none to write to.
-        host: Knows classes, and is told who has which.
+        host: Knows the classes, and keeps which container has which.
 
     Attributes:
         host: The same.
@@ -33,14 +33,14 @@ class BlockIoWork:
     def put(
         self, config: BlockIoConfig, members: Iterable[Member]
     ) -> dict[str, Mapping[str, str]]:
-        """Give containers the classes that they are to have, where that is news.
+        """Write the files of containers whose classes have changed.
 
         Args:
             config: The classes; empty where there are none any more.
             members: The containers.
 
         Returns:
-            What the runtime is to know of it, by the container's id: it would write
+            What has to be sent to the runtime, by the container's id: it would write
             old values again with its next update.
         """
         classes = self.host.look(config)
@@ -58,27 +58,27 @@ class BlockIoWork:
         return news if self.host.features.is_v2 else {}
 
     def write_rest(self, whom: Whereabouts, title: str) -> None:
-        """Write what the runtime of a new container could not be told."""
+        """Write what could not be sent to the runtime of a new container."""
         lines = self.host.rest.pop(whom.id, None)
         if lines is not None:
             self._write(Member(whom, title, "", None), lines)
 
     def _write(self, member: Member, lines: Files) -> bool:
-        tree, troubles = self._tree, self.host.troubles
+        tree, problems = self._tree, self.host.problems
         if tree is None:
             return False
         try:
             folder = self._folder(tree, member.whom)
         except HostError as error:
-            troubles.fail(member.title, str(error))
+            problems.fail(member.title, str(error))
             return False
         if not folder:
             return False  # it does not run
         failed = write_cgroup_files(tree, folder, lines)
         if failed:
-            troubles.fail(member.title, "; ".join(map(str, failed)))
+            problems.fail(member.title, "; ".join(map(str, failed)))
             return False
-        troubles.mend(member.title)
+        problems.clear(member.title)
         return True
 
     def _folder(self, tree: WritableTree, whom: Whereabouts) -> str:

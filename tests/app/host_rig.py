@@ -12,9 +12,10 @@ from typing import Any, Final
 import attrs
 
 from nri_resmgr.app.history import History
-from nri_resmgr.app.host_effects import HostEffects, Means
 from nri_resmgr.app.host_report import HostReport
+from nri_resmgr.app.host_settings import HostAccess, HostSettings
 from nri_resmgr.app.host_wanted import Wanted
+from nri_resmgr.app.reconciler import Reconciler
 from nri_resmgr.classes.cpu.cpu_class import CpuClass
 from nri_resmgr.classes.irq.wishes import IrqAffinity, Wish
 from nri_resmgr.config.cpu_class_use import CpuClassUse
@@ -29,6 +30,7 @@ from tests.host.cpu_trees import MACHINE, intel_pstate, write
 QUIET: Final = CpuClass(name="quiet", max=KiloHertz(1_200_000), epp="power")
 CLASSES: Final = CpuClassUse(classes={"quiet": QUIET})
 NOTHING: Final = HostUse()
+SOON: Final = 1e-9  # seconds between two repairs
 
 
 def quiet(cpus: str, *wishes: Wish) -> HostUse:
@@ -42,25 +44,36 @@ def wish(cpus: str, claim: tuple[str, ...], mask: tuple[str, ...] = ()) -> Wish:
     return Wish(CpuSet.parse(cpus), IrqAffinity(claim, mask))
 
 
-@attrs.frozen(eq=False)
+@attrs.define(eq=False)
 class Host:
-    """A host, what it was like at first, and who has it follow.
+    """A host, what it was like at first, and what sets it.
 
     Attributes:
         root: Of its files.
         before: All of them.
-        effects: Has it follow.
+        access: How it is set.
         state: Where it is kept how all was.
+        wanted: What a policy wants of it.
+        reconciler: Sets it.
     """
 
     root: Path
     before: Mapping[str, str]
-    effects: HostEffects
+    access: HostAccess
     state: StateDir
+    wanted: Wanted = attrs.field(init=False)
+    reconciler: Reconciler[HostSettings] = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.wanted = Wanted(NOTHING, CLASSES, ("*",), MACHINE)
+        self.reconciler = Reconciler("host")
+        report = HostReport(History())
+        self.reconciler.applier = HostSettings(self.access, lambda: self.wanted, report)
 
     @property
     def report(self) -> HostReport:
-        return self.effects.report
+        assert self.reconciler.applier is not None
+        return self.reconciler.applier.report
 
     def changed(self) -> dict[str, str]:
         found = contents(self.root)
@@ -79,27 +92,30 @@ class Host:
         *,
         looks: bool = False,
     ) -> None:
-        wanted = Wanted(use, classes, ("*",), machine)
-        await self.effects.follow(wanted, looks=looks)
+        self.wanted = Wanted(use, classes, ("*",), machine)
+        await self.reconciler.reconcile(looks=looks)
 
     def successor(self, **more: Any) -> Host:
-        """Who comes after a kill; *more* is of `Means`."""
-        means = Means(HostTree(self.root), self.state, **more)
-        return attrs.evolve(self, effects=HostEffects(means, HostReport(History())))
+        """Return what comes after a kill; *more* is of `HostAccess`."""
+        access = _access(self.root, self.state, more)
+        return Host(self.root, self.before, access, self.state)
+
+
+def _access(root: Path, state: StateDir | None, more: Mapping[str, Any]) -> HostAccess:
+    return HostAccess(HostTree(root), state, **{"verify_interval": SOON, **more})
 
 
 @contextmanager
-def host(files: Mapping[str, str] | None = None, **means: Any) -> Iterator[Host]:
+def host(files: Mapping[str, str] | None = None, **access: Any) -> Iterator[Host]:
     """Write a host out, below a short path: sockets have no long ones.
 
     Args:
         files: Besides those of the drivers and the kernel.
-        means: Of `Means`; without a ``state`` there is one.
+        access: Of `HostAccess`; without a ``state`` there is one.
     """
     with tempfile.TemporaryDirectory(prefix="hst") as folder:
         root = Path(folder) / "host"
         write(root, intel_pstate() | KERNEL | dict(files or {}))
         with contextlib.closing(StateDir.open(f"{folder}/state")) as state:
-            made = Means(HostTree(root), means.pop("state", state), **means)
-            effects = HostEffects(made, HostReport(History()))
-            yield Host(root, contents(root), effects, state)
+            made = _access(root, access.pop("state", state), access)
+            yield Host(root, contents(root), made, state)

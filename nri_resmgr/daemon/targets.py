@@ -1,0 +1,154 @@
+"""What the daemon reconciles: settings of the host, RDT groups, block I/O files.
+
+The appliers are imported here, and late: the runtime waits for none of them, and few
+nodes need any.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
+from nri_resmgr.app.host_wanted import Wanted, use_in_force
+from nri_resmgr.daemon.parts import Daemon
+from nri_resmgr.policy.events import Event
+from nri_resmgr.values import HostError
+
+if TYPE_CHECKING:
+    from nri_resmgr.app.blockio_files import BlockIoFiles
+    from nri_resmgr.app.host_settings import HostSettings
+    from nri_resmgr.app.rdt_groups import RdtGroups
+
+# In the state directory while there is anything to put back.
+HOST_LEFTOVERS: Final = ("host-changes", "speed-select-changes", "irqbalance")
+RDT_LEFTOVERS: Final = ("resctrl",)
+BLOCKIO_LEFTOVERS: Final = ("blockio",)
+
+
+async def _import(module: str) -> None:
+    """Import in a thread: it takes as long as fifty requests, and these go first."""
+    await asyncio.to_thread(import_module, module)
+
+
+class HostTarget:
+    """CPU classes, Speed Select, interrupts and isolated containers."""
+
+    def __init__(self, daemon: Daemon) -> None:
+        self._daemon = daemon
+
+    def note(self, event: Event) -> bool:  # noqa: ARG002 - a container may ask for something
+        """See `Target.note`."""
+        return True
+
+    def has_leftovers(self) -> bool:
+        """See `Target.has_leftovers`."""
+        return _are_kept(self._daemon, HOST_LEFTOVERS)
+
+    def is_wanted(self) -> bool:
+        """See `Target.is_wanted`."""
+        return not use_in_force(self._daemon.policy).is_idle
+
+    async def make_applier(self) -> HostSettings:
+        """See `Target.make_applier`."""
+        await _import("nri_resmgr.app.host_settings")
+        from nri_resmgr.app.host_report import HostReport
+        from nri_resmgr.app.host_settings import HostAccess, HostSettings
+
+        daemon, options = self._daemon, self._daemon.options
+        access = HostAccess(
+            tree=daemon.tree,
+            state=daemon.state,
+            dry_run=options.dry_run,
+            verify_interval=options.verify_interval,
+            repairs=options.verify_repair == "yes",
+        )
+        report = HostReport(daemon.watch.history)
+        return HostSettings(access, self._wanted, report)
+
+    def abandon(self, why: str) -> None:
+        """See `Target.abandon`."""
+        applier = self._daemon.reconcilers.host.applier
+        if applier is not None:
+            applier.report.stopped(why)
+
+    def _wanted(self) -> Wanted:
+        policy = self._daemon.policy
+        config, use = policy.config, use_in_force(policy)
+        return Wanted(use, config.cpu_classes, config.interrupts, policy.machine)
+
+
+class RdtTarget:
+    """RDT groups."""
+
+    def __init__(self, daemon: Daemon) -> None:
+        self._daemon = daemon
+
+    def note(self, event: Event) -> bool:  # noqa: ARG002 - only a configuration has groups made
+        """See `Target.note`."""
+        return False
+
+    def has_leftovers(self) -> bool:
+        """See `Target.has_leftovers`."""
+        return _are_kept(self._daemon, RDT_LEFTOVERS)
+
+    def is_wanted(self) -> bool:
+        """See `Target.is_wanted`."""
+        return self._daemon.policy.config.rdt is not None
+
+    async def make_applier(self) -> RdtGroups:
+        """See `Target.make_applier`."""
+        await _import("nri_resmgr.app.rdt_groups")
+        from nri_resmgr.app.rdt_groups import RdtGroups
+        from nri_resmgr.app.rdt_writer import RdtWriter, opener
+
+        daemon, policy = self._daemon, self._daemon.policy
+        host = policy.class_hosts.rdt
+        writer = RdtWriter(daemon.tree, host, opener(daemon.tree, daemon.state))
+        return RdtGroups(policy, host, writer)
+
+    def abandon(self, why: str) -> None:
+        """See `Target.abandon`."""
+        self._daemon.policy.class_hosts.rdt.problems.abandon(why)
+
+
+class BlockIoTarget:
+    """Block I/O of running containers."""
+
+    def __init__(self, daemon: Daemon) -> None:
+        self._daemon = daemon
+
+    def note(self, event: Event) -> bool:  # noqa: ARG002 - only a configuration has classes
+        """See `Target.note`."""
+        return False
+
+    def has_leftovers(self) -> bool:
+        """See `Target.has_leftovers`."""
+        return _are_kept(self._daemon, BLOCKIO_LEFTOVERS)
+
+    def is_wanted(self) -> bool:
+        """See `Target.is_wanted`."""
+        return self._daemon.policy.config.blockio is not None
+
+    async def make_applier(self) -> BlockIoFiles:
+        """See `Target.make_applier`."""
+        await _import("nri_resmgr.app.blockio_files")
+        from nri_resmgr.app.blockio_files import BlockIoFiles
+        from nri_resmgr.app.blockio_record import BlockIoRecord
+
+        daemon, policy = self._daemon, self._daemon.policy
+        writer, record = policy.class_hosts.blockio_writer, BlockIoRecord(daemon.state)
+        await asyncio.to_thread(record.load, writer.host)
+        return BlockIoFiles(policy, writer, record)
+
+    def abandon(self, why: str) -> None:
+        """See `Target.abandon`."""
+        self._daemon.policy.class_hosts.blockio.problems.abandon(why)
+
+
+def _are_kept(daemon: Daemon, names: tuple[str, ...]) -> bool:
+    state = daemon.state
+    try:
+        return state is not None and any(state.read(name) is not None for name in names)
+    except HostError:
+        return True  # the applier reports what is wrong with the directory

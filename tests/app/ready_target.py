@@ -1,0 +1,37 @@
+"""A target whose applier is there already."""
+
+from __future__ import annotations
+
+from typing import Generic, TypeVar
+
+from nri_resmgr.app.reconciler import Applier
+from nri_resmgr.policy.events import Event
+
+A = TypeVar("A", bound=Applier)
+
+
+class ReadyTarget(Generic[A]):
+    """Wants its applier at once.
+
+    Attributes:
+        abandoned: What was reported as the reason for the end; empty for none.
+    """
+
+    def __init__(self, applier: A) -> None:
+        self._applier = applier
+        self.abandoned = ""
+
+    def note(self, _: Event) -> bool:
+        return True
+
+    def has_leftovers(self) -> bool:
+        return False
+
+    def is_wanted(self) -> bool:
+        return True
+
+    async def make_applier(self) -> A:
+        return self._applier
+
+    def abandon(self, why: str) -> None:
+        self.abandoned = why
