@@ -7,7 +7,7 @@ from typing import Any
 from nri_resmgr.config import PolicyConfig, StaticPolicyConfig, TopologyAwareConfig
 from nri_resmgr.host.tree import Tree
 from nri_resmgr.log import Logger
-from nri_resmgr.policy.decision import Policy
+from nri_resmgr.policy.views import ViewedPolicy
 from nri_resmgr.topology import Machine
 
 log = Logger(__name__)
@@ -15,7 +15,7 @@ log = Logger(__name__)
 
 def build_policy(
     config: PolicyConfig, machine: Machine, tree: Tree | None = None
-) -> Policy[Any]:
+) -> ViewedPolicy[Any]:
     """Build the policy that *config* asks for.
 
     What the configuration says to no effect, or hardly means, is logged.
@@ -50,7 +50,7 @@ def check_fit(config: PolicyConfig, machine: Machine, tree: Tree | None = None) 
 
 def policy_for(
     config: PolicyConfig, machine: Machine, tree: Tree | None
-) -> Policy[Any]:
+) -> ViewedPolicy[Any]:
     """Build it, and leave what there is to say of *config* to the caller.
 
     Raises:

@@ -18,8 +18,8 @@ from nri_resmgr.app.repairs import Repairs
 from nri_resmgr.app.ticks import until_tick
 from nri_resmgr.host.container_cgroups import Whereabouts
 from nri_resmgr.log import Logger
-from nri_resmgr.policy.decision import Policy
 from nri_resmgr.policy.events import ContainerSpec
+from nri_resmgr.policy.views import ViewedPolicy
 from nri_resmgr.topology import Machine
 from nri_resmgr.values.by_content import ByContent
 from nri_resmgr.values.declared import frozen
@@ -49,7 +49,7 @@ class Subject(Protocol):
         """The machine in force."""
 
     @property
-    def policy(self) -> Policy[Any]:
+    def policy(self) -> ViewedPolicy[Any]:
         """The policy in force."""
 
     @property
