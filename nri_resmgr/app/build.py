@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from nri_resmgr.config import PolicyConfig, StaticPolicyConfig, TopologyAwareConfig
+from nri_resmgr.config import PolicyConfig
 from nri_resmgr.host.tree import Tree
+from nri_resmgr.kinds import kind_named
 from nri_resmgr.log import Logger
 from nri_resmgr.policy.views import ViewedPolicy
 from nri_resmgr.topology import Machine
@@ -56,21 +57,8 @@ def policy_for(
     Raises:
         BadSetting: The configuration does not fit the machine.
     """
-    # A process has one policy for long; the others are not even imported.
-    if isinstance(config, TopologyAwareConfig):
-        from nri_resmgr.app.build_topology_aware import build_topology_aware
-
-        return build_topology_aware(config, machine, tree)
-    if isinstance(config, StaticPolicyConfig):
-        from nri_resmgr.app.build_static import build_static
-
-        return build_static(config, machine, tree)
-    from nri_resmgr.app.build_balloons import build_balloons
-    from nri_resmgr.config.balloons import BalloonsConfig
-
-    if isinstance(config, BalloonsConfig):
-        return build_balloons(config, machine, tree)
-    raise TypeError(f"no policy is built from {type(config).__name__}")
+    policy: ViewedPolicy[Any] = kind_named(config.kind).build(config, machine, tree)
+    return policy
 
 
 def doubts_on_host(
