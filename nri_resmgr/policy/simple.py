@@ -113,9 +113,9 @@ class SimplePolicy(PolicyBase[StateT], ABC, Generic[StateT]):
             rules[spec.id] = placed.rule, placed.detail
         pins = self.pins(after)
         reasons = [
-            _reason(spec, pins[spec.id], *rules[spec.id])
+            self._reason(after, spec, pins[spec.id], *rules[spec.id])
             if pins[spec.id].cpus != spec.present.cpus
-            else _reason(spec, pins[spec.id], Rule.KEPT)
+            else self._reason(after, spec, pins[spec.id], Rule.KEPT)
             for spec in ordered
         ]
         return self.settled(after, after, tuple(reasons))
@@ -144,6 +144,11 @@ class SimplePolicy(PolicyBase[StateT], ABC, Generic[StateT]):
             left = self.release(left, container)
         return _with_ledger(left, left.ledger.forget_told())
 
+    def pool_of(self, state: StateT, container: str) -> str:
+        """Return the name of a container's pool, if the policy shows any."""
+        pools = self.pools(state)
+        return next((one.name for one in pools if container in one.containers), "")
+
     def resources_of(self, state: StateT, container: str) -> Resources | None:
         """Return the resources that are published, if `tells` says so.
 
@@ -162,9 +167,23 @@ class SimplePolicy(PolicyBase[StateT], ABC, Generic[StateT]):
         placed = self.place(_put(left, spec, sent), spec, earlier)
         pin = self.pins(placed.state)[spec.id]
         after = _put(placed.state, spec, pin.over(sent))
-        reason = _reason(spec, pin, placed.rule, placed.detail)
+        reason = self._reason(after, spec, pin, placed.rule, placed.detail)
         decision = self.settled(left, after, (reason,))
         return Decision(decision.state, (reason,), pin, decision.updates)
+
+    def _reason(
+        self, state: StateT, spec: ContainerSpec, pin: Pin, rule: Rule, detail: str = ""
+    ) -> Reason:
+        return Reason(
+            rule,
+            spec.id,
+            spec.title,
+            pin.cpus,
+            detail,
+            pin.mems,
+            pool=self.pool_of(state, spec.id),
+            source=str(spec.source),
+        )
 
 
 def _put(state: StateT, spec: ContainerSpec, sent: Pin) -> StateT:
@@ -173,9 +192,3 @@ def _put(state: StateT, spec: ContainerSpec, sent: Pin) -> StateT:
 
 def _with_ledger(state: StateT, ledger: Ledger) -> StateT:
     return msgspec.structs.replace(state, ledger=ledger)
-
-
-def _reason(spec: ContainerSpec, pin: Pin, rule: Rule, detail: str = "") -> Reason:
-    return Reason(
-        rule, spec.id, spec.title, pin.cpus, detail, pin.mems, source=str(spec.source)
-    )

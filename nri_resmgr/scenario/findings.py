@@ -202,7 +202,8 @@ def _tries(
     policy: ViewedPolicy[Any], state: Any, machine: Machine
 ) -> Iterator[tuple[int, CpuSet]]:
     # More than all that could be granted would be refused anyway.
-    most = len(grantable(policy.pools(state)))
+    pools = policy.pools(state)
+    most = len(grantable(pools) if pools else machine.online)
     for count in range(most, 0, -1):
         asked = MilliCpus(count * _CPU)
         spec = ContainerSpec(
