@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from nri_resmgr.config.errors import BadSetting
 from nri_resmgr.config.policy_config import PolicyConfig
-from nri_resmgr.config.table import Table, unknown_word
+from nri_resmgr.config.table import Table
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -87,7 +87,7 @@ def _load(name: str, path: str) -> ConfigKind[PolicyConfig]:
     # to a node that does not use it.
     points = [one for one in _installed() if one.name == name]
     if not points:
-        raise BadSetting(path, unknown_word("value", name, known_kinds()))
+        raise BadSetting(path, _unknown(name))
     origins = sorted({_origin(one) for one in points})
     if len(origins) > 1:
         raise BadSetting(path, f"{name} is in several packages: {', '.join(origins)}")
@@ -102,6 +102,16 @@ def _load(name: str, path: str) -> ConfigKind[PolicyConfig]:
     if found.name != name:
         raise BadSetting(path, f"{where} has another name: {found.name}")
     return found
+
+
+def _unknown(name: str) -> str:
+    import difflib  # only a mistake pays for it
+
+    known = known_kinds()
+    close = difflib.get_close_matches(name, known, n=1)
+    hint = f"did you mean {close[0]}? " if close else ""
+    # All of them, however close one is: it may be the package of another that lacks.
+    return f"unknown value, {hint}expected {' or '.join(known)}"
 
 
 def _installed() -> list[EntryPoint]:

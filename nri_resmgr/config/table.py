@@ -35,7 +35,7 @@ class Table(ByContent):
             raise BadSetting(path, f"expected a mapping, not {_kind(document)}")
         for key in document:
             if key not in keys:
-                raise BadSetting(f"{path}.{key}", unknown_word("key", str(key), keys))
+                raise BadSetting(f"{path}.{key}", _unknown("key", str(key), keys))
         return cls(path, {k: v for k, v in document.items() if v is not None})
 
     def at(self, key: str) -> str:
@@ -110,7 +110,7 @@ class Table(ByContent):
             return _OFF
         found = self.text(key, default)
         if found not in choices:
-            raise BadSetting(self.at(key), unknown_word("value", found, choices))
+            raise BadSetting(self.at(key), _unknown("value", found, choices))
         return found
 
     def choices(self, key: str, choices: Sequence[str]) -> tuple[str, ...]:
@@ -119,7 +119,7 @@ class Table(ByContent):
         for place, one in enumerate(found):
             if one not in choices:
                 path = f"{self.at(key)}[{place}]"
-                raise BadSetting(path, unknown_word("value", one, choices))
+                raise BadSetting(path, _unknown("value", one, choices))
         return found
 
     def amount(self, key: str) -> str | None:
@@ -152,8 +152,7 @@ def _kind(found: object) -> str:
             return f"a {type(found).__name__}"
 
 
-def unknown_word(what: str, found: str, known: Sequence[str]) -> str:
-    """Say that a word is none of those that are known, and which is meant."""
+def _unknown(what: str, found: str, known: Sequence[str]) -> str:
     if not known:
         return f"unknown {what}, none is defined"
     by_case = {word.lower(): word for word in known}
