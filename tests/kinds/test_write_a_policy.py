@@ -178,6 +178,23 @@ async def test_it_follows_and_precedes_other_policies(
     assert under_default.keys() == some.cpus().keys()
 
 
+async def test_what_it_decided_is_replayed(tmp_path: Path, installed: Path) -> None:
+    recording = str(tmp_path / "recording")
+    async with node(tmp_path, "1s1n8c1t") as some:
+        flags = packed(some, installed)
+        async with some.daemon(*flags, "--record", recording):
+            await some.come(WEB)
+            await some.go(await some.come(DB))
+        found = resmgr(tmp_path, "replay", recording, "-o", "json")
+    assert json.loads(found) | {"requests": 0} == {
+        "format": 1,
+        "cut": "",
+        "requests": 0,
+        "decisions": 4,
+        "differences": [],
+    }
+
+
 def test_it_is_switched_to_and_from_in_a_scenario(installed: Path) -> None:
     (installed / "switch.yaml").write_text("""\
 machine: 1s1n8c1t
