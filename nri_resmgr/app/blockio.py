@@ -10,8 +10,9 @@ from nri_resmgr.app.unified import with_unified
 from nri_resmgr.classes.choice import Choice, UnknownClass, choose
 from nri_resmgr.config.blockio import BlockIoControl
 from nri_resmgr.host.container_cgroups import Whereabouts
-from nri_resmgr.policy.decision import Decision, Policy
+from nri_resmgr.policy.decision import Decision
 from nri_resmgr.policy.events import ContainerSpec
+from nri_resmgr.policy.views import ViewedPolicy
 from nri_resmgr.stub.adjustment import ContainerAdjustment
 
 KIND: Final = "block I/O"
@@ -30,7 +31,7 @@ class BlockIoSetter(ClassSetter):
     """
 
     def __init__(
-        self, use: BlockIoControl, policy: Policy[Any], writer: BlockIoWriter
+        self, use: BlockIoControl, policy: ViewedPolicy[Any], writer: BlockIoWriter
     ) -> None:
         self._use = use
         self._policy = policy
@@ -83,7 +84,7 @@ class BlockIoSetter(ClassSetter):
 
 
 def blockio_choice(
-    spec: ContainerSpec, use: BlockIoControl, policy: Policy[Any], state: Any
+    spec: ContainerSpec, use: BlockIoControl, policy: ViewedPolicy[Any], state: Any
 ) -> Choice | None:
     """Find the class of a container that the policy has placed."""
     given = policy.classes_of(state, spec.id).blockio

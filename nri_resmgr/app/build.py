@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from nri_resmgr.config import PolicyConfig, StaticPolicyConfig, TopologyAwareConfig
+from nri_resmgr.config import PolicyConfig
 from nri_resmgr.host.tree import Tree
+from nri_resmgr.kinds import kind_named
 from nri_resmgr.log import Logger
-from nri_resmgr.policy.decision import Policy
+from nri_resmgr.policy.views import ViewedPolicy
 from nri_resmgr.topology import Machine
 
 log = Logger(__name__)
@@ -15,7 +16,7 @@ log = Logger(__name__)
 
 def build_policy(
     config: PolicyConfig, machine: Machine, tree: Tree | None = None
-) -> Policy[Any]:
+) -> ViewedPolicy[Any]:
     """Build the policy that *config* asks for.
 
     What the configuration says to no effect, or hardly means, is logged.
@@ -50,27 +51,14 @@ def check_fit(config: PolicyConfig, machine: Machine, tree: Tree | None = None) 
 
 def policy_for(
     config: PolicyConfig, machine: Machine, tree: Tree | None
-) -> Policy[Any]:
+) -> ViewedPolicy[Any]:
     """Build it, and leave what there is to say of *config* to the caller.
 
     Raises:
         BadSetting: The configuration does not fit the machine.
     """
-    # A process has one policy for long; the others are not even imported.
-    if isinstance(config, TopologyAwareConfig):
-        from nri_resmgr.app.build_topology_aware import build_topology_aware
-
-        return build_topology_aware(config, machine, tree)
-    if isinstance(config, StaticPolicyConfig):
-        from nri_resmgr.app.build_static import build_static
-
-        return build_static(config, machine, tree)
-    from nri_resmgr.app.build_balloons import build_balloons
-    from nri_resmgr.config.balloons import BalloonsConfig
-
-    if isinstance(config, BalloonsConfig):
-        return build_balloons(config, machine, tree)
-    raise TypeError(f"no policy is built from {type(config).__name__}")
+    policy: ViewedPolicy[Any] = kind_named(config.kind).build(config, machine, tree)
+    return policy
 
 
 def doubts_on_host(

@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
-from nri_resmgr.app.checkpoint_kinds import records_of
+from nri_resmgr.kinds import kind_named
 from nri_resmgr.policy.decision import Policy
 from nri_resmgr.values.documents import to_plain
 from nri_resmgr.values.recall import Recall
@@ -47,7 +47,7 @@ class Draft:
 
     def steps(self, policy: Policy[Any], state: Any) -> Iterator[None]:
         """Make the lines of a state, a millisecond's worth with each step."""
-        records = records_of(policy.kind)
+        records = kind_named(policy.kind).records()
         if policy.kind != self._kind:
             self._kind, self._made = policy.kind, {}
         lines: list[str] = []

@@ -11,9 +11,9 @@ from typing import Any
 import msgspec
 
 from nri_resmgr.app.checkpoint import FORMAT
-from nri_resmgr.app.checkpoint_kinds import records_of
+from nri_resmgr.kinds import kind_named
 from nri_resmgr.policy.decision import Policy
-from nri_resmgr.policy.records import KEYS, BadRecord, Restored
+from nri_resmgr.policy.records import BadRecord, Records, Restored
 from nri_resmgr.values import InputError
 from nri_resmgr.values.documents import BadValue, from_plain
 
@@ -63,12 +63,12 @@ class Saved(msgspec.Struct, frozen=True):
         Raises:
             BadRecord: A record makes no sense.
         """
-        records = records_of(self.kind)
+        records = kind_named(self.kind).records()
         for name in self.rows.keys() - records.TABLES.keys():
             raise BadRecord(name, f"{self.kind} has no such records")
         tables = {
-            name: _values(name, kind, self.rows.get(name, {}))
-            for name, kind in records.TABLES.items()
+            name: _values(name, records, self.rows.get(name, {}))
+            for name in records.TABLES
         }
         return records.state_from(tables, policy)
 
@@ -120,10 +120,10 @@ def _parsed(line: str, number: int) -> Any:
         raise BadCheckpoint(f"line {number} is not JSON") from None
 
 
-def _values(name: str, kind: Any, rows: Mapping[Any, Any]) -> dict[Any, Any]:
-    values = {}
+def _values(name: str, records: Records, rows: Mapping[Any, Any]) -> dict[Any, Any]:
+    kind, values = records.TABLES[name], {}
     for key, data in rows.items():
-        if type(key) is not KEYS.get(name, str):
+        if type(key) is not records.KEYS.get(name, str):
             raise BadRecord(f"{name} {key}", "is no key of this table")
         try:
             values[key] = from_plain(kind, data)

@@ -10,8 +10,8 @@ import msgspec
 from nri_resmgr.classes.choice import Choice
 from nri_resmgr.config import PolicyConfig
 from nri_resmgr.host.container_cgroups import Whereabouts
-from nri_resmgr.policy.decision import Policy
 from nri_resmgr.policy.events import ContainerSpec
+from nri_resmgr.policy.views import ViewedPolicy
 
 
 class Subject(Protocol):
@@ -22,7 +22,7 @@ class Subject(Protocol):
         """The configuration in force."""
 
     @property
-    def policy(self) -> Policy[Any]:
+    def policy(self) -> ViewedPolicy[Any]:
         """The policy in force."""
 
     @property

@@ -12,8 +12,9 @@ from nri_resmgr.app.class_hosts import ClassHosts
 from nri_resmgr.app.class_setter import ClassSetter, NewContainer
 from nri_resmgr.config import PolicyConfig
 from nri_resmgr.host.tree import Tree
-from nri_resmgr.policy.decision import Decision, Policy
+from nri_resmgr.policy.decision import Decision
 from nri_resmgr.policy.events import ContainerSpec
+from nri_resmgr.policy.views import ViewedPolicy
 from nri_resmgr.stub.adjustment import ContainerAdjustment
 from nri_resmgr.stub.model import Container, Pod
 from nri_resmgr.stub.runtime_info import RuntimeInfo
@@ -34,7 +35,7 @@ class Around(msgspec.Struct, frozen=True):
 
     runtime: RuntimeInfo
     machine: Machine
-    policy: Policy[Any]
+    policy: ViewedPolicy[Any]
     tree: Tree | None
     hosts: ClassHosts
 

@@ -10,12 +10,13 @@ import msgspec
 from nri_resmgr.app.build import build_policy
 from nri_resmgr.config import PolicyConfig
 from nri_resmgr.host.tree import Tree
-from nri_resmgr.policy.decision import Decision, Policy, Resources
+from nri_resmgr.policy.decision import Decision, Resources
 from nri_resmgr.policy.events import ContainerSpec, Event, Pin, Synchronized
 from nri_resmgr.policy.ledger import Entry, KnowsContainers
+from nri_resmgr.policy.views import ViewedPolicy
 from nri_resmgr.topology import Machine
 
-Recollection: TypeAlias = Callable[[Policy[Any]], KnowsContainers | None]
+Recollection: TypeAlias = Callable[[ViewedPolicy[Any]], KnowsContainers | None]
 
 
 class Engine:
@@ -39,7 +40,7 @@ class Engine:
         self._tree = tree
         self.machine = machine
         self.config = config
-        self.policy: Policy[Any] = build_policy(config, machine, tree)
+        self.policy: ViewedPolicy[Any] = build_policy(config, machine, tree)
         self.state: KnowsContainers = self.policy.start()
         self._former: Recollection | None = None
         self._pins: Mapping[str, Pin] = {}

@@ -11,7 +11,8 @@ from nri_resmgr.app.class_setter import ClassSetter, NewContainer
 from nri_resmgr.classes.isolation.wishes import IrqBalancing, IsolationWish
 from nri_resmgr.host.tree import Tree
 from nri_resmgr.log import Logger
-from nri_resmgr.policy.decision import Decision, Policy
+from nri_resmgr.policy.decision import Decision
+from nri_resmgr.policy.views import ViewedPolicy
 from nri_resmgr.stub.adjustment import ContainerAdjustment
 from nri_resmgr.stub.update import ContainerUpdate
 from nri_resmgr.topology import Machine
@@ -40,7 +41,12 @@ class IsolationSetter(ClassSetter):
     """
 
     def __init__(
-        self, policy: Policy[Any], machine: Machine, tree: Tree | None, *, may: bool
+        self,
+        policy: ViewedPolicy[Any],
+        machine: Machine,
+        tree: Tree | None,
+        *,
+        may: bool,
     ) -> None:
         self._policy = policy
         self._machine = machine

@@ -13,9 +13,9 @@ from nri_resmgr.app.metric_text import Series
 from nri_resmgr.app.metrics_of_nri_plugins import series_of_nri_plugins
 from nri_resmgr.host.tree import Tree
 from nri_resmgr.policy.capacity import PoolUse
-from nri_resmgr.policy.decision import Policy
 from nri_resmgr.policy.events import NO_PIN, ContainerSpec, Pin
 from nri_resmgr.policy.mems import MemoryLedger
+from nri_resmgr.policy.views import ViewedPolicy
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import CpuSet, NodeSet
 
@@ -30,7 +30,7 @@ class Subject(Protocol):
         """The machine in force."""
 
     @property
-    def policy(self) -> Policy[Any]:
+    def policy(self) -> ViewedPolicy[Any]:
         """The policy in force."""
 
     @property

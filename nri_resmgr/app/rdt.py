@@ -18,8 +18,9 @@ from nri_resmgr.classes.choice import (
 from nri_resmgr.classes.rdt import ROOT_CLASS
 from nri_resmgr.classes.rdt.checks import classes_of, group_of
 from nri_resmgr.config.rdt_use import RdtUse
-from nri_resmgr.policy.decision import Decision, Policy
+from nri_resmgr.policy.decision import Decision
 from nri_resmgr.policy.events import ContainerSpec
+from nri_resmgr.policy.views import ViewedPolicy
 from nri_resmgr.stub.adjustment import ContainerAdjustment
 from nri_resmgr.stub.runtime_info import RuntimeInfo
 
@@ -44,7 +45,11 @@ class RdtSetter(ClassSetter):
     """
 
     def __init__(
-        self, use: RdtUse, runtime: RuntimeInfo, policy: Policy[Any], host: RdtHost
+        self,
+        use: RdtUse,
+        runtime: RuntimeInfo,
+        policy: ViewedPolicy[Any],
+        host: RdtHost,
     ) -> None:
         self._use = use
         self._runtime = runtime
@@ -105,7 +110,7 @@ class RdtSetter(ClassSetter):
 
 
 def rdt_choice(
-    spec: ContainerSpec, use: RdtUse, policy: Policy[Any], state: Any
+    spec: ContainerSpec, use: RdtUse, policy: ViewedPolicy[Any], state: Any
 ) -> Choice | None:
     """Find the class of a container that the policy has placed."""
     given = policy.classes_of(state, spec.id).rdt

@@ -21,7 +21,7 @@ from nri_resmgr.app.witnesses import Witnesses
 from nri_resmgr.config import PolicyConfig, TopologyAwareConfig
 from nri_resmgr.host.tree import Tree
 from nri_resmgr.log import Logger
-from nri_resmgr.policy.decision import Decision, PinUpdate, Policy
+from nri_resmgr.policy.decision import Decision, PinUpdate
 from nri_resmgr.policy.events import (
     ContainerSpec,
     Created,
@@ -35,6 +35,7 @@ from nri_resmgr.policy.events import (
     Updated,
 )
 from nri_resmgr.policy.ledger import KnowsContainers
+from nri_resmgr.policy.views import ViewedPolicy
 from nri_resmgr.stub.model import Container, LinuxResources, Pod
 from nri_resmgr.stub.replies import CreateReply
 from nri_resmgr.stub.runtime_info import Configuration as HandedOver
@@ -110,7 +111,7 @@ class ResourcePolicy:
         return self._engine.config
 
     @property
-    def policy(self) -> Policy[Any]:
+    def policy(self) -> ViewedPolicy[Any]:
         """The policy in force."""
         return self._engine.policy
 

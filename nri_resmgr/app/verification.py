@@ -19,8 +19,8 @@ from nri_resmgr.app.repairs import Repairs
 from nri_resmgr.app.ticks import until_tick
 from nri_resmgr.host.container_cgroups import Whereabouts
 from nri_resmgr.log import Logger
-from nri_resmgr.policy.decision import Policy
 from nri_resmgr.policy.events import ContainerSpec
+from nri_resmgr.policy.views import ViewedPolicy
 from nri_resmgr.topology import Machine
 
 log = Logger(__name__)
@@ -46,7 +46,7 @@ class Subject(Protocol):
         """The machine in force."""
 
     @property
-    def policy(self) -> Policy[Any]:
+    def policy(self) -> ViewedPolicy[Any]:
         """The policy in force."""
 
     @property

@@ -2,30 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import Final
 
 from nri_resmgr.config.errors import BadSetting
+from nri_resmgr.config.kinds import find_kind, known_kinds
 from nri_resmgr.config.policy_config import PolicyConfig
-from nri_resmgr.config.static_policy import read_static_policy
 from nri_resmgr.config.table import Table
-from nri_resmgr.config.topology_aware import TopologyAwareConfig, read_topology_aware
+from nri_resmgr.config.topology_aware import TopologyAwareConfig
 
 API_VERSION: Final = "config.nri/v1alpha1"
-
-
-def _read_balloons(top: Table) -> PolicyConfig:
-    # Many modules, for a policy that few nodes have.
-    from nri_resmgr.config.balloons import read_balloons
-
-    return read_balloons(top)
-
-
-_READERS: Final[Mapping[str, Callable[[Table], PolicyConfig]]] = {
-    "BalloonsPolicy": _read_balloons,
-    "StaticPolicy": read_static_policy,
-    "TopologyAwarePolicy": read_topology_aware,
-}
 
 
 def parse_config(text: str) -> PolicyConfig:
@@ -52,8 +37,10 @@ def read_config(document: object) -> PolicyConfig:
         return TopologyAwareConfig()
     # Metadata and status are the cluster's; documents are taken as it stores them.
     top = Table.read(document, "apiVersion", "kind", "metadata", "spec", "status")
-    for key, known in (("apiVersion", (API_VERSION,)), ("kind", tuple(_READERS))):
-        if key not in top.rows:
-            raise BadSetting(top.at(key), f"missing, expected {' or '.join(known)}")
-        top.choice(key, known, "")
-    return _READERS[top.text("kind", "")](top)
+    if "apiVersion" not in top.rows:
+        raise BadSetting(top.at("apiVersion"), f"missing, expected {API_VERSION}")
+    top.choice("apiVersion", (API_VERSION,), "")
+    if "kind" not in top.rows:
+        known = " or ".join(known_kinds())
+        raise BadSetting(top.at("kind"), f"missing, expected {known}")
+    return find_kind(top.text("kind", ""), top.at("kind")).read(top)

@@ -7,22 +7,21 @@ from typing import Any
 
 from nri_resmgr.control.containers import Data
 from nri_resmgr.policy.sentences import DECIDED_SENTENCES
+from nri_resmgr.policy.views import ViewedPolicy
 
 
-def candidates_of(container: str, policy: Any, state: Any) -> Iterator[Data]:
+def candidates_of(
+    container: str, policy: ViewedPolicy[Any], state: Any
+) -> Iterator[Data]:
     """Yield the pools that could take a container if it came now, best first.
 
-    None where pools are not ranked: only the topology-aware policy does that.
+    Nothing where the policy does not rank pools.
     """
-    if policy.kind != "TopologyAwarePolicy":
-        return
-    # Late: another policy's daemon never needs it.
-    from nri_resmgr.policy.topology_aware.ranking import ranking
-
-    for one in ranking(container, state, policy.settings):
+    for one in policy.candidates(state, container):
         yield {
             "pool": one.pool,
             "decided": one.decided,
-            "sentence": DECIDED_SENTENCES[one.decided],
+            # A policy of another package may have criteria of its own.
+            "sentence": DECIDED_SENTENCES.get(one.decided, one.decided),
             "merits": [{"by": by, "value": value} for by, value in one.merits],
         }

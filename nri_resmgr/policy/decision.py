@@ -8,9 +8,7 @@ from typing import Generic, Protocol, TypeVar
 
 import msgspec
 
-from nri_resmgr.policy.capacity import PoolUse
 from nri_resmgr.policy.events import NO_PIN, Event, Pin
-from nri_resmgr.policy.host_use import GivenClasses, HostUse
 from nri_resmgr.policy.scheduling import SchedulingClass
 from nri_resmgr.topology import MemoryKind
 from nri_resmgr.values import NO_CPUS, NO_NODES, CpuSet, NodeSet
@@ -150,7 +148,10 @@ class Decision(msgspec.Struct, Generic[StateT], frozen=True):
 
 
 class Policy(Protocol[StateT]):
-    """Decides; keeps nothing. What it knows of containers is in the state."""
+    """Decides; keeps nothing. What it knows of containers is in the state.
+
+    What it shows of a state is `nri_resmgr.policy.views.PolicyViews`.
+    """
 
     @property
     def kind(self) -> str:
@@ -170,33 +171,3 @@ class Policy(Protocol[StateT]):
 
     def pins(self, state: StateT) -> Mapping[str, Pin]:
         """Return what should hold for every container in *state*, by id."""
-
-    def tells(self, state: StateT, container: str) -> bool:
-        """Say whether a container is told what it has.
-
-        Returns:
-            Not so for a container that is not here, nor where the settings say
-            that containers are not told.
-        """
-
-    def resources_of(self, state: StateT, container: str) -> Resources | None:
-        """Say what a container has, for its own eyes.
-
-        Returns:
-            None for a container that is not told.
-        """
-
-    def host_use(self, state: StateT) -> HostUse:
-        """Say what the host's own settings are to follow: classes of CPUs."""
-
-    def classes_of(self, state: StateT, container: str) -> GivenClasses:
-        """Say which classes a container has by where it is."""
-
-    def pools(self, state: StateT) -> tuple[PoolUse, ...]:
-        """Say what every pool has, and how much of it is granted.
-
-        Who is left alone is in none.
-
-        Returns:
-            In the same order for the same state; parts come after their whole.
-        """

@@ -24,9 +24,6 @@ Dropped: TypeAlias = dict[str, str]
 LEDGER_TABLES: Final[Mapping[str, Any]] = {"container": ContainerSpec, "told": Pin}
 """The types of the rows that tell of a `Ledger`."""
 
-KEYS: Final[Mapping[str, type]] = {"pool": int, "vacated": tuple, "held": tuple}
-"""The types of the keys of tables, where these are no texts; tuples are slots."""
-
 
 @dataclass(eq=False)
 class BadRecord(InputError):
@@ -57,10 +54,18 @@ class Restored(msgspec.Struct, Generic[StateT], frozen=True):
 
 
 class Records(Protocol):
-    """What the module of each policy has."""
+    """A checkpoint form: a module with these names, or an object."""
 
-    TABLES: Mapping[str, Any]
-    """The types of the rows of each table."""
+    @property
+    def TABLES(self) -> Mapping[str, Any]:  # noqa: N802 - a constant of modules
+        """The types of the rows of each table."""
+
+    @property
+    def KEYS(self) -> Mapping[str, type]:  # noqa: N802 - a constant of modules
+        """The types of the keys of tables, where these are no texts.
+
+        Either int, or tuple for a pod and a slot in it.
+        """
 
     def tables_of(self, state: Any) -> Tables:
         """Return what a state consists of; what follows from it is left out."""

@@ -10,7 +10,7 @@ import msgspec
 
 from nri_resmgr.app.build import build_policy
 from nri_resmgr.config import parse_config
-from nri_resmgr.policy.decision import Decision, Policy
+from nri_resmgr.policy.decision import Decision
 from nri_resmgr.policy.events import (
     ColdStartEnded,
     ContainerSpec,
@@ -24,6 +24,7 @@ from nri_resmgr.policy.events import (
     Synchronized,
     Updated,
 )
+from nri_resmgr.policy.views import ViewedPolicy
 from nri_resmgr.scenario.rows import ContainerRow
 from nri_resmgr.scenario.specs import spec_of_row
 from nri_resmgr.scenario.steps import (
@@ -59,7 +60,7 @@ class DirectNode:
 
     machine: Machine
     document: str
-    policy: Policy[Any]
+    policy: ViewedPolicy[Any]
     state: Any
     warnings: list[str] = attrs.field(factory=list)
     _rows: dict[str, ContainerRow] = attrs.field(factory=dict)

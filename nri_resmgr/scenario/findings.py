@@ -8,8 +8,9 @@ from typing import Any, Final
 import msgspec
 
 from nri_resmgr.policy.capacity import PoolUse
-from nri_resmgr.policy.decision import Policy, Rule
+from nri_resmgr.policy.decision import Rule
 from nri_resmgr.policy.events import ContainerSpec, Created, Pin
+from nri_resmgr.policy.views import ViewedPolicy
 from nri_resmgr.scenario.node import InProcessNode, Refusal
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import (
@@ -175,7 +176,7 @@ def _spread(placements: tuple[Placement, ...], machine: Machine) -> Spread:
     )
 
 
-def _largest(policy: Policy[Any], state: Any, machine: Machine) -> Largest:
+def _largest(policy: ViewedPolicy[Any], state: Any, machine: Machine) -> Largest:
     """Try, beginning with the most; nothing that is tried stays."""
     parts = {
         "anywhere": (machine.online,),
@@ -194,10 +195,11 @@ def _largest(policy: Policy[Any], state: Any, machine: Machine) -> Largest:
 
 
 def _tries(
-    policy: Policy[Any], state: Any, machine: Machine
+    policy: ViewedPolicy[Any], state: Any, machine: Machine
 ) -> Iterator[tuple[int, CpuSet]]:
     # More than all that could be granted would be refused anyway.
-    most = len(grantable(policy.pools(state)))
+    pools = policy.pools(state)
+    most = len(grantable(pools) if pools else machine.online)
     for count in range(most, 0, -1):
         asked = MilliCpus(count * _CPU)
         spec = ContainerSpec(

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, Final
 
 from nri_resmgr.config import API_VERSION, BadSetting
+from nri_resmgr.config.kinds import find_kind
 from nri_resmgr.config.syntax import parse_yaml
 from nri_resmgr.config.table import Table
 from nri_resmgr.scenario.pods import read_run
@@ -30,7 +31,7 @@ from nri_resmgr.scenario.steps import (
     Wait,
 )
 
-# Short names of the kinds of documents, for steps that switch.
+# Short names of the built-in kinds of documents, for steps that switch.
 KINDS: Final = {
     "balloons": "BalloonsPolicy",
     "static": "StaticPolicy",
@@ -64,7 +65,7 @@ def read_document(document: object, *also: str, kind: str) -> Scenario:
     rows = top.rows.get("story")
     if not isinstance(rows, list):
         raise BadSetting(top.at("story"), "missing, expected a list of steps")
-    kind = top.choice("kind", tuple(KINDS.values()), kind)
+    kind = find_kind(top.text("kind", kind), top.at("kind")).name
     told = "kind" in top.rows or "spec" in top.rows
     reader = _Steps(kind, also)
     return Scenario(
@@ -120,11 +121,12 @@ class _Steps:
 
     def switch(self, table: Table) -> Step:
         match table.rows["switch"]:
-            case [str(kind), spec] if kind in KINDS or kind in KINDS.values():
-                self._kind = KINDS.get(kind, kind)
+            case [str(kind), spec]:
+                kind = KINDS.get(kind, kind)
+                self._kind = find_kind(kind, f"{table.at('switch')}[0]").name
                 return Reconfigure(self.document(spec), switches=True)
         raise BadSetting(
-            table.at("switch"), f"expected a list of {' or '.join(KINDS)}, and a spec"
+            table.at("switch"), "expected a list of a kind of policy, and a spec"
         )
 
     def expects(self, table: Table) -> Step:

@@ -193,7 +193,8 @@ def test_a_mistake_is_told_with_its_path(spec: str, complaint: str) -> None:
         ),
         pytest.param(
             HEAD.replace("Static", "Statics"),
-            "$.kind: unknown value, did you mean StaticPolicy?",
+            "$.kind: unknown value, did you mean StaticPolicy? "
+            "expected BalloonsPolicy or StaticPolicy or TopologyAwarePolicy",
             id="another kind",
         ),
         pytest.param("[1]", "$: expected a mapping, not a list", id="a list"),

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from nri_resmgr.policy.capacity import PoolUse
-from nri_resmgr.policy.decision import Policy
+from nri_resmgr.policy.views import ViewedPolicy
 from nri_resmgr.values import CpuSet
 
 
-def check_pools(policy: Policy[Any], state: Any) -> None:
+def check_pools(policy: ViewedPolicy[Any], state: Any) -> None:
     """Check what *policy* says of its pools in *state*."""
     pools, available = policy.pools(state), policy.settings.available  # type: ignore[attr-defined] # every policy here has settings
     names = [one.name for one in pools]

@@ -11,7 +11,7 @@ import yaml
 
 from nri_resmgr.app.build import build_policy
 from nri_resmgr.config import parse_config
-from nri_resmgr.policy.decision import Policy
+from nri_resmgr.policy.views import ViewedPolicy
 from nri_resmgr.scenario.direct import DirectNode
 from nri_resmgr.scenario.read import KINDS, document_of, read_scenario
 from nri_resmgr.scenario.steps import Scenario, Step
@@ -101,6 +101,6 @@ def outcome(node: DirectNode, row: Mapping[str, Any], step: Step) -> dict[str, A
     return outcome_of(row, decision, node.policy, node.warnings)
 
 
-def policy_of(kind: str, settings: object, machine: Machine) -> Policy[Any]:
+def policy_of(kind: str, settings: object, machine: Machine) -> ViewedPolicy[Any]:
     """Build the policy that a document of *kind* with these settings asks for."""
     return build_policy(parse_config(document_of(kind, settings)), machine)

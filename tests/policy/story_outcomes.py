@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from nri_resmgr.policy.decision import Decision, Policy, Resources
+from nri_resmgr.policy.decision import Decision, Resources
 from nri_resmgr.policy.events import ColdStartEnded, Pin
+from nri_resmgr.policy.views import ViewedPolicy
 from nri_resmgr.topology import MemoryKind
 
 WANTED: Final = (
@@ -42,7 +43,7 @@ def refusal_of(refusal: Exception, step: Mapping[str, Any]) -> dict[str, Any]:
 def outcome_of(
     step: Mapping[str, Any],
     decision: Decision[Any],
-    policy: Policy[Any],
+    policy: ViewedPolicy[Any],
     warnings: list[str],
 ) -> dict[str, Any]:
     """Write a decision; what the step does not ask for is left out."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from types import MappingProxyType
+from typing import ClassVar
 
 import msgspec
 
@@ -16,47 +17,36 @@ from nri_resmgr.policy.balloons.settings import BalloonsSettings
 from nri_resmgr.policy.balloons.settle import follow, pins_of, settle
 from nri_resmgr.policy.balloons.standing import with_given, with_minimum
 from nri_resmgr.policy.balloons.state import BalloonsState
+from nri_resmgr.policy.base import PolicyBase
 from nri_resmgr.policy.capacity import PoolUse
 from nri_resmgr.policy.decision import Decision, Reason, Resources, Rule
 from nri_resmgr.policy.events import (
-    ColdStartEnded,
     ContainerSpec,
-    Created,
-    Event,
     Pin,
-    PodCreated,
-    PodStopped,
-    Removed,
-    Started,
-    Stopped,
     Synchronized,
-    Updated,
     pinning,
 )
 from nri_resmgr.policy.host_use import NO_CLASSES, GivenClasses, HostUse
-from nri_resmgr.policy.population import gone_with, oldest_first, reasons_of_loss
+from nri_resmgr.policy.population import oldest_first
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import NO_CPUS
 
 State = BalloonsState
 
 
-class BalloonsPolicy:
+class BalloonsPolicy(PolicyBase[BalloonsState]):
     """Containers in balloons, which grow and shrink with what they ask for.
 
     No CPU is in two balloons. What is in none can be used by those beside it, where
     their types say so.
     """
 
+    kind: ClassVar[str] = "BalloonsPolicy"
+
     def __init__(self, machine: Machine, settings: BalloonsSettings) -> None:
         self.machine = machine
         self.settings = settings
         self.ground = Ground(machine, settings)
-
-    @property
-    def kind(self) -> str:
-        """The kind of the configuration document."""
-        return "BalloonsPolicy"
 
     def start(self) -> State:
         """Return the state of a node without containers.
@@ -67,26 +57,6 @@ class BalloonsPolicy:
         """
         empty = State.empty(self.ground.memory, self.settings.available)
         return with_minimum(with_given(empty, self.ground), self.ground)
-
-    def decide(self, state: State, event: Event) -> Decision[State]:
-        """Answer *event* against *state*; the argument is never changed.
-
-        Raises:
-            PolicyError: The node cannot grant what was created or updated.
-        """
-        match event:
-            case Created():
-                return self._create(state, event.spec)
-            case Updated():
-                return self._update(state, event.spec)
-            case Stopped():
-                return self._stop(state, event.id)
-            case Synchronized():
-                return self._synchronize(state, event)
-            case Removed() | PodStopped():
-                return self._forget(state, event)
-            case PodCreated() | Started() | ColdStartEnded():
-                return self._other(state, event)
 
     def pins(self, state: State) -> dict[str, Pin]:
         """Return what should hold for every container in *state*, by id."""
@@ -141,15 +111,14 @@ class BalloonsPolicy:
         kind = self.ground.type_of(state.balloons[seat.balloon])
         return GivenClasses(kind.rdt_class, kind.blockio_class)
 
-    def _other(
-        self, state: State, event: PodCreated | Started | ColdStartEnded
-    ) -> Decision[State]:
-        started = event.id if isinstance(event, Started) else ""
-        entry = state.ledger.entries.get(started)
+    def started(self, state: State, container: str) -> Decision[State]:
+        """Set the scheduling class of a container that begins to run."""
+        entry = state.ledger.entries.get(container)
         scheduling = scheduling_of(entry.spec, self.settings) if entry else None
         return Decision(state, (), scheduling=scheduling)
 
-    def _create(self, state: State, spec: ContainerSpec) -> Decision[State]:
+    def created(self, state: State, spec: ContainerSpec) -> Decision[State]:
+        """Place a container that is about to be created."""
         left = lose(state, state.ledger.preceding(spec), self.ground)
         told = pinning(0, 0, spec.present.shares)
         old = left.vacated.get((spec.pod, spec.slot)) if spec.slot else None
@@ -159,7 +128,8 @@ class BalloonsPolicy:
         news = found.pin.since(told)
         return Decision(found.state, found.reasons, news, found.updates, scheduling)
 
-    def _update(self, state: State, spec: ContainerSpec) -> Decision[State]:
+    def updated(self, state: State, spec: ContainerSpec) -> Decision[State]:
+        """Resize a container, or adopt one that is unknown."""
         if spec.id not in state.ledger:
             return self._adopt_one(state, spec)
         known = state.ledger.entries[spec.id]
@@ -193,28 +163,34 @@ class BalloonsPolicy:
         state, updates = settle(state, others, self.ground)
         return Decision(state, (reason,), pin, updates)
 
-    def _stop(self, state: State, container: str) -> Decision[State]:
-        if container not in state.ledger:
-            reason = Reason(Rule.UNKNOWN_CONTAINER, container)
-            after, updates = settle(state, (), self.ground)
-            return Decision(after, (reason,), updates=updates)
-        spec, was_in = state.ledger.spec_of(container), state.seats[container].balloon
-        after = release(state, container, self.ground)
-        after, touched = follow(state, after, self.ground)
+    def settled(
+        self, before: State, after: State, reasons: tuple[Reason, ...]
+    ) -> Decision[State]:
+        """Decide on *after*, with updates for those whose balloons changed."""
+        after, touched = follow(before, after, self.ground)
         after, updates = settle(after, touched, self.ground)
-        reason = Reason(Rule.RELEASED, container, spec.title, pool=was_in)
-        return Decision(after, (reason,), updates=updates)
+        return Decision(after, reasons, updates=updates)
 
-    def _forget(self, state: State, event: Removed | PodStopped) -> Decision[State]:
-        left = lose(state, gone_with(event, state.ledger), self.ground)
-        left, _ = follow(state, left, self.ground)
-        if isinstance(event, PodStopped):
-            kept = {k: one for k, one in left.vacated.items() if k[0] != event.pod}
-            left = msgspec.structs.replace(left, vacated=MappingProxyType(kept))
-        # No updates: the difference rides on the next reply that can carry it.
-        return Decision(left, reasons_of_loss(event, state.ledger))
+    def release(self, state: State, container: str) -> State:
+        """Drop a container that is here and has stopped."""
+        return release(state, container, self.ground)
 
-    def _synchronize(self, old: State, event: Synchronized) -> Decision[State]:
+    def lose(self, state: State, containers: tuple[str, ...]) -> State:
+        """Drop containers that are gone without having stopped."""
+        left, _ = follow(state, lose(state, containers, self.ground), self.ground)
+        return left
+
+    def close(self, state: State, pod: str) -> State:
+        """Drop what a pod's containers left behind."""
+        kept = {key: one for key, one in state.vacated.items() if key[0] != pod}
+        return msgspec.structs.replace(state, vacated=MappingProxyType(kept))
+
+    def pool_of(self, state: State, container: str) -> str:
+        """Return the name of a container's balloon."""
+        return state.seats[container].balloon
+
+    def synchronized(self, old: State, event: Synchronized) -> Decision[State]:
+        """Place all containers that run, each where it is if it may be there."""
         ordered = oldest_first(event.specs)
         vacated = vacated_since(old, event)
         state, placed = adopt(ordered, old, self.ground)
@@ -227,8 +203,7 @@ class BalloonsPolicy:
             for one in ordered
         )
         unsettled = msgspec.structs.replace(state, unsettled=True)
-        after, updates = settle(unsettled, (), self.ground)
-        return Decision(after, reasons, updates=updates)
+        return self.settled(state, unsettled, reasons)
 
     def _reason(
         self, spec: ContainerSpec, found: Placement, pin: Pin, state: State

@@ -31,6 +31,8 @@ TABLES: Final[Mapping[str, Any]] = {
     "node": bool,
 }
 
+KEYS: Final[Mapping[str, type]] = {"vacated": tuple}
+
 
 def tables_of(state: BalloonsState) -> Tables:
     """Return what a state consists of; what is free follows from the balloons."""

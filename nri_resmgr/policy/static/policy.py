@@ -3,30 +3,22 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import ClassVar
 
 import msgspec
 
+from nri_resmgr.policy.base import PolicyBase
 from nri_resmgr.policy.capacity import PoolUse
-from nri_resmgr.policy.decision import Decision, Reason, Resources, Rule
+from nri_resmgr.policy.decision import Decision, Reason, Rule
 from nri_resmgr.policy.events import (
     NO_PIN,
-    ColdStartEnded,
     ContainerSpec,
-    Created,
-    Event,
     Pin,
-    PodCreated,
-    PodStopped,
-    Removed,
-    Started,
-    Stopped,
     Synchronized,
-    Updated,
 )
-from nri_resmgr.policy.host_use import NO_CLASSES, NO_HOST_USE, GivenClasses, HostUse
 from nri_resmgr.policy.ledger import Entry, Ledger
 from nri_resmgr.policy.memory import nodes_near
-from nri_resmgr.policy.population import gone_with, oldest_first, reasons_of_loss
+from nri_resmgr.policy.population import oldest_first
 from nri_resmgr.policy.static.adopt import adopt
 from nri_resmgr.policy.static.place import Placement, Room, place, resize
 from nri_resmgr.policy.static.settings import StaticSettings, Supply
@@ -35,7 +27,7 @@ from nri_resmgr.topology import Machine
 from nri_resmgr.values import NO_CPUS, NO_NODES, CpuSet, NodeSet
 
 
-class StaticPolicy:
+class StaticPolicy(PolicyBase[StaticState]):
     """Exclusive CPUs for Guaranteed containers with whole CPUs; others share.
 
     Named after the kubelet's static CPU manager, which it replaces. The shared
@@ -43,15 +35,12 @@ class StaticPolicy:
     has the reserved CPUs. Containers of reserved namespaces run on these alone.
     """
 
+    kind: ClassVar[str] = "StaticPolicy"
+
     def __init__(self, machine: Machine, settings: StaticSettings) -> None:
         self.machine = machine
         self.settings = settings
         self.supply = Supply.of(settings, machine)
-
-    @property
-    def kind(self) -> str:
-        """The kind of the configuration document."""
-        return "StaticPolicy"
 
     def start(self) -> StaticState:
         """Return the state of a node without containers."""
@@ -65,34 +54,6 @@ class StaticPolicy:
             for key, entry in state.ledger.entries.items()
         }
 
-    def decide(self, state: StaticState, event: Event) -> Decision[StaticState]:
-        """Answer *event* against *state*; the argument is never changed.
-
-        Raises:
-            PolicyError: The node cannot grant what was created or updated.
-        """
-        match event:
-            case Created(spec):
-                return self._create(state, spec)
-            case Updated(spec):
-                return self._update(state, spec)
-            case Stopped(container):
-                return self._stop(state, container)
-            case Removed() | PodStopped():
-                return self._forget(state, event)
-            case PodCreated() | Started() | ColdStartEnded():
-                return Decision(state, ())  # neither CPUs nor memory depend on these
-            case Synchronized():
-                return self._synchronize(state, event)
-
-    def tells(self, _state: StaticState, _container: str) -> bool:
-        """Say that no container of this policy is told what it has."""
-        return False
-
-    def resources_of(self, _state: StaticState, _container: str) -> Resources | None:
-        """Say nothing: containers of this policy are not told what they have."""
-        return None
-
     def pools(self, state: StaticState) -> tuple[PoolUse, ...]:
         """Say what is shared, reserved and had by one container each."""
         # Nobody asks while a runtime waits for us to register.
@@ -100,21 +61,15 @@ class StaticPolicy:
 
         return uses_of(state, self._room(state))
 
-    def host_use(self, _state: StaticState) -> HostUse:
-        """Say what the host's own settings are to follow: nothing of this policy."""
-        return NO_HOST_USE
-
-    def classes_of(self, _state: StaticState, _container: str) -> GivenClasses:
-        """Say which classes a container has by where it is: none."""
-        return NO_CLASSES
-
-    def _create(self, state: StaticState, spec: ContainerSpec) -> Decision[StaticState]:
+    def created(self, state: StaticState, spec: ContainerSpec) -> Decision[StaticState]:
+        """Place a container that is about to be created."""
         left = state.lose(*state.ledger.preceding(spec))
         offer = left.vacated.get((spec.pod, spec.slot), NO_CPUS)
         placement = place(spec, self._room(left), (offer,))
         return self._seat(left, spec, placement, told=NO_PIN)
 
-    def _update(self, state: StaticState, spec: ContainerSpec) -> Decision[StaticState]:
+    def updated(self, state: StaticState, spec: ContainerSpec) -> Decision[StaticState]:
+        """Resize a container, or adopt one that is unknown."""
         if spec.id not in state.ledger:
             (placement,) = adopt((spec,), {}, self._room(state)).values()
             return self._seat(state, spec, placement, told=spec.present)
@@ -128,24 +83,22 @@ class StaticPolicy:
             placement = place(spec, room)
         return self._seat(state, spec, placement, state.ledger.told_to(spec.id))
 
-    def _stop(self, state: StaticState, container: str) -> Decision[StaticState]:
-        if container not in state.ledger:
-            return self._settle(state, (Reason(Rule.UNKNOWN_CONTAINER, container),))
-        title = state.ledger.spec_of(container).title
-        reason = Reason(Rule.RELEASED, container, title)
-        return self._settle(state.release(container), (reason,))
+    def release(self, state: StaticState, container: str) -> StaticState:
+        """Drop a container that is here and has stopped."""
+        return state.release(container)
 
-    def _forget(
-        self, state: StaticState, event: Removed | PodStopped
-    ) -> Decision[StaticState]:
-        gone = gone_with(event, state.ledger)
-        left = state.close(event.pod) if isinstance(event, PodStopped) else state
-        # No updates: the difference rides on the next reply that can carry it.
-        return Decision(left.lose(*gone), reasons_of_loss(event, state.ledger))
+    def lose(self, state: StaticState, containers: tuple[str, ...]) -> StaticState:
+        """Drop containers that are gone without having stopped."""
+        return state.lose(*containers)
 
-    def _synchronize(
+    def close(self, state: StaticState, pod: str) -> StaticState:
+        """Drop what a pod's containers left behind."""
+        return state.close(pod)
+
+    def synchronized(
         self, old: StaticState, event: Synchronized
     ) -> Decision[StaticState]:
+        """Place all containers that run, each where it is if it may be there."""
         ordered = oldest_first(event.specs)
         placements = adopt(ordered, old.grants, self._room(StaticState.empty()))
         state = StaticState(
@@ -158,9 +111,8 @@ class StaticPolicy:
             vacated=old.vacated_since(event),
         )
         pins = self.pins(state)
-        return self._settle(
-            state, tuple(_reason(s, placements[s.id], pins[s.id]) for s in ordered)
-        )
+        reasons = tuple(_reason(s, placements[s.id], pins[s.id]) for s in ordered)
+        return self.settled(state, state, reasons)
 
     def _seat(
         self, state: StaticState, spec: ContainerSpec, placement: Placement, told: Pin
@@ -168,15 +120,19 @@ class StaticPolicy:
         grant = self._grant(placement.cpus)
         pin = self._pin(spec, grant, self._pool(state.put(spec, grant, told)))
         seated = state.put(spec, grant, pin.over(told))
-        settled = self._settle(seated, (_reason(spec, placement, pin),))
+        settled = self.settled(state, seated, (_reason(spec, placement, pin),))
         return msgspec.structs.replace(settled, pin=pin)
 
-    def _settle(
-        self, state: StaticState, reasons: tuple[Reason, ...]
+    def settled(
+        self,
+        _before: StaticState,
+        after: StaticState,
+        reasons: tuple[Reason, ...],
     ) -> Decision[StaticState]:
-        ledger, updates = state.ledger.settle(self.pins(state))
+        """Decide on *after*, with updates for all whose pins differ from the ledger."""
+        ledger, updates = after.ledger.settle(self.pins(after))
         return Decision(
-            msgspec.structs.replace(state, ledger=ledger), reasons, updates=updates
+            msgspec.structs.replace(after, ledger=ledger), reasons, updates=updates
         )
 
     def _room(self, state: StaticState, besides: str = "") -> Room:

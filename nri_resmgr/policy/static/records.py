@@ -20,6 +20,8 @@ from nri_resmgr.values import CpuSet
 
 TABLES: Final[Mapping[str, Any]] = {**LEDGER_TABLES, "grant": Pin, "vacated": CpuSet}
 
+KEYS: Final[Mapping[str, type]] = {"vacated": tuple}
+
 
 def tables_of(state: StaticState) -> Tables:
     """Return what a state consists of."""

@@ -3,31 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import ClassVar
 
 import msgspec
 
+from nri_resmgr.policy.base import PolicyBase
 from nri_resmgr.policy.capacity import PoolUse
 from nri_resmgr.policy.decision import Decision, Reason, Resources, Rule
 from nri_resmgr.policy.events import (
-    ColdStartEnded,
     ContainerSpec,
-    Created,
-    Event,
     Pin,
     PodCreated,
-    PodStopped,
-    Removed,
-    Started,
-    Stopped,
     Synchronized,
-    Updated,
     pinning,
 )
-from nri_resmgr.policy.host_use import NO_CLASSES, GivenClasses, HostUse
-from nri_resmgr.policy.population import gone_with, oldest_first, reasons_of_loss
+from nri_resmgr.policy.host_use import HostUse
+from nri_resmgr.policy.population import oldest_first
 from nri_resmgr.policy.scheduling import scheduling_of
 from nri_resmgr.policy.topology_aware.adopt import adopt
-from nri_resmgr.policy.topology_aware.books import Books
 from nri_resmgr.policy.topology_aware.cold_start import ends_to_come, warm_up
 from nri_resmgr.policy.topology_aware.demand import Demand, demand_of
 from nri_resmgr.policy.topology_aware.own_cpus import check_wishes
@@ -43,52 +36,30 @@ from nri_resmgr.policy.topology_aware.settings import (
 from nri_resmgr.policy.topology_aware.settle import pins_of, seat, settle
 from nri_resmgr.policy.topology_aware.state import TopologyAwareState
 from nri_resmgr.policy.topology_aware.whole_pods import hold_places, wants_places
+from nri_resmgr.policy.views import Candidate
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import PolicyError
 
 State = TopologyAwareState
 
 
-class TopologyAwarePolicy:
+class TopologyAwarePolicy(PolicyBase[TopologyAwareState]):
     """Containers in a tree of pools that follows the machine.
 
     Each container is granted CPUs of one pool: shared with the others there, of
     its own, or both. Its memory is that of the pool, as long as that suffices.
     """
 
+    kind: ClassVar[str] = "TopologyAwarePolicy"
+
     def __init__(self, machine: Machine, settings: TopologyAwareSettings) -> None:
         self.machine = machine
         self.settings = settings
         self.tree = PoolTree.of(machine, settings.available, settings.reserved)
 
-    @property
-    def kind(self) -> str:
-        """The kind of the configuration document."""
-        return "TopologyAwarePolicy"
-
     def start(self) -> State:
         """Return the state of a node without containers."""
         return State.empty(self.tree)
-
-    def decide(self, state: State, event: Event) -> Decision[State]:
-        """Answer *event* against *state*; the argument is never changed.
-
-        Raises:
-            PolicyError: The node cannot grant what was created or updated.
-        """
-        match event:
-            case Created():
-                return self._create(state, event.spec)
-            case Updated():
-                return self._update(state, event.spec)
-            case Stopped():
-                return self._stop(state, event.id)
-            case Synchronized():
-                return self._synchronize(state, event)
-            case Removed() | PodStopped():
-                return self._forget(state, event)
-            case PodCreated() | Started() | ColdStartEnded():
-                return self._other(state, event)
 
     def pins(self, state: State) -> dict[str, Pin]:
         """Return what should hold for every container in *state*, by id."""
@@ -121,25 +92,21 @@ class TopologyAwarePolicy:
 
         return host_use_of(state, self.settings)
 
-    def classes_of(self, _state: State, _container: str) -> GivenClasses:
-        """Say which classes a container has by where it is: none."""
-        return NO_CLASSES
+    def candidates(self, state: State, container: str) -> tuple[Candidate, ...]:
+        """Rank the pools that could take a container if it came now, best first."""
+        from nri_resmgr.policy.topology_aware.ranking import ranking  # as above
 
-    def _other(
-        self, state: State, event: PodCreated | Started | ColdStartEnded
-    ) -> Decision[State]:
-        match event:
-            case PodCreated():
-                return self._create_pod(state, event)
-            case Started(container):
-                timers = ends_to_come((container,), state)
-                entry = state.ledger.entries.get(container)
-                found = scheduling_of(entry.spec, self.settings) if entry else None
-                return Decision(state, (), scheduling=found, timers=timers)
-            case ColdStartEnded(container):
-                return self._end_cold_start(state, container)
+        return ranking(container, state, self.settings)
 
-    def _create(self, state: State, spec: ContainerSpec) -> Decision[State]:
+    def started(self, state: State, container: str) -> Decision[State]:
+        """Set the scheduling class of a container, and time its cold start."""
+        timers = ends_to_come((container,), state)
+        entry = state.ledger.entries.get(container)
+        found = scheduling_of(entry.spec, self.settings) if entry else None
+        return Decision(state, (), scheduling=found, timers=timers)
+
+    def created(self, state: State, spec: ContainerSpec) -> Decision[State]:
+        """Place a container that is about to be created."""
         left = state.lose(*state.ledger.preceding(spec))
         slot = (spec.pod, spec.name)
         demand = demand_of(spec, self.settings)
@@ -172,7 +139,8 @@ class TopologyAwarePolicy:
             raise PolicyError(f"{why}; correct the annotation of the pod")
         return msgspec.structs.replace(found, detail=why)
 
-    def _update(self, state: State, spec: ContainerSpec) -> Decision[State]:
+    def updated(self, state: State, spec: ContainerSpec) -> Decision[State]:
+        """Resize a container, or adopt one that is unknown."""
         if spec.id not in state.ledger:
             return self._adopt_one(state, spec)
         known = state.ledger.entries[spec.id]
@@ -187,7 +155,7 @@ class TopologyAwarePolicy:
             placement = move(demand, earlier, left.room(self.settings))
         seated, pin = seat(spec, placement, known.told, left, self.settings)
         reason = self._reason(spec, placement, pin)
-        settled = self._settle(state.books, seated, (reason,), placement.moved)
+        settled = self.settled(state, seated, (reason,), placement.moved)
         # All of it, told or not: the kubelet may have said otherwise since.
         return msgspec.structs.replace(settled, pin=pin)
 
@@ -197,24 +165,23 @@ class TopologyAwarePolicy:
         ledger = seated.ledger.put(spec, pin.over(spec.present))
         left = msgspec.structs.replace(seated, ledger=ledger, unsettled=True)
         reason = self._reason(spec, placed[spec.id], pin)
-        settled = self._settle(state.books, left, (reason,))
+        settled = self.settled(state, left, (reason,))
         return msgspec.structs.replace(settled, pin=pin)
 
-    def _stop(self, state: State, container: str) -> Decision[State]:
-        if container not in state.ledger:
-            reason = Reason(Rule.UNKNOWN_CONTAINER, container)
-            return self._settle(state.books, state, (reason,))
-        title = state.ledger.spec_of(container).title
-        reason = Reason(Rule.RELEASED, container, title)
-        return self._settle(state.books, state.release(container), (reason,))
+    def release(self, state: State, container: str) -> State:
+        """Drop a container that is here and has stopped."""
+        return state.release(container)
 
-    def _forget(self, state: State, event: Removed | PodStopped) -> Decision[State]:
-        gone = gone_with(event, state.ledger)
-        left = state.close(event.pod) if isinstance(event, PodStopped) else state
-        # No updates: the difference rides on the next reply that can carry it.
-        return Decision(left.lose(*gone), reasons_of_loss(event, state.ledger))
+    def lose(self, state: State, containers: tuple[str, ...]) -> State:
+        """Drop containers that are gone without having stopped."""
+        return state.lose(*containers)
 
-    def _create_pod(self, state: State, event: PodCreated) -> Decision[State]:
+    def close(self, state: State, pod: str) -> State:
+        """Drop what a pod's containers left behind, and the places held for them."""
+        return state.close(pod)
+
+    def pod_created(self, state: State, event: PodCreated) -> Decision[State]:
+        """Hold places for all containers of a pod, where the settings say so."""
         mode = self.settings.place_pods
         if mode is PodPlacement.OFF or not wants_places(event, self.settings):
             return Decision(state, ())
@@ -228,7 +195,8 @@ class TopologyAwarePolicy:
             )
         return Decision(held, (Reason(Rule.POD_PLACED, event.pod, pool=pool.name),))
 
-    def _end_cold_start(self, state: State, container: str) -> Decision[State]:
+    def cold_start_ended(self, state: State, container: str) -> Decision[State]:
+        """Let a container have DRAM."""
         warmed = warm_up(container, state)
         if warmed is None:
             return Decision(state, ())
@@ -236,9 +204,10 @@ class TopologyAwarePolicy:
         spec = state.ledger.spec_of(container)
         reason = Reason(Rule.COLD_START_ENDED, container, spec.title, mems=offer.zone)
         moved = (container, *(one.id for one in offer.moved))
-        return self._settle(state.books, after, (reason,), moved)
+        return self.settled(state, after, (reason,), moved)
 
-    def _synchronize(self, old: State, event: Synchronized) -> Decision[State]:
+    def synchronized(self, old: State, event: Synchronized) -> Decision[State]:
+        """Place all containers that run, each where it is if it may be there."""
         ordered = oldest_first(event.specs)
         known = known_from(old, self.tree)
         state, placed = adopt(ordered, known, self.start(), self.settings)
@@ -248,17 +217,25 @@ class TopologyAwarePolicy:
         started = (spec.id for spec in ordered if spec.started)
         timers = ends_to_come(started, state)
         unsettled = msgspec.structs.replace(state, unsettled=True)
-        settled = self._settle(state.books, unsettled, reasons)
+        settled = self.settled(state, unsettled, reasons)
         return msgspec.structs.replace(settled, timers=timers)
 
-    def _settle(
+    def settled(
         self,
-        before: Books,
-        state: State,
+        before: State,
+        after: State,
         reasons: tuple[Reason, ...],
         moved: Iterable[str] = (),
     ) -> Decision[State]:
-        after, updates = settle(before, state, self.settings, moved)
+        """Decide on *after*, with updates for those whose pools changed.
+
+        Args:
+            before: The last state whose updates were sent.
+            after: What holds from now on.
+            reasons: One per container that the event is about.
+            moved: Containers whose memory moved besides.
+        """
+        after, updates = settle(before.books, after, self.settings, moved)
         return Decision(after, reasons, updates=updates)
 
     def _reason(self, spec: ContainerSpec, found: Placement, pin: Pin) -> Reason:

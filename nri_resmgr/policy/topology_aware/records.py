@@ -37,6 +37,8 @@ TABLES: Final[Mapping[str, Any]] = {
     "node": bool,
 }
 
+KEYS: Final[Mapping[str, type]] = {"pool": int, "vacated": tuple, "held": tuple}
+
 
 def tables_of(state: TopologyAwareState) -> Tables:
     """Return what a state consists of, with the names of the pools in it."""

@@ -1,0 +1,124 @@
+"""Kinds of policies by name: the built-in ones, then those of installed packages.
+
+Each kind is declared as an entry point in the group `GROUP`: its name is the kind of
+the configuration document, its object a `nri_resmgr.kinds.PolicyKind`. The built-in
+ones are declared likewise in our own package, and besides stand in a table here:
+importing ``importlib.metadata`` costs each start 50 ms and scanning what is installed
+5 ms more, which only a document of another kind has to pay.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from importlib import import_module
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
+
+from nri_resmgr.config.errors import BadSetting
+from nri_resmgr.config.policy_config import PolicyConfig
+from nri_resmgr.config.table import Table
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+ConfigT = TypeVar("ConfigT", bound=PolicyConfig)
+
+GROUP: Final = "nri_resmgr.policies"
+
+# By name and not by import: these modules are in layers above this one.
+BUILT_IN: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "BalloonsPolicy": "nri_resmgr.app.kinds:BALLOONS",
+        "StaticPolicy": "nri_resmgr.app.kinds:STATIC",
+        "TopologyAwarePolicy": "nri_resmgr.app.kinds:TOPOLOGY_AWARE",
+    }
+)
+
+_loaded: Final[dict[str, ConfigKind[PolicyConfig]]] = {}
+
+
+class ConfigKind(ABC, Generic[ConfigT]):
+    """A kind of document, as far as its reader is concerned.
+
+    Attributes:
+        name: The ``kind`` of the document.
+    """
+
+    name: str
+
+    @abstractmethod
+    def read(self, top: Table) -> ConfigT:
+        """Read a document; only its ``spec`` is left to be read.
+
+        Raises:
+            BadSetting: The first problem met in it.
+        """
+
+
+def known_kinds() -> tuple[str, ...]:
+    """Return the names of all kinds, sorted; loads none of them."""
+    return tuple(sorted({*BUILT_IN, *(one.name for one in _installed())}))
+
+
+def find_kind(name: str, path: str = "$.kind") -> ConfigKind[PolicyConfig]:
+    """Return a kind by its name.
+
+    Args:
+        name: As in a document.
+        path: Of the name in that document, for errors.
+
+    Raises:
+        BadSetting: There is none of this name, or it cannot be loaded.
+    """
+    if (known := _loaded.get(name)) is not None:
+        return known
+    if target := BUILT_IN.get(name):
+        module, _, attribute = target.partition(":")
+        found: ConfigKind[PolicyConfig] = getattr(import_module(module), attribute)
+    else:
+        found = _load(name, path)
+    _loaded[name] = found
+    return found
+
+
+def _load(name: str, path: str) -> ConfigKind[PolicyConfig]:
+    # Only the one that is asked for is loaded: a package that is broken does no harm
+    # to a node that does not use it.
+    points = [one for one in _installed() if one.name == name]
+    if not points:
+        raise BadSetting(path, _unknown(name))
+    origins = sorted({_origin(one) for one in points})
+    if len(origins) > 1:
+        raise BadSetting(path, f"{name} is in several packages: {', '.join(origins)}")
+    where = f"{name} of {origins[0]}"
+    try:
+        found = points[0].load()
+    except Exception as error:
+        why = f"{type(error).__name__}: {error}"
+        raise BadSetting(path, f"{where} cannot be loaded: {why}") from error
+    if not isinstance(found, ConfigKind):
+        raise BadSetting(path, f"{where} is not a PolicyKind: {points[0].value}")
+    if found.name != name:
+        raise BadSetting(path, f"{where} has another name: {found.name}")
+    return found
+
+
+def _unknown(name: str) -> str:
+    import difflib  # only a mistake pays for it
+
+    known = known_kinds()
+    close = difflib.get_close_matches(name, known, n=1)
+    hint = f"did you mean {close[0]}? " if close else ""
+    # All of them, however close one is: it may be the package of another that lacks.
+    return f"unknown value, {hint}expected {' or '.join(known)}"
+
+
+def _installed() -> list[EntryPoint]:
+    from importlib.metadata import entry_points  # late: see above
+
+    return [one for one in entry_points(group=GROUP) if one.name not in BUILT_IN]
+
+
+def _origin(point: EntryPoint) -> str:
+    return f"{point.dist.name} {point.dist.version}" if point.dist else point.value

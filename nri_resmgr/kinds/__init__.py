@@ -1,0 +1,11 @@
+"""Kinds of policies: how one is read, built and checkpointed.
+
+A kind is one object that an entry point of the group ``nri_resmgr.policies`` names;
+docs/write-a-policy.md has a complete one. `nri_resmgr.config.kinds` finds them.
+"""
+
+from __future__ import annotations
+
+from nri_resmgr.kinds.kind import PolicyKind, kind_named
+
+__all__ = ["PolicyKind", "kind_named"]

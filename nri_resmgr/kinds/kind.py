@@ -1,0 +1,67 @@
+"""What one kind of policy consists of."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, Generic, TypeVar
+
+from nri_resmgr.config.errors import BadSetting
+from nri_resmgr.config.kinds import ConfigKind, find_kind
+from nri_resmgr.config.policy_config import PolicyConfig
+from nri_resmgr.host.tree import Tree
+from nri_resmgr.policy.records import Records
+from nri_resmgr.policy.views import ViewedPolicy
+from nri_resmgr.topology import Machine
+
+ConfigT = TypeVar("ConfigT", bound=PolicyConfig)
+
+
+class PolicyKind(ConfigKind[ConfigT], Generic[ConfigT]):
+    """A kind of policy: its configuration, its policies, and their states as text.
+
+    An object of this class is what an entry point names. Importing its module is on
+    the start path of each node that uses it.
+
+    Attributes:
+        name: The ``kind`` of the configuration document, and the entry point's name.
+        state: The class of the policy's states, for the default of `records`.
+    """
+
+    state: type[Any]
+
+    @abstractmethod
+    def build(
+        self, config: ConfigT, machine: Machine, tree: Tree | None
+    ) -> ViewedPolicy[Any]:
+        """Build a policy.
+
+        Args:
+            config: As `read` gave it.
+            machine: What the CPUs and the memory are taken from.
+            tree: The host, whose cgroups a configuration may name; None where
+                nothing is known of it.
+
+        Raises:
+            BadSetting: The configuration does not fit the machine.
+        """
+
+    def records(self) -> Records:
+        """Return the checkpoint form: how a state becomes records, and comes back.
+
+        By default each field of `state` is a table, or a row where it is no mapping.
+        """
+        from nri_resmgr.policy.state_records import StateRecords  # after the start
+
+        return StateRecords(self.state)
+
+
+def kind_named(name: str, path: str = "$.kind") -> PolicyKind[Any]:
+    """Return the kind of a policy or configuration.
+
+    Raises:
+        BadSetting: There is no such kind, or it cannot be loaded.
+    """
+    found = find_kind(name, path)
+    if not isinstance(found, PolicyKind):
+        raise BadSetting(path, f"{name} is not a PolicyKind")
+    return found

@@ -1,0 +1,32 @@
+"""A pod that has stopped leaves nothing on offer, whatever it still had."""
+
+from __future__ import annotations
+
+import pytest
+
+from nri_resmgr.policy.events import ContainerSpec, Created, PodStopped
+from nri_resmgr.topology.synthetic import parse_spec
+from nri_resmgr.values import MilliCpus, QosClass
+from tests.policy.stories import KINDS, policy_of
+
+MACHINE = parse_spec("1s1n4c1t")
+CPU = MilliCpus(1000)
+SPEC = {"reservedResources": {"cpu": "cpuset:0"}}
+
+
+@pytest.mark.parametrize("kind", KINDS.values())
+def test_places_of_a_closed_pod_are_dropped(kind: str) -> None:
+    policy = policy_of(kind, SPEC, MACHINE)
+    guaranteed = ContainerSpec(
+        id="c",
+        pod="pod",
+        slot="app",
+        name="app",
+        namespace="default",
+        qos=QosClass.GUARANTEED,
+        request=CPU,
+        limit=CPU,
+    )
+    there = policy.decide(policy.start(), Created(guaranteed)).state
+
+    assert policy.decide(there, PodStopped("pod")).state.vacated == {}
