@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from nri_resmgr.app.build_balloons import build_balloons
+from nri_resmgr.app.build_static import build_static
+from nri_resmgr.app.build_topology_aware import build_topology_aware
 from nri_resmgr.config import PolicyConfig, StaticPolicyConfig, TopologyAwareConfig
+from nri_resmgr.config.balloons import BalloonsConfig
 from nri_resmgr.host.tree import Tree
 from nri_resmgr.log import Logger
 from nri_resmgr.policy.decision import Policy
@@ -37,17 +41,6 @@ def build_policy(
     return policy
 
 
-def check_fit(config: PolicyConfig, machine: Machine, tree: Tree | None = None) -> None:
-    """Find out whether `build_policy` would build anything, and log nothing.
-
-    Raises:
-        BadSetting: The configuration does not fit the machine.
-        HostError: It names something of the host that cannot be read.
-    """
-    policy_for(config, machine, tree)
-    doubts_on_host(config, machine, tree)
-
-
 def policy_for(
     config: PolicyConfig, machine: Machine, tree: Tree | None
 ) -> Policy[Any]:
@@ -56,18 +49,10 @@ def policy_for(
     Raises:
         BadSetting: The configuration does not fit the machine.
     """
-    # A process has one policy for long; the others are not even imported.
     if isinstance(config, TopologyAwareConfig):
-        from nri_resmgr.app.build_topology_aware import build_topology_aware
-
         return build_topology_aware(config, machine, tree)
     if isinstance(config, StaticPolicyConfig):
-        from nri_resmgr.app.build_static import build_static
-
         return build_static(config, machine, tree)
-    from nri_resmgr.app.build_balloons import build_balloons
-    from nri_resmgr.config.balloons import BalloonsConfig
-
     if isinstance(config, BalloonsConfig):
         return build_balloons(config, machine, tree)
     raise TypeError(f"no policy is built from {type(config).__name__}")

@@ -5,24 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from nri_resmgr.config.balloons import read_balloons
 from nri_resmgr.config.errors import BadSetting
 from nri_resmgr.config.policy_config import PolicyConfig
 from nri_resmgr.config.static_policy import read_static_policy
+from nri_resmgr.config.syntax import parse_yaml
 from nri_resmgr.config.table import Table
 from nri_resmgr.config.topology_aware import TopologyAwareConfig, read_topology_aware
 
 API_VERSION: Final = "config.nri/v1alpha1"
 
 
-def _read_balloons(top: Table) -> PolicyConfig:
-    # Many modules, for a policy that few nodes have.
-    from nri_resmgr.config.balloons import read_balloons
-
-    return read_balloons(top)
-
-
 _READERS: Final[Mapping[str, Callable[[Table], PolicyConfig]]] = {
-    "BalloonsPolicy": _read_balloons,
+    "BalloonsPolicy": read_balloons,
     "StaticPolicy": read_static_policy,
     "TopologyAwarePolicy": read_topology_aware,
 }
@@ -36,9 +31,7 @@ def parse_config(text: str) -> PolicyConfig:
         BadSetting: The first problem met in it.
     """
     if not text.strip():
-        return TopologyAwareConfig()  # and spare the start path the YAML library
-    from nri_resmgr.config.syntax import parse_yaml
-
+        return TopologyAwareConfig()
     return read_config(parse_yaml(text))
 
 

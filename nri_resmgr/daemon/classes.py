@@ -31,7 +31,8 @@ async def _follow_rdt(daemon: Daemon) -> None:
     watch, policy = daemon.classes, daemon.policy
     is_left = await asyncio.to_thread(_is_kept, daemon, _JOURNAL)
     await watch.until(lambda: is_left or policy.config.rdt is not None)
-    # In a thread: requests go first, and this takes as long as fifty of them.
+    # In a thread: requests go first, and this takes as long as fifty of them. Most
+    # nodes have no such classes.
     await asyncio.to_thread(import_module, "nri_resmgr.app.rdt_effects")
     from nri_resmgr.app.rdt_effects import RdtEffects
     from nri_resmgr.app.rdt_work import RdtWork, opener

@@ -65,7 +65,8 @@ def _has_leftovers(state: StateDir | None) -> bool:
 
 
 async def _effects(daemon: Daemon) -> Any:
-    # In a thread: requests go first, and this takes as long as fifty of them.
+    # In a thread: requests go first, and this takes as long as fifty of them. Most
+    # nodes have no such settings.
     await asyncio.to_thread(import_module, "nri_resmgr.app.host_effects")
     from nri_resmgr.app.host_effects import HostEffects, Means
     from nri_resmgr.app.host_report import HostReport

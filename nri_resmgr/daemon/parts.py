@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
 import attrs
 
+from nri_resmgr.app.class_watch import ClassWatch
+from nri_resmgr.app.host_watch import HostWatch
+from nri_resmgr.app.resource_policy import ResourcePolicy
+from nri_resmgr.app.verification import Verification
+from nri_resmgr.daemon.configuration import DaemonConfiguration
+from nri_resmgr.daemon.keeper import Keeper
 from nri_resmgr.daemon.memory_kinds import MemoryKinds
 from nri_resmgr.daemon.watch import Watch
+from nri_resmgr.host.kubelet import KubeletManager
 from nri_resmgr.host.state_dir import StateDir
 from nri_resmgr.host.tree import HostTree
 from nri_resmgr.stub import Stub
@@ -22,15 +28,15 @@ class Daemon:
         options: The command line.
         tree: The host.
         kinds: What its memory is made of, where the operator says so.
-        policy: The `ResourcePolicy`; its class is imported late.
-        configuration: The `DaemonConfiguration`: where documents come from.
+        policy: Decides.
+        configuration: Where documents come from.
         stub: The sessions with the runtime.
         watch: Who is told of sessions and decisions.
-        keeper: The `Keeper` that writes the state; None where nothing is kept.
-        kubelet: Each `KubeletManager` that is in the way; looked for now and then.
+        keeper: Writes the state; None where nothing is kept.
+        kubelet: The managers that are in the way; looked for now and then.
         state: The state directory; None where nothing is kept.
         host: Notices what is wanted of the host, and knows the `HostEffects`.
-        classes: The `ClassWatch`, which knows the effects of RDT and block I/O classes.
+        classes: Knows the effects of RDT and block I/O classes.
         verification: Compares the kernel's word with what was decided; None where it
             is off.
     """
@@ -38,13 +44,13 @@ class Daemon:
     options: argparse.Namespace
     tree: HostTree
     kinds: MemoryKinds
-    policy: Any
-    configuration: Any
+    policy: ResourcePolicy
+    configuration: DaemonConfiguration
     stub: Stub
     watch: Watch
-    keeper: Any = None
+    host: HostWatch
+    classes: ClassWatch
+    keeper: Keeper | None = None
     state: StateDir | None = None
-    host: Any = None
-    classes: Any = None
-    kubelet: tuple[Any, ...] = ()
-    verification: Any = None
+    kubelet: tuple[KubeletManager, ...] = ()
+    verification: Verification | None = None

@@ -11,9 +11,9 @@ from typing import Final
 import attrs
 
 from nri_proto.levels import SPLIT_SYNC
-from nri_resmgr.log import Logger
+from nri_resmgr.log import Logger, load
 from nri_resmgr.stub.errors import ConnectionLost, SessionError, SocketUnusable
-from nri_resmgr.stub.handlers import Handlers, LatePlugin
+from nri_resmgr.stub.handlers import Handlers
 from nri_resmgr.stub.identity import Identity, find_identity
 from nri_resmgr.stub.model import ContainerEviction
 from nri_resmgr.stub.observer import Observer
@@ -48,8 +48,7 @@ class Stub:
         """Prepare; nothing is opened before `run`.
 
         Args:
-            plugin: An object with handlers, a `Plugin` of functions, or a
-                `LatePlugin`.
+            plugin: An object with handlers, or a `Plugin` of functions.
             identity: Name and index to register as.
             endpoint: The way to the runtime.
             options: Time limits and choices.
@@ -57,11 +56,7 @@ class Stub:
         Raises:
             BadHandler: *plugin* handles no event.
         """
-        if isinstance(plugin, LatePlugin):
-            self._find_handlers = plugin.handlers
-        else:
-            found = Handlers.of(plugin)  # at once: it may be wrong
-            self._find_handlers = lambda: found
+        self._handlers = Handlers.of(plugin)
         self._identity = identity
         self._endpoint = endpoint
         self._options = options
@@ -111,10 +106,9 @@ class Stub:
             SocketUnusable: There was no runtime to begin with.
             RegistrationRefused: The runtime does not like our name or index.
             SessionError: The handshake failed and cannot be repeated.
-            BadHandler: A `LatePlugin` turned out to handle no event.
-            Exception: What the ``configure`` handler raised, or what builds a
-                `LatePlugin`.
+            Exception: What the ``configure`` handler raised.
         """
+        load()  # now: from the connection on, a runtime waits for each answer
         serving = asyncio.create_task(self._serve_sessions())
         stopping = asyncio.create_task(self._stopping.wait())
         try:
@@ -216,7 +210,7 @@ class Stub:
         backoff = Backoff()
         while True:
             session = Session(
-                self._find_handlers,
+                self._handlers,
                 self._identity,
                 self._options,
                 may_guess_mask=self._may_guess_mask,

@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from nri_resmgr.lazy import UNTOUCHED, import_when_touched
 
 ROOT = Path(__file__).parents[2]
