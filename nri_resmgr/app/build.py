@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from nri_resmgr.app.build_balloons import build_balloons
 from nri_resmgr.app.build_static import build_static
 from nri_resmgr.app.build_topology_aware import build_topology_aware
 from nri_resmgr.config import PolicyConfig, StaticPolicyConfig, TopologyAwareConfig
-from nri_resmgr.config.balloons import BalloonsConfig
 from nri_resmgr.host.tree import Tree
 from nri_resmgr.log import Logger
 from nri_resmgr.policy.decision import Policy
@@ -53,6 +51,10 @@ def policy_for(
         return build_topology_aware(config, machine, tree)
     if isinstance(config, StaticPolicyConfig):
         return build_static(config, machine, tree)
+    # Only some documents need it, and without byte code it takes long to import.
+    from nri_resmgr.app.build_balloons import build_balloons
+    from nri_resmgr.config.balloons import BalloonsConfig
+
     if isinstance(config, BalloonsConfig):
         return build_balloons(config, machine, tree)
     raise TypeError(f"no policy is built from {type(config).__name__}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from nri_resmgr.config.balloons import read_balloons
 from nri_resmgr.config.errors import BadSetting
 from nri_resmgr.config.policy_config import PolicyConfig
 from nri_resmgr.config.static_policy import read_static_policy
@@ -16,8 +15,15 @@ from nri_resmgr.config.topology_aware import TopologyAwareConfig, read_topology_
 API_VERSION: Final = "config.nri/v1alpha1"
 
 
+def _read_balloons(top: Table) -> PolicyConfig:
+    # Only some documents need it, and without byte code it takes long to import.
+    from nri_resmgr.config.balloons import read_balloons
+
+    return read_balloons(top)
+
+
 _READERS: Final[Mapping[str, Callable[[Table], PolicyConfig]]] = {
-    "BalloonsPolicy": read_balloons,
+    "BalloonsPolicy": _read_balloons,
     "StaticPolicy": read_static_policy,
     "TopologyAwarePolicy": read_topology_aware,
 }

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
 import attrs
 
 from nri_resmgr.app.class_watch import ClassWatch
 from nri_resmgr.app.host_watch import HostWatch
 from nri_resmgr.app.resource_policy import ResourcePolicy
-from nri_resmgr.app.verification import Verification
 from nri_resmgr.daemon.configuration import DaemonConfiguration
 from nri_resmgr.daemon.keeper import Keeper
 from nri_resmgr.daemon.memory_kinds import MemoryKinds
@@ -18,6 +18,10 @@ from nri_resmgr.host.kubelet import KubeletManager
 from nri_resmgr.host.state_dir import StateDir
 from nri_resmgr.host.tree import HostTree
 from nri_resmgr.stub import Stub
+
+if TYPE_CHECKING:
+    # See `nri_resmgr.daemon.services.verification`.
+    from nri_resmgr.app.verification import Verification
 
 
 @attrs.define(eq=False, repr=False)

@@ -5,16 +5,15 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Awaitable, Callable
+from importlib import import_module
 from typing import Final, TypeAlias
 
 from nri_resmgr.app.hotplug import follow_hotplug
 from nri_resmgr.daemon.classes import have_blockio_follow, have_rdt_follow
-from nri_resmgr.daemon.control import serve_control
 from nri_resmgr.daemon.host_effects import have_host_follow
 from nri_resmgr.daemon.kubelet import look_at_kubelet
 from nri_resmgr.daemon.parts import Daemon
 from nri_resmgr.daemon.systemd import keep_informed
-from nri_resmgr.daemon.verification import verify
 from nri_resmgr.host.hotplug import HotplugWatch
 from nri_resmgr.log import Logger
 from nri_resmgr.values import HostError, ResmgrError
@@ -62,7 +61,9 @@ async def configuration(daemon: Daemon) -> None:
 async def control(daemon: Daemon) -> None:
     """Answer who asks at the control socket."""
     if path := daemon.options.control_socket:
-        await serve_control(daemon, path)
+        # No request of the runtime needs it. In a thread: such requests go first.
+        served = await asyncio.to_thread(import_module, "nri_resmgr.daemon.control")
+        await served.serve_control(daemon, path)
 
 
 async def insight(daemon: Daemon) -> None:
@@ -89,7 +90,10 @@ async def verification(daemon: Daemon) -> None:
     """Compare what the kernel has in force with what was decided."""
     # In a dry run nobody was told what was decided.
     if daemon.options.verify_interval and not daemon.options.dry_run:
-        await verify(daemon)
+        # As for `control`.
+        module = "nri_resmgr.daemon.verification"
+        served = await asyncio.to_thread(import_module, module)
+        await served.verify(daemon)
 
 
 async def host(daemon: Daemon) -> None:
