@@ -71,6 +71,7 @@ REQUESTS = """
 import sys
 from nri_resmgr.cli.main import build_parser
 from nri_resmgr.daemon.build import build
+from nri_resmgr.daemon.log_setup import prepare_log
 from nri_resmgr.daemon.run import Start, Watch
 from nri_resmgr.host.tree import HostTree
 from nri_resmgr.log import load
@@ -80,6 +81,7 @@ from nri_resmgr.topology.synthetic import parse_spec
 
 words = ["run", "--state-dir", {state!r}, "--run-dir", {run_dir!r}]
 options = build_parser({{}}, only_run=True).parse_args(words)
+prepare_log(options)
 watch = Watch(counts=True, traces=False)
 start = Start(options, HostTree({state!r}), {{}}, parse_spec("2s8c2t"), None, watch)
 policy = build(start).policy
