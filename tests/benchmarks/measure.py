@@ -19,7 +19,7 @@ from tests.benchmarks.plugins import Programs, Running, running
 
 STARTS: Final = 45  # processes: one start takes half as long again as another
 CALLS: Final = 2000  # per process
-_WRITING: Final = 0.05  # seconds, for what a process writes after its answer
+_WRITING: Final = 0.3  # seconds, for what a process writes after its answer
 ROUNDS: Final = 7  # processes that answer so many calls
 
 _SNAPSHOT = snapshot(250, 500).SerializeToString()
