@@ -38,17 +38,6 @@ def build_policy(
     return policy
 
 
-def check_fit(config: PolicyConfig, machine: Machine, tree: Tree | None = None) -> None:
-    """Find out whether `build_policy` would build anything, and log nothing.
-
-    Raises:
-        BadSetting: The configuration does not fit the machine.
-        HostError: It names something of the host that cannot be read.
-    """
-    policy_for(config, machine, tree)
-    doubts_on_host(config, machine, tree)
-
-
 def policy_for(
     config: PolicyConfig, machine: Machine, tree: Tree | None
 ) -> ViewedPolicy[Any]:

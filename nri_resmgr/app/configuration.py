@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Final, Protocol
 
 import msgspec
@@ -115,8 +116,6 @@ class Configuration:
     @property
     def status(self) -> ConfigurationStatus:
         """What is in force, since when, and the last mistake."""
-        from hashlib import sha256  # late: only who asks needs it
-
         return ConfigurationStatus(
             source=self.document.source,
             name=self.document.name,
@@ -211,7 +210,7 @@ class Configuration:
     def _put_in_force(self, text: str, *, again: bool) -> PolicyConfig:
         present = self._policy.config
         if text == self.document.text and present is self._parsed and not again:
-            return present  # and spare the start path the YAML library
+            return present  # the text of last time: Configure is answered at once
         config = parse_config(text)
         kept = "" if self._rules.may_switch else self._placed_by
         if kept and config.kind != kept:

@@ -10,6 +10,9 @@ import msgspec
 
 from nri_resmgr.app.class_hosts import ClassHosts
 from nri_resmgr.app.class_setter import ClassSetter, NewContainer
+from nri_resmgr.app.isolation import IsolationSetter
+from nri_resmgr.app.memory_classes import MemorySetter
+from nri_resmgr.app.scheduling import SchedulingSetter
 from nri_resmgr.config import PolicyConfig
 from nri_resmgr.host.tree import Tree
 from nri_resmgr.policy.decision import Decision
@@ -68,11 +71,6 @@ class ContainerClasses:
         return tuple(self._made())
 
     def _made(self) -> Iterator[ClassSetter]:
-        # Late: until the first container comes there is nothing to set.
-        from nri_resmgr.app.isolation import IsolationSetter
-        from nri_resmgr.app.memory_classes import MemorySetter
-        from nri_resmgr.app.scheduling import SchedulingSetter
-
         yield MemorySetter(self._config, self._runtime, self._machine, self._tree)
         config, around = self._config, self._around
         # Documents of some kinds have none.

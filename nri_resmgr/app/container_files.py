@@ -6,7 +6,9 @@ from typing import Any
 
 from nri_resmgr.app.after_reply import after_replies
 from nri_resmgr.app.engine import Engine
+from nri_resmgr.app.resource_mounts import ResourceMounts
 from nri_resmgr.app.witness import Witness
+from nri_resmgr.host.resource_files import ResourceFiles
 from nri_resmgr.policy.decision import Decision
 from nri_resmgr.policy.events import Created, Event, Synchronized, Updated
 from nri_resmgr.stub.model import Container, Mount
@@ -52,10 +54,6 @@ class ContainerFiles(Witness):
 
     def _mounts(self) -> Any:
         if self._opened is None:
-            # Late: until the first container comes nobody is told anything.
-            from nri_resmgr.app.resource_mounts import ResourceMounts
-            from nri_resmgr.host.resource_files import ResourceFiles
-
             files = ResourceFiles(self._run_dir)
             self._opened = ResourceMounts(files, self._engine.resources_of)
         return self._opened

@@ -113,7 +113,6 @@ class Reconciler(Witness, Generic[A]):
         self.applier: A | None = None
         self.problem = ""
         self._name = name
-        self._not_restored = f"{name}.not-restored"
         self._pause = pause
         self._target: Target[A] | None = None
         # Containers of an earlier process have their share in what the host is
@@ -190,7 +189,9 @@ class Reconciler(Witness, Generic[A]):
         thread.join(patience)
         if thread.is_alive():
             why = "it takes too long"
-            log.error(self._not_restored, why=why, after=patience)
+            log.error(
+                "reconciler.not-restored", part=self._name, why=why, after=patience
+            )
 
     async def _run(self, target: Target[A]) -> None:
         await self._wake.wait()
@@ -232,7 +233,7 @@ class Reconciler(Witness, Generic[A]):
             with self._busy:
                 restore()
         except Exception as error:
-            log.error(self._not_restored, exc_info=error)
+            log.error("reconciler.not-restored", part=self._name, exc_info=error)
 
 
 T = TypeVar("T")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import cached_property
 from typing import Any
 
+from nri_resmgr.app.alarms import Alarms
 from nri_resmgr.app.catch_up import catch_up
 from nri_resmgr.app.class_hosts import ClassHosts
 from nri_resmgr.app.conduct import USUAL, Conduct
@@ -15,6 +15,7 @@ from nri_resmgr.app.container_classes import Around, ContainerClasses
 from nri_resmgr.app.container_files import ContainerFiles
 from nri_resmgr.app.engine import Engine, Recollection
 from nri_resmgr.app.report import Report
+from nri_resmgr.app.specs import SpecReader
 from nri_resmgr.app.translate import adjustment_of, updates_of
 from nri_resmgr.app.witness import Witness
 from nri_resmgr.app.witnesses import Witnesses
@@ -83,6 +84,7 @@ class ResourcePolicy:
         self._machine = machine
         self._engine = Engine(machine, config or TopologyAwareConfig(), tree)
         self._tree = tree
+        self._specs = SpecReader(machine, self._engine.known, tree, conduct)
         self._alarms: Any = None
         self.updates = UpdateSender()
         self._runtime = RuntimeInfo()
@@ -96,14 +98,6 @@ class ResourcePolicy:
             told.append(self._files)
         self._witnesses = Witnesses(told)
         self.go_by(Configuration(Document("", Source.FILE) if config else BUILT_IN))
-
-    @cached_property
-    def _specs(self) -> Any:
-        # Late: until the runtime knows us there is nothing to read.
-        from nri_resmgr.app.specs import SpecReader
-
-        known, tree = self._engine.known, self._tree
-        return SpecReader(self._machine, known, tree, self._conduct)
 
     @property
     def config(self) -> PolicyConfig:
@@ -289,8 +283,6 @@ class ResourcePolicy:
 
     def _follow(self, event: Event, decision: Decision[KnowsContainers]) -> None:
         if decision.timers and self._alarms is None:
-            from nri_resmgr.app.alarms import Alarms  # few pods want any
-
             self._alarms = (self._conduct.alarms or Alarms)(self._ring)
         if self._alarms is not None:
             self._alarms.set(decision.timers)

@@ -7,6 +7,7 @@ from typing import Any
 
 from nri_resmgr.app.annotations import ProblemLog, Reading, read_preferences
 from nri_resmgr.app.conduct import USUAL, Conduct
+from nri_resmgr.app.hints import ContainerHints
 from nri_resmgr.app.sources import AnnotationSource, RequestSources
 from nri_resmgr.app.translate import (
     KUBELET_NAME,
@@ -132,9 +133,6 @@ class SpecReader:
         if self._finder is None:
             if self._tree is None:
                 return ()
-            # Late: nothing has a place before the first container comes.
-            from nri_resmgr.app.hints import ContainerHints
-
             self._finder = ContainerHints(self._tree)
         found: tuple[Hint, ...] = self._finder.of(
             container, self._machine, options, strict=strict

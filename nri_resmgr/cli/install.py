@@ -12,6 +12,7 @@ from typing import Final
 
 import msgspec
 
+from nri_resmgr.cli.byte_code import compile_folders
 from nri_resmgr.cli.install_errors import (
     AlreadyInstalled,
     FolderUnusable,
@@ -19,7 +20,7 @@ from nri_resmgr.cli.install_errors import (
     NotInstalled,
     WouldBreakRuntime,
 )
-from nri_resmgr.cli.launcher import MARK, launcher_text
+from nri_resmgr.cli.launcher import MARK, NEEDED, launcher_text, packages
 from nri_resmgr.host.text_file import read_text_file
 from nri_resmgr.stub.errors import BadIdentity
 from nri_resmgr.stub.identity import Identity
@@ -28,11 +29,19 @@ _EXECUTABLE: Final = stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH
 
 
 class Installation(msgspec.Struct, frozen=True):
-    """Where the launcher is and its configuration belongs; the latter may be absent."""
+    """What was installed.
+
+    Attributes:
+        launcher: The program that the runtime starts.
+        config: Where its configuration belongs; it may be absent.
+        config_is_new: Whether it was written.
+        not_compiled: Why some byte code could not be written; empty if all is there.
+    """
 
     launcher: Path
     config: Path
     config_is_new: bool
+    not_compiled: str = ""
 
 
 class Folders(msgspec.Struct, frozen=True):
@@ -46,6 +55,8 @@ def install(
     plugin: str, identity: Identity, folders: Folders, config: Path | None = None
 ) -> Installation:
     """Write the launcher and, unless there is one, the configuration file.
+
+    Byte code of all that the launcher imports is written first.
 
     Args:
         plugin: A shipped plugin's name, or the path of a program.
@@ -68,13 +79,15 @@ def install(
         folders.configs.mkdir(parents=True, exist_ok=True)
         _check_folder(folders.plugins, identity)
         text = _config_text(plugin, config)
+        # Before the launcher: a runtime that starts right now would compile as well.
+        not_compiled = compile_folders(_imported(program))
         is_new = text is not None and not config_path.exists()
         if is_new and text is not None:
             _write_whole(config_path, text)
         _write_whole(launcher, launcher_text(program))
         # Last and after the rename: until then the runtime does not see it.
         launcher.chmod(0o755)
-    return Installation(launcher, config_path, is_new)
+    return Installation(launcher, config_path, is_new, not_compiled)
 
 
 def uninstall(plugin: str, folders: Folders, *, purge: bool = False) -> list[Path]:
@@ -132,6 +145,12 @@ def find_program(plugin: str) -> Path:
 def default_name(plugin: str) -> str:
     """Name a plugin after its program: ``hello`` for ``./hello.py``."""
     return Path(plugin).absolute().name.removesuffix(".py")
+
+
+def _imported(program: Path) -> list[Path]:
+    # A program that is one file is compiled by the launcher, each time.
+    own = [program] if program.is_dir() else []
+    return [*packages(NEEDED), *own]
 
 
 @contextlib.contextmanager

@@ -15,7 +15,7 @@ MARK: Final = "Written by nri-resmgr install"
 _MAX_SHEBANG: Final = 127
 
 # Top-level modules the daemon and the SDK need; their folders go on the path.
-_NEEDED: Final = (
+NEEDED: Final = (
     "nri_resmgr",
     "nri_proto",
     "attr",
@@ -38,7 +38,7 @@ def launcher_text(program: Path, python: str = sys.executable) -> str:
         python: Absolute path of the interpreter.
     """
     # What runpy does, without the 15 to 40 million instructions of importing it.
-    path = [str(folder) for folder in import_path(_NEEDED)]
+    path = [str(folder) for folder in import_path(NEEDED)]
     main = program
     if program.is_dir():
         main = program / "__main__.py"
@@ -64,6 +64,16 @@ def import_path(modules: Iterable[str]) -> tuple[Path, ...]:
         for location in (spec.submodule_search_locations or ()) if spec else ():
             folders[Path(location).absolute().parent] = None
     return tuple(folders)
+
+
+def packages(modules: Iterable[str]) -> tuple[Path, ...]:
+    """Find the folders of *modules* that are packages."""
+    specs = (importlib.util.find_spec(module) for module in modules)
+    return tuple(
+        Path(location).absolute()
+        for spec in specs
+        for location in ((spec.submodule_search_locations or ()) if spec else ())
+    )
 
 
 def _first_lines(python: str) -> str:

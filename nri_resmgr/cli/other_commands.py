@@ -158,6 +158,8 @@ def _install(options: argparse.Namespace) -> int:
     if done.config.exists():
         kept = "written" if done.config_is_new else "left as it is"
         print(f"configuration {done.config}: {kept}")
+    if done.not_compiled:
+        print(f"byte code not written, starts are slower: {done.not_compiled}")
     print("restart the runtime to have it started")
     return 0
 

@@ -7,6 +7,7 @@ from typing import Final
 from nri_resmgr.config.errors import BadSetting
 from nri_resmgr.config.kinds import find_kind, known_kinds
 from nri_resmgr.config.policy_config import PolicyConfig
+from nri_resmgr.config.syntax import parse_yaml
 from nri_resmgr.config.table import Table
 from nri_resmgr.config.topology_aware import TopologyAwareConfig
 
@@ -21,9 +22,7 @@ def parse_config(text: str) -> PolicyConfig:
         BadSetting: The first problem met in it.
     """
     if not text.strip():
-        return TopologyAwareConfig()  # and spare the start path the YAML library
-    from nri_resmgr.config.syntax import parse_yaml
-
+        return TopologyAwareConfig()
     return read_config(parse_yaml(text))
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import chain
 from typing import TypeVar
 
 from nri_resmgr.app.configuration_status import BUILT_IN, Document, Source
@@ -66,8 +65,6 @@ class Documents:
         path = options.config_file or options.fallback_config
         self.file = WatchedFile(path) if path else None
         self.cache = ConfigurationCache(state) if state else None
-        self._left = self._candidates()
-        self._parsed: tuple[Document, PolicyConfig] | None = None
 
     def of_file(self) -> Iterator[Document]:
         """Read the file, if one is named.
@@ -79,7 +76,7 @@ class Documents:
             yield Document(self.file.read(), self.source, self.file.path)
 
     def first(self, use: Callable[[PolicyConfig], _T]) -> tuple[Document, _T]:
-        """Find the first that can be used; the next call begins with it.
+        """Find the first that can be used.
 
         Args:
             use: Raises where a configuration cannot be.
@@ -90,22 +87,14 @@ class Documents:
         Raises:
             InputError: A file that the operator named, and that counts, is wrong.
         """
-        for document in self._left:
+        for document in self._candidates():
             try:
-                config = self._config_of(document)
-                used = use(config)
+                used = use(parse_config(document.text))
             except ResmgrError as error:
                 self._give_up(document, error)
             else:
-                self._left = chain((document,), self._left)
-                self._parsed = document, config
                 return document, used
         raise AssertionError("the built-in default fits every machine")
-
-    def _config_of(self, document: Document) -> PolicyConfig:
-        if self._parsed is not None and self._parsed[0] is document:
-            return self._parsed[1]
-        return parse_config(document.text)
 
     def _candidates(self) -> Iterator[Document]:
         cache = None if self.source is Source.FILE else self.cache

@@ -78,6 +78,9 @@ class Insight:
 
     def __init__(self, daemon: Daemon) -> None:
         self._daemon = daemon
+        if daemon.watch.metrics is None:
+            raise TypeError("there are no counters to serve")
+        self._counters = daemon.watch.metrics
         self.heartbeat = Heartbeat()
         self.routes: Routes = {
             ("GET", "/metrics"): self._metrics,
@@ -88,7 +91,7 @@ class Insight:
     def series(self) -> Iterator[Series]:
         """Gather everything that `metric_table` has."""
         daemon = self._daemon
-        yield from daemon.watch.metrics.series()
+        yield from self._counters.series()
         yield from _of_updates(daemon.policy.updates)
         yield from _of_configuration(daemon.configuration)
         if daemon.keeper is not None:
@@ -122,7 +125,7 @@ class Insight:
         return Reply("".join(parts).encode(), CONTENT_TYPE)
 
     def _healthz(self, _: Request) -> Reply:
-        return _verdict(sickness(self.heartbeat, self._daemon.watch.metrics))
+        return _verdict(sickness(self.heartbeat, self._counters))
 
     def _readyz(self, _: Request) -> Reply:
         sessions = self._daemon.watch.sessions

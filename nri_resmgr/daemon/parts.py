@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING
 
 import attrs
 
 from nri_resmgr.app.reconcilers import Reconcilers
+from nri_resmgr.app.resource_policy import ResourcePolicy
+from nri_resmgr.daemon.configuration import DaemonConfiguration
+from nri_resmgr.daemon.keeper import Keeper
 from nri_resmgr.daemon.memory_kinds import MemoryKinds
 from nri_resmgr.daemon.watch import Watch
+from nri_resmgr.host.kubelet import KubeletManager
 from nri_resmgr.host.state_dir import StateDir
 from nri_resmgr.host.tree import HostTree
 from nri_resmgr.stub import Stub
+
+if TYPE_CHECKING:
+    # See `nri_resmgr.daemon.services.verification`.
+    from nri_resmgr.app.verification import Verification
 
 
 @attrs.define(eq=False, repr=False)
@@ -23,12 +31,12 @@ class Daemon:
         options: The command line.
         tree: The host.
         kinds: What its memory is made of, where the operator says so.
-        policy: The `ResourcePolicy`; its class is imported late.
-        configuration: The `DaemonConfiguration`: where documents come from.
+        policy: Decides.
+        configuration: Where documents come from.
         stub: The sessions with the runtime.
         watch: Who is told of sessions and decisions.
-        keeper: The `Keeper` that writes the state; None where nothing is kept.
-        kubelet: Each `KubeletManager` that is in the way; looked for now and then.
+        keeper: Writes the state; None where nothing is kept.
+        kubelet: The managers that are in the way; looked for now and then.
         state: The state directory; None where nothing is kept.
         reconcilers: Of host settings, RDT groups and block I/O files.
         verification: Compares the kernel's word with what was decided; None where it
@@ -38,12 +46,12 @@ class Daemon:
     options: argparse.Namespace
     tree: HostTree
     kinds: MemoryKinds
-    policy: Any
-    configuration: Any
+    policy: ResourcePolicy
+    configuration: DaemonConfiguration
     stub: Stub
     watch: Watch
-    keeper: Any = None
+    keeper: Keeper | None = None
     state: StateDir | None = None
     reconcilers: Reconcilers = attrs.field(factory=Reconcilers)
-    kubelet: tuple[Any, ...] = ()
-    verification: Any = None
+    kubelet: tuple[KubeletManager, ...] = ()
+    verification: Verification | None = None

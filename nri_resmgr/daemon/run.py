@@ -1,4 +1,4 @@
-"""Settings and machine read, sessions served, the policy built for them."""
+"""`nri-resmgr run`: read the input, build the policy, register, serve."""
 
 from __future__ import annotations
 
@@ -10,10 +10,15 @@ import signal
 from google.protobuf.internal import api_implementation
 
 from nri_resmgr.app.status import status_of
+from nri_resmgr.daemon.build import build
+from nri_resmgr.daemon.configuration import DaemonConfiguration
 from nri_resmgr.daemon.defaults import DEFAULT_INDEX, DEFAULT_NAME
 from nri_resmgr.daemon.insight_flags import judge_insight
 from nri_resmgr.daemon.log_setup import follow_debug_signal, prepare_log
 from nri_resmgr.daemon.memory_kinds import read_memory_kinds
+from nri_resmgr.daemon.parts import Daemon
+from nri_resmgr.daemon.reset import reset
+from nri_resmgr.daemon.services import serve_beside
 from nri_resmgr.daemon.start import Start
 from nri_resmgr.daemon.state import open_state
 from nri_resmgr.daemon.watch import Watch
@@ -21,7 +26,6 @@ from nri_resmgr.host.discovery import read_machine
 from nri_resmgr.host.tree import HostTree
 from nri_resmgr.log import Logger
 from nri_resmgr.stub import (
-    LatePlugin,
     Options,
     Stub,
     UnsolicitedUpdates,
@@ -34,7 +38,10 @@ log = Logger(__name__)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Serve until told to stop; see `nri_resmgr.cli.main` for the flags.
+    """Serve until a signal ends it; see `nri_resmgr.cli.main` for the flags.
+
+    Everything that can be slow or fail is done before the stub connects: a runtime
+    waits five seconds for a launched plugin to register, and two for each answer.
 
     Raises:
         ResmgrError: Bad input, or the node cannot be served.
@@ -43,81 +50,67 @@ def run(options: argparse.Namespace) -> int:
     if api_implementation.Type() != "upb":
         log.warning("protobuf.slow", kind=api_implementation.Type(), instead="upb")
     if options.reset_config or options.reset_policy:
-        from nri_resmgr.daemon.reset import reset
-
         reset(options)
         return 0
     # It would end the process, and there is nothing yet that could be read again.
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    # All input is judged before the runtime hears of us.
     state = open_state(options.state_dir, dry_run=options.dry_run)
     tree = HostTree(options.host_root)
     kinds = read_memory_kinds(options.memory_kinds)
     watch = Watch(counts=bool(options.http_endpoint), traces=judge_insight(options))
     start = Start(options, tree, kinds, read_machine(tree, kinds), state, watch)
     if options.record:
-        from nri_resmgr.daemon.recording import open_recording  # few ask for it
+        # It imports how recordings are read and compared; few starts record.
+        from nri_resmgr.daemon.recording import open_recording
 
         start.recorder = open_recording(options, start.machine)
-    if options.config_file and options.disable_policy_switch:
-        start.configuration()  # only now is it known whether the file may follow
-    elif options.config_file or options.fallback_config:
-        start.judge()
-    asyncio.run(_serve(start))
+    configuration = build(start)
+    asyncio.run(_serve(start, configuration))
     return 0
 
 
-async def _serve(start: Start) -> None:
+async def _serve(start: Start, configuration: DaemonConfiguration) -> None:
+    try:
+        stub = _stub_of(start, configuration)
+        configuration.policy.connect(stub.updates)
+        follow_debug_signal()
+        beside = asyncio.create_task(_serve_beside(start, configuration, stub))
+        try:
+            await run_until_signal(stub)
+        finally:
+            beside.cancel()
+    finally:
+        start.close()
+
+
+def _stub_of(start: Start, configuration: DaemonConfiguration) -> Stub:
     options = start.options
     name, index = options.nri_plugin_name, options.nri_plugin_index
     if not os.environ.keys() & {NAME_VARIABLE, INDEX_VARIABLE}:
-        # Nobody launched us, so nobody has said who we are.
+        # No runtime launched this process, so none has given it a name.
         name = DEFAULT_NAME if name is None else name
         index = DEFAULT_INDEX if index is None else index
-
-    def connected() -> object:
-        policy = start.configuration().policy
-        policy.connect(stub.updates)
-        return policy
-
-    updates = UnsolicitedUpdates(options.unsolicited_updates)
-    stub = Stub.from_environment(
-        LatePlugin(connected),
+    return Stub.from_environment(
+        configuration.policy,
         name=name,
         index=index,
         socket=options.nri_socket,
         options=Options(
             status_of=status_of,
-            unsolicited_updates=updates,
+            unsolicited_updates=UnsolicitedUpdates(options.unsolicited_updates),
             observer=start.watch,
-            on_message=start.recorder and start.recorder.tap,
+            on_message=start.recorder.tap if start.recorder else None,
         ),
     )
-    follow_debug_signal()
-    beside = asyncio.create_task(_serve_beside(start, stub))
-    try:
-        await run_until_signal(stub)
-    finally:
-        beside.cancel()
-        if start.reconcilers:
-            start.reconcilers.close()
-        if start.keeper:
-            start.keeper.close()
-        if start.recorder:
-            start.recorder.close()
 
 
-async def _serve_beside(start: Start, stub: Stub) -> None:
+async def _serve_beside(
+    start: Start, configuration: DaemonConfiguration, stub: Stub
+) -> None:
     try:
         await stub.started()
     except SessionError:
-        return  # the reason is the caller's to tell
-    # Late: the runtime waits for none of this.
-    from nri_resmgr.daemon.parts import Daemon
-    from nri_resmgr.daemon.services import serve_beside
-
-    configuration, reconcilers = start.configuration(), start.reconcilers
-    assert reconcilers is not None  # noqa: S101 - the configuration has them built
+        return  # `run_until_signal` raises the reason
     await serve_beside(
         Daemon(
             options=start.options,
@@ -129,6 +122,6 @@ async def _serve_beside(start: Start, stub: Stub) -> None:
             watch=start.watch,
             keeper=start.keeper,
             state=start.state,
-            reconcilers=reconcilers,
+            reconcilers=start.reconcilers,
         )
     )

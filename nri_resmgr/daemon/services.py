@@ -8,7 +8,12 @@ from collections.abc import Awaitable, Callable
 from importlib import import_module
 from typing import Final, TypeAlias
 
+from nri_resmgr.app.hotplug import follow_hotplug
+from nri_resmgr.daemon.kubelet import look_at_kubelet
 from nri_resmgr.daemon.parts import Daemon
+from nri_resmgr.daemon.systemd import keep_informed
+from nri_resmgr.daemon.targets import BlockIoTarget, HostTarget, RdtTarget
+from nri_resmgr.host.hotplug import HotplugWatch
 from nri_resmgr.log import Logger
 from nri_resmgr.values import HostError, ResmgrError
 
@@ -37,14 +42,8 @@ async def _guarded(service: Service, daemon: Daemon) -> None:
         log.error("service.failed", service=service.__name__, exc_info=error)
 
 
-# Each imports what it needs when it begins: the runtime waits for none of it.
-
-
 async def hotplug(daemon: Daemon) -> None:
     """Follow CPUs and memory that come and go."""
-    from nri_resmgr.app.hotplug import follow_hotplug
-    from nri_resmgr.host.hotplug import HotplugWatch
-
     try:
         watch = HotplugWatch(daemon.tree, daemon.kinds)
     except HostError as error:
@@ -61,7 +60,7 @@ async def configuration(daemon: Daemon) -> None:
 async def control(daemon: Daemon) -> None:
     """Answer who asks at the control socket."""
     if path := daemon.options.control_socket:
-        # In a thread: requests go first, and this takes as long as fifty of them.
+        # No request of the runtime needs it. In a thread: such requests go first.
         served = await asyncio.to_thread(import_module, "nri_resmgr.daemon.control")
         await served.serve_control(daemon, path)
 
@@ -69,6 +68,7 @@ async def control(daemon: Daemon) -> None:
 async def insight(daemon: Daemon) -> None:
     """Serve metrics and health."""
     if daemon.options.http_endpoint:
+        # Off by default, and half a megabyte.
         from nri_resmgr.daemon.insight import serve_insight
 
         await serve_insight(daemon)
@@ -77,15 +77,11 @@ async def insight(daemon: Daemon) -> None:
 async def systemd(daemon: Daemon) -> None:
     """Tell systemd how we are, where it started us and wants to know."""
     if "NOTIFY_SOCKET" in os.environ:
-        from nri_resmgr.daemon.systemd import keep_informed
-
         await keep_informed(daemon.stub, os.environ)
 
 
 async def kubelet(daemon: Daemon) -> None:
     """Say so if the kubelet writes what we write."""
-    from nri_resmgr.daemon.kubelet import look_at_kubelet
-
     await look_at_kubelet(daemon)
 
 
@@ -93,6 +89,7 @@ async def verification(daemon: Daemon) -> None:
     """Compare what the kernel has in force with what was decided."""
     # In a dry run nobody was told what was decided.
     if daemon.options.verify_interval and not daemon.options.dry_run:
+        # As for `control`.
         module = "nri_resmgr.daemon.verification"
         served = await asyncio.to_thread(import_module, module)
         await served.verify(daemon)
@@ -100,30 +97,25 @@ async def verification(daemon: Daemon) -> None:
 
 async def host(daemon: Daemon) -> None:
     """Apply CPU classes and interrupts of the host as the policy wants them."""
-    from nri_resmgr.daemon.targets import HostTarget
-
     await daemon.reconcilers.host.run(HostTarget(daemon))
 
 
 async def rdt(daemon: Daemon) -> None:
     """Make RDT groups, and keep containers in them."""
     if not daemon.options.dry_run:
-        from nri_resmgr.daemon.targets import RdtTarget
-
         await daemon.reconcilers.rdt.run(RdtTarget(daemon))
 
 
 async def blockio(daemon: Daemon) -> None:
     """Apply block I/O classes to running containers as configured."""
     if not daemon.options.dry_run:
-        from nri_resmgr.daemon.targets import BlockIoTarget
-
         await daemon.reconcilers.blockio.run(BlockIoTarget(daemon))
 
 
 async def traces(daemon: Daemon) -> None:
     """Send traces to a collector."""
     if (tracing := daemon.watch.tracing) is not None:
+        # OpenTelemetry is an optional dependency.
         from nri_resmgr.daemon.tracing import send_traces
 
         options = daemon.options

@@ -1,27 +1,29 @@
-"""Who is told of sessions and decisions; built when the policy is."""
+"""Observers of sessions and decisions."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from typing import Any
 
+from nri_resmgr.app.history import History
+from nri_resmgr.app.metrics import Metrics
+from nri_resmgr.app.sessions import Sessions
+from nri_resmgr.app.tracing import Tracing
+from nri_resmgr.app.witness import Witness
 from nri_resmgr.stub.observer import Observer
 from nri_resmgr.stub.runtime_info import RuntimeInfo
 
 
 class Watch(Observer):
-    """Passes on what the stub tells to observers that are built later.
-
-    The stub needs its observer before the runtime hears of us; those who want to
-    know need more imports than a start can afford.
+    """Passes on what the stub reports to all observers.
 
     Attributes:
         started: When this was made, early in the process; UNIX nanoseconds.
-        history: What happened; None until `build`.
-        sessions: Which session it is; None until `build`.
-        metrics: Counters; None until `build`, and where nobody can ask for them.
-        tracing: Spans; None until `build`, and where nobody wants traces.
+        history: What happened.
+        sessions: Which session it is.
+        metrics: Counters; None where nothing can read them.
+        tracing: Spans; None where no traces are wanted.
+        witnesses: Those of them that observe decisions, for the policy.
 
     Args:
         counts: Whether there are to be metrics.
@@ -29,36 +31,18 @@ class Watch(Observer):
     """
 
     def __init__(self, *, counts: bool, traces: bool) -> None:
-        self._counts = counts
-        self._traces = traces
         self.started = time.time_ns()
-        self._observers: tuple[Observer, ...] = ()
-        self.history: Any = None
-        self.sessions: Any = None
-        self.metrics: Any = None
-        self.tracing: Any = None
-
-    def build(self) -> Sequence[Any]:
-        """Make them; return the witnesses among them, for the policy."""
-        from nri_resmgr.app.history import History
-        from nri_resmgr.app.sessions import Sessions
-
         self.history = History()
         self.sessions = Sessions(self.history)
-        self._observers = (self.sessions,)
-        witnesses = [self.history]
-        if self._counts:
-            from nri_resmgr.app.metrics import Metrics
-
-            self.metrics = Metrics()
+        self.metrics = Metrics() if counts else None
+        self.tracing = Tracing() if traces else None
+        self._observers: tuple[Observer, ...] = (self.sessions,)
+        if self.metrics is not None:
             self._observers = (self.sessions, self.metrics)
-            witnesses.append(self.metrics)
-        if self._traces:
-            from nri_resmgr.app.tracing import Tracing
-
-            self.tracing = Tracing()
-            witnesses.append(self.tracing)
-        return witnesses
+        found = (self.history, self.metrics, self.tracing)
+        self.witnesses: tuple[Witness, ...] = tuple(
+            one for one in found if one is not None
+        )
 
     def tell(self, observer: Observer) -> None:
         """Pass on to one more observer what comes from now on."""

@@ -20,7 +20,7 @@ from nri_resmgr.stub.errors import (
     SocketUnusable,
     UnsolicitedUpdatesUnsafe,
 )
-from nri_resmgr.stub.handlers import HANDLER_NAMES, Handlers, LatePlugin, Plugin
+from nri_resmgr.stub.handlers import HANDLER_NAMES, Handlers, Plugin
 from nri_resmgr.stub.identity import Identity
 from nri_resmgr.stub.model import (
     CdiDevice,
@@ -99,7 +99,6 @@ __all__ = [
     "InputError",
     "IoPriority",
     "IoPriorityClass",
-    "LatePlugin",
     "LinuxContainer",
     "LinuxCpu",
     "LinuxMemory",

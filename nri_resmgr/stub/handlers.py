@@ -58,32 +58,6 @@ class Handlers(msgspec.Struct, frozen=True):
         return mask_of(event for event in Event if event.name.lower() in self.by_name)
 
 
-class LatePlugin:
-    """A plugin that is built while the runtime works on RegisterPlugin.
-
-    Everything that takes long and that no input can make fail is better built so:
-    a runtime that starts waits for each plugin that it launches.
-
-    Args:
-        build: Returns what has the handlers. Called once, before the first request
-            of the first session is read. What it raises ends that session.
-    """
-
-    def __init__(self, build: Callable[[], object]) -> None:
-        self._build = build
-        self._built: Handlers | None = None
-
-    def handlers(self) -> Handlers:
-        """Return the handlers; build the plugin if that is still to be done.
-
-        Raises:
-            BadHandler: It handles no event.
-        """
-        if self._built is None:
-            self._built = Handlers.of(self._build())
-        return self._built
-
-
 class Plugin:
     """A plugin made of decorated functions.
 

@@ -53,7 +53,7 @@ class PluginService:
 
     Attributes:
         observer: Told when the runtime has said what runs.
-        handlers: To be set before the first request.
+        handlers: What the plugin handles.
         runtime: Known once Configure has come.
         mask: The events subscribed to.
         configured: Done when Configure was answered; has the error if it failed.
@@ -63,9 +63,9 @@ class PluginService:
     runner: Runner
     calls: UpdateCalls
     updates: UpdateSender
+    handlers: Handlers
     may_guess_mask: bool
     observer: Observer = attrs.field(factory=Observer)
-    handlers: Handlers = attrs.field(init=False)
     runtime: RuntimeInfo = attrs.field(factory=RuntimeInfo)
     mask: int = 0
     configured: asyncio.Future[None] = attrs.field(factory=_future, init=False)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from typing import Final
 
 import msgspec
 from google.protobuf.message import DecodeError
 
 from nri_proto import PLUGIN_METHODS, RUNTIME_METHODS, Call, Code, Trunk, nri_pb2
-from nri_resmgr.log import load
 from nri_resmgr.stub.errors import CallFailed, ConfigureMissing, RegistrationRefused
 from nri_resmgr.stub.handlers import Handlers
 from nri_resmgr.stub.identity import Identity
@@ -61,14 +59,13 @@ class Session:
 
     def __init__(
         self,
-        find_handlers: Callable[[], Handlers],
+        handlers: Handlers,
         identity: Identity,
         options: Options,
         updates: UpdateSender,
         *,
         may_guess_mask: bool,
     ) -> None:
-        self._find_handlers = find_handlers
         self._identity = identity
         self._options = options
         self._link = self._new_link()
@@ -84,6 +81,7 @@ class Session:
             self._runner,
             self.calls,
             updates,
+            handlers,
             may_guess_mask,
             options.observer or Observer(),
         )
@@ -97,9 +95,7 @@ class Session:
             ConnectionLost: The runtime hung up on the way.
             CallTimedOut: It did not get to us in time.
             ConfigureMissing: It registered us, and nothing more.
-            BadHandler: A `LatePlugin` turned out to handle no event.
-            Exception: What the ``configure`` handler raised, or what builds a
-                `LatePlugin`.
+            Exception: What the ``configure`` handler raised.
         """
         await connector.connect(lambda: self._link)
         self._updates.connect(self.calls)
@@ -155,25 +151,11 @@ class Session:
             plugin_name=name, plugin_idx=index, NRI_version=OUR_NRI_VERSION
         )
         method = RUNTIME_METHODS["RegisterPlugin"]
-        # Runs as soon as we wait for the answer, before anything can be read.
-        preparing = asyncio.create_task(self._prepare())
         try:
             # Configure may come, and be answered, before this returns.
             await self._link.call(method, request, self._options.registration_timeout)
         except CallFailed as error:
             raise RegistrationRefused(name, index, error.message) from None
-        finally:
-            await preparing
-
-    async def _prepare(self) -> None:
-        """Do what takes long while the runtime works on RegisterPlugin."""
-        load()  # the next thing that we do is to log
-        try:
-            self.service.handlers = self._find_handlers()
-        except BaseException:
-            # Without handlers no request may be read: Configure tends to be near.
-            self._link.close()
-            raise
 
     def _new_link(self) -> Link:
         trunk, observer = Trunk.of_plugin(), self._options.observer

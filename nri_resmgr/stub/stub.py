@@ -11,14 +11,14 @@ from typing import Final
 import attrs
 
 from nri_proto.levels import SPLIT_SYNC
-from nri_resmgr.log import Logger
+from nri_resmgr.log import Logger, load
 from nri_resmgr.stub.errors import (
     CalledFromHandler,
     ConnectionLost,
     SessionError,
     SocketUnusable,
 )
-from nri_resmgr.stub.handlers import Handlers, LatePlugin
+from nri_resmgr.stub.handlers import Handlers
 from nri_resmgr.stub.identity import Identity, find_identity
 from nri_resmgr.stub.model import ContainerEviction
 from nri_resmgr.stub.observer import Observer
@@ -55,8 +55,7 @@ class Stub:
         """Prepare; nothing is opened before `run`.
 
         Args:
-            plugin: An object with handlers, a `Plugin` of functions, or a
-                `LatePlugin`.
+            plugin: An object with handlers, or a `Plugin` of functions.
             identity: Name and index to register as.
             connector: The way to the runtime.
             options: Time limits and choices.
@@ -64,11 +63,7 @@ class Stub:
         Raises:
             BadHandler: *plugin* handles no event.
         """
-        if isinstance(plugin, LatePlugin):
-            self._find_handlers = plugin.handlers
-        else:
-            found = Handlers.of(plugin)  # at once: it may be wrong
-            self._find_handlers = lambda: found
+        self._handlers = Handlers.of(plugin)
         self._identity = identity
         self._connector = connector
         self._options = options
@@ -127,10 +122,9 @@ class Stub:
             SocketUnusable: There was no runtime to begin with.
             RegistrationRefused: The runtime does not like our name or index.
             SessionError: The handshake failed and cannot be repeated.
-            BadHandler: A `LatePlugin` turned out to handle no event.
-            Exception: What the ``configure`` handler raised, or what builds a
-                `LatePlugin`.
+            Exception: What the ``configure`` handler raised.
         """
+        load()  # now: from the connection on, a runtime waits for each answer
         serving = asyncio.create_task(self._serve_sessions())
         stopping = asyncio.create_task(self._stopping.wait())
         try:
@@ -237,7 +231,7 @@ class Stub:
         backoff = Backoff()
         while True:
             session = Session(
-                self._find_handlers,
+                self._handlers,
                 self._identity,
                 self._options,
                 self._updates,

@@ -319,7 +319,7 @@ async def test_the_end_does_not_wait_for_a_step_that_hangs() -> None:
     may_end.set()
 
     (line,) = lines
-    assert line["event"] == "part.not-restored"
+    assert line["event"] == "reconciler.not-restored"
     assert (line["why"], line["after"]) == ("it takes too long", SHORT)
 
 
@@ -334,7 +334,7 @@ async def test_a_fault_at_the_end_is_logged() -> None:
             reconciler.close()
 
     (line,) = lines
-    assert line["event"] == "part.not-restored"
+    assert line["event"] == "reconciler.not-restored"
     assert isinstance(line["exc_info"], ZeroDivisionError)
 
 

@@ -161,10 +161,10 @@ def churn(
         return [churned(here, command, containers, document) for _ in range(ROUNDS)]
 
 
-def starts(daemon: str | Path, cpus: int, document: str = "") -> Starts:
-    """Start processes; the document is the one that the runtime hands over."""
+def starts(daemon: str | Path, cpus: int, *documents: str) -> Starts:
+    """Start processes; the runtime hands over the documents in turn."""
     with node(cpus) as here:
-        return measure.start_times(here.command(daemon), document)
+        return measure.start_times(here.command(daemon), documents or ("",))
 
 
 def starts_with_file(daemon: str | Path, cpus: int, document: str) -> Starts:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import stat
 import subprocess
@@ -10,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from nri_resmgr.cli import launcher
+from nri_resmgr.cli.byte_code import compile_folders
 from nri_resmgr.cli.install import Folders, find_program, install, uninstall
 from nri_resmgr.cli.install_errors import (
     AlreadyInstalled,
@@ -292,3 +295,58 @@ def test_the_command_tells_what_it_did(folders: Folders, hello: str) -> None:
         f"removed {folders.plugins}/10-hello\n",
     )
     assert list(folders.plugins.iterdir()) == []
+
+
+SHOP = """\
+from goods import NAME
+print(NAME)
+"""
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    """A program that is a folder with a module beside ``__main__.py``."""
+    program = tmp_path / "shop"
+    program.mkdir()
+    (program / "__main__.py").write_text(SHOP)
+    (program / "goods.py").write_text("NAME = 'tea'\n")
+    return program
+
+
+def cached(module: Path) -> Path:
+    return Path(importlib.util.cache_from_source(str(module)))
+
+
+def test_what_is_installed_is_compiled(shop: Path, folders: Folders) -> None:
+    missing = cached(Path(launcher.__file__).with_name("demo.py"))
+    missing.unlink(missing_ok=True)
+    done = nri_resmgr("install", shop, "--index", "10", *into(folders))
+    here = cached(shop / "goods.py").read_bytes()
+
+    assert done.stdout.splitlines()[-2:] == [
+        f"installed {folders.plugins}/10-shop",
+        "restart the runtime to have it started",
+    ]
+    assert missing.exists()
+    # As the interpreter of the launcher would have it, and not of another version.
+    assert here[:4] == importlib.util.MAGIC_NUMBER
+
+
+def test_a_folder_that_takes_no_byte_code_is_reported(
+    shop: Path, folders: Folders
+) -> None:
+    (shop / "__pycache__").write_text("in the way")
+    done = nri_resmgr("install", shop, "--index", "10", *into(folders))
+    launched = subprocess.run(
+        [folders.plugins / "10-shop"], capture_output=True, text=True, check=False
+    )
+
+    assert done.returncode == 0
+    assert "byte code not written, starts are slower: " in done.stdout
+    assert (launched.stdout, launched.returncode) == ("tea\n", 0)
+
+
+def test_an_interpreter_that_is_not_there_is_reported(shop: Path) -> None:
+    why = compile_folders([shop], python="/no/such/python3")
+
+    assert why == "/no/such/python3: No such file or directory"

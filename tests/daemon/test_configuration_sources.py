@@ -276,3 +276,17 @@ def test_a_text_replaces_what_was_put_in_force_past_all_documents() -> None:
     hand_over(configuration, document(1))
 
     assert reserved(configuration) == "1"
+
+
+async def test_the_text_of_last_time_is_built_before_it_comes(state: StateDir) -> None:
+    cache(state, document(3))
+    started = begun(state=state, launched=True)
+    built = started.policy.policy
+    hand_over(started, document(3))
+    after_same = started.policy.policy
+    hand_over(started, document(4))
+
+    await asyncio.sleep(0.2)  # what was accepted is cached after the reply
+    assert after_same is built
+    assert started.policy.policy is not built
+    assert reserved(started) == "4"

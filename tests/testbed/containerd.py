@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.testbed.binaries import SEARCH_PATH, Binaries, binaries
+from tests.testbed.cgroups import CpuShare
 from tests.testbed.containerd_config import Layout, Options, config_text
 from tests.testbed.cri import CallFailed, CriClient
 from tests.testbed.image import PAUSE, WORK, write_archive
@@ -50,8 +51,11 @@ class Containerd:
         self._options = options or Options()
         self._daemon: subprocess.Popen[bytes] | None = None
 
-    def start(self) -> None:
+    def start(self, within: CpuShare | None = None) -> None:
         """Start it on the state it left; return when CRI and NRI are served.
+
+        Args:
+            within: A cgroup for it and the plugins that it launches.
 
         Raises:
             NotStarted: It ended again; the end of the log is quoted.
@@ -70,6 +74,8 @@ class Containerd:
                 env=os.environ | {"PATH": f"{folder}:{SEARCH_PATH}"},
                 start_new_session=True,
             )
+        if within is not None:
+            within.add(self._daemon.pid)
         wait_until(self._is_serving, f"containerd to serve (see {self.layout.log})", 30)
         if not {PAUSE, WORK} <= self.cri.image_tags():
             self._import_images()

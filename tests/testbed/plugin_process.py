@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Any, Self
 
+from tests.testbed.cgroups import CpuShare
 from tests.testbed.patience import patience, wait_until
 
 
@@ -19,11 +21,21 @@ class PluginProcess:
     Args:
         arguments: After the interpreter: a script's path, or ``-m`` and a module.
         log: Where its output goes; appended to, so that a restart keeps it.
+        environment: Variables, besides those of the tests.
+        within: A cgroup for it.
     """
 
-    def __init__(self, arguments: Sequence[str], log: Path) -> None:
+    def __init__(
+        self,
+        arguments: Sequence[str],
+        log: Path,
+        environment: Mapping[str, str] = MappingProxyType({}),
+        within: CpuShare | None = None,
+    ) -> None:
         self._arguments = tuple(arguments)
         self._log = log
+        self._environment = {**os.environ, **environment}
+        self._within = within
         self._process: subprocess.Popen[bytes] | None = None
 
     @classmethod
@@ -62,8 +74,13 @@ class PluginProcess:
         before = len(self.events("plugin.synchronized"))
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
-                (sys.executable, *self._arguments), stdout=log, stderr=log
+                (sys.executable, *self._arguments),
+                stdout=log,
+                stderr=log,
+                env=self._environment,
             )
+        if self._within is not None:
+            self._within.add(self._process.pid)
         self.wait_for("plugin.synchronized", before + 1)
 
     def is_up(self) -> bool:

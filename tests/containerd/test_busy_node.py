@@ -1,0 +1,142 @@
+"""Starts on a node that leaves the runtime 15 % of a CPU, without byte code of ours."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import nri_proto
+import nri_resmgr
+from nri_resmgr.host.discovery import read_machine
+from nri_resmgr.host.tree import HostTree
+from nri_resmgr.values import CpuSet
+from tests.containerd.test_launched import POLICY, install, plugin_pids
+from tests.testbed.cgroups import CpuShare
+from tests.testbed.containerd import Containerd
+from tests.testbed.containerd_config import Options
+from tests.testbed.documents import STATIC
+from tests.testbed.patience import wait_until
+from tests.testbed.plugin_process import PluginProcess
+from tests.testbed.pods import PodSpec
+from tests.testbed.resources import Resources
+
+pytestmark = pytest.mark.containerd
+
+PERCENT = 15
+PATIENCE = 60.0  # seconds: six times what a whole start takes there
+ALL = read_machine(HostTree("/")).online
+
+
+@pytest.fixture
+def busy() -> Iterator[CpuShare]:
+    with CpuShare(f"nri-resmgr-busy-{os.getpid()}", PERCENT) as share:
+        yield share
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    """A folder with our packages, none of them compiled."""
+    for package in (nri_resmgr, nri_proto):
+        (folder,) = package.__path__
+        without = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(folder, tmp_path / "src" / Path(folder).name, ignore=without)
+    return tmp_path / "src"
+
+
+def never_compiled(launcher: Path, source: Path, log: Path) -> None:
+    """Have a launcher import what is in *source*, and log where we can read."""
+    flags = {
+        "NRI_RESMGR_STATE_DIR": str(log.parent / "state"),
+        "NRI_RESMGR_CONTROL_SOCKET": "",
+        "NRI_RESMGR_LOG_TO": str(log),
+        "NRI_RESMGR_LOG_FORMAT": "json",
+    }
+    lines = f"import os\nos.environ.update({flags!r})\nsys.dont_write_bytecode = True\n"
+    text = launcher.read_text().replace("import sys\n", f"import sys\n{lines}", 1)
+    text = text.replace(
+        "exec(code)", f"sys.path.insert(0, {str(source)!r})\nexec(code)"
+    )
+    launcher.write_text(text)
+
+
+def events(log: Path, name: str) -> list[dict[str, Any]]:
+    lines = log.read_text().splitlines() if log.exists() else []
+    found = [json.loads(line) for line in lines]
+    return [line for line in found if line["event"] == name]
+
+
+def _wait_for(log: Path, name: str, count: int) -> None:
+    what = f"{count} x {name} in {log}"
+    wait_until(lambda: len(events(log, name)) == count, what, PATIENCE)
+
+
+def _wait_for_end(pid: int) -> None:
+    what = "the plugin to end"
+    wait_until(lambda: not Path(f"/proc/{pid}").exists(), what, PATIENCE)
+
+
+def start_of(daemon: Containerd, name: str) -> CpuSet:
+    pod = daemon.run_pod(PodSpec(name, qos=Resources.guaranteed(1).qos))
+    return CpuSet.parse(pod.start(name, Resources.guaranteed(1)).cpus())
+
+
+def test_a_launched_plugin_is_not_too_late(
+    new_containerd: Callable[[Options], Containerd],
+    source: Path,
+    busy: CpuShare,
+    tmp_path: Path,
+) -> None:
+    daemon = new_containerd(Options())
+    log = tmp_path / "policy" / "log"
+    log.parent.mkdir()
+    daemon.start()  # with all CPUs: images are to be there
+    daemon.stop()
+    install(daemon.layout, "resource-policy", 91, STATIC)
+    never_compiled(daemon.layout.plugins / POLICY, source, log)
+    # The first start builds for the text of Configure, the second one before it.
+    for number in (1, 2):
+        daemon.start(within=busy)
+        _wait_for(log, "plugin.registered", number)
+        if daemon.release >= (2, 0):  # older ones synchronize none that they launch
+            _wait_for(log, "plugin.synchronized", number)
+        pid = plugin_pids(daemon.layout)[POLICY]
+        if number == 1:
+            daemon.stop()
+            _wait_for_end(pid)
+    busy.lift()
+
+    assert len(start_of(daemon, "exclusive")) == 1
+    assert not list(source.rglob("*.pyc"))
+    assert len(events(log, "plugin.registered")) == 2
+
+
+def test_an_external_plugin_is_not_too_late(
+    new_containerd: Callable[[Options], Containerd],
+    source: Path,
+    busy: CpuShare,
+    tmp_path: Path,
+) -> None:
+    daemon = new_containerd(Options())
+    daemon.start()
+    daemon.stop()
+    daemon.start(within=busy)
+    config = tmp_path / "static.yaml"
+    config.write_text(STATIC)
+    flags = ("--config-file", str(config), "--control-socket", "")
+    where = ("--nri-socket", str(daemon.layout.nri_socket))
+    state = ("--state-dir", str(tmp_path / "state"), "--log-format", "json")
+    arguments = ("-B", "-m", "nri_resmgr", "run", *where, *state, *flags)
+    variables = {"PYTHONPATH": str(source)}
+    with PluginProcess(arguments, tmp_path / "log", variables, busy) as plugin:
+        busy.lift()
+
+        assert len(start_of(daemon, "exclusive")) == 1
+        assert len(plugin.events("plugin.registered")) == 1
+        assert plugin.events("session.failed") == []
+        assert not list(source.rglob("*.pyc"))
