@@ -98,7 +98,7 @@ class RdtGroups:
         )
 
 
-@attrs.frozen(eq=False)
+@attrs.define(eq=False)
 class RdtStep:
     """RDT groups and containers at one moment.
 

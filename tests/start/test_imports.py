@@ -105,7 +105,7 @@ spec: {{reservedResources: {{cpu: 1}}}}
 """
 
 
-@pytest.mark.parametrize("kind", ["", "TopologyAwarePolicy", "StaticPolicy"])
+@pytest.mark.parametrize("kind", ["", "TopologyAwarePolicy"])
 def test_no_request_imports_anything(kind: str, tmp_path: Path) -> None:
     document = DOCUMENT.format(kind=kind) if kind else ""
     code = REQUESTS.format(

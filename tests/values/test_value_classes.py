@@ -65,7 +65,9 @@ def is_bare(kind: type) -> bool:
     ]
     made = attrs.has(kind) or issubclass(kind, msgspec.Struct | BaseException)
     is_protocol = getattr(kind, "_is_protocol", False)
-    return bool(declares) and not (made or is_protocol or "__init__" in vars(kind))
+    is_abstract = inspect.isabstract(kind)  # a derived class sets them
+    is_meant = made or is_protocol or is_abstract or "__init__" in vars(kind)
+    return bool(declares) and not is_meant
 
 
 def is_by_identity(kind: type) -> bool:
