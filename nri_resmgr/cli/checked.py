@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from nri_resmgr.app.build import doubts_on_host, policy_for
+from nri_resmgr.app.policies.build import doubts_on_host, policy_for
 from nri_resmgr.cli.amounts import size_text
 from nri_resmgr.cli.tables import format_table
 from nri_resmgr.config import PolicyConfig

@@ -29,9 +29,9 @@ GROUP: Final = "nri_resmgr.policies"
 # By name and not by import: these modules are in layers above this one.
 BUILT_IN: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "BalloonsPolicy": "nri_resmgr.app.kinds:BALLOONS",
-        "StaticPolicy": "nri_resmgr.app.kinds:STATIC",
-        "TopologyAwarePolicy": "nri_resmgr.app.kinds:TOPOLOGY_AWARE",
+        "BalloonsPolicy": "nri_resmgr.app.policies.kinds:BALLOONS",
+        "StaticPolicy": "nri_resmgr.app.policies.kinds:STATIC",
+        "TopologyAwarePolicy": "nri_resmgr.app.policies.kinds:TOPOLOGY_AWARE",
     }
 )
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
-from nri_resmgr.app.class_members import members_of
-from nri_resmgr.app.class_problems import ClassProblems
-from nri_resmgr.app.resource_policy import ResourcePolicy
+from nri_resmgr.app.classes.members import members_of
+from nri_resmgr.app.classes.problems import ClassProblems
+from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.classes.choice import Choice, Origin
 from nri_resmgr.classes.wish import ClassWish
 from nri_resmgr.control.containers import Data
@@ -15,7 +15,7 @@ from nri_resmgr.control.memory_classes import memory_classes_of
 from nri_resmgr.policy.events import ContainerSpec
 
 if TYPE_CHECKING:  # few nodes have classes
-    from nri_resmgr.app.blockio_host import BlockIoHost
+    from nri_resmgr.app.classes.blockio.host import BlockIoHost
     from nri_resmgr.classes.blockio import BlockIoClass
 
 _ORIGINS: Final = {Origin.TYPE: "by its balloon type", Origin.QOS: "by its QoS class"}
@@ -34,7 +34,7 @@ def class_sentences(spec: ContainerSpec, policy: ResourcePolicy) -> Iterator[str
     """Say which RDT and block I/O class a container is to have, and why."""
     config, prefers = policy.config, spec.preferences
     if (rdt := config.rdt) is not None:
-        from nri_resmgr.app.rdt import rdt_choice
+        from nri_resmgr.app.classes.rdt.setter import rdt_choice
 
         choice = rdt_choice(spec, rdt, policy.policy, policy.state)
         if choice:
@@ -42,7 +42,7 @@ def class_sentences(spec: ContainerSpec, policy: ResourcePolicy) -> Iterator[str
             lacks = "" if host.has(choice.name) else "; there is no such group now"
             yield f"RDT class {choice.name}, {_why(choice, prefers.rdt_class)}{lacks}"
     if (blockio := config.blockio) is not None:
-        from nri_resmgr.app.blockio import blockio_choice
+        from nri_resmgr.app.classes.blockio.setter import blockio_choice
 
         choice = blockio_choice(spec, blockio, policy.policy, policy.state)
         if choice:
@@ -62,7 +62,7 @@ def _rdt(policy: ResourcePolicy) -> Data | None:
     use = policy.config.rdt
     if use is None:
         return None
-    from nri_resmgr.app.rdt import rdt_choice  # few nodes have classes
+    from nri_resmgr.app.classes.rdt.setter import rdt_choice  # few nodes have classes
 
     host = policy.class_hosts.rdt
     owners = _owners(
@@ -92,7 +92,7 @@ def _blockio(policy: ResourcePolicy) -> Data | None:
     use = policy.config.blockio
     if use is None:
         return None
-    from nri_resmgr.app.blockio import blockio_choice
+    from nri_resmgr.app.classes.blockio.setter import blockio_choice
 
     host = policy.class_hosts.blockio
     owners = _owners(

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from nri_resmgr.app.verification import Verification
+from nri_resmgr.app.verification.verifier import Verification
 from nri_resmgr.control.subject import Subject
 from nri_resmgr.control.times import time_text
 from nri_resmgr.control.verification import verified_container

@@ -6,7 +6,7 @@ import json
 from collections.abc import AsyncIterator, Iterator
 from typing import Any, Final
 
-from nri_resmgr.app.history import History, Row
+from nri_resmgr.app.observing.history import History, Row
 from nri_resmgr.control.subject import API_VERSION
 from nri_resmgr.control.times import time_text
 from nri_resmgr.policy.decision import Reason

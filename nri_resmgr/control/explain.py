@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from nri_resmgr.app.history import REFUSED, Change, History, Row
+from nri_resmgr.app.observing.history import REFUSED, Change, History, Row
 from nri_resmgr.control.candidates import candidates_of
 from nri_resmgr.control.classes import class_sentences
 from nri_resmgr.control.containers import Data, View, container_of, view_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from nri_resmgr.app.host_wanted import use_in_force
+from nri_resmgr.app.host_settings.wanted import use_in_force
 from nri_resmgr.classes.cpu.facts import CPU_ROOT, CpuKnobFacts
 from nri_resmgr.control.containers import Data, View
 from nri_resmgr.control.subject import Subject
@@ -13,7 +13,7 @@ from nri_resmgr.policy.host_use import HostUse
 from nri_resmgr.values import CpuSet
 
 if TYPE_CHECKING:  # few nodes have any
-    from nri_resmgr.app.host_report import HostReport, Round
+    from nri_resmgr.app.host_settings.report import HostReport, Round
 
 _OF_POLICY: Final = (
     "scaling_governor",

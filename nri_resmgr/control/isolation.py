@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from nri_resmgr.app.host_wanted import use_in_force
+from nri_resmgr.app.host_settings.wanted import use_in_force
 from nri_resmgr.classes.isolation.aspects import (
     BY_CGROUP,
     KEYS,
@@ -22,7 +22,7 @@ from nri_resmgr.policy.host_use import HostUse
 from nri_resmgr.topology import Machine
 
 if TYPE_CHECKING:  # few nodes have any
-    from nri_resmgr.app.host_report import Round
+    from nri_resmgr.app.host_settings.report import Round
 
 _IDLE: Final = {
     "enable": "all idle states are allowed",

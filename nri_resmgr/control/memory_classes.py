@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from nri_resmgr.app.resource_policy import ResourcePolicy
+from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.control.containers import Data
 
 
@@ -13,7 +13,9 @@ def memory_classes_of(policy: ResourcePolicy) -> Data | None:
     config = policy.config
     if config.memory_qos is None and config.memory_policy is None:
         return None
-    from nri_resmgr.app.memory_owners import memory_owners  # few nodes have classes
+    from nri_resmgr.app.classes.memory.containers import (
+        memory_owners,  # few nodes have classes
+    )
 
     owners: dict[tuple[str, str], list[str]] = {}
     for one in memory_owners(policy):
@@ -32,7 +34,7 @@ def memory_classes_of(policy: ResourcePolicy) -> Data | None:
 
 
 def _classes(policy: ResourcePolicy) -> Iterator[tuple[str, str, str]]:
-    from nri_resmgr.app.memory_owners import POLICY, QOS
+    from nri_resmgr.app.classes.memory.containers import POLICY, QOS
     from nri_resmgr.classes.memory.qos import WHOLE
 
     config = policy.config

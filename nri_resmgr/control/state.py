@@ -6,7 +6,7 @@ import os
 import time
 from typing import Any, Final
 
-from nri_resmgr.app.configuration_status import ConfigurationStatus
+from nri_resmgr.app.configuration.status import ConfigurationStatus
 from nri_resmgr.control.classes import classes_of
 from nri_resmgr.control.containers import Data, View, containers_of, view_of
 from nri_resmgr.control.host_settings import host_settings_of

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import attrs
 
-from nri_resmgr.app.configuration_status import ConfigurationStatus
-from nri_resmgr.app.history import History
-from nri_resmgr.app.reconciler import Reconciler
-from nri_resmgr.app.resource_policy import ResourcePolicy
-from nri_resmgr.app.sessions import Sessions
-from nri_resmgr.app.verification import Verification
+from nri_resmgr.app.background.reconciler import Reconciler
+from nri_resmgr.app.configuration.status import ConfigurationStatus
+from nri_resmgr.app.observing.history import History
+from nri_resmgr.app.observing.sessions import Sessions
+from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
+from nri_resmgr.app.verification.verifier import Verification
 from nri_resmgr.host.kubelet import KubeletManager
 from nri_resmgr.host.tree import Tree
 from nri_resmgr.stub.runtime_info import RuntimeInfo
 
 if TYPE_CHECKING:  # few nodes have any
-    from nri_resmgr.app.host_settings import HostSettings
+    from nri_resmgr.app.host_settings.settings import HostSettings
 
 API_VERSION: Final = "control.nri/v1"
 """In every answer; a field that changes its meaning makes it another version."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from nri_resmgr.app.verification import Verification
+from nri_resmgr.app.verification.verifier import Verification
 from nri_resmgr.control.times import time_text
 
 Data: TypeAlias = dict[str, Any]

@@ -6,10 +6,10 @@ import linecache
 import os
 import signal
 
-from nri_resmgr.app.conduct import Conduct
-from nri_resmgr.app.garbage import prefer_to_collect_between_requests
-from nri_resmgr.app.resource_policy import ResourcePolicy
-from nri_resmgr.app.witness import Witness
+from nri_resmgr.app.background.garbage import prefer_to_collect_between_requests
+from nri_resmgr.app.observers.observer import Witness
+from nri_resmgr.app.plugin.options import Conduct
+from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.config import PolicyConfig
 from nri_resmgr.daemon.configuration import DaemonConfiguration
 from nri_resmgr.daemon.documents import Documents

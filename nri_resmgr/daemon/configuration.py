@@ -10,16 +10,16 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from nri_resmgr.app.configuration import Configuration, Rules, keep_nothing
-from nri_resmgr.app.configuration_status import (
+from nri_resmgr.app.background.periodic import found_by
+from nri_resmgr.app.configuration.acceptance import Configuration, Rules, keep_nothing
+from nri_resmgr.app.configuration.status import (
     BUILT_IN,
     ConfigurationStatus,
     Document,
     Rejection,
     Source,
 )
-from nri_resmgr.app.resource_policy import ResourcePolicy
-from nri_resmgr.app.ticks import found_by
+from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.config import PolicyConfig
 from nri_resmgr.daemon.documents import Documents
 from nri_resmgr.host.file_watch import WatchedFile

@@ -8,7 +8,7 @@ from binascii import crc32
 from dataclasses import dataclass
 from typing import Final
 
-from nri_resmgr.app.configuration_status import Document, Source
+from nri_resmgr.app.configuration.status import Document, Source
 from nri_resmgr.host.state_dir import StateDir
 from nri_resmgr.log import Logger
 from nri_resmgr.values import HostError, InputError

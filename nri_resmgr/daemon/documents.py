@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
-from nri_resmgr.app.configuration_status import BUILT_IN, Document, Source
+from nri_resmgr.app.configuration.status import BUILT_IN, Document, Source
 from nri_resmgr.config import PolicyConfig, parse_config
 from nri_resmgr.daemon.configuration_cache import ConfigurationCache
 from nri_resmgr.host.file_watch import WatchedFile

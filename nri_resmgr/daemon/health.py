@@ -7,8 +7,8 @@ from collections import deque
 from time import monotonic
 from typing import Final, Protocol
 
-from nri_resmgr.app.sessions import SessionState
-from nri_resmgr.app.ticks import until_tick
+from nri_resmgr.app.background.periodic import until_tick
+from nri_resmgr.app.observing.sessions import SessionState
 
 _INTERVAL: Final = 1.0  # seconds
 _WINDOW: Final = 60  # heartbeats that the worst lag is looked for in

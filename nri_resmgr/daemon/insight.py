@@ -9,10 +9,10 @@ from typing import Any, Final
 
 import msgspec
 
-from nri_resmgr.app import metric_table as table
-from nri_resmgr.app.metric_text import CONTENT_TYPE, Series, render, single
-from nri_resmgr.app.metrics_of_process import series_of_process
-from nri_resmgr.app.metrics_of_state import series_of_state
+from nri_resmgr.app.metrics import table
+from nri_resmgr.app.metrics.of_process import series_of_process
+from nri_resmgr.app.metrics.of_state import series_of_state
+from nri_resmgr.app.metrics.text import CONTENT_TYPE, Series, render, single
 from nri_resmgr.control.http import (
     Limits,
     Reply,
@@ -97,7 +97,7 @@ class Insight:
         if daemon.keeper is not None:
             yield from _of_keeper(daemon.keeper)
         if daemon.verification is not None:
-            from nri_resmgr.app.metrics_of_verification import series_of_verification
+            from nri_resmgr.app.metrics.of_verification import series_of_verification
 
             yield from series_of_verification(daemon.verification)
         yield from _of_host(daemon)
@@ -118,7 +118,7 @@ class Insight:
             parts.append(render([one]))
             await asyncio.sleep(0)  # requests of the runtime go first
         if self._daemon.policy.config.rdt is not None:
-            from nri_resmgr.app.metrics_of_classes import series_of_counters
+            from nri_resmgr.app.metrics.of_classes import series_of_counters
 
             host = self._daemon.policy.class_hosts.rdt
             parts.append(render(await asyncio.to_thread(series_of_counters, host)))
@@ -136,7 +136,7 @@ def _of_classes(daemon: Daemon) -> Iterator[Series]:
     config = daemon.policy.config
     kinds = (config.rdt, config.blockio, config.memory_qos, config.memory_policy)
     if any(one is not None for one in kinds):
-        from nri_resmgr.app.metrics_of_classes import series_of_classes
+        from nri_resmgr.app.metrics.of_classes import series_of_classes
 
         yield from series_of_classes(daemon.policy, daemon.policy.class_hosts)
 
@@ -161,8 +161,8 @@ def _of_configuration(configuration: Any) -> Iterator[Series]:
 
 
 def _of_host(daemon: Daemon) -> Iterator[Series]:
-    from nri_resmgr.app.host_wanted import use_in_force
-    from nri_resmgr.app.metrics_of_host import series_of_host
+    from nri_resmgr.app.host_settings.wanted import use_in_force
+    from nri_resmgr.app.metrics.of_host import series_of_host
 
     yield from series_of_host(use_in_force(daemon.policy), daemon.reconcilers.host)
 

@@ -10,9 +10,9 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from nri_resmgr.app.checkpoint import Draft, checkpoint
-from nri_resmgr.app.resource_policy import ResourcePolicy
-from nri_resmgr.app.witness import Witness
+from nri_resmgr.app.checkpoint.write import Draft, checkpoint
+from nri_resmgr.app.observers.observer import Witness
+from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.daemon.defaults import CHECKPOINT_NAME
 from nri_resmgr.host.state_dir import StateDir
 from nri_resmgr.log import Logger

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-from nri_resmgr.app.ticks import until_tick
+from nri_resmgr.app.background.periodic import until_tick
 from nri_resmgr.daemon.parts import Daemon
 from nri_resmgr.host.kubelet import managers_in_the_way
 from nri_resmgr.log import Logger

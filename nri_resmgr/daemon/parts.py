@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from nri_resmgr.app.reconcilers import Reconcilers
-from nri_resmgr.app.resource_policy import ResourcePolicy
+from nri_resmgr.app.background.reconcilers import Reconcilers
+from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.daemon.configuration import DaemonConfiguration
 from nri_resmgr.daemon.keeper import Keeper
 from nri_resmgr.daemon.memory_kinds import MemoryKinds
@@ -20,7 +20,7 @@ from nri_resmgr.stub import Stub
 
 if TYPE_CHECKING:
     # See `nri_resmgr.daemon.services.verification`.
-    from nri_resmgr.app.verification import Verification
+    from nri_resmgr.app.verification.verifier import Verification
 
 
 @attrs.define(eq=False, repr=False)

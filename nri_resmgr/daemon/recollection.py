@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from nri_resmgr.app.checkpoint_read import (
+from nri_resmgr.app.checkpoint.read import (
     BadCheckpoint,
     NewerCheckpoint,
     Saved,
     read_checkpoint,
 )
-from nri_resmgr.app.configuration import SwitchForbidden
-from nri_resmgr.app.configuration_status import Source
-from nri_resmgr.app.resource_policy import ResourcePolicy
+from nri_resmgr.app.configuration.acceptance import SwitchForbidden
+from nri_resmgr.app.configuration.status import Source
+from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.daemon.defaults import CHECKPOINT_NAME
 from nri_resmgr.host.state_dir import StateDir, StateUnusable
 from nri_resmgr.log import Logger

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from google.protobuf.message import Message
 
-from nri_resmgr.app.witness import Witness
+from nri_resmgr.app.observers.observer import Witness
 from nri_resmgr.config import PolicyConfig
 from nri_resmgr.daemon.defaults import CHECKPOINT_NAME
 from nri_resmgr.daemon.recording_file import CannotRecord, RecordingFile, RecordingFull

@@ -9,7 +9,7 @@ import signal
 
 from google.protobuf.internal import api_implementation
 
-from nri_resmgr.app.status import status_of
+from nri_resmgr.app.plugin.status_codes import status_of
 from nri_resmgr.daemon.build import build
 from nri_resmgr.daemon.configuration import DaemonConfiguration
 from nri_resmgr.daemon.defaults import DEFAULT_INDEX, DEFAULT_NAME

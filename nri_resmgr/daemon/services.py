@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from importlib import import_module
 from typing import Final, TypeAlias
 
-from nri_resmgr.app.hotplug import follow_hotplug
+from nri_resmgr.app.background.hotplug import follow_hotplug
 from nri_resmgr.daemon.kubelet import look_at_kubelet
 from nri_resmgr.daemon.parts import Daemon
 from nri_resmgr.daemon.systemd import keep_informed

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from nri_resmgr.app.reconcilers import Reconcilers
+from nri_resmgr.app.background.reconcilers import Reconcilers
 from nri_resmgr.daemon.keeper import Keeper
 from nri_resmgr.daemon.memory_kinds import MemoryKinds
 from nri_resmgr.daemon.watch import Watch

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Final
 
-from nri_resmgr.app.ticks import until_tick
+from nri_resmgr.app.background.periodic import until_tick
 from nri_resmgr.log import Logger
 from nri_resmgr.stub import Stub
 from nri_resmgr.stub.errors import SessionError

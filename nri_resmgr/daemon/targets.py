@@ -10,15 +10,15 @@ import asyncio
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
-from nri_resmgr.app.host_wanted import Wanted, use_in_force
+from nri_resmgr.app.host_settings.wanted import Wanted, use_in_force
 from nri_resmgr.daemon.parts import Daemon
 from nri_resmgr.policy.events import Event
 from nri_resmgr.values import HostError
 
 if TYPE_CHECKING:
-    from nri_resmgr.app.blockio_files import BlockIoFiles
-    from nri_resmgr.app.host_settings import HostSettings
-    from nri_resmgr.app.rdt_groups import RdtGroups
+    from nri_resmgr.app.classes.blockio.files import BlockIoFiles
+    from nri_resmgr.app.classes.rdt.groups import RdtGroups
+    from nri_resmgr.app.host_settings.settings import HostSettings
 
 # In the state directory while there is anything to put back.
 HOST_LEFTOVERS: Final = ("host-changes", "speed-select-changes", "irqbalance")
@@ -51,9 +51,9 @@ class HostTarget:
 
     async def make_applier(self) -> HostSettings:
         """See `Target.make_applier`."""
-        await _import("nri_resmgr.app.host_settings")
-        from nri_resmgr.app.host_report import HostReport
-        from nri_resmgr.app.host_settings import HostAccess, HostSettings
+        await _import("nri_resmgr.app.host_settings.settings")
+        from nri_resmgr.app.host_settings.report import HostReport
+        from nri_resmgr.app.host_settings.settings import HostAccess, HostSettings
 
         daemon, options = self._daemon, self._daemon.options
         access = HostAccess(
@@ -98,9 +98,9 @@ class RdtTarget:
 
     async def make_applier(self) -> RdtGroups:
         """See `Target.make_applier`."""
-        await _import("nri_resmgr.app.rdt_groups")
-        from nri_resmgr.app.rdt_groups import RdtGroups
-        from nri_resmgr.app.rdt_writer import RdtWriter, opener
+        await _import("nri_resmgr.app.classes.rdt.groups")
+        from nri_resmgr.app.classes.rdt.groups import RdtGroups
+        from nri_resmgr.app.classes.rdt.writer import RdtWriter, opener
 
         daemon, policy = self._daemon, self._daemon.policy
         host = policy.class_hosts.rdt
@@ -132,9 +132,9 @@ class BlockIoTarget:
 
     async def make_applier(self) -> BlockIoFiles:
         """See `Target.make_applier`."""
-        await _import("nri_resmgr.app.blockio_files")
-        from nri_resmgr.app.blockio_files import BlockIoFiles
-        from nri_resmgr.app.blockio_record import BlockIoRecord
+        await _import("nri_resmgr.app.classes.blockio.files")
+        from nri_resmgr.app.classes.blockio.files import BlockIoFiles
+        from nri_resmgr.app.classes.blockio.record import BlockIoRecord
 
         daemon, policy = self._daemon, self._daemon.policy
         writer, record = policy.class_hosts.blockio_writer, BlockIoRecord(daemon.state)

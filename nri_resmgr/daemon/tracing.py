@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, Final
 
-from nri_resmgr.app.tracing import Span, Tracing
+from nri_resmgr.app.observing.tracing import Span, Tracing
 from nri_resmgr.log import Logger
 from nri_resmgr.values import InputError
 from nri_resmgr.version import our_version

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from nri_resmgr.app.drift_report import DriftReport
-from nri_resmgr.app.inspection import Inspection
-from nri_resmgr.app.sessions import SessionState
-from nri_resmgr.app.verification import Rhythm, Verification
+from nri_resmgr.app.observing.sessions import SessionState
+from nri_resmgr.app.verification.inspection import Inspection
+from nri_resmgr.app.verification.report import DriftReport
+from nri_resmgr.app.verification.verifier import Rhythm, Verification
 from nri_resmgr.daemon.parts import Daemon
 from nri_resmgr.host.platform import CGROUP_ROOT, read_cgroup_layout
 from nri_resmgr.log import Logger

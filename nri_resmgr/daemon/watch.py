@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from nri_resmgr.app.history import History
-from nri_resmgr.app.metrics import Metrics
-from nri_resmgr.app.sessions import Sessions
-from nri_resmgr.app.tracing import Tracing
-from nri_resmgr.app.witness import Witness
+from nri_resmgr.app.metrics.counters import Metrics
+from nri_resmgr.app.observers.observer import Witness
+from nri_resmgr.app.observing.history import History
+from nri_resmgr.app.observing.sessions import Sessions
+from nri_resmgr.app.observing.tracing import Tracing
 from nri_resmgr.stub.observer import Observer
 from nri_resmgr.stub.runtime_info import RuntimeInfo
 

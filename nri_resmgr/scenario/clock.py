@@ -25,7 +25,7 @@ class Clock:
         self._due: dict[Event, int] = {}
 
     def alarms(self, ring: Callable[[Event], None]) -> Clock:
-        """Be the alarms of a policy; see `nri_resmgr.app.conduct.Conduct`."""
+        """Be the alarms of a policy; see `nri_resmgr.app.plugin.options.Conduct`."""
         self._ring = ring
         return self
 

@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 import msgspec
 
-from nri_resmgr.app.build import build_policy
+from nri_resmgr.app.policies.build import build_policy
 from nri_resmgr.config import parse_config
 from nri_resmgr.policy.decision import Decision
 from nri_resmgr.policy.events import (

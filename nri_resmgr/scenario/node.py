@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 
-from nri_resmgr.app.conduct import Conduct
-from nri_resmgr.app.resource_policy import ResourcePolicy
-from nri_resmgr.app.witness import Witness
+from nri_resmgr.app.observers.observer import Witness
+from nri_resmgr.app.plugin.options import Conduct
+from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.config import parse_config
 from nri_resmgr.policy.decision import Decision, Reason
 from nri_resmgr.policy.events import ColdStartEnded, Event

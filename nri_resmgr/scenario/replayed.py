@@ -13,11 +13,11 @@ from google.protobuf.message import Message
 
 from nri_proto import PLUGIN_METHODS, Level
 from nri_proto.levels import SAFE_UPDATES
-from nri_resmgr.app.checkpoint_read import Saved, read_checkpoint
-from nri_resmgr.app.conduct import Conduct
-from nri_resmgr.app.resource_policy import ResourcePolicy
-from nri_resmgr.app.status import status_of
-from nri_resmgr.app.witness import Witness
+from nri_resmgr.app.checkpoint.read import Saved, read_checkpoint
+from nri_resmgr.app.observers.observer import Witness
+from nri_resmgr.app.plugin.options import Conduct
+from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
+from nri_resmgr.app.plugin.status_codes import status_of
 from nri_resmgr.config import parse_config
 from nri_resmgr.policy.decision import Decision, PinUpdate, Policy, Reason
 from nri_resmgr.policy.events import Event

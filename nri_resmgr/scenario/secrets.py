@@ -8,9 +8,9 @@ from typing import Any, Final
 
 from google.protobuf.message import Message
 
-from nri_resmgr.app.askable import PRIVATE
-from nri_resmgr.app.checkpoint import checkpoint
-from nri_resmgr.app.checkpoint_read import read_checkpoint
+from nri_resmgr.app.annotations.queryable import PRIVATE
+from nri_resmgr.app.checkpoint.read import read_checkpoint
+from nri_resmgr.app.checkpoint.write import checkpoint
 
 # Hooks are programs with arguments and environments of their own.
 _SECRET: Final = ("env", "args", "hooks")

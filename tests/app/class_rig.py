@@ -11,12 +11,12 @@ from typing import Final
 import attrs
 
 from nri_proto import Level
-from nri_resmgr.app.blockio_files import BlockIoFiles
-from nri_resmgr.app.blockio_record import BlockIoRecord
-from nri_resmgr.app.rdt_groups import RdtGroups
-from nri_resmgr.app.rdt_writer import RdtWriter
-from nri_resmgr.app.reconcilers import Reconcilers
-from nri_resmgr.app.resource_policy import ResourcePolicy
+from nri_resmgr.app.background.reconcilers import Reconcilers
+from nri_resmgr.app.classes.blockio.files import BlockIoFiles
+from nri_resmgr.app.classes.blockio.record import BlockIoRecord
+from nri_resmgr.app.classes.rdt.groups import RdtGroups
+from nri_resmgr.app.classes.rdt.writer import RdtWriter
+from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.classes.rdt.capabilities import BandwidthMode
 from nri_resmgr.config import parse_config
 from nri_resmgr.host.resctrl import Journal, Options, RdtControl

@@ -11,11 +11,11 @@ from typing import Any, Final
 
 import attrs
 
-from nri_resmgr.app.history import History
-from nri_resmgr.app.host_report import HostReport
-from nri_resmgr.app.host_settings import HostAccess, HostSettings
-from nri_resmgr.app.host_wanted import Wanted
-from nri_resmgr.app.reconciler import Reconciler
+from nri_resmgr.app.background.reconciler import Reconciler
+from nri_resmgr.app.host_settings.report import HostReport
+from nri_resmgr.app.host_settings.settings import HostAccess, HostSettings
+from nri_resmgr.app.host_settings.wanted import Wanted
+from nri_resmgr.app.observing.history import History
 from nri_resmgr.classes.cpu.cpu_class import CpuClass
 from nri_resmgr.classes.irq.wishes import IrqAffinity, Wish
 from nri_resmgr.config.cpu_class_use import CpuClassUse

@@ -10,8 +10,8 @@ from pathlib import Path
 import attrs
 
 from nri_proto import Level
-from nri_resmgr.app.conduct import Conduct
-from nri_resmgr.app.resource_policy import ResourcePolicy
+from nri_resmgr.app.plugin.options import Conduct
+from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.config import parse_config
 from nri_resmgr.host.tree import HostTree
 from nri_resmgr.stub import (

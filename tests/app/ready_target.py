@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Generic, TypeVar
 
-from nri_resmgr.app.reconciler import Applier
+from nri_resmgr.app.background.reconciler import Applier
 from nri_resmgr.policy.events import Event
 
 A = TypeVar("A", bound=Applier)

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nri_resmgr.app.askable import LONGEST, MOST, PRIVATE, askable
+from nri_resmgr.app.annotations.queryable import LONGEST, MOST, PRIVATE, askable
 
 TEXTS = st.dictionaries(
     st.text(max_size=4) | st.sampled_from(sorted(PRIVATE)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from structlog.testing import capture_logs
 
-from nri_resmgr.app.class_problems import ClassProblems
+from nri_resmgr.app.classes.problems import ClassProblems
 from nri_resmgr.classes.choice import Choice, Origin
 
 

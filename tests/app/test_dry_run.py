@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from nri_resmgr.app.conduct import Conduct
-from nri_resmgr.app.resource_policy import ResourcePolicy
-from nri_resmgr.app.witness import Witness
+from nri_resmgr.app.observers.observer import Witness
+from nri_resmgr.app.plugin.options import Conduct
+from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.config import parse_config
 from nri_resmgr.policy.decision import Decision
 from nri_resmgr.policy.events import Event

@@ -8,7 +8,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from nri_resmgr.app.garbage import collect_if_due, prefer_to_collect_between_requests
+from nri_resmgr.app.background.garbage import (
+    collect_if_due,
+    prefer_to_collect_between_requests,
+)
 
 
 class Knot:

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from structlog.testing import capture_logs
 
-from nri_resmgr.app.hints import ContainerHints
+from nri_resmgr.app.plugin.hints import ContainerHints
 from nri_resmgr.host.tree import BadHostFile, HostTree
 from nri_resmgr.stub import Container, Device, LinuxResources, Mount
 from nri_resmgr.stub.model import DeviceCgroupRule, LinuxContainer

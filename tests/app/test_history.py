@@ -10,8 +10,8 @@ import attrs
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nri_resmgr.app.history import MAX_CHANGES, MAX_GONE, REFUSED, History
-from nri_resmgr.app.resource_policy import ResourcePolicy
+from nri_resmgr.app.observing.history import MAX_CHANGES, MAX_GONE, REFUSED, History
+from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.policy.decision import Decision, PinUpdate, Reason, Rule
 from nri_resmgr.policy.events import (
     NO_PIN,

@@ -13,9 +13,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from nri_proto import Level
-from nri_resmgr.app.class_setter import NewContainer
-from nri_resmgr.app.host_scheduling import SchedulingNotSet
-from nri_resmgr.app.scheduling import SchedulingSetter
+from nri_resmgr.app.classes.host_scheduling import SchedulingNotSet
+from nri_resmgr.app.classes.scheduling import SchedulingSetter
+from nri_resmgr.app.classes.setter import NewContainer
 from nri_resmgr.host.tree import HostTree
 from nri_resmgr.policy.decision import Decision
 from nri_resmgr.policy.events import ContainerSpec

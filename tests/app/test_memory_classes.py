@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from nri_proto import Level
-from nri_resmgr.app.resource_policy import ResourcePolicy
+from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.classes.memory import NoSuchNodes
 from nri_resmgr.config import parse_config
 from nri_resmgr.stub.model import (

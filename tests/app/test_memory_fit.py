@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from nri_resmgr.app.build import doubts_on_host
+from nri_resmgr.app.policies.build import doubts_on_host
 from nri_resmgr.cli.checked import Checker
 from nri_resmgr.config import parse_config
 from nri_resmgr.host.tree import HostTree

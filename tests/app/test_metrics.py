@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nri_resmgr.app.metric_table import METRICS
-from nri_resmgr.app.metric_text import BOUNDS, Histogram, Kind, Metric, Series, render
-from nri_resmgr.app.metrics import Metrics
+from nri_resmgr.app.metrics.counters import Metrics
+from nri_resmgr.app.metrics.table import METRICS
+from nri_resmgr.app.metrics.text import BOUNDS, Histogram, Kind, Metric, Series, render
 from nri_resmgr.policy.decision import Decision, PinUpdate, Reason, Rule
 from nri_resmgr.policy.errors import ExclusiveCpusShort
 from nri_resmgr.policy.events import (

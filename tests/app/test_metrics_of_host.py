@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from nri_resmgr.app.metric_text import render
-from nri_resmgr.app.metrics_of_host import series_of_host
+from nri_resmgr.app.metrics.of_host import series_of_host
+from nri_resmgr.app.metrics.text import render
 from nri_resmgr.classes.isolation.wishes import IrqBalancing, Isolated, IsolationWish
 from nri_resmgr.policy.host_use import HostUse
 from nri_resmgr.values import CpuSet

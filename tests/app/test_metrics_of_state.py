@@ -7,11 +7,11 @@ from typing import Final
 
 import pytest
 
-from nri_resmgr.app.metric_table import METRICS
-from nri_resmgr.app.metric_text import Kind, render
-from nri_resmgr.app.metrics_of_process import series_of_process
-from nri_resmgr.app.metrics_of_state import series_of_state
-from nri_resmgr.app.resource_policy import ResourcePolicy
+from nri_resmgr.app.metrics.of_process import series_of_process
+from nri_resmgr.app.metrics.of_state import series_of_state
+from nri_resmgr.app.metrics.table import METRICS
+from nri_resmgr.app.metrics.text import Kind, render
+from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.cli.workload import Workload
 from nri_resmgr.config import parse_config
 from nri_resmgr.host.sysfs_writer import sysfs_files

@@ -12,7 +12,7 @@ from typing import Final
 import pytest
 from structlog.testing import capture_logs
 
-from nri_resmgr.app.reconciler import PATIENCE, Reconciler
+from nri_resmgr.app.background.reconciler import PATIENCE, Reconciler
 from nri_resmgr.config import parse_config
 from nri_resmgr.policy.decision import Decision
 from nri_resmgr.policy.events import Event, PodStopped, Started, Synchronized

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from structlog.testing import capture_logs
 
-from nri_resmgr.app.report import Report
+from nri_resmgr.app.observing.decision_log import Report
 from nri_resmgr.log.levels import levels
 from nri_resmgr.policy.decision import Decision, Reason, Rule
 from nri_resmgr.policy.events import Removed, Stopped, Synchronized

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from structlog.testing import capture_logs
 
-from nri_resmgr.app.conduct import Conduct
-from nri_resmgr.app.resource_policy import ResourcePolicy
+from nri_resmgr.app.plugin.options import Conduct
+from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.config import BadSetting, StaticPolicyConfig, parse_config
 from nri_resmgr.policy.errors import ExclusiveCpusShort
 from nri_resmgr.stub import (

@@ -4,7 +4,7 @@ import pytest
 import structlog
 
 from nri_proto import Level
-from nri_resmgr.app.scheduling import (
+from nri_resmgr.app.classes.scheduling import (
     IO_PRIORITY_LEVEL,
     SCHEDULER_LEVEL,
     SchedulingSetter,

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from nri_resmgr.app.history import History
-from nri_resmgr.app.sessions import Sessions, SessionState
+from nri_resmgr.app.observing.history import History
+from nri_resmgr.app.observing.sessions import Sessions, SessionState
 from nri_resmgr.stub import RuntimeInfo
 
 RUNTIME = RuntimeInfo("containerd", "2.1.0")

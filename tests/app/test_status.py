@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-import nri_resmgr.app.sources.errors
-import nri_resmgr.app.sources.resource_requirements
+import nri_resmgr.app.requests.errors
+import nri_resmgr.app.requests.resource_requirements
 import nri_resmgr.config.errors
 import nri_resmgr.policy.cpus.errors
 import nri_resmgr.policy.errors
@@ -16,7 +16,7 @@ import nri_resmgr.stub.errors
 import nri_resmgr.topology.spec
 import nri_resmgr.values.errors
 from nri_proto import Code
-from nri_resmgr.app.status import CODES, status_of
+from nri_resmgr.app.plugin.status_codes import CODES, status_of
 from nri_resmgr.policy.cpus import CpusExhausted
 from nri_resmgr.stub import Refused
 from nri_resmgr.values import BadListFormat, CpuSet, HostError, ResmgrError
@@ -43,8 +43,8 @@ def test_the_walk_meets_the_leaves_of_every_module() -> None:
     met = {leaf.__module__ for leaf in leaves(ResmgrError)}
 
     assert met >= {
-        nri_resmgr.app.sources.errors.__name__,
-        nri_resmgr.app.sources.resource_requirements.__name__,
+        nri_resmgr.app.requests.errors.__name__,
+        nri_resmgr.app.requests.resource_requirements.__name__,
         nri_resmgr.config.errors.__name__,
         nri_resmgr.policy.cpus.errors.__name__,
         nri_resmgr.policy.errors.__name__,

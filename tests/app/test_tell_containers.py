@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from nri_resmgr.app.conduct import Conduct
-from nri_resmgr.app.resource_mounts import ResourceMounts
-from nri_resmgr.app.resource_texts import resource_texts
+from nri_resmgr.app.plugin.options import Conduct
+from nri_resmgr.app.published.mounts import ResourceMounts
+from nri_resmgr.app.published.texts import resource_texts
 from nri_resmgr.host.resource_files import ResourceFiles
 from nri_resmgr.policy.decision import Resources
 from nri_resmgr.stub import Container, Mount

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nri_resmgr.app.ticks import found_by, until_tick
+from nri_resmgr.app.background.periodic import found_by, until_tick
 from nri_resmgr.values import InputError
 
 

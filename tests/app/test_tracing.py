@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from nri_resmgr.app.tracing import Span, Tracing
+from nri_resmgr.app.observing.tracing import Span, Tracing
 from nri_resmgr.policy.decision import Decision, Reason, Rule
 from nri_resmgr.policy.errors import ExclusiveCpusShort
 from nri_resmgr.policy.events import ColdStartEnded, ContainerSpec, Created, Stopped

@@ -3,8 +3,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from nri_resmgr.app.sources import ANNOTATIONS, AnnotationSource, RequestSources
-from nri_resmgr.app.translate import (
+from nri_resmgr.app.plugin.translate import (
     KUBELET_NAME,
     Background,
     adjustment_of,
@@ -13,6 +12,7 @@ from nri_resmgr.app.translate import (
     spec_of,
     updates_of,
 )
+from nri_resmgr.app.requests import ANNOTATIONS, AnnotationSource, RequestSources
 from nri_resmgr.policy.decision import PinUpdate
 from nri_resmgr.policy.events import ContainerSpec, Pin, Source
 from nri_resmgr.policy.preferences import Preferences

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nri_resmgr.app.unified import with_unified
+from nri_resmgr.app.classes.unified import with_unified
 from nri_resmgr.stub import ContainerAdjustment, ContainerUpdate
 
 FIRST = {"memory.high": "1", "io.max": "8:0 rbps=1"}

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 import pytest
 
 from nri_proto import nri_pb2
-from nri_resmgr.app.resource_policy import ResourcePolicy
-from nri_resmgr.app.unread_texts import UnreadTexts
+from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
+from nri_resmgr.app.plugin.unread_texts import UnreadTexts
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.stub.convert import from_message
 from nri_resmgr.topology.synthetic import parse_spec

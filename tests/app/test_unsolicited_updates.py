@@ -10,8 +10,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from nri_proto import Level
-from nri_resmgr.app.alarms import Alarms
-from nri_resmgr.app.hotplug import follow_hotplug
+from nri_resmgr.app.background.hotplug import follow_hotplug
+from nri_resmgr.app.plugin.timers import Alarms
 from nri_resmgr.config import BadSetting, parse_config
 from nri_resmgr.policy.decision import Timer
 from nri_resmgr.policy.events import ColdStartEnded, Event

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from nri_resmgr.app.resource_policy import ResourcePolicy
-from nri_resmgr.app.witness import Witness
+from nri_resmgr.app.observers.observer import Witness
+from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.config import PolicyConfig, parse_config
 from nri_resmgr.policy.decision import Decision
 from nri_resmgr.policy.events import Event

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from nri_resmgr.app.build_static import build_static
+from nri_resmgr.app.policies.static import build_static
 from nri_resmgr.config import BadSetting, StaticPolicyConfig, parse_config
 from nri_resmgr.topology.synthetic import parse_spec
 

@@ -13,10 +13,10 @@ from typing import Any
 import attrs
 import pytest
 
-from nri_resmgr.app.configuration_status import ConfigurationStatus, Source
-from nri_resmgr.app.history import History
-from nri_resmgr.app.resource_policy import ResourcePolicy
-from nri_resmgr.app.sessions import Sessions
+from nri_resmgr.app.configuration.status import ConfigurationStatus, Source
+from nri_resmgr.app.observing.history import History
+from nri_resmgr.app.observing.sessions import Sessions
+from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.config import parse_config
 from nri_resmgr.control.client import Client
 from nri_resmgr.control.http import serve

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from nri_resmgr.app.configuration_status import Rejection, Source
+from nri_resmgr.app.configuration.status import Rejection, Source
 from nri_resmgr.control.client import Refused
 from nri_resmgr.control.http import Request
 from nri_resmgr.control.routes import SCHEMA, routes_of

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-from nri_resmgr.app.history import History
+from nri_resmgr.app.observing.history import History
 from nri_resmgr.control.client import Client
 from nri_resmgr.control.events import event_lines
 from tests.control.daemon_parts import asking, make_parts

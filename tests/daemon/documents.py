@@ -9,8 +9,8 @@ from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 
-from nri_resmgr.app.conduct import Conduct
-from nri_resmgr.app.resource_policy import ResourcePolicy
+from nri_resmgr.app.plugin.options import Conduct
+from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.config import PolicyConfig
 from nri_resmgr.daemon.configuration import DaemonConfiguration
 from nri_resmgr.daemon.documents import Documents

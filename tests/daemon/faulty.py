@@ -28,9 +28,7 @@ class Faulty:
 def faulty_daemon(parts: Parts, state: Faulty | None = None, **more: Any) -> Daemon:
     """Make one; it has a faulty host."""
     options = Namespace(verify_interval=0.0, verify_repair="no", dry_run=True)
-    made: dict[str, Any] = dict.fromkeys(
-        ("kinds", "configuration", "stub")
-    )
+    made: dict[str, Any] = dict.fromkeys(("kinds", "configuration", "stub"))
     made |= {"options": options, "tree": Faulty(), "policy": parts.policy}
     made |= {"watch": Namespace(history=parts.history), "state": state}
     return Daemon(**(made | more))

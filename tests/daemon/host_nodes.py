@@ -10,7 +10,7 @@ from typing import Any, Final
 import attrs
 import msgspec
 
-from nri_resmgr.app.translate import KUBELET_NAME
+from nri_resmgr.app.plugin.translate import KUBELET_NAME
 from nri_resmgr.cli.workload import Workload
 from nri_resmgr.testing import Runtime
 from nri_resmgr.values import QosClass

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nri_proto import Level
-from nri_resmgr.app.configuration import Configuration, Rules
-from nri_resmgr.app.configuration_status import (
+from nri_resmgr.app.configuration.acceptance import Configuration, Rules
+from nri_resmgr.app.configuration.status import (
     ConfigurationStatus,
     Document,
     Source,

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from nri_resmgr.app.configuration_status import Source
+from nri_resmgr.app.configuration.status import Source
 from nri_resmgr.daemon.configuration import DaemonConfiguration, NothingToReload
 from nri_resmgr.host.text_file import UnreadableFile
 from nri_resmgr.values import InputError

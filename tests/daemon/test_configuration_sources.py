@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from nri_resmgr.app.configuration_status import Document, Source
+from nri_resmgr.app.configuration.status import Document, Source
 from nri_resmgr.config import parse_config
 from nri_resmgr.daemon.configuration_cache import CACHE_NAME, encode
 from nri_resmgr.daemon.documents import BadConfigFile, TwoConfigFiles

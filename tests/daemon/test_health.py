@@ -8,8 +8,8 @@ import socket
 import attrs
 import pytest
 
-from nri_resmgr.app.sessions import SessionState
-from nri_resmgr.app.ticks import until_tick
+from nri_resmgr.app.background.periodic import until_tick
+from nri_resmgr.app.observing.sessions import SessionState
 from nri_resmgr.daemon.endpoint import Endpoint, EndpointTaken, read_endpoint
 from nri_resmgr.daemon.health import STUCK, Heartbeat, sickness, unreadiness
 

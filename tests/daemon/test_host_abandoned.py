@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from nri_resmgr.app.host_settings import HostSettings
-from nri_resmgr.app.metric_text import render
-from nri_resmgr.app.metrics_of_host import series_of_host
-from nri_resmgr.app.reconciler import Reconciler
-from nri_resmgr.app.reconcilers import Reconcilers
+from nri_resmgr.app.background.reconciler import Reconciler
+from nri_resmgr.app.background.reconcilers import Reconcilers
+from nri_resmgr.app.host_settings.settings import HostSettings
+from nri_resmgr.app.metrics.of_host import series_of_host
+from nri_resmgr.app.metrics.text import render
 from nri_resmgr.control.containers import view_of
 from nri_resmgr.control.host_settings import host_settings_of
 from nri_resmgr.daemon.services import host

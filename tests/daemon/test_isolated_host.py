@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 import pytest
 
-from nri_resmgr.app.translate import KUBELET_NAME
+from nri_resmgr.app.plugin.translate import KUBELET_NAME
 from nri_resmgr.cli.workload import Workload
 from nri_resmgr.testing import PluginRefused
 from nri_resmgr.values import QosClass

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from nri_resmgr.app.checkpoint_read import read_checkpoint
-from nri_resmgr.app.resource_policy import ResourcePolicy
+from nri_resmgr.app.checkpoint.read import read_checkpoint
+from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.daemon.defaults import CHECKPOINT_NAME
 from nri_resmgr.daemon.keeper import Keeper
 from nri_resmgr.host.state_dir import StateDir

@@ -7,10 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from nri_resmgr.app.checkpoint import Draft, checkpoint
-from nri_resmgr.app.configuration import Configuration, Rules, SwitchForbidden
-from nri_resmgr.app.configuration_status import BUILT_IN, Document, Source
-from nri_resmgr.app.resource_policy import ResourcePolicy
+from nri_resmgr.app.checkpoint.write import Draft, checkpoint
+from nri_resmgr.app.configuration.acceptance import (
+    Configuration,
+    Rules,
+    SwitchForbidden,
+)
+from nri_resmgr.app.configuration.status import BUILT_IN, Document, Source
+from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.config import parse_config
 from nri_resmgr.daemon.defaults import CHECKPOINT_NAME
 from nri_resmgr.daemon.recollection import recollect

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from nri_resmgr.app.report import EVENT_NAMES, Report
+from nri_resmgr.app.observing.decision_log import EVENT_NAMES, Report
 from tests.docs.markdown import code, codes, table
 
 ROOT: Final = Path(__file__).parents[2]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nri_resmgr.app.metric_table import METRICS
+from nri_resmgr.app.metrics.table import METRICS
 from tests.docs.markdown import code, codes, escaped, table
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nri_resmgr.app.report import Report
+from nri_resmgr.app.observing.decision_log import Report
 from tests.docs.generators import GENERATORS, PAGES
 from tests.docs.log_events import logged
 from tests.docs.markdown import merged, read_rows

@@ -13,10 +13,10 @@ import attrs
 import msgspec
 
 from nri_resmgr.app.annotations import read_preferences
-from nri_resmgr.app.checkpoint_read import read_checkpoint
-from nri_resmgr.app.resource_policy import ResourcePolicy
-from nri_resmgr.app.sources.resource_requirements import Misplaced
-from nri_resmgr.app.sources.webhook import read_resources
+from nri_resmgr.app.checkpoint.read import read_checkpoint
+from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
+from nri_resmgr.app.requests.resource_requirements import Misplaced
+from nri_resmgr.app.requests.webhook import read_resources
 from nri_resmgr.config import parse_config
 from nri_resmgr.config.mistakes import judge
 from nri_resmgr.control.http_request import read_head

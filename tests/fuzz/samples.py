@@ -13,10 +13,10 @@ from typing import Any, Final
 import yaml
 
 from nri_proto import nri_pb2
-from nri_resmgr.app.checkpoint import FORMAT, Draft
-from nri_resmgr.app.configuration import Configuration
-from nri_resmgr.app.configuration_status import Document, Source
-from nri_resmgr.app.resource_policy import ResourcePolicy
+from nri_resmgr.app.checkpoint.write import FORMAT, Draft
+from nri_resmgr.app.configuration.acceptance import Configuration
+from nri_resmgr.app.configuration.status import Document, Source
+from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.config import API_VERSION, parse_config
 from nri_resmgr.scenario.manifests import read_workload
 from nri_resmgr.scenario.recording import (

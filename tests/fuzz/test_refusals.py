@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nri_resmgr.app.configuration_status import Document, Source
-from nri_resmgr.app.resource_policy import ResourcePolicy
+from nri_resmgr.app.configuration.status import Document, Source
+from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.config import parse_config
 from nri_resmgr.values import ResmgrError
 from tests.fuzz import samples

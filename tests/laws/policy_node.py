@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import msgspec
 from hypothesis.stateful import RuleBasedStateMachine
 
-from nri_resmgr.app.checkpoint import Draft
+from nri_resmgr.app.checkpoint.write import Draft
 from nri_resmgr.policy.decision import Decision, Policy, Rule
 from nri_resmgr.policy.events import (
     NO_PIN,

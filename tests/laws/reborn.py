@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from nri_resmgr.app.checkpoint import Draft, checkpoint
-from nri_resmgr.app.checkpoint_read import read_checkpoint
+from nri_resmgr.app.checkpoint.read import read_checkpoint
+from nri_resmgr.app.checkpoint.write import Draft, checkpoint
 from nri_resmgr.policy.decision import Policy
 from nri_resmgr.policy.records import Restored
 

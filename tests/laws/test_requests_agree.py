@@ -10,8 +10,8 @@ import hypothesis.strategies as st
 import msgspec
 from hypothesis import assume, given
 
-from nri_resmgr.app.sources.resource_requirements import Misplaced
-from nri_resmgr.app.sources.webhook import read_resources
+from nri_resmgr.app.requests.resource_requirements import Misplaced
+from nri_resmgr.app.requests.webhook import read_resources
 from nri_resmgr.policy.events import Source
 from nri_resmgr.policy.reconstruct import (
     CgroupValues,

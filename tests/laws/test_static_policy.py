@@ -11,7 +11,7 @@ import msgspec
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from nri_resmgr.app.checkpoint import Draft
+from nri_resmgr.app.checkpoint.write import Draft
 from nri_resmgr.policy.decision import Decision
 from nri_resmgr.policy.events import (
     NO_PIN,

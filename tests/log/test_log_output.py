@@ -79,7 +79,7 @@ from nri_resmgr.log import Logger
 from nri_resmgr.log.levels import levels
 from nri_resmgr.log.output import LogFormat, configure_logging
 configure_logging("info", LogFormat.JSON)
-app, stub = Logger("nri_resmgr.app.engine"), Logger("nri_resmgr.stub.link")
+app, stub = Logger("nri_resmgr.app.plugin.engine"), Logger("nri_resmgr.stub.link")
 def speak(when):
     app.debug("app", when=when)
     stub.debug("stub", when=when)
@@ -111,7 +111,7 @@ import sys
 from nri_resmgr.log import Logger
 from nri_resmgr.log.levels import levels
 levels.set("*", "info")
-Logger("nri_resmgr.app.engine").debug("nothing")
+Logger("nri_resmgr.app.plugin.engine").debug("nothing")
 print("structlog" in sys.modules, file=sys.stderr)
 """
 

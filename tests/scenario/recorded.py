@@ -14,11 +14,11 @@ import attrs
 import msgspec
 
 from nri_proto import Level
-from nri_resmgr.app.conduct import USUAL, Conduct
-from nri_resmgr.app.configuration import Configuration
-from nri_resmgr.app.configuration_status import Document, Source
-from nri_resmgr.app.resource_policy import ResourcePolicy
-from nri_resmgr.app.status import status_of
+from nri_resmgr.app.configuration.acceptance import Configuration
+from nri_resmgr.app.configuration.status import Document, Source
+from nri_resmgr.app.plugin.options import USUAL, Conduct
+from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
+from nri_resmgr.app.plugin.status_codes import status_of
 from nri_resmgr.config import parse_config
 from nri_resmgr.daemon.recording import Recorder
 from nri_resmgr.daemon.recording_file import RecordingFile

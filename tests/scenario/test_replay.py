@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from nri_proto import Level
-from nri_resmgr.app.conduct import Conduct
+from nri_resmgr.app.plugin.options import Conduct
 from nri_resmgr.policy.events import Pin
 from nri_resmgr.scenario.differences import Instead
 from nri_resmgr.scenario.kubelet import container_of, pod_of

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from nri_resmgr.app.drift_report import DriftReport
-from nri_resmgr.app.history import History
-from nri_resmgr.app.inspection import Inspection
-from nri_resmgr.app.metrics import Metrics
-from nri_resmgr.app.resource_policy import ResourcePolicy
-from nri_resmgr.app.verification import Rhythm, Verification
+from nri_resmgr.app.metrics.counters import Metrics
+from nri_resmgr.app.observing.history import History
+from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
+from nri_resmgr.app.verification.inspection import Inspection
+from nri_resmgr.app.verification.report import DriftReport
+from nri_resmgr.app.verification.verifier import Rhythm, Verification
 from nri_resmgr.config import parse_config
 from nri_resmgr.stub import Container, ContainerUpdate, LinuxPod, LinuxResources, Pod
 from nri_resmgr.stub.model import LinuxContainer

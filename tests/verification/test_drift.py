@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nri_resmgr.app.drift import (
+from nri_resmgr.app.verification.drift import (
     AS_DECIDED,
     Difference,
     DriftKind,

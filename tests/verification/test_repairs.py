@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from nri_resmgr.app.repairs import FORGIVEN, MOST_ATTEMPTS, Repairs
+from nri_resmgr.app.background.repairs import FORGIVEN, MOST_ATTEMPTS, Repairs
 
 PAUSE = 60.0
 
@@ -16,7 +16,7 @@ class Sent:
         self.calls: list[list[str]] = []
 
     def __call__(self, containers: Iterable[str]) -> None:
-        """See `nri_resmgr.app.resource_policy.ResourcePolicy.send_pins`."""
+        """See `nri_resmgr.app.plugin.resource_policy.ResourcePolicy.send_pins`."""
         self.calls.append(list(containers))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from nri_resmgr.app import repairs
+from nri_resmgr.app.background import repairs
 from tests.verification.fake_host import GRACE, ONLY_TELLS, FakeHost
 
 pytestmark = pytest.mark.slow

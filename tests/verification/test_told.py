@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from nri_resmgr.app.metric_text import render
-from nri_resmgr.app.metrics_of_verification import series_of_verification
-from nri_resmgr.app.sessions import Sessions
+from nri_resmgr.app.metrics.of_verification import series_of_verification
+from nri_resmgr.app.metrics.text import render
+from nri_resmgr.app.observing.sessions import Sessions
 from nri_resmgr.cli.render_explain import render_explanation
 from nri_resmgr.cli.render_status import render_status
 from nri_resmgr.control.explain import explanation_of

@@ -5,7 +5,7 @@ import json
 import pytest
 import structlog
 
-from nri_resmgr.app.sources import ANNOTATIONS, AnnotationSource, PodRequests
+from nri_resmgr.app.requests import ANNOTATIONS, AnnotationSource, PodRequests
 from nri_resmgr.policy.events import Source
 from nri_resmgr.policy.reconstruct import Requests
 from nri_resmgr.stub.model import Pod

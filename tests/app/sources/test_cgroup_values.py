@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from nri_resmgr.app.sources import cgroup_values
+from nri_resmgr.app.requests import cgroup_values
 from nri_resmgr.policy.events import ContainerSpec, Pin
 from nri_resmgr.policy.reconstruct import CgroupValues
 from nri_resmgr.stub.model import (

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 import structlog
 
-from nri_resmgr.app.sources import ANNOTATIONS, AnnotationSource, RequestSources
+from nri_resmgr.app.requests import ANNOTATIONS, AnnotationSource, RequestSources
 from nri_resmgr.policy.events import Source
 from nri_resmgr.policy.reconstruct import CgroupValues, Requests
 from nri_resmgr.stub.model import LinuxCpu, LinuxPod, LinuxResources, Pod

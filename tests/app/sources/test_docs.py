@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from nri_resmgr.app.sources import ANNOTATIONS, PodRequests
-from nri_resmgr.app.sources.webhook import read_resources
+from nri_resmgr.app.requests import ANNOTATIONS, PodRequests
+from nri_resmgr.app.requests.webhook import read_resources
 from nri_resmgr.policy.events import Source
 from nri_resmgr.policy.reconstruct import Requests
 from nri_resmgr.topology import HugePages

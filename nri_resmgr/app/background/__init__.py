@@ -1,0 +1,1 @@
+"""What runs beside requests: periods, reconcilers, repairs, hotplug."""

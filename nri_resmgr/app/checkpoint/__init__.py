@@ -1,0 +1,1 @@
+"""Checkpoints of a policy's state: text out, state in."""

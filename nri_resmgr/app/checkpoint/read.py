@@ -1,0 +1,132 @@
+"""Checkpoints read: judged as a whole first, then record by record."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from nri_resmgr.app.checkpoint.write import FORMAT
+from nri_resmgr.kinds import kind_named
+from nri_resmgr.policy.decision import Policy
+from nri_resmgr.policy.records import BadRecord, Records, Restored
+from nri_resmgr.values import InputError
+from nri_resmgr.values.documents import BadValue, from_plain
+
+
+@dataclass(eq=False)
+class BadCheckpoint(InputError):
+    """A text is no checkpoint, or not all of one."""
+
+    why: str
+
+    def __str__(self) -> str:
+        return f"the checkpoint is unreadable: {self.why}"
+
+
+@dataclass(eq=False)
+class NewerCheckpoint(InputError):
+    """A checkpoint was written by a version that knew more than this one."""
+
+    version: str
+    found: int
+
+    def __str__(self) -> str:
+        return (
+            f"the checkpoint is of version {self.version}, in format {self.found}; "
+            f"this version knows formats up to {FORMAT}"
+        )
+
+
+class Saved(msgspec.Struct, frozen=True):
+    """A checkpoint that is all there.
+
+    Attributes:
+        kind: Of the policy whose state it is.
+        version: Of ours, that wrote it.
+        written: When.
+        rows: Plain data by table and key, for `state_for`.
+    """
+
+    kind: str
+    version: str
+    written: str
+    rows: Mapping[str, Mapping[Any, Any]]
+
+    def state_for(self, policy: Policy[Any]) -> Restored[Any]:
+        """Make the state, for a policy of the same kind.
+
+        Raises:
+            BadRecord: A record makes no sense.
+        """
+        records = kind_named(self.kind).records()
+        for name in self.rows.keys() - records.TABLES.keys():
+            raise BadRecord(name, f"{self.kind} has no such records")
+        tables = {
+            name: _values(name, records, self.rows.get(name, {}))
+            for name in records.TABLES
+        }
+        return records.state_from(tables, policy)
+
+
+def read_checkpoint(text: str) -> Saved:
+    """Read a checkpoint.
+
+    Raises:
+        BadCheckpoint: It is not what was written.
+        NewerCheckpoint: A later version wrote it.
+    """
+    first, _, body = text.partition("\n")
+    header = _header(first)
+    if header["format"] > FORMAT:
+        raise NewerCheckpoint(header["version"], header["format"])
+    if zlib.crc32(body.encode("utf-8", "surrogateescape")) != header["crc32"]:
+        raise BadCheckpoint("it was cut or changed")
+    rows: dict[str, dict[Any, Any]] = {}
+    for number, line in enumerate(body.splitlines(), 2):
+        name, key, data = _row(line, number)
+        rows.setdefault(name, {})[key] = data
+    return Saved(header["policy"], header["version"], header["written"], rows)
+
+
+def _header(line: str) -> dict[str, Any]:
+    found = _parsed(line, 1)
+    if not isinstance(found, dict) or found.get("checkpoint") != "nri-resmgr":
+        raise BadCheckpoint("it does not begin like one")
+    expected = {"format": int, "version": str, "policy": str, "written": str}
+    for name, kind in (expected | {"crc32": int}).items():
+        if type(found.get(name)) is not kind:
+            raise BadCheckpoint(f"line 1 has no {name}")
+    return found
+
+
+def _row(line: str, number: int) -> tuple[str, Any, Any]:
+    match _parsed(line, number):
+        case [str() as name, str() | int() as key, data]:
+            return name, key, data
+        case [str() as name, [str() as pod, str() as slot], data]:
+            return name, (pod, slot), data
+    raise BadCheckpoint(f"line {number} is no record")
+
+
+def _parsed(line: str, number: int) -> Any:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        raise BadCheckpoint(f"line {number} is not JSON") from None
+
+
+def _values(name: str, records: Records, rows: Mapping[Any, Any]) -> dict[Any, Any]:
+    kind, values = records.TABLES[name], {}
+    for key, data in rows.items():
+        if type(key) is not records.KEYS.get(name, str):
+            raise BadRecord(f"{name} {key}", "is no key of this table")
+        try:
+            values[key] = from_plain(kind, data)
+        except BadValue as mistake:
+            raise BadRecord(f"{name} {key}", str(mistake)) from None
+    return values

@@ -1,0 +1,1 @@
+"""Resource classes of containers, put into adjustments and kept on the host."""

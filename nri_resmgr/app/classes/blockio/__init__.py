@@ -1,0 +1,1 @@
+"""Block I/O classes: adjustments at creation, cgroup files while containers run."""

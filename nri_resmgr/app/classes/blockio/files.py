@@ -1,0 +1,126 @@
+"""Block I/O files of running containers: as configured, on the disks there are."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Final, TypeAlias
+
+import attrs
+
+from nri_resmgr.app.classes.blockio.record import BlockIoRecord
+from nri_resmgr.app.classes.blockio.setter import blockio_choice
+from nri_resmgr.app.classes.blockio.writer import BlockIoWriter
+from nri_resmgr.app.classes.members import Member, members_of
+from nri_resmgr.app.classes.unified import with_unified
+from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
+from nri_resmgr.classes.blockio import BlockIoConfig
+from nri_resmgr.policy.events import Event, Synchronized
+from nri_resmgr.stub.update import ContainerUpdate
+
+Files: TypeAlias = Mapping[str, Mapping[str, str]]
+"""Files and their contents, by container."""
+
+PERIOD: Final = 30.0  # seconds between two looks for disks
+
+
+class BlockIoFiles:
+    """Applies block I/O classes to running containers; an `Applier`.
+
+    Args:
+        policy: Knows the containers.
+        writer: Writes files.
+        record: Keeps what was written.
+        period: Seconds between two looks for disks.
+
+    Attributes:
+        writer: Writes files.
+        period: Seconds between two looks for disks.
+    """
+
+    def __init__(
+        self,
+        policy: ResourcePolicy,
+        writer: BlockIoWriter,
+        record: BlockIoRecord,
+        period: float = PERIOD,
+    ) -> None:
+        self.writer = writer
+        self.period: float | None = period
+        self._subject = policy
+        self._record = record
+        self._written: dict[str, Mapping[str, str]] = {}
+
+    def configured(self) -> None:
+        """Forget problems: they were those of another configuration."""
+        self.writer.host.problems.forget()
+
+    def note(self, event: Event) -> bool:
+        """Have all containers looked at when the runtime lists them."""
+        return isinstance(event, Synchronized)
+
+    def next_step(self, *, looks: bool) -> BlockIoStep:  # noqa: ARG002 - it always looks
+        """Return the classes and all containers."""
+        host = self.writer.host
+        config, members = self._wanted()
+        entries = self._subject.state.ledger.entries
+        host.keep_only(entries.keys())
+        for gone in self._written.keys() - entries.keys():
+            del self._written[gone]
+        host.problems.keep_only({one.title for one in members})
+        return BlockIoStep(self, config, members)
+
+    def update_of(self, container: str) -> ContainerUpdate | None:
+        """Return the files of a container that have changed since its creation."""
+        if not (files := self._written.get(container)):
+            return None
+        # The files are written already: a failure, of a container that is gone,
+        # does not matter.
+        return with_unified(ContainerUpdate(container), files).ignoring_failure()
+
+    async def finish(self, written: Files) -> None:
+        """Send what was written to the runtime, and keep it for the next start."""
+        if written:
+            self._written |= written
+            # Else the runtime writes its old values with its next update.
+            self._subject.updates.send(self.update_of, written)
+        await asyncio.to_thread(self._record.save, self.writer.host)
+
+    def restore(self) -> None:
+        """Do nothing: the files go with their containers."""
+
+    def _wanted(self) -> tuple[BlockIoConfig, tuple[Member, ...]]:
+        subject = self._subject
+        use, policy, state = subject.config.blockio, subject.policy, subject.state
+        if use is None or use.classes is None:
+            return {}, tuple(members_of(subject, lambda _: None))
+        return use.classes, tuple(
+            members_of(subject, lambda spec: blockio_choice(spec, use, policy, state))
+        )
+
+
+@attrs.define(eq=False)
+class BlockIoStep:
+    """Block I/O classes and containers at one moment.
+
+    Attributes:
+        files: Where it is applied.
+        config: The classes.
+        members: All containers.
+    """
+
+    files: BlockIoFiles
+    config: BlockIoConfig
+    members: tuple[Member, ...]
+    _written: Files = attrs.field(factory=dict, init=False)
+
+    def apply(self) -> None:
+        """Write the files that have changed."""
+        writer = self.files.writer
+        # A class that the runtime gave by its name stays as long as the container.
+        if self.config or writer.host.given:
+            self._written = writer.put(self.config, self.members)
+
+    async def report(self) -> None:
+        """Send the runtime what was written, and keep it."""
+        await self.files.finish(self._written)

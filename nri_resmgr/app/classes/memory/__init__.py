@@ -1,0 +1,1 @@
+"""Memory classes, NUMA policies and limits of misc resources."""

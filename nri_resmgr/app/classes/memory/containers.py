@@ -1,0 +1,58 @@
+"""Which containers ask for which memory class."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+
+from nri_resmgr.app.classes.members import Subject
+from nri_resmgr.classes.memory import (
+    BadMemoryAnnotation,
+    memory_qos_wish,
+    numa_policy_wish,
+)
+from nri_resmgr.policy.events import ContainerSpec
+
+QOS: Final = "memory-qos"
+POLICY: Final = "memory-policy"
+
+
+class MemoryOwner(msgspec.Struct, frozen=True):
+    """A container in a class.
+
+    Attributes:
+        kind: ``memory-qos`` or ``memory-policy``.
+        name: Of the class.
+        title: Of the container.
+    """
+
+    kind: str
+    name: str
+    title: str
+
+
+def memory_owners(subject: Subject) -> Iterator[MemoryOwner]:
+    """Yield all containers with classes that there are, of kinds that are on."""
+    config = subject.config
+    qos = config.memory_qos.classes if config.memory_qos else {}
+    policies = config.memory_policy.classes if config.memory_policy else {}
+    if not qos and not policies:
+        return
+    for entry in subject.state.ledger.entries.values():
+        spec = entry.spec
+        for kind, name, known in (
+            (QOS, memory_qos_wish(spec.pod_tags, spec.name).class_name, qos),
+            (POLICY, _policy_class(spec), policies),
+        ):
+            if name in known:
+                yield MemoryOwner(kind, name, spec.title)
+
+
+def _policy_class(spec: ContainerSpec) -> str:
+    try:
+        wish = numa_policy_wish(spec.pod_tags, spec.name)
+    except BadMemoryAnnotation:
+        return ""  # it ran before anybody could refuse it
+    return wish.class_name if wish else ""

@@ -1,0 +1,1 @@
+"""RDT classes: adjustments at creation, resctrl groups while containers run."""

@@ -1,0 +1,133 @@
+"""RDT groups of the host: made as configured, with the running containers in them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import attrs
+
+from nri_resmgr.app.classes.members import Member, Subject, members_of
+from nri_resmgr.app.classes.rdt.host import RdtHost
+from nri_resmgr.app.classes.rdt.setter import rdt_choice
+from nri_resmgr.app.classes.rdt.writer import RdtWriter
+from nri_resmgr.config.rdt_use import RdtUse
+from nri_resmgr.policy.events import Event, PodStopped, Started, Synchronized
+
+# A process that the runtime starts in a container later is of the class that the
+# container was created with.
+PERIOD: Final = 30.0  # seconds between two looks at all containers
+
+
+class RdtGroups:
+    """Applies RDT classes; an `Applier`.
+
+    Args:
+        subject: Knows the containers.
+        host: The groups as they are.
+        writer: Writes groups.
+        period: Seconds between two looks at all containers.
+
+    Attributes:
+        host: The groups as they are.
+        writer: Writes groups.
+        period: Seconds between two looks at all containers.
+    """
+
+    def __init__(
+        self, subject: Subject, host: RdtHost, writer: RdtWriter, period: float = PERIOD
+    ) -> None:
+        self.host = host
+        self.writer = writer
+        self.period: float | None = period
+        self._subject = subject
+        self._is_configured = True  # anew, since the last step
+        self._is_whole = True  # all containers are due
+        self._started: set[str] = set()
+        self._pods: dict[str, str] = {}
+
+    def configured(self) -> None:
+        """Make the groups anew, with the next step."""
+        self.host.unsettle()
+        self._is_configured = self._is_whole = True
+
+    def note(self, event: Event) -> bool:
+        """Note containers that start, and pods that are gone."""
+        match event:
+            case Started(container):
+                self._started.add(container)
+            case Synchronized():
+                self._is_whole = True
+            case PodStopped(pod):
+                return self._pods.pop(pod, None) is not None
+            case _:
+                return False
+        return True
+
+    def next_step(self, *, looks: bool) -> RdtStep:
+        """Return what is due; all containers if it *looks*."""
+        use = self._subject.config.rdt
+        members = self._members(use)
+        is_whole = looks or self._is_whole
+        started = tuple(one for one in members if one.whom.id in self._started)
+        step = RdtStep(
+            groups=self,
+            use=use,
+            members=members,
+            due=members if is_whole else started,
+            pods=frozenset(self._pods.values()),
+            is_configured=self._is_configured,
+        )
+        self._is_configured = self._is_whole = False
+        self._started.clear()
+        return step
+
+    def restore(self) -> None:
+        """Remove the groups, and set those of others back."""
+        self.writer.restore()
+
+    def _members(self, use: RdtUse | None) -> tuple[Member, ...]:
+        if use is None:
+            return ()
+        subject = self._subject
+        policy, state = subject.policy, subject.state
+        for entry in state.ledger.entries.values():
+            if entry.spec.pod_uid:
+                self._pods[entry.spec.pod] = entry.spec.pod_uid
+        return tuple(
+            members_of(subject, lambda spec: rdt_choice(spec, use, policy, state))
+        )
+
+
+@attrs.define(eq=False)
+class RdtStep:
+    """RDT groups and containers at one moment.
+
+    Attributes:
+        groups: Where it is applied.
+        use: The configuration; None for no groups.
+        members: All containers.
+        due: Those whose threads are to be moved.
+        pods: The pods that there are, by the names of their monitoring groups.
+        is_configured: Whether the configuration is another one.
+    """
+
+    groups: RdtGroups
+    use: RdtUse | None
+    members: tuple[Member, ...]
+    due: tuple[Member, ...]
+    pods: frozenset[str]
+    is_configured: bool
+
+    def apply(self) -> None:
+        """Make groups if they are not as configured, and move containers."""
+        use, writer = self.use, self.groups.writer
+        self.groups.host.problems.keep_only({one.title for one in self.members})
+        if self.is_configured or writer.is_due(use):
+            writer.set_up(use, self.members)
+        if use is not None:
+            writer.put(self.due, monitors=use.monitors)
+            writer.look()
+            writer.prune(self.pods if use.monitors else ())
+
+    async def report(self) -> None:
+        """Do nothing: the writer has noted problems with the host."""

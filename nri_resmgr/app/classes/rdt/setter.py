@@ -1,0 +1,117 @@
+"""RDT classes into adjustments: only those whose groups are there."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from nri_proto import Level
+from nri_resmgr.app.classes.rdt.host import RdtHost
+from nri_resmgr.app.classes.setter import ClassSetter, NewContainer
+from nri_resmgr.classes.choice import (
+    Choice,
+    ClassDenied,
+    ClassMissing,
+    Origin,
+    UnknownClass,
+    choose,
+)
+from nri_resmgr.classes.rdt import ROOT_CLASS
+from nri_resmgr.classes.rdt.checks import classes_of, group_of
+from nri_resmgr.config.rdt_use import RdtUse
+from nri_resmgr.policy.decision import Decision
+from nri_resmgr.policy.events import ContainerSpec
+from nri_resmgr.policy.views import ViewedPolicy
+from nri_resmgr.stub.adjustment import ContainerAdjustment
+from nri_resmgr.stub.runtime_info import RuntimeInfo
+
+KIND: Final = "RDT"
+
+# The first release that has the group's own name. `rdt_class` is a class of the
+# runtime's, before which CRI-O puts a prefix.
+CLOS_LEVEL: Final = Level(0, 11)
+
+
+class RdtSetter(ClassSetter):
+    """Names a container's class, which a runtime takes at its creation only.
+
+    A container whose class is not there yet is moved into it later: see
+    `nri_resmgr.app.classes.rdt.writer`.
+
+    Args:
+        use: What the configuration says.
+        runtime: To whom adjustments are sent.
+        policy: Knows the classes of places.
+        host: Knows which groups there are.
+    """
+
+    def __init__(
+        self,
+        use: RdtUse,
+        runtime: RuntimeInfo,
+        policy: ViewedPolicy[Any],
+        host: RdtHost,
+    ) -> None:
+        self._use = use
+        self._runtime = runtime
+        self._policy = policy
+        self._host = host
+        rows = classes_of(use.config) if use.config else ()
+        self._classes = {group_of(one): one for _, one in rows}
+
+    def check(self, new: NewContainer) -> None:
+        """Judge an annotation.
+
+        Raises:
+            UnknownClass: It names no class.
+            ClassDenied: It may not name this one.
+            ClassMissing: The class is configured, and has no group here.
+        """
+        wish = new.spec.preferences.rdt_class
+        if wish is None:
+            return
+        about = (new.spec.title, KIND, wish.name, wish.key)
+        is_missing = self._host.is_settled and not self._host.has(wish.name)
+        if self._use.config is None:
+            if is_missing and self._host.control is not None:
+                raise UnknownClass(*about, self._host.names())
+        elif wish.name not in {ROOT_CLASS, *self._classes}:
+            raise UnknownClass(*about, tuple(self._classes))
+        found = self._classes.get(wish.name)
+        if found and found.deny_container_annotation and wish.of_container:
+            raise ClassDenied(*about, "kubernetes.denyContainerAnnotation")
+        if found and found.deny_pod_annotation and not wish.of_container:
+            raise ClassDenied(*about, "kubernetes.denyPodAnnotation")
+        if is_missing:
+            raise ClassMissing(*about, self._host.why or "its group is gone")
+
+    def add(
+        self,
+        adjustment: ContainerAdjustment,
+        new: NewContainer,
+        decision: Decision[Any],
+    ) -> ContainerAdjustment:
+        """Name the container's class, if it has one and the host has that."""
+        choice = rdt_choice(new.spec, self._use, self._policy, decision.state)
+        # Who has none inherits the root group.
+        if choice is None or choice.name == ROOT_CLASS:
+            return adjustment
+        if self._host.has(choice.name):
+            return self._named(adjustment, choice.name)
+        if self._host.is_settled and choice.origin is not Origin.ANNOTATION:
+            why = self._host.why or "there is no such class"
+            self._host.problems.drop(choice, new.spec.title, why)
+        return adjustment
+
+    def _named(self, adjustment: ContainerAdjustment, name: str) -> ContainerAdjustment:
+        level = self._runtime.level
+        if level is not None and level >= CLOS_LEVEL:
+            return adjustment.set_rdt_clos_id(name)
+        return adjustment.set_rdt_class(name)
+
+
+def rdt_choice(
+    spec: ContainerSpec, use: RdtUse, policy: ViewedPolicy[Any], state: Any
+) -> Choice | None:
+    """Find the class of a container that the policy has placed."""
+    given = policy.classes_of(state, spec.id).rdt
+    return choose(spec.preferences.rdt_class, given, spec.qos if use.by_qos else None)

@@ -1,0 +1,1 @@
+"""Documents of the configuration: which one is accepted, and its status."""

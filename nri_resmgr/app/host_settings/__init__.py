@@ -1,0 +1,1 @@
+"""Settings of the host that follow the policy: CPU classes, interrupts, Speed Select."""

@@ -1,0 +1,113 @@
+"""What has to be known of a host before its files can follow a policy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from nri_resmgr.app.host_settings.plan import HostFacts, moves_interrupts, sets_cpus
+from nri_resmgr.app.host_settings.wanted import Wanted
+from nri_resmgr.app.host_settings.writer import HostWriter
+from nri_resmgr.classes.cpu.facts import CpuKnobFacts
+from nri_resmgr.classes.irq.interrupts import Interrupt, changed_since, controlled
+from nri_resmgr.classes.irq.placement import Room
+from nri_resmgr.classes.isolation.host import quiet_cpus
+from nri_resmgr.host.cpu_knobs import read_cpu_knobs
+from nri_resmgr.host.interrupts import read_default_cpus, read_interrupts
+from nri_resmgr.host.irqbalance import Irqbalance, find_irqbalance
+from nri_resmgr.host.isolated_cgroups import IsolatedCgroups
+from nri_resmgr.host.tree import Tree
+from nri_resmgr.log import Logger
+from nri_resmgr.topology import Machine
+from nri_resmgr.values import CpuSet
+
+log = Logger(__name__)
+
+
+class FactsReader:
+    """Reads what is needed, and only again what may have changed.
+
+    Args:
+        tree: The host.
+
+    Attributes:
+        irqbalance: The one that runs; None for none, or where nobody asked.
+    """
+
+    def __init__(self, tree: Tree) -> None:
+        self._tree = tree
+        self._machine: Machine | None = None
+        self._cpus = CpuKnobFacts()
+        self._interrupts: tuple[Interrupt, ...] | None = None
+        self._cgroups = IsolatedCgroups(tree)
+        self._told: frozenset[tuple[str, str]] = frozenset()
+        self.irqbalance: Irqbalance | None = None
+
+    def read(
+        self, wanted: Wanted, writer: HostWriter | None, *, afresh: bool
+    ) -> HostFacts:
+        """Read what a plan for *wanted* is made from.
+
+        Args:
+            wanted: What the policy wants, of which machine.
+            writer: Knows how files were before us; None where nobody writes.
+            afresh: Whether interrupts may have come and gone.
+
+        Raises:
+            HostError: A file cannot be read.
+        """
+        cpus, use = CpuKnobFacts(), wanted.use
+        if sets_cpus(use):
+            cpus = self._of_cpus(wanted.machine)
+            if writer is not None:
+                cpus = writer.before_us(cpus)
+        cgroups = self._cgroups.find(use.isolated)
+        isolated = wanted.machine.isolated
+        if not moves_interrupts(use):
+            self._interrupts = None
+            return HostFacts(cpus, cgroups=cgroups, isolated=isolated)
+        if afresh or self._interrupts is None:
+            self._look_at_interrupts(writer)
+        banned = self.irqbalance.own.cpus if self.irqbalance else CpuSet()
+        originals = writer.originals if writer else {}
+        default = read_default_cpus(self._tree, originals)
+        room = Room(use.available & wanted.machine.online, banned, default)
+        allowed = controlled(self._interrupts or (), wanted.controllable)
+        quiet = quiet_cpus(use.isolated, wanted.machine)
+        return HostFacts(cpus, allowed, room, cgroups, quiet, isolated)
+
+    def tell_in_vain(self, facts: HostFacts) -> Mapping[str, str]:
+        """Say once of whose CPUs the load is balanced all the same.
+
+        Args:
+            facts: What was read before the files were written.
+
+        Returns:
+            The reason by the container's id.
+
+        Raises:
+            HostError: A file cannot be read.
+        """
+        found = self._cgroups.in_vain(facts.cgroups, facts.isolated)
+        for one, why in found:
+            if (one.container, why) not in self._told:
+                cpus = str(one.cpus)
+                log.warning(
+                    "isolation.in-vain", container=one.container, cpus=cpus, why=why
+                )
+        self._told = frozenset((one.container, why) for one, why in found)
+        return dict(self._told)
+
+    def _of_cpus(self, machine: Machine) -> CpuKnobFacts:
+        if machine is not self._machine:
+            self._cpus = read_cpu_knobs(self._tree, machine)
+            self._machine = machine
+        return self._cpus
+
+    def _look_at_interrupts(self, writer: HostWriter | None) -> None:
+        before = self._interrupts
+        originals = writer.originals if writer else {}
+        self._interrupts = read_interrupts(self._tree, originals)
+        self.irqbalance = find_irqbalance(self._tree)
+        if before and (changed := changed_since(before, self._interrupts)):
+            names = [f"{one.number} {one.name}" for one in changed]
+            log.info("interrupts.changed", interrupts=names)

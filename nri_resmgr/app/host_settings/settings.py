@@ -1,0 +1,275 @@
+"""Settings of the host: CPU classes, Speed Select, interrupts, isolated containers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from time import monotonic
+from typing import Final
+
+import attrs
+import msgspec
+
+from nri_resmgr.app.background.repairs import Repairs
+from nri_resmgr.app.host_settings.facts import FactsReader
+from nri_resmgr.app.host_settings.plan import (
+    NO_PLAN,
+    HostFacts,
+    HostPlan,
+    moves_interrupts,
+    plan_of,
+)
+from nri_resmgr.app.host_settings.report import HostReport, Round
+from nri_resmgr.app.host_settings.wanted import Wanted
+from nri_resmgr.app.host_settings.writer import HostWriter, OpenDevice
+from nri_resmgr.host.knob_report import Drift
+from nri_resmgr.host.speed_select import open_isst
+from nri_resmgr.host.state_dir import StateDir
+from nri_resmgr.host.tree import HostTree
+from nri_resmgr.log import Logger
+from nri_resmgr.policy.events import Event
+from nri_resmgr.values import HostError
+
+log = Logger(__name__)
+
+# A write of a host's file takes microseconds: all of a machine's are few.
+_AT_ONCE: Final = 10_000
+
+# Where nothing is verified, interrupts come and go all the same.
+_INTERVAL: Final = 60.0  # seconds
+
+_NO_STATE: Final = (
+    "no state directory: what the host was like before could not be kept for the next "
+    "start; see --state-dir"
+)
+
+
+class HostAccess(msgspec.Struct, frozen=True):
+    """The host that is set, and how.
+
+    Attributes:
+        tree: The host.
+        state: Where the original settings are kept; None for nowhere.
+        dry_run: Whether changes are only logged.
+        verify_interval: Seconds between two comparisons with what others have
+            written; 0 for none.
+        repairs: Whether files that others have written are written again.
+        open_device: Opens the device of Speed Select, given the host.
+    """
+
+    tree: HostTree
+    state: StateDir | None
+    dry_run: bool = False
+    verify_interval: float = 0.0
+    repairs: bool = False
+    open_device: OpenDevice = open_isst
+
+
+class HostSettings:
+    """Applies what a policy wants of its host; an `Applier`.
+
+    Args:
+        access: The host.
+        wanted: Looks up what the policy wants now.
+        report: Takes what steps have done.
+
+    Attributes:
+        report: The same.
+        is_waiting: Whether an isolated container had no cgroup yet in the last step.
+    """
+
+    def __init__(
+        self, access: HostAccess, wanted: Callable[[], Wanted], report: HostReport
+    ) -> None:
+        self.report = report
+        self.is_waiting = False
+        self._access = access
+        self._look_up = wanted
+        self._wanted: Wanted | None = None
+        self._reader = FactsReader(access.tree)
+        self._writer: HostWriter | None = None
+        self._due: list[str] = []
+        interval = access.verify_interval if access.repairs else 0.0
+        self._repairs = Repairs(self._due.extend, interval, _AT_ONCE)
+        self._last = HostFacts(), NO_PLAN
+        self._failed: frozenset[str] = frozenset()
+
+    @property
+    def period(self) -> float | None:
+        """Seconds between two looks; None while nothing is set or left to be set."""
+        is_done = not (self.report.why_not or self.report.failing)
+        if is_done and self._wanted is not None and self._wanted.use.is_idle:
+            return None
+        return self._access.verify_interval or _INTERVAL
+
+    def note(self, event: Event) -> bool:  # noqa: ARG002 - each may move containers
+        """Have what is wanted compared with what was wanted last."""
+        return True
+
+    def configured(self) -> None:
+        """Do nothing: the next step looks up what is wanted."""
+
+    def next_step(self, *, looks: bool) -> HostStep | None:
+        """Return what is to be written now."""
+        wanted = self._look_up()
+        if not looks and not self.is_waiting and wanted == self._wanted:
+            return None
+        self._wanted = wanted
+        if self._access.state is None and not self._access.dry_run:
+            self.report.stopped("" if wanted.use.is_idle else _NO_STATE)
+            return None
+        return HostStep(self, wanted, looks)
+
+    def restore(self) -> None:
+        """Put every setting back."""
+        if self._writer is None or self._writer.is_idle:
+            return
+        try:
+            report = self._writer.restore_all()
+        except HostError:
+            return  # the journal stays, for the next start
+        log.info("host.restored", files=len(report.restored))
+        for one in report.failed:
+            log.error("host.not-restored", why=str(one))
+
+    def apply(self, wanted: Wanted, *, looks: bool) -> Round:
+        """Write what is wanted; in a thread.
+
+        Args:
+            wanted: What the policy wants now.
+            looks: Whether to see first what others have changed, and which
+                interrupts have come.
+
+        Raises:
+            HostError: The host, or the state directory, cannot be read.
+        """
+        writer = self._opened()
+        if writer is not None:
+            writer.follow(wanted.machine)
+            if wanted.use.is_idle and writer.is_idle:
+                self._last = HostFacts(), NO_PLAN
+                return Round(looked=looks)
+        facts = self._reader.read(wanted, writer, afresh=looks)
+        plan = plan_of(wanted.use, wanted.classes, facts)
+        self.is_waiting = bool(_waiting(wanted, facts))
+        if writer is None:
+            return self._dry_run(plan)
+        return self._written(writer, plan, facts, wanted, looks=looks)
+
+    def _opened(self) -> HostWriter | None:
+        access, state = self._access, self._access.state
+        if self._writer is None and state is not None and not access.dry_run:
+            self._writer = HostWriter(access.tree, state, access.open_device)
+        return self._writer
+
+    def _dry_run(self, plan: HostPlan) -> Round:
+        """Log what a plan would write."""
+        if plan.files != self._last[1].files:
+            files = dict(plan.files)
+            log.info("host.would-change", files=len(files), punits=len(plan.punits))
+            for path, text in files.items():
+                log.debug("host.would-write", path=path, text=text)
+        self._last = HostFacts(), plan
+        return Round(plan)
+
+    def _written(
+        self,
+        writer: HostWriter,
+        plan: HostPlan,
+        facts: HostFacts,
+        wanted: Wanted,
+        *,
+        looks: bool,
+    ) -> Round:
+        verifies = looks and bool(self._access.verify_interval)
+        drifts = self._drifts(writer, plan) if verifies else ()
+        abandoned = self._repair(plan.files, drifts) if verifies else ()
+        is_new = looks or plan.placement != self._last[1].placement
+        again = frozenset(self._due)
+        self._due.clear()
+        report = writer.apply(plan, facts, again, tells=is_new)
+        in_vain = self._reader.tell_in_vain(facts)
+        self._last = facts, plan
+        self._failed = frozenset(one.path for one in report.failed)
+        seen = {path: text for path, text in writer.seen.items() if path in plan.files}
+        left = (one for one in drifts if one.path not in again)
+        seen |= {one.path: one.found or "" for one in left}
+        told = writer.told if moves_interrupts(wanted.use) else Round().told
+        return Round(
+            plan,
+            facts,
+            report,
+            looked=verifies,
+            drifts=drifts,
+            given_up=abandoned,
+            refused=writer.refused,
+            told=told,
+            seen=seen,
+            waiting=_waiting(wanted, facts),
+            in_vain=in_vain,
+        )
+
+    def _drifts(self, writer: HostWriter, plan: HostPlan) -> tuple[Drift, ...]:
+        """Return what others changed of what is wanted now as before."""
+        facts, last = self._last
+        is_balanced = self._reader.irqbalance is not None
+        found = writer.look(last, facts, is_balanced=is_balanced)
+        return tuple(
+            one
+            for one in found
+            if one.path not in self._failed
+            and last.files.get(one.path) == plan.files.get(one.path)
+            and (one.path in plan.files or last.punits == plan.punits)
+        )
+
+    def _repair(
+        self, paths: Iterable[str], drifts: tuple[Drift, ...]
+    ) -> tuple[str, ...]:
+        """Note what is to be written again; return what is left alone from now on."""
+        if not self._access.repairs:
+            return ()
+        drifting, now = {one.path for one in drifts}, monotonic()
+        for path in paths:
+            if path not in drifting:
+                self._repairs.well(path, now)
+        abandoned, _ = self._repairs.repair(sorted(drifting), now)
+        return abandoned
+
+
+@attrs.define(eq=False)
+class HostStep:
+    """What is wanted of a host, to be written.
+
+    Attributes:
+        settings: Writes it.
+        wanted: What the policy wants.
+        looks: Whether to see first what others have changed.
+    """
+
+    settings: HostSettings
+    wanted: Wanted
+    looks: bool
+    _done: Round | HostError = attrs.field(factory=Round, init=False)
+
+    def apply(self) -> None:
+        """Write it."""
+        try:
+            self._done = self.settings.apply(self.wanted, looks=self.looks)
+        except HostError as error:
+            self._done = error
+
+    async def report(self) -> None:
+        """Report what was written."""
+        report = self.settings.report
+        if isinstance(self._done, HostError):
+            report.stopped(str(self._done))
+        else:
+            report.stopped("")
+            report.done(self._done)
+
+
+def _waiting(wanted: Wanted, facts: HostFacts) -> frozenset[str]:
+    """Return the isolated containers without a cgroup that was to be set."""
+    wishing = {
+        one.container for one in wanted.use.isolated if one.wish.is_about_cgroups
+    }
+    return frozenset(wishing - {one.container for _, one in facts.cgroups})

@@ -1,0 +1,1 @@
+"""Metrics: the table of all, counters, and series computed on request."""

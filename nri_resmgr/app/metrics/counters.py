@@ -1,0 +1,165 @@
+"""Counts what happens, in plain integers; who asks for metrics pays for the rest."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from time import monotonic
+from typing import Any, Final
+
+from nri_proto import PLUGIN_METHODS, Code
+from nri_resmgr.app.metrics import table
+from nri_resmgr.app.metrics.text import Histogram, Metric, Series, single
+from nri_resmgr.app.observers.observer import Witness
+from nri_resmgr.policy.decision import Decision
+from nri_resmgr.policy.events import (
+    ColdStartEnded,
+    Created,
+    Event,
+    PodCreated,
+    PodStopped,
+    Removed,
+    Started,
+    Stopped,
+    Synchronized,
+    Updated,
+)
+from nri_resmgr.stub.observer import Observer
+from nri_resmgr.stub.runtime_info import RuntimeInfo
+from nri_resmgr.values import ResmgrError
+
+EVENTS: Final[Mapping[type, str]] = {
+    PodCreated: "pod-created",
+    Created: "created",
+    Started: "started",
+    ColdStartEnded: "cold-start-ended",
+    Updated: "updated",
+    Stopped: "stopped",
+    Removed: "removed",
+    PodStopped: "pod-stopped",
+    Synchronized: "synchronized",
+}
+
+_OTHER: Final = "other"
+
+
+class Metrics(Witness, Observer):
+    """A witness of decisions and an observer of sessions that counts.
+
+    Counters that fall to zero with a new session would not be counters: these live
+    as long as the daemon.
+
+    Attributes:
+        is_registered: Whether there is a session.
+        is_synchronized: Whether it is in step.
+    """
+
+    def __init__(self) -> None:
+        self._answers: Counter[tuple[str, int]] = Counter()
+        self._seconds: dict[str, Histogram] = {}
+        self._events: Counter[type] = Counter()
+        self._rules: Counter[str] = Counter()
+        self._refusals: Counter[str] = Counter()
+        self._sources: Counter[str] = Counter()
+        self._drift: Counter[str] = Counter()
+        self._updates = 0
+        self._sessions = 0
+        self._lost = 0
+        self._open = 0
+        self._idle_until = monotonic()
+        self.is_registered = False
+        self.is_synchronized = False
+
+    def decided(self, event: Event, decision: Decision[Any]) -> None:
+        """Count an event, the rules, and where the request was from."""
+        kind = type(event)
+        self._events[kind] += 1
+        for reason in decision.reasons:
+            self._rules[reason.rule] += 1
+        if kind is Created:
+            self._sources[event.spec.source] += 1  # type: ignore[union-attr] # by its kind
+        if updates := decision.updates:
+            self._updates += len(updates)
+
+    def refused(self, title: str, error: ResmgrError) -> None:  # noqa: ARG002 - no pods in metrics
+        """Count a refusal by its kind."""
+        self._refusals[type(error).__name__] += 1
+
+    def drift(self, kind: str, containers: int = 1) -> None:
+        """Count containers that had something else than was decided.
+
+        Args:
+            kind: What differed, such as ``cpus``; one of few.
+            containers: How many.
+        """
+        self._drift[kind] += containers
+
+    def registered(self, runtime: RuntimeInfo) -> None:  # noqa: ARG002 - whoever it is
+        """A session has begun."""
+        self._sessions += 1
+        self.is_registered = True
+
+    def synchronized(self) -> None:
+        """It is in step."""
+        self.is_synchronized = True
+
+    def lost(self, why: str) -> None:  # noqa: ARG002 - the log has the reasons
+        """It has ended, with what was open."""
+        self._lost += 1
+        self._open = 0
+        self.is_registered = self.is_synchronized = False
+
+    def asked(self, method: str) -> None:  # noqa: ARG002 - any
+        """A request came in."""
+        if not self._open:
+            self._idle_until = monotonic()
+        self._open += 1
+
+    def answered(self, method: str, seconds: float, code: int) -> None:
+        """Count an answer and how long it took."""
+        if method not in PLUGIN_METHODS:
+            method = _OTHER
+        self._open = max(self._open - 1, 0)
+        self._answers[method, code] += 1
+        try:
+            self._seconds[method].add(seconds)
+        except KeyError:
+            self._seconds[method] = first = Histogram()
+            first.add(seconds)
+
+    @property
+    def busy_seconds(self) -> float:
+        """For how long some request has been without an answer; 0 if none is."""
+        return monotonic() - self._idle_until if self._open else 0.0
+
+    def series(self) -> Iterator[Series]:
+        """Yield all counters."""
+        yield Series(
+            table.REQUESTS,
+            {(method, _status(code)): n for (method, code), n in self._answers.items()},
+        )
+        seconds = {(method,): one for method, one in self._seconds.items()}
+        yield Series(table.REQUEST_SECONDS, seconds)
+        yield single(table.OPEN_REQUESTS, self._open)
+        events = {(EVENTS[kind],): count for kind, count in self._events.items()}
+        yield Series(table.DECISIONS, events)
+        yield _by_word(table.RULES, self._rules)
+        yield _by_word(table.REFUSALS, self._refusals)
+        yield _by_word(table.SOURCES, self._sources)
+        yield _by_word(table.DRIFT, self._drift)
+        yield single(table.UPDATES, self._updates)
+        yield single(table.SESSIONS, self._sessions)
+        yield single(table.SESSIONS_LOST, self._lost)
+        yield single(table.CONNECTED, int(self.is_registered))
+        yield single(table.SYNCHRONIZED, int(self.is_synchronized))
+
+
+def _by_word(metric: Metric, counts: Mapping[str, int]) -> Series:
+    return Series(metric, {(str(word),): count for word, count in counts.items()})
+
+
+def _status(code: int) -> str:
+    try:
+        return Code(code).name.lower().replace("_", "-")
+    except ValueError:
+        return _OTHER

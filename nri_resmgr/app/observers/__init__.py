@@ -1,0 +1,1 @@
+"""Observers of decisions: the protocol, and their dispatch after the reply."""

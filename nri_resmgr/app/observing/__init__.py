@@ -1,0 +1,1 @@
+"""Observation of decisions and sessions: decision log, history, traces."""

@@ -1,0 +1,1 @@
+"""The plugin itself: NRI events in, decisions of the policy, answers out."""

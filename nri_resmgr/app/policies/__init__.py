@@ -1,0 +1,1 @@
+"""Building of policies: a configuration and a machine in, a policy out."""

@@ -1,0 +1,237 @@
+"""Balloon types out of a configuration, for one machine, the built-in ones too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from nri_resmgr.app.policies.balloon_devices import cpus_close_to
+from nri_resmgr.app.policies.reserved_balloons import (
+    Reserved,
+    exactly,
+    per_socket,
+    reserved_type,
+)
+from nri_resmgr.config import BadSetting
+from nri_resmgr.config.balloon_types import BalloonTypeConfig, ExpressionConfig
+from nri_resmgr.config.balloons import BalloonsConfig
+from nri_resmgr.host.tree import Tree
+from nri_resmgr.policy.affinity import Expression, Operator
+from nri_resmgr.policy.balloons.groups import parts_of
+from nri_resmgr.policy.balloons.settings import (
+    DEFAULT,
+    RESERVED,
+    BalloonType,
+    LoadClass,
+    ShareLevel,
+)
+from nri_resmgr.policy.cpus import CpuPriority
+from nri_resmgr.topology import CoreKind, Machine, MemoryKind
+from nri_resmgr.values import CpuSet, HostError, InputError
+
+_POD_RESOURCE: Final = "podresourceapi:"
+
+# nri-plugins' "pmem" is all memory that is slower than DRAM and has no CPUs.
+_KINDS: Final = {
+    "dram": frozenset((MemoryKind.DRAM,)),
+    "hbm": frozenset((MemoryKind.HBM,)),
+    "pmem": frozenset((MemoryKind.PMEM, MemoryKind.CXL)),
+    "cxl": frozenset((MemoryKind.CXL,)),
+}
+_CORES: Final = {
+    "performance": CoreKind.PERFORMANCE,
+    "efficient": CoreKind.EFFICIENT,
+}
+
+
+class _Draft(msgspec.Struct, frozen=True):
+    """A type, with the sets that it is close to and those that it is far from."""
+
+    written: BalloonTypeConfig
+    near: tuple[CpuSet, ...] = ()
+    far: tuple[CpuSet, ...] = ()
+    homes: tuple[CpuSet, ...] = ()
+
+
+def balloon_types(
+    config: BalloonsConfig, reserved: Reserved, machine: Machine, tree: Tree | None
+) -> tuple[BalloonType, ...]:
+    """Say what the types of *config* mean on *machine*.
+
+    Raises:
+        BadSetting: They do not fit it.
+    """
+    written = _with_built_in(config, reserved)
+    drafts = [_draft(one, config, reserved, machine, tree) for one in written]
+    close = tuple(dict.fromkeys(near for one in drafts for near in one.near))
+    return tuple(_type(one, close, config, machine) for one in drafts)
+
+
+def expressions_of(written: Iterable[ExpressionConfig]) -> tuple[Expression, ...]:
+    """Judge expressions.
+
+    Raises:
+        BadSetting: A container cannot be asked that.
+    """
+    return tuple(map(_expression, written))
+
+
+def _expression(written: ExpressionConfig) -> Expression:
+    words = {one.value: one for one in Operator} | {"NotExists": Operator.NOT_EXIST}
+    if written.operator not in words:
+        known = " or ".join(Operator)
+        raise BadSetting(f"{written.path}.operator", f"unknown value, expected {known}")
+    found = Expression(written.key, words[written.operator], written.values)
+    try:
+        found.check()
+    except InputError as error:
+        raise BadSetting(written.path, str(error)) from None
+    return found
+
+
+def _with_built_in(
+    config: BalloonsConfig, reserved: Reserved
+) -> list[BalloonTypeConfig]:
+    path, types = "$.spec.balloonTypes", list(config.types)
+    names = [one.name for one in types]
+    if RESERVED not in names:
+        built_in = BalloonTypeConfig(path=path, name=RESERVED, priority="low")
+        types.insert(0, built_in)
+    if DEFAULT not in names:
+        types.append(
+            BalloonTypeConfig(
+                path=path, name=DEFAULT, min_balloons=1, max_balloons=1, priority="low"
+            )
+        )
+    return [
+        reserved_type(one, config, reserved) if one.name == RESERVED else one
+        for one in types
+    ]
+
+
+def _draft(
+    written: BalloonTypeConfig,
+    config: BalloonsConfig,
+    reserved: Reserved,
+    machine: Machine,
+    tree: Tree | None,
+) -> _Draft:
+    near = _close_to(written, "close_to", machine, tree)
+    homes: tuple[CpuSet, ...] = ()
+    if written.prefer_isolated and machine.isolated:
+        near.append(machine.isolated)
+    if written.core_type:
+        near.append(machine.cpus_of_kind(_CORES[written.core_type]))
+    if written.name == RESERVED:
+        if reserved.cpus is not None and not written.components:
+            near.insert(0, reserved.cpus)
+        if config.reserved_per_socket:
+            written, homes = per_socket(written, config, reserved, machine)
+        elif config.reserved_exact and reserved.cpus is not None:
+            written = exactly(written, (reserved.cpus,))
+    far = _close_to(written, "far_from", machine, tree)
+    return _Draft(written, tuple(one for one in near if one), tuple(far), homes)
+
+
+def _close_to(
+    written: BalloonTypeConfig, field: str, machine: Machine, tree: Tree | None
+) -> list[CpuSet]:
+    key = {"close_to": "preferCloseToDevices", "far_from": "preferFarFromDevices"}
+    found = []
+    for place, name in enumerate(getattr(written, field)):
+        path = f"{written.path}.{key[field]}[{place}]"
+        if name.startswith(_POD_RESOURCE):
+            continue
+        if not name.startswith("/sys/"):
+            raise BadSetting(path, f"expected /sys/... or {_POD_RESOURCE}NAME")
+        try:
+            found.append(cpus_close_to(name, machine, tree))
+        except HostError as error:
+            raise BadSetting(path, str(error)) from error
+    return found
+
+
+def _type(
+    draft: _Draft, close: Sequence[CpuSet], config: BalloonsConfig, machine: Machine
+) -> BalloonType:
+    one = draft.written
+    others = tuple(cpus for cpus in close if cpus not in draft.near)
+    isolated = () if machine.isolated in draft.near else (machine.isolated,)
+    far = dict.fromkeys(cpus for cpus in (*isolated, *others, *draft.far) if cpus)
+    return BalloonType(
+        name=one.name,
+        components=one.components,
+        balance_components=one.balance_components,
+        namespaces=one.namespaces,
+        expressions=expressions_of(one.expressions),
+        group_by=_group_by(one),
+        cpus=one.cpus,
+        homes=draft.homes,
+        spread_pods=one.spread_pods,
+        per_namespace=one.per_namespace,
+        prefer_new=one.prefer_new,
+        share_idle=ShareLevel(one.share_idle) if one.share_idle else None,
+        near=draft.near,
+        devices=tuple(
+            name.removeprefix(_POD_RESOURCE)
+            for name in one.close_to
+            if name.startswith(_POD_RESOURCE)
+        ),
+        far=tuple(far),
+        hide_hyperthreads=one.hide_hyperthreads,
+        spread=_said(one.topology_balancing, config.topology_balancing),
+        one_thread=_said(one.spread_on_cores, config.spread_on_cores),
+        priority=CpuPriority(one.priority),
+        loads=_loads(one, config),
+        memory_kinds=_memory_kinds(one.memory_types, _KINDS),
+        pin_memory=_said(one.pin_memory, config.pin_memory),
+        **_classes(one),
+        **_limits(one),
+    )
+
+
+def _classes(one: BalloonTypeConfig) -> dict[str, Any]:
+    return {
+        "scheduling_class": one.scheduling_class,
+        "cpu_class": one.cpu_class,
+        "interrupts": one.interrupts,
+        "rdt_class": one.rdt_class,
+        "blockio_class": one.blockio_class,
+    }
+
+
+def _limits(one: BalloonTypeConfig) -> dict[str, Any]:
+    if one.cpus:
+        return {"min_balloons": len(one.cpus), "max_balloons": len(one.cpus)}
+    return {
+        "min_cpus": one.min_cpus,
+        "max_cpus": max(one.max_cpus, 0) if one.max_cpus else None,
+        "min_balloons": one.min_balloons,
+        "max_balloons": one.max_balloons or None,
+    }
+
+
+def _said(*words: bool | None) -> bool:
+    """Return the first word that is one."""
+    return next((word for word in words if word is not None), False)
+
+
+def _group_by(one: BalloonTypeConfig) -> str:
+    try:
+        parts_of(one.group_by)
+    except InputError as error:
+        raise BadSetting(f"{one.path}.groupBy", str(error)) from None
+    return one.group_by
+
+
+def _loads(one: BalloonTypeConfig, config: BalloonsConfig) -> tuple[LoadClass, ...]:
+    known = (config.load_classes[name] for name in one.loads)
+    return tuple(LoadClass(ShareLevel(load.level), load.overloads) for load in known)
+
+
+def _memory_kinds(
+    words: Iterable[str], known: Mapping[str, frozenset[MemoryKind]]
+) -> frozenset[MemoryKind]:
+    return frozenset[MemoryKind]().union(*(known[word] for word in words))

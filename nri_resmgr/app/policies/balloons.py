@@ -1,0 +1,98 @@
+"""The balloons policy out of its configuration, for one machine."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Final
+
+from nri_resmgr.app.policies.balloon_types import balloon_types, expressions_of
+from nri_resmgr.app.policies.chosen_cpus import choose_cpus
+from nri_resmgr.app.policies.reserved_balloons import Reserved
+from nri_resmgr.config import Amount, BadSetting
+from nri_resmgr.config.balloons import BalloonsConfig
+from nri_resmgr.host.tree import Tree
+from nri_resmgr.policy.balloons.policy import BalloonsPolicy
+from nri_resmgr.policy.balloons.settings import (
+    RESERVED,
+    BalloonsSettings,
+    BalloonType,
+    MemoryBy,
+)
+from nri_resmgr.policy.errors import OnFailure
+from nri_resmgr.topology import Machine
+from nri_resmgr.values import CpuSet, PolicyError
+
+_TYPES: Final = "$.spec.balloonTypes"
+
+
+def build_balloons(
+    config: BalloonsConfig, machine: Machine, tree: Tree | None
+) -> BalloonsPolicy:
+    """See `nri_resmgr.app.policies.build.build_policy`."""
+    policy = BalloonsPolicy(machine, balloons_settings(config, machine, tree))
+    try:
+        policy.start()
+    except PolicyError as error:
+        raise BadSetting(_TYPES, str(error)) from error
+    return policy
+
+
+def balloons_settings(
+    config: BalloonsConfig, machine: Machine, tree: Tree | None = None
+) -> BalloonsSettings:
+    """Say what *config* means on *machine*.
+
+    Raises:
+        BadSetting: The configuration does not fit the machine.
+    """
+    wanted = config.reserved or Amount(1)
+    available, chosen = choose_cpus(config.available, wanted, machine, tree)
+    chosen = chosen or CpuSet()
+    # Of an amount only the number counts: the balloon is made like any other.
+    cpus = None if isinstance(wanted, Amount) else chosen
+    reserved = Reserved(len(chosen), cpus)
+    types = balloon_types(config, reserved, machine, tree)
+    _check_cpus(types, config, available)
+    classes = config.cpu_classes if config.pin_cpu else None
+    return BalloonsSettings(
+        available=available,
+        types=types,
+        reserved=_reserved_cpus(types, cpus or CpuSet()),
+        pin_cpus=config.pin_cpu,
+        memory_by=MemoryBy(config.memory_by),
+        preserve=expressions_of(config.preserve),
+        scheduling_classes=config.scheduling_classes,
+        on_failure=OnFailure(config.on_failure),
+        tell_containers=config.tell_containers,
+        cpu_classes=tuple(classes.classes) if classes else (),
+        idle_cpu_class=classes.idle if classes else "",
+    )
+
+
+def _reserved_cpus(types: tuple[BalloonType, ...], cpus: CpuSet) -> CpuSet:
+    """Return CPUs that are reserved by number, unless their type says more of them."""
+    (kind,) = (one for one in types if one.name == RESERVED)
+    return CpuSet() if kind.components or kind.cpus else cpus
+
+
+def _check_cpus(
+    types: tuple[BalloonType, ...], config: BalloonsConfig, available: CpuSet
+) -> None:
+    """Check CPUs that are given by number; no two balloons may have the same.
+
+    And that there can be any: for who runs when we come, there has to be a balloon.
+    """
+    if all(one.components or one.max_cpus == 0 for one in types):
+        raise BadSetting(_TYPES, "by its maxCPUs no type may have a CPU")
+    paths = {one.name: f"{one.path}.cpus" for one in config.types}
+    given = [
+        (paths.get(one.name, "$.spec.reservedResources.cpu"), cpus)
+        for one in types
+        for cpus in one.cpus
+    ]
+    for path, cpus in given:
+        if outside := cpus - available:
+            raise BadSetting(path, f"CPU {outside} is not available ({available})")
+    for (_, first), (path, second) in combinations(given, 2):
+        if both := first & second:
+            raise BadSetting(path, f"CPU {both} is given twice")

@@ -1,0 +1,71 @@
+"""The topology-aware policy out of its configuration, for one machine."""
+
+from __future__ import annotations
+
+from nri_resmgr.app.policies.chosen_cpus import choose_cpus
+from nri_resmgr.config import TopologyAwareConfig
+from nri_resmgr.host.tree import Tree
+from nri_resmgr.policy.cpus import CpuPriority
+from nri_resmgr.policy.errors import OnFailure
+from nri_resmgr.policy.host_use import NO_CPU_CLASSES, CpuClassRules
+from nri_resmgr.policy.preferences import TreeLevel
+from nri_resmgr.policy.topology_aware.policy import TopologyAwarePolicy
+from nri_resmgr.policy.topology_aware.settings import (
+    PodPlacement,
+    TopologyAwareSettings,
+)
+from nri_resmgr.topology import Machine
+from nri_resmgr.values import CpuSet
+
+
+def build_topology_aware(
+    config: TopologyAwareConfig, machine: Machine, tree: Tree | None
+) -> TopologyAwarePolicy:
+    """See `nri_resmgr.app.policies.build.build_policy`."""
+    return TopologyAwarePolicy(machine, topology_aware_settings(config, machine, tree))
+
+
+def topology_aware_settings(
+    config: TopologyAwareConfig, machine: Machine, tree: Tree | None = None
+) -> TopologyAwareSettings:
+    """Say what *config* means on *machine*.
+
+    Raises:
+        BadSetting: The configuration does not fit the machine.
+    """
+    available, reserved = choose_cpus(config.available, config.reserved, machine, tree)
+    return TopologyAwareSettings(
+        available=available,
+        reserved=reserved or _lowest_core(available, machine),
+        reserved_namespaces=config.reserved_pool_namespaces,
+        pin_cpus=config.pin_cpu,
+        pin_memory=config.pin_memory,
+        prefer_isolated=config.prefer_isolated_cpus,
+        prefer_shared=config.prefer_shared_cpus,
+        colocate_pods=config.colocate_pods,
+        colocate_namespaces=config.colocate_namespaces,
+        cpu_priority=CpuPriority(config.default_cpu_priority),
+        unlimited_burstable=TreeLevel(config.unlimited_burstable),
+        scheduling_classes=config.scheduling_classes,
+        namespace_scheduling=config.namespace_scheduling,
+        qos_scheduling=config.qos_scheduling,
+        on_failure=OnFailure(config.on_failure),
+        place_pods=PodPlacement(config.place_pods),
+        tell_containers=config.tell_containers,
+        cpu_classes=_cpu_classes(config),
+        shared_beside_own=config.isolation,
+    )
+
+
+def _cpu_classes(config: TopologyAwareConfig) -> CpuClassRules:
+    use = config.cpu_classes
+    if use is None or not config.pin_cpu:
+        return NO_CPU_CLASSES
+    return CpuClassRules(tuple(use.classes), use.shared, use.reserved, use.exclusive)
+
+
+def _lowest_core(available: CpuSet, machine: Machine) -> CpuSet:
+    """Return the CPUs of the lowest core, or one of them where that were all."""
+    ordinary = available - machine.isolated or available
+    core = machine.core_of(ordinary.first).cpus & ordinary
+    return core if core != ordinary else ordinary.lowest(1)

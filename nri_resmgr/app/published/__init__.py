@@ -1,0 +1,1 @@
+"""Resources published to containers: a mounted folder with resources.sh."""

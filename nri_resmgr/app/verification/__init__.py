@@ -1,0 +1,1 @@
+"""Verification: what the kernel has in force against what was decided."""
