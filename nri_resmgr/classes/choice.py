@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from nri_resmgr.classes.wish import ClassWish
+from nri_resmgr.classes.request import ClassRequest
 from nri_resmgr.values import PolicyError, QosClass
 
 
@@ -89,7 +89,9 @@ class ClassMissing(PolicyError):
         )
 
 
-def choose(wish: ClassWish | None, given: str, qos: QosClass | None) -> Choice | None:
+def choose(
+    wish: ClassRequest | None, given: str, qos: QosClass | None
+) -> Choice | None:
     """Find the class of a container; whether there is one is looked up by others.
 
     Args:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from nri_resmgr.app.policies.build import doubts_on_host, policy_for
+from nri_resmgr.app.policies.build import host_warnings, policy_for
 from nri_resmgr.cli.amounts import size_text
 from nri_resmgr.cli.tables import format_table
 from nri_resmgr.config import PolicyConfig
@@ -32,7 +32,7 @@ class Checked(msgspec.Struct, frozen=True):
         config: What it says; None where it is wrong.
         mistakes: A sentence each, with its path or line.
         is_all: Whether there are no more mistakes.
-        doubts: Path and sentence of what the machine can do in part.
+        on_host: Path and sentence of what the machine can do only in part.
         pools: What the policy would make of the machine.
     """
 
@@ -40,7 +40,7 @@ class Checked(msgspec.Struct, frozen=True):
     config: PolicyConfig | None
     mistakes: tuple[str, ...] = ()
     is_all: bool = True
-    doubts: tuple[tuple[str, str], ...] = ()
+    on_host: tuple[tuple[str, str], ...] = ()
     pools: tuple[PoolUse, ...] = ()
 
     @property
@@ -54,7 +54,7 @@ class Checked(msgspec.Struct, frozen=True):
         if self.config is None:
             return ()
         idle = ((path, _NOT_IN_FORCE) for path in self.config.not_in_force)
-        return (*idle, *self.config.doubts, *self.doubts)
+        return (*idle, *self.config.warnings, *self.on_host)
 
 
 class Checker:
@@ -79,15 +79,15 @@ class Checker:
             return Checked(file, None, mistakes, found.is_all)
         policy = self._policy(found.config)
         pools = policy.pools(policy.start())
-        doubts = self._doubts(found.config)
-        return Checked(file, found.config, doubts=doubts, pools=pools)
+        on_host = self._warnings(found.config)
+        return Checked(file, found.config, on_host=on_host, pools=pools)
 
     def _fits(self, config: PolicyConfig) -> None:
         self._policy(config)
-        self._doubts(config)
+        self._warnings(config)
 
-    def _doubts(self, config: PolicyConfig) -> tuple[tuple[str, str], ...]:
-        return doubts_on_host(config, self._machine, self._tree)
+    def _warnings(self, config: PolicyConfig) -> tuple[tuple[str, str], ...]:
+        return host_warnings(config, self._machine, self._tree)
 
     def _policy(self, config: PolicyConfig) -> Any:
         return policy_for(config, self._machine, self._tree)

@@ -64,7 +64,7 @@ def _counts(found: Data) -> Iterator[str]:
     counts = {
         "failing": len(files["failing"]),
         "changed by others": len(files["drifting"]),
-        "given up": len(files["givenUp"]),
+        "given up": len(files["abandoned"]),
         "interrupts placed": len(interrupts["placed"]),
         "not placed": len(interrupts["unplaced"]),
         "refused by the kernel": len(interrupts["refused"]),

@@ -41,9 +41,9 @@ def session_text(state: Data) -> str:
 def in_force_text(found: Data) -> str:
     """Say what a look at a container's cgroup showed."""
     differences = (f"{one['kind']} {one['found']}" for one in found["differences"])
-    given_up = " (given up)" if found["givenUp"] else ""
+    abandoned = " (given up)" if found["abandoned"] else ""
     text: str = found["why"] or ", ".join(differences)
-    return f"{found['verdict']}{': ' if text else ''}{text}{given_up}"
+    return f"{found['verdict']}{': ' if text else ''}{text}{abandoned}"
 
 
 def _summary(state: Data) -> Iterator[str]:

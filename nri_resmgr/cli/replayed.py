@@ -11,10 +11,7 @@ import yaml
 from google.protobuf.json_format import MessageToDict
 
 from nri_resmgr.cli.tables import format_changes
-from nri_resmgr.scenario.compare import REFUSED
-from nri_resmgr.scenario.differences import Outcome
-from nri_resmgr.scenario.load import Recording
-from nri_resmgr.scenario.recording import (
+from nri_resmgr.recordings.entries import (
     Answered,
     Called,
     Configured,
@@ -24,6 +21,9 @@ from nri_resmgr.scenario.recording import (
     Refused,
     Remembered,
 )
+from nri_resmgr.scenario.compare import REFUSED
+from nri_resmgr.scenario.differences import Outcome
+from nri_resmgr.scenario.load import Recording
 from nri_resmgr.topology.text import format_tree
 
 # Raised when a key changes its meaning or goes.

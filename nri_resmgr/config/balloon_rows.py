@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from nri_resmgr.classes.irq.wishes import IrqRule
+from nri_resmgr.classes.irq.requests import IrqRule
 from nri_resmgr.config.balloon_rules import (
     NOT_OF_COMPOSITES,
     check_components,

@@ -86,7 +86,7 @@ def check_components(types: Mapping[str, BalloonTypeConfig]) -> None:
                 raise BadSetting(f"{path}.balloonType", why)
 
 
-def doubts_about(types: Sequence[BalloonTypeConfig]) -> Iterator[tuple[str, str]]:
+def type_warnings(types: Sequence[BalloonTypeConfig]) -> Iterator[tuple[str, str]]:
     """Find what types may say, and hardly mean; the path and the reason of each."""
     mixed = (
         "with preferIsolCpus containers run on isolated and on other CPUs, "

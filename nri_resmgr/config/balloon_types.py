@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from nri_resmgr.classes.irq.wishes import IrqRule
+from nri_resmgr.classes.irq.requests import IrqRule
 from nri_resmgr.values import CpuSet
 
 RESERVED: Final = "reserved"

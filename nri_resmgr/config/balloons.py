@@ -13,7 +13,7 @@ from nri_resmgr.config.balloon_rows import (
     read_balloon_types,
     read_expressions,
 )
-from nri_resmgr.config.balloon_rules import doubts_about
+from nri_resmgr.config.balloon_rules import type_warnings
 from nri_resmgr.config.balloon_types import BalloonTypeConfig, ExpressionConfig
 from nri_resmgr.config.control import read_control
 from nri_resmgr.config.cpus import CpuChoice, read_cpus
@@ -43,7 +43,7 @@ _KEYS: Final = (
     "preserve",
     "loadClasses",
     "onFailure",
-    "tellContainers",
+    "publishResources",
     "isolationAnnotations",
     *_SCHEDULING,
     *_CPU_CLASSES,
@@ -89,7 +89,7 @@ class BalloonsConfig(PolicyConfig, frozen=True, kw_only=True):
         scheduling_classes: By name.
         on_failure: ``refuse`` or ``shared``: what becomes of a container that
             fits nowhere.
-        tell_containers: Whether containers are told what they have.
+        publish_resources: Whether containers are told what they have.
     """
 
     kind: ClassVar[str] = "BalloonsPolicy"
@@ -109,7 +109,7 @@ class BalloonsConfig(PolicyConfig, frozen=True, kw_only=True):
     load_classes: Mapping[str, LoadClassConfig] = {}
     scheduling_classes: Mapping[str, SchedulingClass] = {}
     on_failure: str = "refuse"
-    tell_containers: bool = True
+    publish_resources: bool = True
 
 
 def read_balloons(top: Table) -> BalloonsConfig:
@@ -126,7 +126,7 @@ def read_balloons(top: Table) -> BalloonsConfig:
     preserve = spec.table("preserve", "matchExpressions")
     names = Names(tuple(loads), tuple(scheduling.get("scheduling_classes", ())))
     types = read_balloon_types(spec, names)
-    host, doubts = _host(spec)
+    host, warnings = _host(spec)
     return BalloonsConfig(
         available=read_cpus(spec.table("availableResources", "cpu")),
         reserved=read_cpus(spec.table("reservedResources", "cpu")),
@@ -142,10 +142,10 @@ def read_balloons(top: Table) -> BalloonsConfig:
         preserve=read_expressions(preserve, "matchExpressions"),
         load_classes=loads,
         on_failure=spec.choice("onFailure", ("refuse", "shared"), "refuse"),
-        tell_containers=spec.flag("tellContainers", default=True),
+        publish_resources=spec.flag("publishResources", default=True),
         isolation=spec.flag("isolationAnnotations", default=False),
         not_in_force=tuple(_not_in_force(spec)),
-        doubts=(*doubts_about(types), *doubts),
+        warnings=(*type_warnings(types), *warnings),
         **scheduling,
         **host,
         **read_control(spec, "cpu"),
@@ -188,7 +188,7 @@ def _scheduling(spec: Table) -> dict[str, Any]:
 def _host(spec: Table) -> tuple[dict[str, Any], tuple[tuple[str, str], ...]]:
     """Read what is about the host itself, and find what is hardly meant in it."""
     found: dict[str, Any] = {}
-    doubts: tuple[tuple[str, str], ...] = ()
+    warnings: tuple[tuple[str, str], ...] = ()
     if _INTERRUPTS in spec.rows:
         from nri_resmgr.config.interrupts import read_controllable
 
@@ -196,13 +196,13 @@ def _host(spec: Table) -> tuple[dict[str, Any], tuple[tuple[str, str], ...]]:
     named = any("cpuClass" in row for row in spec.open_rows("balloonTypes"))
     if named or spec.rows.keys() & {*_CPU_CLASSES, "control"}:
         from nri_resmgr.config.cpu_class_rows import (
-            doubts_about_classes,
+            class_warnings,
             read_of_balloons,
         )
 
         found["cpu_classes"] = classes = read_of_balloons(spec)
-        doubts = () if classes else tuple(doubts_about_classes(spec))
-    return found, doubts
+        warnings = () if classes else tuple(class_warnings(spec))
+    return found, warnings
 
 
 def _not_in_force(spec: Table) -> Iterator[str]:

@@ -80,7 +80,7 @@ def _paths(spec: Table, classes: Iterable[str]) -> dict[str, str]:
     return {name: f"{at}[{place}]" for place, name in enumerate(classes)}
 
 
-def doubts_about_classes(spec: Table) -> Iterator[tuple[str, str]]:
+def class_warnings(spec: Table) -> Iterator[tuple[str, str]]:
     """Find classes that a ``BalloonsPolicy`` names and never defines any of.
 
     Its users name classes in types that they define elsewhere, or not at all.

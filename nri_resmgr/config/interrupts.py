@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from nri_resmgr.classes.irq.interrupts import ALL, check_pattern
-from nri_resmgr.classes.irq.wishes import IrqAffinity, IrqMode, IrqRule
+from nri_resmgr.classes.irq.requests import IrqAffinity, IrqMode, IrqRule
 from nri_resmgr.config.errors import BadSetting
 from nri_resmgr.config.table import Table
 from nri_resmgr.values import InputError

@@ -35,7 +35,7 @@ class PolicyConfig(msgspec.Struct, frozen=True):
     kind: ClassVar[str] = ""
 
     not_in_force: tuple[str, ...] = ()
-    doubts: tuple[tuple[str, str], ...] = ()
+    warnings: tuple[tuple[str, str], ...] = ()
     interrupts: tuple[str, ...] = ("*",)
     cpu_classes: CpuClassUse | None = None
     rdt: Any = None

@@ -65,7 +65,7 @@ class TopologyAwareConfig(PolicyConfig, frozen=True):
         on_failure: ``refuse`` or ``shared``: what becomes of a container that
             fits nowhere.
         place_pods: ``off``, ``soft`` or ``strict``.
-        tell_containers: Whether containers are told what they have.
+        publish_resources: Whether containers are told what they have.
     """
 
     kind: ClassVar[str] = "TopologyAwarePolicy"
@@ -86,7 +86,7 @@ class TopologyAwareConfig(PolicyConfig, frozen=True):
     qos_scheduling: Mapping[QosClass, str] = {}
     on_failure: str = "refuse"
     place_pods: str = "off"
-    tell_containers: bool = True
+    publish_resources: bool = True
 
 
 def read_topology_aware(top: Table) -> TopologyAwareConfig:
@@ -113,7 +113,7 @@ def read_topology_aware(top: Table) -> TopologyAwareConfig:
         "unlimitedBurstable",
         "onFailure",
         "placePods",
-        "tellContainers",
+        "publishResources",
         "isolationAnnotations",
         *_SCHEDULING,
         *_CPU_CLASSES,
@@ -144,7 +144,7 @@ def _own(spec: Table) -> dict[str, Any]:
         "unlimited_burstable": spec.choice("unlimitedBurstable", _LEVELS, "package"),
         "on_failure": spec.choice("onFailure", ("refuse", "shared"), "refuse"),
         "place_pods": spec.choice("placePods", ("off", "soft", "strict"), "off"),
-        "tell_containers": spec.flag("tellContainers", default=True),
+        "publish_resources": spec.flag("publishResources", default=True),
         "isolation": spec.flag("isolationAnnotations", default=False),
     }
 

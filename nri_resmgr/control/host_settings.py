@@ -117,7 +117,7 @@ def _of_report(report: HostReport | None) -> Data:
                 {"path": one.path, "wanted": one.expected, "found": one.found}
                 for one in report.drifting.values()
             ],
-            "givenUp": sorted(report.given_up),
+            "abandoned": sorted(report.abandoned),
         },
         "interrupts": {
             "placed": {str(key): str(cpus) for key, cpus in placement.cpus.items()},

@@ -14,7 +14,7 @@ from nri_resmgr.classes.isolation.aspects import (
     aspects_of,
     isolations_of,
 )
-from nri_resmgr.classes.isolation.wishes import Isolated
+from nri_resmgr.classes.isolation.requests import Isolated
 from nri_resmgr.control.containers import Data, View
 from nri_resmgr.control.subject import Subject
 from nri_resmgr.policy.events import NO_PIN, ContainerSpec
@@ -98,7 +98,7 @@ def _why_not(one: Isolated, what: Aspect, last: Round | None) -> str:
     if what in BY_CGROUP and one.container in last.waiting:
         return "its cgroup is not there yet"
     if what is Aspect.LOAD_BALANCING:
-        return last.in_vain.get(one.container, "")
+        return last.ineffective.get(one.container, "")
     return ""
 
 

@@ -10,13 +10,13 @@ from nri_resmgr.classes.memory import (
     MISC_KEY,
     QOS_SUFFIX,
     MemoryQosConfig,
-    MemoryQosWish,
+    MemoryQosRequest,
     chosen_numa_policy,
+    memory_qos_request,
     memory_qos_unified,
-    memory_qos_wish,
     misc_limits,
     narrowest,
-    numa_policy_wish,
+    numa_policy_request,
 )
 from nri_resmgr.config import PolicyConfig
 from nri_resmgr.config.memory_classes import parse_numa_policy
@@ -41,21 +41,24 @@ def memory_sentences(spec: ContainerSpec, config: PolicyConfig) -> Iterator[str]
 
 
 def _of_qos(spec: ContainerSpec, config: MemoryQosConfig) -> Iterator[str]:
-    wish = memory_qos_wish(spec.pod_tags, spec.name)
+    wish = memory_qos_request(spec.pod_tags, spec.name)
     own = {file for file, _ in wish.files}
     if name := wish.class_name:
         key = f"class{QOS_SUFFIX}"
         written = f"{key}/{spec.name}"
         key = written if written in spec.pod_tags else key
-        files = _files(MemoryQosWish(name), own, spec, config)
+        files = _files(MemoryQosRequest(name), own, spec, config)
         yield f"memory class {name}, by annotation {key}: {files}"
     for file, spoken in wish.files:
-        files = _files(MemoryQosWish(files=((file, spoken),)), set(), spec, config)
+        files = _files(MemoryQosRequest(files=((file, spoken),)), set(), spec, config)
         yield f"memory, by annotation {spoken.key}: {files}"
 
 
 def _files(
-    wish: MemoryQosWish, without: set[str], spec: ContainerSpec, config: MemoryQosConfig
+    wish: MemoryQosRequest,
+    without: set[str],
+    spec: ContainerSpec,
+    config: MemoryQosConfig,
 ) -> str:
     try:
         found = memory_qos_unified(wish, config, spec.memory_limit, spec.title)
@@ -67,7 +70,7 @@ def _files(
 
 def _of_policy(spec: ContainerSpec, config: PolicyConfig) -> Iterator[str]:
     try:
-        wish = numa_policy_wish(spec.pod_tags, spec.name)
+        wish = numa_policy_request(spec.pod_tags, spec.name)
         if wish is None or config.memory_policy is None:
             return
         classes = config.memory_policy.classes

@@ -37,5 +37,5 @@ def verified_container(found: Verification | None, container: str) -> Data | Non
         ],
         "why": finding.why,
         "repairs": found.repairs.attempts_of(container),
-        "givenUp": found.repairs.is_given_up(container),
+        "abandoned": found.repairs.is_abandoned(container),
     }

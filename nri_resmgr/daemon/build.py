@@ -7,13 +7,13 @@ import os
 import signal
 
 from nri_resmgr.app.background.garbage import prefer_to_collect_between_requests
-from nri_resmgr.app.observers.observer import Witness
-from nri_resmgr.app.plugin.options import Conduct
+from nri_resmgr.app.observers.observer import DecisionObserver
+from nri_resmgr.app.plugin.options import PluginOptions
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.config import PolicyConfig
+from nri_resmgr.daemon.checkpoint_restore import restore_checkpoint
 from nri_resmgr.daemon.configuration import DaemonConfiguration
 from nri_resmgr.daemon.documents import Documents
-from nri_resmgr.daemon.recollection import recollect
 from nri_resmgr.daemon.start import Start
 
 
@@ -31,17 +31,21 @@ def build(start: Start) -> DaemonConfiguration:
     options = start.options
     # Under the name by which tests of nri-plugins ask for it.
     testing = bool(os.environ.get("ENABLE_TEST_APIS"))
-    conduct = Conduct(options.dry_run, options.run_dir, testing)
-    more = (start.recorder, start.keeper)
-    witnesses: tuple[Witness, ...] = (
-        *start.watch.witnesses,
+    plugin_options = PluginOptions(options.dry_run, options.run_dir, testing)
+    more = (start.recorder, start.checkpoint_writer)
+    observers: tuple[DecisionObserver, ...] = (
+        *start.watch.observers,
         *(one for one in more if one is not None),
         *start.reconcilers.observers,
     )
 
     def make(config: PolicyConfig) -> ResourcePolicy:
         return ResourcePolicy(
-            start.machine, config, tree=start.tree, conduct=conduct, witnesses=witnesses
+            start.machine,
+            config,
+            tree=start.tree,
+            plugin_options=plugin_options,
+            observers=observers,
         )
 
     configuration = DaemonConfiguration(
@@ -53,9 +57,9 @@ def build(start: Start) -> DaemonConfiguration:
         start.recorder.begin(configuration.policy, start.state)
     if start.state is not None:
         may_switch = not options.disable_policy_switch
-        recollect(start.state, configuration.policy, may_switch=may_switch)
-    if start.keeper is not None:
-        start.keeper.begin(configuration.policy)
+        restore_checkpoint(start.state, configuration.policy, may_switch=may_switch)
+    if start.checkpoint_writer is not None:
+        start.checkpoint_writer.begin(configuration.policy)
     # attrs keeps the text of every method it wrote, for debuggers.
     linecache.clearcache()
     prefer_to_collect_between_requests()

@@ -40,6 +40,6 @@ def _subject_of(daemon: Daemon) -> Subject:
         reload=daemon.configuration.reload,
         kubelet=lambda: daemon.kubelet,
         verification=lambda: daemon.verification,
-        checkpoints=lambda: daemon.keeper,
+        checkpoints=lambda: daemon.checkpoint_writer,
         host=daemon.reconcilers.host,
     )

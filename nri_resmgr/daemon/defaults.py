@@ -9,7 +9,6 @@ DEFAULT_INDEX: Final = "90"  # after plugins that change what a container asks f
 
 DEFAULT_RUN_DIR: Final = "/run/nri-resmgr"
 DEFAULT_STATE_DIR: Final = "/var/lib/nri-resmgr"
-CHECKPOINT_NAME: Final = "policy.checkpoint"  # in the state directory
 DEFAULT_CONTROL_SOCKET: Final = "/run/nri-resmgr/control.sock"
 
 # A look at 500 containers takes 25 ms of a CPU: half a thousandth of one.

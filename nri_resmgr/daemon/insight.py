@@ -94,8 +94,8 @@ class Insight:
         yield from self._counters.series()
         yield from _of_updates(daemon.policy.updates)
         yield from _of_configuration(daemon.configuration)
-        if daemon.keeper is not None:
-            yield from _of_keeper(daemon.keeper)
+        if daemon.checkpoint_writer is not None:
+            yield from _of_keeper(daemon.checkpoint_writer)
         if daemon.verification is not None:
             from nri_resmgr.app.metrics.of_verification import series_of_verification
 
@@ -167,8 +167,8 @@ def _of_host(daemon: Daemon) -> Iterator[Series]:
     yield from series_of_host(use_in_force(daemon.policy), daemon.reconcilers.host)
 
 
-def _of_keeper(keeper: Any) -> Iterator[Series]:
-    yield single(table.CHECKPOINTS, keeper.writes)
-    yield single(table.CHECKPOINT_FAILURES, keeper.failures)
-    yield single(table.CHECKPOINT_BYTES, keeper.last_size)
-    yield single(table.CHECKPOINT_SECONDS, keeper.last_seconds)
+def _of_keeper(checkpoint_writer: Any) -> Iterator[Series]:
+    yield single(table.CHECKPOINTS, checkpoint_writer.writes)
+    yield single(table.CHECKPOINT_FAILURES, checkpoint_writer.failures)
+    yield single(table.CHECKPOINT_BYTES, checkpoint_writer.last_size)
+    yield single(table.CHECKPOINT_SECONDS, checkpoint_writer.last_seconds)

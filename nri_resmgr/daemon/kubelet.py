@@ -22,12 +22,12 @@ async def look_at_kubelet(daemon: Daemon) -> None:
         if found != daemon.kubelet:
             for manager in found:
                 log.warning(
-                    "kubelet.in-the-way",
+                    "kubelet.manager-conflict",
                     manager=manager.kind,
                     policy=manager.policy,
                     why=str(manager),
                 )
             if not found:
-                log.info("kubelet.out-of-the-way")
+                log.info("kubelet.manager-conflict-resolved")
             daemon.kubelet = found
         await asyncio.sleep(until_tick(_INTERVAL))

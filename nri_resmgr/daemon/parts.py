@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from nri_resmgr.app.background.reconcilers import Reconcilers
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
+from nri_resmgr.daemon.checkpoint_writer import Keeper
 from nri_resmgr.daemon.configuration import DaemonConfiguration
-from nri_resmgr.daemon.keeper import Keeper
 from nri_resmgr.daemon.memory_kinds import MemoryKinds
+from nri_resmgr.daemon.reconcilers import Reconcilers
 from nri_resmgr.daemon.watch import Watch
 from nri_resmgr.host.kubelet import KubeletManager
 from nri_resmgr.host.state_dir import StateDir
@@ -50,7 +50,7 @@ class Daemon:
     configuration: DaemonConfiguration
     stub: Stub
     watch: Watch
-    keeper: Keeper | None = None
+    checkpoint_writer: Keeper | None = None
     state: StateDir | None = None
     reconcilers: Reconcilers = attrs.field(factory=Reconcilers)
     kubelet: tuple[KubeletManager, ...] = ()

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
+from nri_resmgr.app.checkpoint.write import CHECKPOINT_NAME
 from nri_resmgr.daemon.configuration_cache import CACHE_NAME
-from nri_resmgr.daemon.defaults import CHECKPOINT_NAME
 from nri_resmgr.host.state_dir import StateDir
 from nri_resmgr.log import Logger
 
@@ -42,4 +42,4 @@ def forget(path: str, names: Sequence[str]) -> None:
             state.lock()
             for name in names:
                 state.remove(name)
-    log.info("state.forgotten", folder=path, names=names)
+    log.info("state.discarded", folder=path, names=names)

@@ -61,7 +61,7 @@ def run(options: argparse.Namespace) -> int:
     start = Start(options, tree, kinds, read_machine(tree, kinds), state, watch)
     if options.record:
         # It imports how recordings are read and compared; few starts record.
-        from nri_resmgr.daemon.recording import open_recording
+        from nri_resmgr.recordings.recorder import open_recording
 
         start.recorder = open_recording(options, start.machine)
     configuration = build(start)
@@ -120,7 +120,7 @@ async def _serve_beside(
             configuration=configuration,
             stub=stub,
             watch=start.watch,
-            keeper=start.keeper,
+            checkpoint_writer=start.checkpoint_writer,
             state=start.state,
             reconcilers=start.reconcilers,
         )

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from nri_resmgr.app.background.reconcilers import Reconcilers
-from nri_resmgr.daemon.keeper import Keeper
+from nri_resmgr.daemon.checkpoint_writer import Keeper
 from nri_resmgr.daemon.memory_kinds import MemoryKinds
+from nri_resmgr.daemon.reconcilers import Reconcilers
 from nri_resmgr.daemon.watch import Watch
 from nri_resmgr.host.state_dir import StateDir
 from nri_resmgr.host.tree import HostTree
@@ -19,7 +19,7 @@ from nri_resmgr.topology import Machine
 
 if TYPE_CHECKING:
     # It imports how recordings are read and compared; few starts record.
-    from nri_resmgr.daemon.recording import Recorder
+    from nri_resmgr.recordings.recorder import Recorder
 
 
 def _was_launched() -> bool:
@@ -51,15 +51,15 @@ class Start:
     watch: Watch
     recorder: Recorder | None = None
     launched: bool = attrs.field(factory=_was_launched)
-    keeper: Keeper | None = attrs.field(init=False)
+    checkpoint_writer: Keeper | None = attrs.field(init=False)
     reconcilers: Reconcilers = attrs.field(factory=Reconcilers, init=False)
 
     def __attrs_post_init__(self) -> None:
-        self.keeper = None if self.state is None else Keeper(self.state)
+        self.checkpoint_writer = None if self.state is None else Keeper(self.state)
 
     def close(self) -> None:
         """Set the host back and write what is not written yet."""
         self.reconcilers.close()
-        for part in (self.keeper, self.recorder):
+        for part in (self.checkpoint_writer, self.recorder):
             if part is not None:
                 part.close()

@@ -65,7 +65,7 @@ async def keep_informed(stub: Stub, environment: Mapping[str, str]) -> None:
     try:
         await _first_synchronized(stub)
         notifier.tell("READY=1", f"STATUS=in sync with {stub.runtime}")
-        log.debug("systemd.told", state="ready")
+        log.debug("systemd.notified", state="ready")
         interval = watchdog_interval(environment, os.getpid())
         while interval is not None:
             notifier.tell("WATCHDOG=1")

@@ -154,7 +154,7 @@ class _ToOurLog(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Log it as ours."""
-        log.warning("tracing.trouble", why=record.getMessage())
+        log.warning("tracing.failed", why=record.getMessage())
 
 
 async def _end(provider: Any) -> None:

@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 from nri_resmgr.app.metrics.counters import Metrics
-from nri_resmgr.app.observers.observer import Witness
+from nri_resmgr.app.observers.observer import DecisionObserver
 from nri_resmgr.app.observing.history import History
 from nri_resmgr.app.observing.sessions import Sessions
 from nri_resmgr.app.observing.tracing import Tracing
@@ -40,7 +40,7 @@ class Watch(Observer):
         if self.metrics is not None:
             self._observers = (self.sessions, self.metrics)
         found = (self.history, self.metrics, self.tracing)
-        self.witnesses: tuple[Witness, ...] = tuple(
+        self.observers: tuple[DecisionObserver, ...] = tuple(
             one for one in found if one is not None
         )
 

@@ -22,7 +22,7 @@ _MEMS: Final = "cpuset.mems"
 _POPULATED: Final = re.compile(r"^populated 1$", re.ASCII | re.MULTILINE)
 
 
-class Whereabouts(msgspec.Struct, frozen=True):
+class CgroupReference(msgspec.Struct, frozen=True):
     """What is known of where a container's cgroup is.
 
     Attributes:
@@ -87,7 +87,7 @@ class ContainerCgroups:
         self._places: dict[str, Place] = {}
 
     def read(
-        self, whom: Whereabouts, *, weighed: bool = False, afresh: bool = False
+        self, whom: CgroupReference, *, weighed: bool = False, afresh: bool = False
     ) -> InForce | None:
         """Read what is in force for a container.
 
@@ -114,7 +114,7 @@ class ContainerCgroups:
         self._places[whom.id] = place
         return self._read(place, weighed=weighed)
 
-    def asked_for(self, whom: Whereabouts) -> AskedFor:
+    def asked_for(self, whom: CgroupReference) -> AskedFor:
         """Read what was written into the cgroup that was read last.
 
         Raises:
@@ -128,7 +128,7 @@ class ContainerCgroups:
         mems = _node_list(f"{place.cpuset}/{_MEMS}", self._tree)
         return AskedFor(cpus or None, mems or None)
 
-    def has_processes(self, whom: Whereabouts) -> bool:
+    def has_processes(self, whom: CgroupReference) -> bool:
         """Tell whether anything runs in the cgroup that was read last.
 
         Raises:

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator
 from nri_resmgr.classes.isolation.cgroup_files import (
     CgroupPlace,
     Placed,
+    ineffective_isolation,
     load_balance_state,
-    unbalanced_in_vain,
 )
-from nri_resmgr.classes.isolation.wishes import Isolated
+from nri_resmgr.classes.isolation.requests import Isolated
 from nri_resmgr.host.container_places import Place, Places
 from nri_resmgr.host.tree import Tree
 from nri_resmgr.values import CpuSet
@@ -40,7 +40,7 @@ class IsolatedCgroups:
             and (place := self._places.find(one.container, one.cgroup, one.pid))
         )
 
-    def in_vain(
+    def ineffective(
         self, placed: Iterable[Placed], isolated: CpuSet
     ) -> tuple[tuple[Isolated, str], ...]:
         """Return containers whose CPUs are balanced all the same, with the reason.
@@ -55,7 +55,7 @@ class IsolatedCgroups:
         wishing = [pair for pair in placed if pair[1].wish.unbalanced]
         paths = {path for place, _ in wishing for path in load_balance_state(place)}
         present = {path: self._tree.read(path) for path in sorted(paths)}
-        return tuple(unbalanced_in_vain(wishing, isolated, present))
+        return tuple(ineffective_isolation(wishing, isolated, present))
 
     def _cgroup(self, place: Place) -> CgroupPlace:
         is_v2 = self._places.is_v2

@@ -39,7 +39,7 @@ class Component:
     """A module that logs.
 
     Attributes:
-        name: Its module's name below ``nri_resmgr``, such as ``app.report``.
+        name: Its module's name below ``nri_resmgr``, such as ``app.observing.decision_log``.
         least: The lowest level of its lines that are made.
     """
 

@@ -172,13 +172,13 @@ class PolicyBase(Generic[StateT]):
 
     # What is shown.
 
-    def tells(self, state: StateT, container: str) -> bool:  # noqa: ARG002 - as above
+    def publishes(self, state: StateT, container: str) -> bool:  # noqa: ARG002 - as above
         """Say whether a container's resources are published to it: not by default."""
         return False
 
     def resources_of(self, state: StateT, container: str) -> Resources | None:
         """Return the resources that are published: by default all its CPUs, shared."""
-        if not self.tells(state, container):
+        if not self.publishes(state, container):
             return None
         return Resources(shared=self.pins(state)[container].cpus)
 

@@ -7,8 +7,8 @@ from typing import Final
 
 import msgspec
 
-from nri_resmgr.classes.irq.wishes import BalloonCpus, Wish
-from nri_resmgr.classes.isolation.wishes import Isolated
+from nri_resmgr.classes.irq.requests import BalloonCpus, Wish
+from nri_resmgr.classes.isolation.requests import Isolated
 from nri_resmgr.values import NO_CPUS, CpuSet
 
 

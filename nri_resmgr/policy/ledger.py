@@ -16,7 +16,7 @@ class Entry(msgspec.Struct, frozen=True):
     """A container with the pinning that the runtime was last told, or told us."""
 
     spec: ContainerSpec
-    told: Pin = NO_PIN
+    last_sent: Pin = NO_PIN
 
 
 _NO_ENTRIES: Final[Mapping[str, Entry]] = MappingProxyType({})
@@ -54,9 +54,9 @@ class Ledger(msgspec.Struct, frozen=True):
         """Return a container that is here; another id is a ``KeyError``."""
         return self.entries[container].spec
 
-    def told_to(self, container: str) -> Pin:
+    def last_sent_to(self, container: str) -> Pin:
         """Return what the runtime knows of a container that is here."""
-        return self.entries[container].told
+        return self.entries[container].last_sent
 
     def in_pod(self, pod: str) -> tuple[str, ...]:
         """Return the ids of a pod's containers."""
@@ -95,7 +95,7 @@ class Ledger(msgspec.Struct, frozen=True):
                     pods[pod] = left
         return Ledger(MappingProxyType(entries), pods)
 
-    def forget_told(self) -> Ledger:
+    def forget_last_sent(self) -> Ledger:
         """Trust nothing that the runtime was told, so that all is told again."""
         entries = {key: Entry(one.spec) for key, one in self.entries.items()}
         return Ledger(MappingProxyType(entries), self.pods)
@@ -116,7 +116,7 @@ class Ledger(msgspec.Struct, frozen=True):
         shared: dict[Pin, Pin] = {}
         for key, pin in wanted.items():
             entry = entries[key]
-            told = entry.told
+            told = entry.last_sent
             # Containers that share have the same objects, and are sent the same one:
             # here most need no comparison, and replies encode it once.
             if pin is told:

@@ -7,8 +7,8 @@ from typing import Final
 
 import msgspec
 
-from nri_resmgr.classes.isolation.wishes import IsolationWish
-from nri_resmgr.classes.wish import ClassWish, IrqWish
+from nri_resmgr.classes.isolation.requests import IsolationRequest
+from nri_resmgr.classes.request import ClassRequest, IrqRequest
 from nri_resmgr.policy.affinity import Affinity
 from nri_resmgr.policy.cpus import CpuPriority
 from nri_resmgr.topology import MemoryKind
@@ -74,11 +74,11 @@ class Preferences(
     scheduling_class: str = ""
     affinities: tuple[Affinity, ...] = ()
     balloon: str = ""
-    cpu_class: ClassWish | None = None
-    irq: IrqWish | None = None
-    rdt_class: ClassWish | None = None
-    blockio_class: ClassWish | None = None
-    isolation: IsolationWish | None = None
+    cpu_class: ClassRequest | None = None
+    irq: IrqRequest | None = None
+    rdt_class: ClassRequest | None = None
+    blockio_class: ClassRequest | None = None
+    isolation: IsolationRequest | None = None
 
 
 NO_PREFERENCES: Final = Preferences()

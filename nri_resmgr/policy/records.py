@@ -83,7 +83,7 @@ def ledger_tables(ledger: Ledger) -> Tables:
     # Two tables: with every change of a shared pool many pins are told anew.
     return {
         "container": {key: one.spec for key, one in ledger.entries.items()},
-        "told": {key: one.told for key, one in ledger.entries.items()},
+        "told": {key: one.last_sent for key, one in ledger.entries.items()},
     }
 
 

@@ -94,7 +94,7 @@ class SimplePolicy(PolicyBase[StateT], ABC, Generic[StateT]):
             return self._seated(state, spec, spec.present, spec.present.cpus)
         earlier = self.pins(state)[spec.id].cpus
         left = self.vacate(state, spec.id)
-        return self._seated(left, spec, state.ledger.told_to(spec.id), earlier)
+        return self._seated(left, spec, state.ledger.last_sent_to(spec.id), earlier)
 
     def synchronized(self, state: StateT, event: Synchronized) -> Decision[StateT]:
         """Place all containers that run: known ones first, then by age."""
@@ -142,7 +142,7 @@ class SimplePolicy(PolicyBase[StateT], ABC, Generic[StateT]):
         left = state
         for container in containers:
             left = self.release(left, container)
-        return _with_ledger(left, left.ledger.forget_told())
+        return _with_ledger(left, left.ledger.forget_last_sent())
 
     def pool_of(self, state: StateT, container: str) -> str:
         """Return the name of a container's pool, if the policy shows any."""
@@ -154,7 +154,7 @@ class SimplePolicy(PolicyBase[StateT], ABC, Generic[StateT]):
 
         CPUs that no other container is pinned to are exclusive.
         """
-        if not self.tells(state, container):
+        if not self.publishes(state, container):
             return None
         pins = self.pins(state)
         others = CpuSet.union(pin.cpus for key, pin in pins.items() if key != container)

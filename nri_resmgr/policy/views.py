@@ -34,7 +34,7 @@ class PolicyViews(Protocol[_StateT_contra]):
     `nri_resmgr.policy.base.PolicyBase` has a default for each.
     """
 
-    def tells(self, state: _StateT_contra, container: str) -> bool:
+    def publishes(self, state: _StateT_contra, container: str) -> bool:
         """Say whether a container's resources are published to it.
 
         Returns:

@@ -21,12 +21,12 @@ class Clock:
 
     def __init__(self, now: int = _START) -> None:
         self.now = now
-        self._ring: Callable[[Event], None] | None = None
+        self._fire: Callable[[Event], None] | None = None
         self._due: dict[Event, int] = {}
 
-    def alarms(self, ring: Callable[[Event], None]) -> Clock:
-        """Be the alarms of a policy; see `nri_resmgr.app.plugin.options.Conduct`."""
-        self._ring = ring
+    def timers(self, ring: Callable[[Event], None]) -> Clock:
+        """Be the alarms of a policy; see `nri_resmgr.app.plugin.options.PluginOptions`."""
+        self._fire = ring
         return self
 
     def set(self, timers: Iterable[Timer]) -> None:
@@ -43,8 +43,8 @@ class Clock:
 
     def ring_now(self, event: Event) -> None:
         """Have an alarm go off before its time, if there is one."""
-        if self._due.pop(event, None) is not None and self._ring is not None:
-            self._ring(event)
+        if self._due.pop(event, None) is not None and self._fire is not None:
+            self._fire(event)
 
     def tick(self) -> int:
         """Let a second pass, and return what time it is."""
@@ -58,6 +58,6 @@ class Clock:
             event = list(self._due)[place]
             del self._due[event]
             self.now = max(self.now, at)
-            if self._ring is not None:
-                self._ring(event)
+            if self._fire is not None:
+                self._fire(event)
         self.now = max(self.now, then)

@@ -141,7 +141,9 @@ class DirectNode:
 
     def _all_as_told(self) -> Synchronized:
         entries = self.state.ledger.entries.values()
-        specs = (msgspec.structs.replace(one.spec, present=one.told) for one in entries)
+        specs = (
+            msgspec.structs.replace(one.spec, present=one.last_sent) for one in entries
+        )
         return Synchronized(tuple(specs))
 
 

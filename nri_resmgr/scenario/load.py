@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import msgspec
 
-from nri_resmgr.scenario.recording import (
+from nri_resmgr.recordings.entries import (
     BadRecording,
     Entry,
     Header,
 )
-from nri_resmgr.scenario.recording_text import read_entries, read_header
+from nri_resmgr.recordings.text import read_entries, read_header
 
 
 class Recording(msgspec.Struct, frozen=True):

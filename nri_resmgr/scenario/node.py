@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from nri_resmgr.app.observers.observer import Witness
-from nri_resmgr.app.plugin.options import Conduct
+from nri_resmgr.app.observers.observer import DecisionObserver
+from nri_resmgr.app.plugin.options import PluginOptions
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.config import parse_config
 from nri_resmgr.policy.decision import Decision, Reason
@@ -34,7 +34,7 @@ class Refusal(msgspec.Struct, frozen=True):
     why: str
 
 
-class Book(Witness):
+class Book(DecisionObserver):
     """Keeps why containers are where they are, and what was refused.
 
     Attributes:
@@ -169,14 +169,14 @@ class InProcessNode:
     def of(
         self, container: Container, machine: Machine, *_: object, **__: object
     ) -> tuple[Hint, ...]:
-        """Find the hints of a container; see `Conduct.hints`."""
+        """Find the hints of a container; see `PluginOptions.hints`."""
         return complete_hints(self.hints.get(container.id, ()), machine)
 
     def _begin(self) -> ResourcePolicy:
-        conduct = Conduct(alarms=self.clock.alarms, hints=self)
-        config, witnesses = parse_config(self._document), (self.book,)
+        plugin_options = PluginOptions(timers=self.clock.timers, hints=self)
+        config, observers = parse_config(self._document), (self.book,)
         return ResourcePolicy(
-            self._machine, config, conduct=conduct, witnesses=witnesses
+            self._machine, config, plugin_options=plugin_options, observers=observers
         )
 
     def _tried(self, call: Callable[[], object]) -> bool:

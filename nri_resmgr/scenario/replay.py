@@ -8,15 +8,7 @@ from typing import Any, Final
 from google.protobuf.message import Message
 
 from nri_resmgr.policy.decision import PinUpdate, Reason
-from nri_resmgr.scenario.compare import REFUSED
-from nri_resmgr.scenario.differences import (
-    AS_RECORDED,
-    Difference,
-    Differences,
-    Instead,
-    Outcome,
-)
-from nri_resmgr.scenario.recording import (
+from nri_resmgr.recordings.entries import (
     Answered,
     Called,
     Configured,
@@ -27,8 +19,16 @@ from nri_resmgr.scenario.recording import (
     Refused,
     Remembered,
 )
+from nri_resmgr.scenario.compare import REFUSED
+from nri_resmgr.scenario.differences import (
+    AS_RECORDED,
+    Difference,
+    Differences,
+    Instead,
+    Outcome,
+)
 from nri_resmgr.scenario.replayed import ReplayedPlugin, Reply
-from nri_resmgr.scenario.told import NOTHING, Told, containers_in, told_by
+from nri_resmgr.scenario.sent_values import NOTHING, Told, containers_in, told_by
 from nri_resmgr.topology.hints import Hint
 from nri_resmgr.values import ResmgrError
 

@@ -14,15 +14,15 @@ from google.protobuf.message import Message
 from nri_proto import PLUGIN_METHODS, Level
 from nri_proto.levels import SAFE_UPDATES
 from nri_resmgr.app.checkpoint.read import Saved, read_checkpoint
-from nri_resmgr.app.observers.observer import Witness
-from nri_resmgr.app.plugin.options import Conduct
+from nri_resmgr.app.observers.observer import DecisionObserver
+from nri_resmgr.app.plugin.options import PluginOptions
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.app.plugin.status_codes import status_of
 from nri_resmgr.config import parse_config
 from nri_resmgr.policy.decision import Decision, PinUpdate, Policy, Reason
 from nri_resmgr.policy.events import Event
+from nri_resmgr.recordings.entries import Answered, Header
 from nri_resmgr.scenario.clock import Clock
-from nri_resmgr.scenario.recording import Answered, Header
 from nri_resmgr.stub.errors import CallFailed, UnsolicitedUpdatesUnsafe
 from nri_resmgr.stub.handlers import Handlers
 from nri_resmgr.stub.model import Container
@@ -55,7 +55,7 @@ class Reply(msgspec.Struct, frozen=True):
     why: str = ""
 
 
-class ReplayedPlugin(Witness):
+class ReplayedPlugin(DecisionObserver):
     """Hands requests to the real plugin, and its answers back.
 
     Args:
@@ -109,11 +109,11 @@ class ReplayedPlugin(Witness):
             if config != self._policy.config:
                 self._policy.reconfigure(config)
             return
-        conduct = Conduct(
-            dry_run=self._header.dry_run, alarms=self.clock.alarms, hints=self
+        plugin_options = PluginOptions(
+            dry_run=self._header.dry_run, timers=self.clock.timers, hints=self
         )
         self._policy = ResourcePolicy(
-            self._machine, config, conduct=conduct, witnesses=(self,)
+            self._machine, config, plugin_options=plugin_options, observers=(self,)
         )
         self._policy.connect(UpdateSender(self))
         self._handlers = Handlers.of(self._policy)
@@ -165,7 +165,7 @@ class ReplayedPlugin(Witness):
     def of(
         self, container: Container, machine: Machine, *_: object, **__: object
     ) -> tuple[Hint, ...]:
-        """Find the hints of a container; see `Conduct.hints`."""
+        """Find the hints of a container; see `PluginOptions.hints`."""
         return complete_hints(self._hints.get(container.id, ()), machine)
 
     def decided(self, event: Event, decision: Decision[Any]) -> None:

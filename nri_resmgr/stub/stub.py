@@ -283,7 +283,7 @@ class Stub:
         level = session.service.runtime.level
         if not self._connector.reconnects and level and level < SPLIT_SYNC:
             log.warning(
-                "runtime.tells-no-past",
+                "runtime.no-synchronize",
                 nri=str(level),
                 why="it never synchronizes plugins that it launches",
                 instead="run the plugin as a service of its own",

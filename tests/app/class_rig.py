@@ -11,7 +11,6 @@ from typing import Final
 import attrs
 
 from nri_proto import Level
-from nri_resmgr.app.background.reconcilers import Reconcilers
 from nri_resmgr.app.classes.blockio.files import BlockIoFiles
 from nri_resmgr.app.classes.blockio.record import BlockIoRecord
 from nri_resmgr.app.classes.rdt.groups import RdtGroups
@@ -19,6 +18,7 @@ from nri_resmgr.app.classes.rdt.writer import RdtWriter
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.classes.rdt.capabilities import BandwidthMode
 from nri_resmgr.config import parse_config
+from nri_resmgr.daemon.reconcilers import Reconcilers
 from nri_resmgr.host.resctrl import Journal, Options, RdtControl
 from nri_resmgr.host.tree import HostTree
 from nri_resmgr.stub import Container, Pod
@@ -170,7 +170,7 @@ async def running_rig(
         parse_spec("1s2n4c1t"),
         parse_config(spec if "kind:" in spec else config(spec)),
         tree=HostTree(str(host)),
-        witnesses=reconcilers.observers,
+        observers=reconcilers.observers,
     )
     async with (
         Runtime(folder, level) as runtime,

@@ -10,7 +10,7 @@ from pathlib import Path
 import attrs
 
 from nri_proto import Level
-from nri_resmgr.app.plugin.options import Conduct
+from nri_resmgr.app.plugin.options import PluginOptions
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.config import parse_config
 from nri_resmgr.host.tree import HostTree
@@ -113,7 +113,9 @@ async def running_node(
     machine: str = "1s2n4c1t",
     spec: str = "{}",
     level: Level = SAFE,
-    conduct: Callable[[Path], Conduct] = lambda runs: Conduct(run_dir=str(runs)),
+    plugin_options: Callable[[Path], PluginOptions] = lambda runs: PluginOptions(
+        run_dir=str(runs)
+    ),
 ) -> AsyncIterator[Node]:
     """Start a runtime, and the plugin in this process."""
     runs = folder / "run"
@@ -121,7 +123,7 @@ async def running_node(
         parse_spec(machine),
         parse_config(config(spec)),
         tree=HostTree(folder / "host"),
-        conduct=conduct(runs),
+        plugin_options=plugin_options(runs),
     )
     async with (
         Runtime(folder, level) as runtime,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from nri_resmgr.app.plugin.options import Conduct
+from nri_resmgr.app.plugin.options import PluginOptions
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.host.tree import HostTree
 from nri_resmgr.stub import Container, Mount, Pod
@@ -193,20 +193,20 @@ HINT = {
 async def test_hints_can_be_handed_in(
     tmp_path: Path, *, testing: bool, hints: tuple[Hint, ...]
 ) -> None:
-    def conduct(_runs: Path) -> Conduct:
-        return Conduct(testing=testing)
+    def plugin_options(_runs: Path) -> PluginOptions:
+        return PluginOptions(testing=testing)
 
-    async with running_node(tmp_path, conduct=conduct) as node:
+    async with running_node(tmp_path, plugin_options=plugin_options) as node:
         await node.run("web", 1, HINT)
 
         assert node.plugin.state.ledger.spec_of("web").hints == hints
 
 
 async def test_hints_follow_the_machine(tmp_path: Path) -> None:
-    def conduct(_runs: Path) -> Conduct:
-        return Conduct(testing=True)
+    def plugin_options(_runs: Path) -> PluginOptions:
+        return PluginOptions(testing=True)
 
-    async with running_node(tmp_path, conduct=conduct) as node:
+    async with running_node(tmp_path, plugin_options=plugin_options) as node:
         await node.run("web", 1, HINT)
         node.plugin.change_machine(parse_spec("1s2n4c1t offline=4-5"))
 

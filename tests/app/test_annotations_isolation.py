@@ -5,12 +5,16 @@ from __future__ import annotations
 import pytest
 
 from nri_resmgr.app.annotations import Reading, read_preferences
-from nri_resmgr.classes.isolation.wishes import IrqBalancing, IsolationWish, Mistake
+from nri_resmgr.classes.isolation.requests import (
+    IrqBalancing,
+    IsolationRequest,
+    Mistake,
+)
 from nri_resmgr.policy.preferences import NO_PREFERENCES, Preferences
 
 
 def wishing(**wish: bool | str) -> Preferences:
-    return Preferences(isolation=IsolationWish(**wish))  # type: ignore[arg-type] # by name
+    return Preferences(isolation=IsolationRequest(**wish))  # type: ignore[arg-type] # by name
 
 
 @pytest.mark.parametrize(
@@ -74,7 +78,7 @@ def test_a_mistake_is_kept_for_those_who_know_whether_it_counts() -> None:
 
     assert found == Reading(
         Preferences(
-            isolation=IsolationWish(
+            isolation=IsolationRequest(
                 governor="performance",
                 mistakes=(
                     Mistake(

@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from nri_resmgr.app.annotations import Reading, read_preferences
-from nri_resmgr.classes.irq.wishes import IrqAffinity
-from nri_resmgr.classes.wish import ClassWish, IrqWish
+from nri_resmgr.classes.irq.requests import IrqAffinity
+from nri_resmgr.classes.request import ClassRequest, IrqRequest
 from nri_resmgr.policy.affinity import Affinity, Expression
 from nri_resmgr.topology.hint_options import PathRule
 
@@ -29,7 +29,7 @@ def plain(value: Any) -> Any:
         case Affinity():
             scope = {"scope": plain(value.scope)} if value.scope else {}
             return scope | {"match": plain(value.match), "weight": value.weight}
-        case ClassWish() | IrqWish() | IrqAffinity():
+        case ClassRequest() | IrqRequest() | IrqAffinity():
             fields = msgspec.structs.asdict(value)
             return {name: plain(one) for name, one in fields.items()}
         case _:

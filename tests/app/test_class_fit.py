@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from nri_resmgr.app.policies.build import build_policy, doubts_on_host
+from nri_resmgr.app.policies.build import build_policy, host_warnings
 from nri_resmgr.config import BadSetting, parse_config
 from nri_resmgr.host.tree import HostTree
 from nri_resmgr.testing.resctrl import Hardware, Resctrl
@@ -24,9 +24,9 @@ NOT_MOUNTED = (
 NO_FILE = "io.weight: this host's cgroups have no such file, so the class goes without"
 
 
-def doubts(host: Path, spec: str) -> tuple[tuple[str, str], ...]:
+def warnings(host: Path, spec: str) -> tuple[tuple[str, str], ...]:
     document = parse_config(config(spec))
-    return doubts_on_host(document, MACHINE, HostTree(str(host)))
+    return host_warnings(document, MACHINE, HostTree(str(host)))
 
 
 def rdt(rest: str) -> str:
@@ -68,14 +68,14 @@ def test_what_a_machine_cannot_have_refuses_the_document(
     host: Path, spec: str, why: str
 ) -> None:
     with pytest.raises(BadSetting) as found:
-        doubts(host, rdt(spec))
+        warnings(host, rdt(spec))
 
     assert str(found.value).startswith(why)
 
 
 def test_what_is_optional_is_a_doubt(host: Path) -> None:
     spec = rdt("partitions: {p: {l2Allocation: 50%, classes: {c: {}}}}")
-    ((path, why),) = doubts(host, spec)
+    ((path, why),) = warnings(host, spec)
 
     assert path == f"{RDT}.partitions"
     assert "L2" in why
@@ -84,14 +84,14 @@ def test_what_is_optional_is_a_doubt(host: Path) -> None:
 def test_a_machine_that_has_all_leaves_no_doubt(host: Path) -> None:
     spec = rdt("partitions: {p: {l3Allocation: 50%, classes: {c: {}}}}")
 
-    assert doubts(host, spec) == ()
+    assert warnings(host, spec) == ()
 
 
 @pytest.mark.parametrize("rest", ["", "partitions: {p: {classes: {c: {}}}}"])
 def test_a_machine_without_resctrl_takes_the_document(
     tmp_path: Path, rest: str
 ) -> None:
-    assert doubts(tmp_path, rdt(rest)) == ((RDT, NOT_MOUNTED),)
+    assert warnings(tmp_path, rdt(rest)) == ((RDT, NOT_MOUNTED),)
 
 
 def test_a_machine_without_resctrl_refuses_what_has_to_be_there(tmp_path: Path) -> None:
@@ -100,12 +100,12 @@ def test_a_machine_without_resctrl_refuses_what_has_to_be_there(tmp_path: Path) 
         "partitions: {p: {l3Allocation: 50%, classes: {c: {l3Allocation: 50%}}}}"
     )
     with pytest.raises(BadSetting):
-        doubts(tmp_path, rdt(rest))
+        warnings(tmp_path, rdt(rest))
 
 
 def test_a_file_that_makes_no_sense_is_a_doubt(host: Path) -> None:
     (host / "sys/fs/resctrl/info/L3/cbm_mask").write_text("many\n")
-    ((path, why),) = doubts(host, rdt("partitions: {p: {classes: {c: {}}}}"))
+    ((path, why),) = warnings(host, rdt("partitions: {p: {classes: {c: {}}}}"))
 
     assert path == RDT
     assert "info/L3/cbm_mask" in why
@@ -117,7 +117,7 @@ def test_devices_and_files_that_are_not_there_are_doubts(tmp_path: Path) -> None
     spec = f"{{control: {{blockio: {{enable: true, classes: {{{classes}}}}}}}}}"
 
     path = "$.spec.control.blockio.classes.slow"
-    assert doubts(tmp_path, spec) == (
+    assert warnings(tmp_path, spec) == (
         (path, "/dev/sd?: names no file"),
         (path, NO_FILE),
     )
@@ -128,5 +128,5 @@ def test_the_sample_of_conf_d_fits_a_machine_with_rdt(host: Path) -> None:
     document, tree = parse_config(text), HostTree(str(host))
 
     build_policy(document, MACHINE, tree)
-    paths = {path for path, _ in doubts_on_host(document, MACHINE, tree)}
+    paths = {path for path, _ in host_warnings(document, MACHINE, tree)}
     assert paths == {"$.spec.control.blockio.classes.BestEffort"}

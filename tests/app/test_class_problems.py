@@ -35,7 +35,7 @@ def test_a_failure_is_said_when_its_reason_is_new_and_when_it_is_over() -> None:
     assert [(one["event"], one.get("why")) for one in lines] == [
         ("classes.failed", "full"),
         ("classes.failed", "locked"),
-        ("classes.mended", None),
+        ("classes.recovered", None),
     ]
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from nri_resmgr.app.observers.observer import Witness
-from nri_resmgr.app.plugin.options import Conduct
+from nri_resmgr.app.observers.observer import DecisionObserver
+from nri_resmgr.app.plugin.options import PluginOptions
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.config import parse_config
 from nri_resmgr.policy.decision import Decision
@@ -20,7 +20,7 @@ from tests.app.node import SAFE, asking_for, config
 NAME = "90-resource-policy"
 
 
-class Seen(Witness):
+class Seen(DecisionObserver):
     """What was decided and refused."""
 
     def __init__(self) -> None:
@@ -48,8 +48,8 @@ async def test_everything_is_decided_and_nothing_is_adjusted(tmp_path: Path) -> 
     plugin = ResourcePolicy(
         parse_spec("1s2n4c1t"),
         parse_config(config("{reservedResources: {cpu: 'cpuset:0'}}")),
-        conduct=Conduct(dry_run=True, run_dir=str(runs)),
-        witnesses=(seen,),
+        plugin_options=PluginOptions(dry_run=True, run_dir=str(runs)),
+        observers=(seen,),
     )
     async with (
         Runtime(tmp_path, SAFE) as runtime,

@@ -9,7 +9,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nri_resmgr.app.plugin.options import Conduct
+from nri_resmgr.app.plugin.options import PluginOptions
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.stub import Container, Pod
 from nri_resmgr.stub.model import LinuxContainer
@@ -51,8 +51,10 @@ def _folders(run_dir: Path) -> set[str]:
 @given(st.lists(st.lists(_STEPS, min_size=1, max_size=4), max_size=8))
 def test_folders_are_those_of_the_present(batches: list[list[tuple[str, str]]]) -> None:
     async def live(run_dir: Path) -> None:
-        conduct = Conduct(run_dir=str(run_dir))
-        plugin = ResourcePolicy(parse_spec("1s8c1t memory=8Gi"), conduct=conduct)
+        plugin_options = PluginOptions(run_dir=str(run_dir))
+        plugin = ResourcePolicy(
+            parse_spec("1s8c1t memory=8Gi"), plugin_options=plugin_options
+        )
         plugin.synchronize((), ())
         for batch in batches:
             for step, name in batch:

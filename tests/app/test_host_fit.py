@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from nri_resmgr.app.policies.build import build_policy, doubts_on_host
+from nri_resmgr.app.policies.build import build_policy, host_warnings
 from nri_resmgr.config import BadSetting, parse_config
 from nri_resmgr.host.recorded import RecordedTree
 from tests.daemon.host_nodes import KERNEL
@@ -106,7 +106,7 @@ def test_what_has_no_effect_at_all_is_a_mistake(
 
 
 @pytest.mark.parametrize(
-    ("text", "files", "doubts"),
+    ("text", "files", "warnings"),
     [
         pytest.param(
             classes("maxFreq: 9GHz"),
@@ -148,9 +148,9 @@ def test_what_has_no_effect_at_all_is_a_mistake(
     ],
 )
 def test_what_has_an_effect_in_part_is_doubtful(
-    text: str, files: Mapping[str, str], doubts: tuple[tuple[str, str], ...]
+    text: str, files: Mapping[str, str], warnings: tuple[tuple[str, str], ...]
 ) -> None:
-    assert doubts_on_host(parse_config(text), MACHINE, tree(files)) == doubts
+    assert host_warnings(parse_config(text), MACHINE, tree(files)) == warnings
 
 
 def test_the_sample_of_conf_d_fits_a_machine_with_a_driver() -> None:
@@ -160,8 +160,8 @@ def test_the_sample_of_conf_d_fits_a_machine_with_a_driver() -> None:
 
     assert config.cpu_classes is not None
     assert list(config.cpu_classes.classes) == ["fast", "shared", "quiet"]
-    assert doubts_on_host(config, MACHINE, tree(intel_pstate())) == ()
+    assert host_warnings(config, MACHINE, tree(intel_pstate())) == ()
 
 
 def test_without_a_host_nothing_is_known_of_it() -> None:
-    assert doubts_on_host(parse_config(classes("maxFreq: 2GHz")), MACHINE, None) == ()
+    assert host_warnings(parse_config(classes("maxFreq: 2GHz")), MACHINE, None) == ()

@@ -9,8 +9,12 @@ import msgspec
 import pytest
 
 from nri_resmgr.classes.cpu.cpu_class import CpuClass, PctPriority
-from nri_resmgr.classes.irq.wishes import BalloonCpus, IrqMode, IrqRule
-from nri_resmgr.classes.isolation.wishes import IrqBalancing, Isolated, IsolationWish
+from nri_resmgr.classes.irq.requests import BalloonCpus, IrqMode, IrqRule
+from nri_resmgr.classes.isolation.requests import (
+    IrqBalancing,
+    Isolated,
+    IsolationRequest,
+)
 from nri_resmgr.config.cpu_class_use import CpuClassUse
 from nri_resmgr.policy.host_use import HostUse
 from nri_resmgr.values import CpuSet, KiloHertz
@@ -48,7 +52,7 @@ def isolating(cpus: str) -> HostUse:
 
 def silent(cpus: str) -> HostUse:
     """A container that wants no interrupts at all, as CRI-O's annotation says it."""
-    wanted = IsolationWish(irq=IrqBalancing.DISABLED)
+    wanted = IsolationRequest(irq=IrqBalancing.DISABLED)
     isolated = (Isolated("web", CpuSet.parse(cpus), wanted),)
     return HostUse(isolated=isolated, available=CpuSet.parse("0-7"))
 

@@ -32,7 +32,7 @@ async def test_without_a_state_directory_the_host_is_left_as_it_is() -> None:
 
         assert some.changed() == {}
         assert some.report.why_not.startswith("no state directory: ")
-        assert [one["event"] for one in lines] == ["host.not-followed"]
+        assert [one["event"] for one in lines] == ["host.not-applied"]
 
         await some.follow(NOTHING)
         assert some.report.why_not == ""
@@ -88,15 +88,15 @@ async def test_who_writes_again_and_again_is_left_alone_in_the_end() -> None:
             await some.follow(quiet("3"), looks=True)
             is_mended = some.changed() == SET
             assert is_mended is (attempt < 5)
-        assert some.report.given_up == {MAXIMUM}
+        assert some.report.abandoned == {MAXIMUM}
         some.set(MAXIMUM, "1200000")
         await some.follow(quiet("3"), looks=True)
-        assert some.report.given_up == set()
+        assert some.report.abandoned == set()
         await some.follow(NOTHING)
         assert some.changed() == {}
 
     events = [one["event"] for one in lines]
-    assert (events.count("host.drifted"), events.count("host.given-up")) == (1, 1)
+    assert (events.count("host.drifted"), events.count("host.abandoned")) == (1, 1)
 
 
 async def test_without_repairs_it_is_only_told() -> None:

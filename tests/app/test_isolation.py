@@ -74,7 +74,7 @@ async def test_a_resize_to_a_part_of_a_cpu_has_its_quota(tmp_path: Path) -> None
             1.5,
             NO_QUOTA,
             {
-                "event": "isolation.without-effect",
+                "event": "isolation.annotation-ineffective",
                 "title": "default/web/web",
                 "why": "it has no whole CPUs to itself",
             },

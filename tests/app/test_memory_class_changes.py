@@ -65,7 +65,7 @@ async def test_a_class_that_is_gone_keeps_nobody_from_a_resize(folder: Path) -> 
             found = await present(node, 1 << 31)
 
     assert found == {"memory.high": str(1 << 29), "memory.swap.max": "max"}
-    (told,) = [one for one in logs if one["event"] == "memory-class.not-followed"]
+    (told,) = [one for one in logs if one["event"] == "memory-class.not-applied"]
     assert told["why"].startswith("default/web/web asks for memory QoS class 'bronze'")
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from nri_resmgr.app.policies.build import doubts_on_host
+from nri_resmgr.app.policies.build import host_warnings
 from nri_resmgr.cli.checked import Checker
 from nri_resmgr.config import parse_config
 from nri_resmgr.host.tree import HostTree
@@ -30,7 +30,7 @@ def host(tmp_path: Path) -> HostTree:
 
 
 @pytest.mark.parametrize(
-    ("spec", "doubts"),
+    ("spec", "warnings"),
     [
         pytest.param("  memoryQos: {}", (), id="files that there are"),
         pytest.param(bind("0-1"), (), id="nodes that there are"),
@@ -49,11 +49,11 @@ def host(tmp_path: Path) -> HostTree:
     ],
 )
 def test_what_a_host_does_not_have(
-    host: HostTree, spec: str, doubts: tuple[tuple[str, str], ...]
+    host: HostTree, spec: str, warnings: tuple[tuple[str, str], ...]
 ) -> None:
     config = parse_config(HEAD + spec)
 
-    assert doubts_on_host(config, TWO_NODES, host) == doubts
+    assert host_warnings(config, TWO_NODES, host) == warnings
 
 
 def test_version_1_has_no_files_to_share_memory_out(
@@ -62,7 +62,7 @@ def test_version_1_has_no_files_to_share_memory_out(
     make_v1(tmp_path)
     config = parse_config(f"{HEAD}  memoryQos: {{}}")
 
-    assert doubts_on_host(config, TWO_NODES, host) == (("$.spec.memoryQos", V1),)
+    assert host_warnings(config, TWO_NODES, host) == (("$.spec.memoryQos", V1),)
 
 
 def test_check_tells_it(tmp_path: Path, host: HostTree) -> None:

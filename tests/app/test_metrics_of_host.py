@@ -6,7 +6,11 @@ import pytest
 
 from nri_resmgr.app.metrics.of_host import series_of_host
 from nri_resmgr.app.metrics.text import render
-from nri_resmgr.classes.isolation.wishes import IrqBalancing, Isolated, IsolationWish
+from nri_resmgr.classes.isolation.requests import (
+    IrqBalancing,
+    Isolated,
+    IsolationRequest,
+)
 from nri_resmgr.policy.host_use import HostUse
 from nri_resmgr.values import CpuSet
 from tests.app.host_rig import Host, host, quiet, wish
@@ -43,7 +47,7 @@ async def test_what_is_wanted_and_what_became_of_it() -> None:
             'host_files{state="wanted"}': "5",
             'host_files{state="failed"}': "1",
             'host_files{state="drifted"}': "1",
-            'host_files{state="given-up"}': "0",
+            'host_files{state="abandoned"}': "0",
             'host_writes_total{result="written"}': "4",
             'host_writes_total{result="restored"}': "0",
             'host_writes_total{result="failed"}': "2",
@@ -61,8 +65,8 @@ async def test_a_host_that_is_left_as_it_is_is_told() -> None:
 
 async def test_isolated_containers_are_counted_by_what_is_isolated() -> None:
     wishes = (
-        IsolationWish(unbalanced=True, governor="performance"),
-        IsolationWish(governor="powersave", irq=IrqBalancing.DISABLED),
+        IsolationRequest(unbalanced=True, governor="performance"),
+        IsolationRequest(governor="powersave", irq=IrqBalancing.DISABLED),
     )
     use = HostUse(
         isolated=tuple(

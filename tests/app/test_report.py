@@ -53,16 +53,16 @@ def test_a_line_says_that_nothing_was_adjusted() -> None:
 def test_what_is_removed_after_its_stop_is_worth_a_line_to_developers_only() -> None:
     removal = Decision(None, (Reason(Rule.UNKNOWN_CONTAINER, "a"),))
     try:
-        levels.set("app.report", "info")
+        levels.set("app.observing.decision_log", "info")
         with capture_logs() as unsaid:
             Report(dry_run=False).decided(Removed("a"), removal)
-        levels.set("app.report", "debug")
+        levels.set("app.observing.decision_log", "debug")
         with capture_logs() as lines:
             Report(dry_run=False).decided(Removed("a"), removal)
     finally:
-        levels.drop("app.report")
+        levels.drop("app.observing.decision_log")
 
     assert unsaid == []
     assert [(line["event"], line["log_level"]) for line in lines] == [
-        ("container.forgotten", "debug")
+        ("container.removed", "debug")
     ]

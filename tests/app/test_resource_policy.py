@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from structlog.testing import capture_logs
 
-from nri_resmgr.app.plugin.options import Conduct
+from nri_resmgr.app.plugin.options import PluginOptions
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.config import BadSetting, StaticPolicyConfig, parse_config
 from nri_resmgr.policy.errors import ExclusiveCpusShort
@@ -213,7 +213,7 @@ def test_a_new_configuration_that_does_not_fit_changes_nothing() -> None:
 
 def test_a_dry_run_decides_and_adjusts_nothing() -> None:
     plugin = ResourcePolicy(
-        MACHINE, StaticPolicyConfig(), conduct=Conduct(dry_run=True)
+        MACHINE, StaticPolicyConfig(), plugin_options=PluginOptions(dry_run=True)
     )
     log, web = container("log", cpus(0.2)), container("web", cpus(2))
     with capture_logs() as lines:
@@ -252,6 +252,6 @@ def test_every_decision_is_one_line() -> None:
         ("container.placed", "info"),
         ("container.placed", "warning"),
         ("container.released", "info"),
-        ("container.forgotten", "debug"),
-        ("pod.forgotten", "info"),
+        ("container.removed", "debug"),
+        ("pod.removed", "info"),
     ]

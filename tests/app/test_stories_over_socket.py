@@ -5,7 +5,7 @@ from typing import Final
 
 import pytest
 
-from nri_resmgr.app.plugin.options import Conduct
+from nri_resmgr.app.plugin.options import PluginOptions
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.config import parse_config
 from nri_resmgr.host.tree import HostTree
@@ -36,7 +36,7 @@ async def test_the_runtime_gets_what_the_story_says(path: Path, tmp_path: Path) 
         machine,
         parse_config(story.document),
         tree=HostTree(str(tmp_path)),
-        conduct=Conduct(testing=True),
+        plugin_options=PluginOptions(testing=True),
     )
     capacity = Bytes(sum(node.memory for node in machine.nodes))
 

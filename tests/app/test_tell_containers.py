@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from nri_resmgr.app.plugin.options import Conduct
+from nri_resmgr.app.plugin.options import PluginOptions
 from nri_resmgr.app.published.mounts import ResourceMounts
 from nri_resmgr.app.published.texts import resource_texts
 from nri_resmgr.host.resource_files import ResourceFiles
@@ -152,19 +152,21 @@ def test_a_file_that_cannot_be_written_costs_one_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "conduct"),
+    ("spec", "plugin_options"),
     [
         pytest.param(
-            "{tellContainers: false}", Conduct(), id="where the settings say no"
+            "{publishResources: false}", PluginOptions(), id="where the settings say no"
         ),
-        pytest.param("{}", Conduct(dry_run=True), id="in a dry run"),
+        pytest.param("{}", PluginOptions(dry_run=True), id="in a dry run"),
     ],
 )
-async def test_nobody_is_told(tmp_path: Path, spec: str, conduct: Conduct) -> None:
-    def with_files(runs: Path) -> Conduct:
-        return Conduct(conduct.dry_run, str(runs))
+async def test_nobody_is_told(
+    tmp_path: Path, spec: str, plugin_options: PluginOptions
+) -> None:
+    def with_files(runs: Path) -> PluginOptions:
+        return PluginOptions(plugin_options.dry_run, str(runs))
 
-    async with running_node(tmp_path, spec=spec, conduct=with_files) as node:
+    async with running_node(tmp_path, spec=spec, plugin_options=with_files) as node:
         created = await node.run("web", 1)
 
         assert created.adjustment.mounts == ()

@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 
 from nri_proto import Level
 from nri_resmgr.app.background.hotplug import follow_hotplug
-from nri_resmgr.app.plugin.timers import Alarms
+from nri_resmgr.app.plugin.timers import Timers
 from nri_resmgr.config import BadSetting, parse_config
 from nri_resmgr.policy.decision import Timer
 from nri_resmgr.policy.events import ColdStartEnded, Event
@@ -117,16 +117,16 @@ async def test_a_restart_in_the_middle_of_a_cold_start_ends_it_in_time(
 
 async def test_alarms_of_those_who_are_gone_do_not_ring() -> None:
     rung: list[Event] = []
-    alarms = Alarms(rung.append)
+    timers = Timers(rung.append)
     names = ("here", "gone", "late", "early")
     ends = {name: ColdStartEnded(name) for name in names}
     soon = [Timer(ends[name], 0) for name in ("here", "gone", "late")]
-    alarms.set([*soon, Timer(ends["early"], 60)])
+    timers.set([*soon, Timer(ends["early"], 60)])
     # Who is set again rings at the later one's time.
-    alarms.set([Timer(ends["late"], 60), Timer(ends["early"], 60, since=1)])
-    alarms.keep_only({"here", "late", "early"})
+    timers.set([Timer(ends["late"], 60), Timer(ends["early"], 60, since=1)])
+    timers.keep_only({"here", "late", "early"})
     await asyncio.sleep(0.05)
-    alarms.keep_only(())
+    timers.keep_only(())
 
     assert rung == [ends["here"], ends["early"]]
 
@@ -170,7 +170,7 @@ async def test_cpus_that_come_are_used_and_a_machine_that_does_not_fit_is_not_ta
 
         assert (before, node.pinned("log")[0]) == ("1-3", "1-5")
         assert [one["event"] for one in lines if "topology" in one["event"]] == [
-            "topology.not-taken",
+            "topology.rejected",
             "topology.changed",
         ]
 

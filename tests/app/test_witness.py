@@ -1,4 +1,4 @@
-"""Witnesses are told of every decision, refusal and configuration, after the reply."""
+"""DecisionObservers are told of every decision, refusal and configuration, after the reply."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from nri_resmgr.app.observers.observer import Witness
+from nri_resmgr.app.observers.observer import DecisionObserver
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.config import PolicyConfig, parse_config
 from nri_resmgr.policy.decision import Decision
@@ -26,7 +26,7 @@ spec: {reservedResources: {cpu: 1}}
 STRICT = {"require-isolated-cpus.resource-policy.nri.io/container.web": "maybe"}
 
 
-class Notes(Witness):
+class Notes(DecisionObserver):
     """Writes down what it is told."""
 
     def __init__(self) -> None:
@@ -45,7 +45,7 @@ class Notes(Witness):
 
 async def test_each_is_told_once_the_reply_is_made_and_in_order() -> None:
     notes = Notes()
-    plugin = ResourcePolicy(parse_spec("1s2c1t"), witnesses=[notes])
+    plugin = ResourcePolicy(parse_spec("1s2c1t"), observers=[notes])
     plugin.synchronize([], [])
     plugin.create_container(POD, CONTAINER)
     plugin.stop_container(POD, CONTAINER)
@@ -62,7 +62,7 @@ async def test_each_is_told_once_the_reply_is_made_and_in_order() -> None:
 
 def test_without_an_event_loop_they_are_told_at_once() -> None:
     notes = Notes()
-    plugin = ResourcePolicy(parse_spec("1s2c1t"), witnesses=[notes])
+    plugin = ResourcePolicy(parse_spec("1s2c1t"), observers=[notes])
     plugin.stop_container(POD, CONTAINER)
 
     assert notes.lines == ["Stopped: unknown-container"]
@@ -70,7 +70,7 @@ def test_without_an_event_loop_they_are_told_at_once() -> None:
 
 def test_a_refusal_names_who_was_refused() -> None:
     notes = Notes()
-    plugin = ResourcePolicy(parse_spec("1s2c1t"), witnesses=[notes])
+    plugin = ResourcePolicy(parse_spec("1s2c1t"), observers=[notes])
     annotated = Pod(id="p", name="pod", namespace="shop", annotations=STRICT)
     with pytest.raises(InputError):
         plugin.create_container(annotated, CONTAINER)
@@ -81,7 +81,7 @@ def test_a_refusal_names_who_was_refused() -> None:
 @pytest.mark.parametrize("by", ["runtime", "operator"])
 def test_a_configuration_is_told_when_it_is_in_force(by: str) -> None:
     notes, text = Notes(), STATIC
-    plugin = ResourcePolicy(parse_spec("1s2c1t"), witnesses=[notes])
+    plugin = ResourcePolicy(parse_spec("1s2c1t"), observers=[notes])
     if by == "runtime":
         plugin.configure(Configuration(text, RuntimeInfo()))
     else:

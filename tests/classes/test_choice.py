@@ -12,10 +12,10 @@ from nri_resmgr.classes.choice import (
     UnknownClass,
     choose,
 )
-from nri_resmgr.classes.wish import ClassWish
+from nri_resmgr.classes.request import ClassRequest
 from nri_resmgr.values import QosClass
 
-WISH = ClassWish("gold", "rdtclass.resource-policy.nri.io")
+WISH = ClassRequest("gold", "rdtclass.resource-policy.nri.io")
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ WISH = ClassWish("gold", "rdtclass.resource-policy.nri.io")
     ],
 )
 def test_whose_word_counts(
-    wish: ClassWish | None,
+    wish: ClassRequest | None,
     given: str,
     qos: QosClass | None,
     expected: Choice | None,

@@ -40,7 +40,7 @@ spec:
   loadClasses: [{name: avx, level: core, overloadsLevelInBalloon: true}]
   schedulingClasses: [{name: low, policy: idle}]
   onFailure: shared
-  tellContainers: false
+  publishResources: false
   isolationAnnotations: true
 """
 
@@ -151,7 +151,7 @@ def test_everything_that_can_be_said_of_the_policy() -> None:
             "low": SchedulingClass(name="low", policy=SchedulerPolicy.IDLE)
         },
         on_failure="shared",
-        tell_containers=False,
+        publish_resources=False,
         isolation=True,
     )
 
@@ -255,7 +255,7 @@ spec:
 
     assert logs == [
         {
-            "event": "configuration.doubtful",
+            "event": "configuration.warning",
             "log_level": "warning",
             "path": "$.spec.balloonTypes[2].shareIdleCPUsInSame",
             "why": "with preferIsolCpus containers run on isolated and on other CPUs, "
@@ -271,7 +271,7 @@ def test_classes_that_are_named_and_never_defined_are_doubted() -> None:
 
     why = "no CPU class is defined, so CPUs are left as they are"
     assert found.cpu_classes is None
-    assert found.doubts == (("$.spec.balloonTypes[0].cpuClass", why),)
+    assert found.warnings == (("$.spec.balloonTypes[0].cpuClass", why),)
 
 
 def test_a_class_that_is_not_among_those_defined_is_a_mistake() -> None:

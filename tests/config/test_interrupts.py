@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from nri_resmgr.classes.irq.wishes import IrqAffinity, IrqMode, IrqRule
+from nri_resmgr.classes.irq.requests import IrqAffinity, IrqMode, IrqRule
 from nri_resmgr.config.errors import BadSetting
 from nri_resmgr.config.interrupts import (
     read_controllable,

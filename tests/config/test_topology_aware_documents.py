@@ -40,7 +40,7 @@ spec:
   unlimitedBurstable: die
   onFailure: shared
   placePods: strict
-  tellContainers: false
+  publishResources: false
   isolationAnnotations: true
 """
     )
@@ -59,7 +59,7 @@ spec:
         unlimited_burstable="die",
         on_failure="shared",
         place_pods="strict",
-        tell_containers=False,
+        publish_resources=False,
         isolation=True,
     )
 

@@ -106,7 +106,7 @@ EVERYTHING: Final[dict[str, object]] = {
     "podQoSSchedulingClasses": {"bestEffort": "low"},
     "onFailure": "shared",
     "placePods": "soft",
-    "tellContainers": False,
+    "publishResources": False,
 }
 
 
@@ -132,7 +132,7 @@ def test_all_that_is_said_reaches_the_policy() -> None:
         qos_scheduling={QosClass.BEST_EFFORT: "low"},
         on_failure=OnFailure.SHARED,
         place_pods=PodPlacement.SOFT,
-        tell_containers=False,
+        publish_resources=False,
     )
 
 
@@ -205,7 +205,7 @@ def test_what_is_not_in_force_is_said_once() -> None:
     assert policy.kind == "TopologyAwarePolicy"
     assert logs == [
         {
-            "event": "configuration.not-in-force",
+            "event": "configuration.ineffective",
             "log_level": "warning",
             "paths": ("$.spec.dra.enabled", "$.spec.log.source"),
         }

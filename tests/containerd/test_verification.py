@@ -49,7 +49,7 @@ def test_drift_is_mended_by_an_update_at_once(
         container = start(containerd, "own", Resources.guaranteed(len(OWN)))
         own = cpus_of(container)
         write_all_cpus(container)
-        plugin.wait_for("container.as-decided")
+        plugin.wait_for("drift.cleared")
         (drifted,) = plugin.events("container.drifted")
         after = cpus_of(container)
 
@@ -72,7 +72,7 @@ def test_where_updates_ride_on_replies_the_next_one_mends(
         plugin.wait_for("container.drifted")
         before = cpus_of(container)
         wait_until(lambda: _mended(containerd, container, own), "a reply that mends it")
-        plugin.wait_for("container.as-decided")
+        plugin.wait_for("drift.cleared")
 
     assert before == ALL
 

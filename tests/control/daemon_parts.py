@@ -109,7 +109,7 @@ def make_parts(machine: str = "1s2n4c1t", document: str = "", **more: Any) -> Pa
     clock = count(BEGIN, SECOND)
     history = History(more.pop("max_weight", 20_000), clock.__next__)
     config = parse_config(document) if document else None
-    policy = ResourcePolicy(parse_spec(machine), config, witnesses=[history])
+    policy = ResourcePolicy(parse_spec(machine), config, observers=[history])
     reloads: list[None] = []
 
     async def reload() -> None:

@@ -77,7 +77,7 @@ HOST: Final[dict[str, Any]] = {
         "failures": 0,
         "failing": [],
         "drifting": [],
-        "givenUp": [],
+        "abandoned": [],
     },
     "interrupts": {
         "placed": {"31": "2,6"},

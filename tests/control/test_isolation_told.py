@@ -25,12 +25,12 @@ ASKED: Final = {
     "irq-load-balancing.crio.io/web": "housekeeping",
     "cpu-c-states.crio.io": "max_latency:10",
 }
-IN_VAIN: Final = "the kernel has no cpuset.cpus.exclusive, Linux 6.7 has"
+INEFFECTIVE: Final = "the kernel has no cpuset.cpus.exclusive, Linux 6.7 has"
 ON: Final = "{isolationAnnotations: true}"
 WAITING: Final = "its cgroup is not there yet"
 TABLE: Final = f"""
 isolated container  own CPUs  what            setting         for CPUs  lacks
-default/web/web     2-3,6-7   load-balancing  disable         2-3,6-7   {IN_VAIN}
+default/web/web     2-3,6-7   load-balancing  disable         2-3,6-7   {INEFFECTIVE}
                               interrupts      housekeeping    3,7       -
                               c-states        max_latency:10  2-3,6-7   -
 """
@@ -73,7 +73,7 @@ async def test_what_is_isolated_is_told_and_what_is_not_in_force(
         await node.says("control.listening")
         await isolated(client, WAITING)
         await start(node, "web", without="cpuset.cpus.exclusive")
-        state = await isolated(client, IN_VAIN)
+        state = await isolated(client, INEFFECTIVE)
         explained = await ask(client, "/v1/explain", pod="web")
 
     assert mistakes(state, "State") == mistakes(explained, "Explanation") == []
@@ -81,7 +81,7 @@ async def test_what_is_isolated_is_told_and_what_is_not_in_force(
     assert explained["containers"][0]["host"] == [
         (
             "CPU 2-3,6-7: no load balancing, by annotation cpu-load-balancing.crio.io; "
-            f"not so now: {IN_VAIN}"
+            f"not so now: {INEFFECTIVE}"
         ),
         (
             "CPU 3,7: no interrupts but those that are claimed, by annotation "

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 
-from nri_resmgr.app.plugin.options import Conduct
+from nri_resmgr.app.plugin.options import PluginOptions
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.config import PolicyConfig
 from nri_resmgr.daemon.configuration import DaemonConfiguration
@@ -35,7 +35,7 @@ UNFIT = document(99)
 
 def make(config: PolicyConfig, host: Path | None = None) -> ResourcePolicy:
     tree = HostTree(host) if host else None
-    return ResourcePolicy(MACHINE, config, tree=tree, conduct=Conduct())
+    return ResourcePolicy(MACHINE, config, tree=tree, plugin_options=PluginOptions())
 
 
 def begun(
@@ -44,7 +44,7 @@ def begun(
     state: StateDir | None = None,
     *,
     host: Path | None = None,
-    **conduct: bool,
+    **plugin_options: bool,
 ) -> DaemonConfiguration:
     """Start from these files.
 
@@ -58,10 +58,10 @@ def begun(
     options = argparse.Namespace(
         config_file=str(config_file) if config_file else None,
         fallback_config=str(fallback_config) if fallback_config else None,
-        disable_policy_switch=conduct.get("disable_policy_switch", False),
+        disable_policy_switch=plugin_options.get("disable_policy_switch", False),
     )
     made = partial(make, host=host)
-    launched = conduct.get("launched", False)
+    launched = plugin_options.get("launched", False)
     documents = Documents(options, state)
     return DaemonConfiguration(options, documents, made, launched=launched)
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from nri_resmgr.app.background.reconciler import Reconciler
-from nri_resmgr.app.background.reconcilers import Reconcilers
 from nri_resmgr.app.host_settings.settings import HostSettings
 from nri_resmgr.app.metrics.of_host import series_of_host
 from nri_resmgr.app.metrics.text import render
 from nri_resmgr.control.containers import view_of
 from nri_resmgr.control.host_settings import host_settings_of
+from nri_resmgr.daemon.reconcilers import Reconcilers
 from nri_resmgr.daemon.services import host
 from nri_resmgr.policy.decision import Decision
 from nri_resmgr.policy.events import Synchronized
@@ -22,7 +22,9 @@ from tests.daemon.host_nodes import TREE
 def followed(host: Reconciler[HostSettings], parts: Parts) -> str:
     series = series_of_host(parts.policy.policy.host_use(parts.policy.state), host)
     lines = render(series).splitlines()
-    return next(line for line in lines if line.startswith("nri_resmgr_host_followed"))
+    return next(
+        line for line in lines if line.startswith("nri_resmgr_host_settings_applied")
+    )
 
 
 @pytest.mark.parametrize(
@@ -44,4 +46,4 @@ async def test_a_fault_is_told(state: Faulty | None, *, has_begun: bool) -> None
     assert (reconcilers.host.applier is not None) is has_begun
     assert found is not None
     assert (found["followed"], found["whyNot"]) == (False, WHY)
-    assert followed(reconcilers.host, parts) == "nri_resmgr_host_followed 0"
+    assert followed(reconcilers.host, parts) == "nri_resmgr_host_settings_applied 0"

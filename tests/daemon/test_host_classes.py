@@ -140,7 +140,7 @@ async def test_in_a_dry_run_it_is_only_said(tmp_path: Path) -> None:
 
 async def test_without_a_state_directory_it_is_only_said(tmp_path: Path) -> None:
     async with host_node(tmp_path, TREE) as node, node.running("--state-dir", ""):
-        said = await node.says("host.not-followed")
+        said = await node.says("host.not-applied")
 
         assert said["why"].startswith("no state directory")
         assert node.changed() == {}

@@ -189,7 +189,7 @@ def let_the_kubelet_pin(root: Path) -> None:
 async def test_a_kubelet_that_pins_is_loudly_told(tmp_path: Path) -> None:
     before = let_the_kubelet_pin
     async with daemon(tmp_path, MACHINE, *ENDPOINT, before=before) as running:
-        line = await running.line("kubelet.in-the-way")
+        line = await running.line("kubelet.manager-conflict")
         found = await metrics(running)
 
     assert (line["level"], line["manager"]) == ("warning", "cpu")

@@ -211,12 +211,12 @@ async def test_a_partition_in_vain_is_told(tmp_path: Path) -> None:
     async with host_node(tmp_path, ALLOWED, old_kernel) as node, node.running():
         await begin(node, "web", asked, without="cpuset.cpus.exclusive")
         log = tmp_path / "log"
-        await until(lambda: "isolation.in-vain" in log.read_text(), within=8)
+        await until(lambda: "isolation.ineffective" in log.read_text(), within=8)
         assert node.changed() == {}
 
         await begin(node, "sky", {"cpu-c-states.crio.io": "disable"})
         await until(lambda: len(node.changed()) == 2, within=8)
-        assert log.read_text().count("isolation.in-vain") == 1
+        assert log.read_text().count("isolation.ineffective") == 1
 
 
 async def test_cgroups_follow_as_soon_as_they_are_there(tmp_path: Path) -> None:

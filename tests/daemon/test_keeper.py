@@ -13,9 +13,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from nri_resmgr.app.checkpoint.read import read_checkpoint
+from nri_resmgr.app.checkpoint.write import CHECKPOINT_NAME
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
-from nri_resmgr.daemon.defaults import CHECKPOINT_NAME
-from nri_resmgr.daemon.keeper import Keeper
+from nri_resmgr.daemon.checkpoint_writer import Keeper
 from nri_resmgr.host.state_dir import StateDir
 from nri_resmgr.stub import Container, Pod
 from nri_resmgr.topology.synthetic import parse_spec
@@ -31,7 +31,7 @@ def kept_in(state: StateDir) -> list[str]:
 
 def node(state: StateDir, retry: float = 0.05) -> tuple[ResourcePolicy, Keeper]:
     keeper = Keeper(state, retry)
-    policy = ResourcePolicy(parse_spec("1s4c1t"), witnesses=[keeper])
+    policy = ResourcePolicy(parse_spec("1s4c1t"), observers=[keeper])
     keeper.begin(policy)
     return policy, keeper
 

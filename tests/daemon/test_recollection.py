@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nri_resmgr.app.checkpoint.write import Draft, checkpoint
+from nri_resmgr.app.checkpoint.write import CHECKPOINT_NAME, Draft, checkpoint
 from nri_resmgr.app.configuration.acceptance import (
     Configuration,
     Rules,
@@ -16,8 +16,7 @@ from nri_resmgr.app.configuration.acceptance import (
 from nri_resmgr.app.configuration.status import BUILT_IN, Document, Source
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.config import parse_config
-from nri_resmgr.daemon.defaults import CHECKPOINT_NAME
-from nri_resmgr.daemon.recollection import recollect
+from nri_resmgr.daemon.checkpoint_restore import restore_checkpoint
 from nri_resmgr.host.state_dir import StateDir
 from nri_resmgr.stub import Container, Pod
 from nri_resmgr.stub.runtime_info import Configuration as HandedOver
@@ -55,7 +54,7 @@ TREE = document(0, "TopologyAwarePolicy")
 def test_a_file_of_another_kind_is_refused_at_once(static: StateDir) -> None:
     policy = policy_of(TREE, Source.FILE, may_switch=False)
     with pytest.raises(SwitchForbidden) as refusal:
-        recollect(static, policy, may_switch=False)
+        restore_checkpoint(static, policy, may_switch=False)
 
     assert (refusal.value.kind, refusal.value.kept) == (
         "TopologyAwarePolicy",
@@ -65,7 +64,7 @@ def test_a_file_of_another_kind_is_refused_at_once(static: StateDir) -> None:
 
 def test_the_default_waits_for_a_document_of_the_right_kind(static: StateDir) -> None:
     policy = policy_of("", Source.BUILT_IN, may_switch=False)
-    recollect(static, policy, may_switch=False)
+    restore_checkpoint(static, policy, may_switch=False)
     for _ in range(2):
         with pytest.raises(SwitchForbidden):
             policy.synchronize((POD,), (WEB,))
@@ -78,7 +77,7 @@ def test_the_default_waits_for_a_document_of_the_right_kind(static: StateDir) ->
 
 def test_a_document_that_would_switch_is_not_taken(static: StateDir) -> None:
     policy = policy_of(document(0), Source.RUNTIME, may_switch=False)
-    recollect(static, policy, may_switch=False)
+    restore_checkpoint(static, policy, may_switch=False)
     policy.configure(HandedOver(TREE, RuntimeInfo()))
 
     assert policy.config.kind == "StaticPolicy"
@@ -87,7 +86,7 @@ def test_a_document_that_would_switch_is_not_taken(static: StateDir) -> None:
 
 def test_where_it_may_the_other_policy_begins_anew(static: StateDir) -> None:
     policy = policy_of(TREE, Source.FILE)
-    recollect(static, policy, may_switch=True)
+    restore_checkpoint(static, policy, may_switch=True)
     policy.synchronize((POD,), (WEB,))
 
     assert policy.config.kind == "TopologyAwarePolicy"
@@ -100,7 +99,7 @@ def test_a_record_without_sense_is_set_aside_when_it_is_needed(
     policy = policy_of(document(0), Source.FILE)
     lines = ['["grant","nobody",{"cpus":"1"}]\n']
     static.write(CHECKPOINT_NAME, checkpoint(lines, "StaticPolicy", "1.0", "today"))
-    recollect(static, policy, may_switch=True)
+    restore_checkpoint(static, policy, may_switch=True)
     policy.synchronize((POD,), (WEB,))
 
     assert static.read(CHECKPOINT_NAME) is None

@@ -139,7 +139,7 @@ async def test_a_collector_that_is_away_holds_nothing_up(tmp_path: Path) -> None
 
     assert took < 4
     assert running.process.returncode == 0
-    assert {"tracing.trouble"} <= {line["event"] for line in running.lines()}
+    assert {"tracing.failed"} <= {line["event"] for line in running.lines()}
 
 
 @pytest.mark.parametrize(

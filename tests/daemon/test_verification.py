@@ -55,7 +55,7 @@ async def test_drift_is_told_and_the_runtime_is_asked_to_mend_it(
         drifted = await running.line("container.drifted")
         await until(lambda: UPDATE in methods(running))
         write(host, "4-5")
-        mended = await running.line("container.as-decided")
+        mended = await running.line("drift.cleared")
 
     assert drifted["why"] == (
         "shop/web/web may run on CPUs 0-7, but was given 4-5: somebody else wrote "

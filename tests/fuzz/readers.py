@@ -31,11 +31,11 @@ from nri_resmgr.host.recorded import RecordedTree
 from nri_resmgr.host.sysfs_writer import sysfs_files
 from nri_resmgr.host.used_memory import used_memory
 from nri_resmgr.log.levels import Levels
+from nri_resmgr.recordings.text import entry_line, read_entries
 from nri_resmgr.scenario.load import load_recording
 from nri_resmgr.scenario.manifests import read_workload
 from nri_resmgr.scenario.node import InProcessNode
 from nri_resmgr.scenario.play import Player
-from nri_resmgr.scenario.recording_text import entry_line, read_entries
 from nri_resmgr.scenario.replay import Replay
 from nri_resmgr.topology.document import from_document, to_document
 from nri_resmgr.topology.synthetic import parse_spec

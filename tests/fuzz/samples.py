@@ -18,8 +18,7 @@ from nri_resmgr.app.configuration.acceptance import Configuration
 from nri_resmgr.app.configuration.status import Document, Source
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.config import API_VERSION, parse_config
-from nri_resmgr.scenario.manifests import read_workload
-from nri_resmgr.scenario.recording import (
+from nri_resmgr.recordings.entries import (
     Answered,
     Called,
     Configured,
@@ -29,7 +28,8 @@ from nri_resmgr.scenario.recording import (
     MachineChanged,
     Remembered,
 )
-from nri_resmgr.scenario.recording_text import entry_line, header_line
+from nri_resmgr.recordings.text import entry_line, header_line
+from nri_resmgr.scenario.manifests import read_workload
 from nri_resmgr.stub import Container, LinuxCpu, LinuxMemory, LinuxPod, Pod
 from nri_resmgr.stub.model import LinuxContainer, LinuxResources
 from nri_resmgr.topology.document import to_document

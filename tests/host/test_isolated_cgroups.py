@@ -7,7 +7,7 @@ from typing import Final
 import pytest
 
 from nri_resmgr.classes.isolation.cgroup_files import CgroupPlace
-from nri_resmgr.classes.isolation.wishes import Isolated, IsolationWish
+from nri_resmgr.classes.isolation.requests import Isolated, IsolationRequest
 from nri_resmgr.host.isolated_cgroups import IsolatedCgroups
 from nri_resmgr.host.recorded import RecordedTree
 from nri_resmgr.values import CpuSet
@@ -16,11 +16,11 @@ TOP: Final = "/sys/fs/cgroup"
 V2: Final = {f"{TOP}/cgroup.controllers": "cpuset cpu"}
 SLICE: Final = f"{TOP}/kubepods.slice/kubepods-pod1_2.slice"
 SCOPE: Final = f"{SLICE}/cri-containerd-c1.scope"
-WISH: Final = IsolationWish(unlimited=True)
+WISH: Final = IsolationRequest(unlimited=True)
 
 
 def find(
-    files: dict[str, str], path: str, wish: IsolationWish = WISH
+    files: dict[str, str], path: str, wish: IsolationRequest = WISH
 ) -> list[CgroupPlace]:
     one = Isolated("c1", CpuSet.of(1), wish, path)
     return [place for place, _ in IsolatedCgroups(RecordedTree(files)).find([one])]
@@ -98,5 +98,7 @@ def test_cgroups_of_version_1_are_in_two_trees() -> None:
 def test_who_wants_nothing_of_cgroups_is_not_looked_for() -> None:
     files = V2 | {f"{TOP}/kubepods/pod1/c1/cgroup.procs": "1"}
 
-    assert find(files, "/kubepods/pod1/c1", IsolationWish(governor="performance")) == []
+    assert (
+        find(files, "/kubepods/pod1/c1", IsolationRequest(governor="performance")) == []
+    )
     assert find(V2, "/kubepods/pod1/c1") == []

@@ -92,11 +92,11 @@ def test_settling_tells_each_what_differs_and_remembers_it(
 
     after, updates = ledger.settle(wanted)
 
-    news = {key: pin.since(plain[key].told) for key, pin in wanted.items()}
+    news = {key: pin.since(plain[key].last_sent) for key, pin in wanted.items()}
     assert [(one.container, one.pin) for one in updates] == [
         (key, pin) for key, pin in news.items() if pin != NO_PIN
     ]
-    told = {key: pin.over(plain[key].told) for key, pin in wanted.items()}
+    told = {key: pin.over(plain[key].last_sent) for key, pin in wanted.items()}
     assert dict(after.entries) == plain | {
         key: Entry(plain[key].spec, pin) for key, pin in told.items()
     }

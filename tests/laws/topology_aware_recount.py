@@ -10,9 +10,9 @@ from typing import Any
 from nri_resmgr.policy.decision import Rule
 from nri_resmgr.policy.events import ContainerSpec, Pin
 from nri_resmgr.policy.mems import Grant as MemoryGrant
-from nri_resmgr.policy.topology_aware.books import Grant
 from nri_resmgr.policy.topology_aware.demand import CpuKind
 from nri_resmgr.policy.topology_aware.policy import TopologyAwarePolicy
+from nri_resmgr.policy.topology_aware.pool_ledger import Grant
 from nri_resmgr.policy.topology_aware.pools import Pool
 from nri_resmgr.policy.topology_aware.state import TopologyAwareState
 from nri_resmgr.values import Bytes, CpuSet, NodeSet, QosClass

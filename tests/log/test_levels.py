@@ -46,13 +46,13 @@ def test_a_component_that_comes_later_goes_by_the_same_rules() -> None:
     levels.set("*", "error")
     levels.set("app", "info")
 
-    assert levels.component("nri_resmgr.app.plugin.engine").least == LEVELS["info"]
+    assert levels.component("nri_resmgr.app.engine").least == LEVELS["info"]
     assert levels.component("plugins.mine").least == LEVELS["error"]
 
 
 def test_debug_of_everything_hides_the_rules_and_gives_them_back() -> None:
     levels = Levels()
-    levels.component("nri_resmgr.app.plugin.engine")
+    levels.component("nri_resmgr.app.engine")
     levels.set("*", "error")
     before = levels.as_data()
 
@@ -68,7 +68,7 @@ def test_debug_of_everything_hides_the_rules_and_gives_them_back() -> None:
 
 def test_a_rule_that_is_dropped_counts_no_more() -> None:
     levels = Levels()
-    levels.component("nri_resmgr.app.plugin.engine")
+    levels.component("nri_resmgr.app.engine")
     levels.set("*", "warning")
     before = levels.as_data()
     levels.debug(["app", "stub"])

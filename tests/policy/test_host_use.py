@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from nri_resmgr.classes.irq.wishes import (
+from nri_resmgr.classes.irq.requests import (
     BalloonCpus,
     IrqAffinity,
     IrqMode,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from nri_resmgr.classes.isolation.wishes import IsolationWish
+from nri_resmgr.classes.isolation.requests import IsolationRequest
 from nri_resmgr.config.table import Table
 from nri_resmgr.policy.events import Created, Stopped
 from nri_resmgr.scenario.rows import ROW_KEYS, read_row
@@ -24,7 +24,7 @@ balloonTypes:
 - {name: all, maxBalloons: 1}
 """
 ASKED = {"cpu-quota.crio.io": "disable"}
-WISH = IsolationWish(unlimited=True)
+WISH = IsolationRequest(unlimited=True)
 
 
 class Node:

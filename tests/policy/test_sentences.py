@@ -11,7 +11,7 @@ from nri_resmgr.policy.sentences import (
     RULE_SENTENCES,
     TYPE_SENTENCES,
 )
-from nri_resmgr.policy.topology_aware.stages import Stage
+from nri_resmgr.policy.topology_aware.criteria import Stage
 
 
 def test_every_rule_and_level_has_one() -> None:

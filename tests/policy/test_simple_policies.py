@@ -191,7 +191,7 @@ def test_a_refusal_changes_nothing() -> None:
 def test_nothing_is_shown_by_default() -> None:
     state = after(Created(one("a", 1000)), Started("a")).state
 
-    assert not POLICY.tells(state, "a")
+    assert not POLICY.publishes(state, "a")
     assert POLICY.resources_of(state, "a") is None
     assert (POLICY.pools(state), POLICY.candidates(state, "a")) == ((), ())
     assert POLICY.host_use(state) is NO_HOST_USE
@@ -200,7 +200,7 @@ def test_nothing_is_shown_by_default() -> None:
 
 def test_what_is_published_follows_from_the_pins() -> None:
     class Publishing(OwnPolicy):
-        def tells(self, state: OwnState, container: str) -> bool:
+        def publishes(self, state: OwnState, container: str) -> bool:
             return container in state.ledger
 
     state, policy = (
@@ -235,7 +235,7 @@ def test_the_runtime_knows_all_pins_after_each_event(events: list[Event]) -> Non
         except PolicyError:
             continue
         state = decision.state
-        sent = {key: entry.told for key, entry in state.ledger.entries.items()}
+        sent = {key: entry.last_sent for key, entry in state.ledger.entries.items()}
         assert sent == POLICY.pins(state) or isinstance(event, Removed)
         records = StateRecords(OwnState)
         assert records.state_from(records.tables_of(state), POLICY).state == state

@@ -16,16 +16,16 @@ import msgspec
 from nri_proto import Level
 from nri_resmgr.app.configuration.acceptance import Configuration
 from nri_resmgr.app.configuration.status import Document, Source
-from nri_resmgr.app.plugin.options import USUAL, Conduct
+from nri_resmgr.app.plugin.options import DEFAULT_OPTIONS, PluginOptions
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.app.plugin.status_codes import status_of
 from nri_resmgr.config import parse_config
-from nri_resmgr.daemon.recording import Recorder
-from nri_resmgr.daemon.recording_file import RecordingFile
+from nri_resmgr.recordings.entries import Header
+from nri_resmgr.recordings.file import RecordingFile
+from nri_resmgr.recordings.recorder import Recorder
 from nri_resmgr.scenario.differences import AS_RECORDED, Instead, Outcome
 from nri_resmgr.scenario.kubelet import container_of, pod_of, resources_of
 from nri_resmgr.scenario.load import Recording, load_recording
-from nri_resmgr.scenario.recording import Header
 from nri_resmgr.scenario.replay import Replay
 from nri_resmgr.scenario.rows import ContainerRow
 from nri_resmgr.stub import Options, Stub
@@ -65,18 +65,18 @@ async def recorded_node(
     text: str = document(),
     *,
     level: Level = SAFE,
-    conduct: Conduct = USUAL,
+    plugin_options: PluginOptions = DEFAULT_OPTIONS,
     limit: int = 1 << 30,
 ) -> AsyncIterator[RecordedNode]:
     """Run it, and end the recording with it."""
     machine, file = parse_spec(MACHINE), folder / "recording"
-    header = Header("1", time.time_ns(), machine, dry_run=conduct.dry_run)
+    header = Header("1", time.time_ns(), machine, dry_run=plugin_options.dry_run)
     recorder = Recorder(RecordingFile(str(file), limit), header)
     plugin = ResourcePolicy(
         machine,
         parse_config(text),
-        conduct=conduct,
-        witnesses=(recorder,),
+        plugin_options=plugin_options,
+        observers=(recorder,),
     )
     plugin.go_by(Configuration(Document(text, Source.FILE)))
     recorder.begin(plugin)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nri_resmgr.scenario.recording import Answered, Called, Decided, Remembered
+from nri_resmgr.recordings.entries import Answered, Called, Decided, Remembered
 from nri_resmgr.testing import plugin_process
 from nri_resmgr.topology.synthetic import parse_spec
 from tests.cli.command import nri_resmgr

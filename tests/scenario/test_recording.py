@@ -13,15 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nri_proto import nri_pb2
-from nri_resmgr.daemon.recording_file import (
-    CannotRecord,
-    RecordingFile,
-    RecordingFull,
-)
 from nri_resmgr.policy.decision import PinUpdate, Reason, Rule
 from nri_resmgr.policy.events import Pin
-from nri_resmgr.scenario.load import Recording, load_recording
-from nri_resmgr.scenario.recording import (
+from nri_resmgr.recordings.entries import (
     Answered,
     BadRecording,
     Called,
@@ -33,9 +27,15 @@ from nri_resmgr.scenario.recording import (
     Refused,
     Remembered,
 )
-from nri_resmgr.scenario.recording_text import entry_line, header_line
+from nri_resmgr.recordings.file import (
+    CannotRecord,
+    RecordingFile,
+    RecordingFull,
+)
+from nri_resmgr.recordings.secrets import without_secrets
+from nri_resmgr.recordings.text import entry_line, header_line
+from nri_resmgr.scenario.load import Recording, load_recording
 from nri_resmgr.scenario.replay import Replay
-from nri_resmgr.scenario.secrets import without_secrets
 from nri_resmgr.topology.hints import Hint
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import CpuSet, NodeSet

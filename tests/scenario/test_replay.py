@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from nri_proto import Level
-from nri_resmgr.app.plugin.options import Conduct
+from nri_resmgr.app.plugin.options import PluginOptions
 from nri_resmgr.policy.events import Pin
+from nri_resmgr.recordings.entries import Decided
 from nri_resmgr.scenario.differences import Instead
 from nri_resmgr.scenario.kubelet import container_of, pod_of
-from nri_resmgr.scenario.recording import Decided
 from nri_resmgr.scenario.rows import ContainerRow
 from nri_resmgr.topology import Machine
 from nri_resmgr.topology.hints import Hint, complete_hints
@@ -66,7 +66,9 @@ async def test_nothing_differs_where_nothing_is_other(
 async def test_a_dry_run_is_compared_by_its_decisions_and_refusals(
     tmp_path: Path,
 ) -> None:
-    async with recorded_node(tmp_path, STRICT, conduct=Conduct(dry_run=True)) as node:
+    async with recorded_node(
+        tmp_path, STRICT, plugin_options=PluginOptions(dry_run=True)
+    ) as node:
         await churn(node.runtime, 1, 30)
 
     same = await replayed(node.file)
@@ -179,8 +181,8 @@ async def test_what_the_host_told_of_devices_is_known_to_a_replay(
     asks = ContainerRow(
         qos=QosClass.GUARANTEED, request=MilliCpus(2000), memory=Bytes(1 << 30)
     )
-    conduct = Conduct(hints=NicAtNode3())
-    async with recorded_node(tmp_path, STRICT, conduct=conduct) as node:
+    plugin_options = PluginOptions(hints=NicAtNode3())
+    async with recorded_node(tmp_path, STRICT, plugin_options=plugin_options) as node:
         await node.runtime.run_pod(pod_of("p", asks))
         made = container_of("c", asks, Bytes(1 << 36))
         await node.runtime.create_container("p", made)

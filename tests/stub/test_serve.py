@@ -22,7 +22,7 @@ LARGE = "A=" + "1" * 3_000_000  # does not fit into the socket's buffer
 WITNESS = """
 import asyncio, contextlib, json, os, pathlib, subprocess
 
-class Witness:
+class DecisionObserver:
     def configure(self, configuration):
         child = subprocess.Popen(["/bin/sleep", "9"], close_fds=False)
         kept = pathlib.Path("/proc", str(child.pid))
@@ -45,11 +45,11 @@ class Witness:
         await asyncio.sleep(0.3)
         return ContainerAdjustment().set_env("A", "1" * 3_000_000)
 
-serve(Witness())
+serve(DecisionObserver())
 """
 
 
-def witness(path: Path, file: Path) -> Path:
+def observer(path: Path, file: Path) -> Path:
     return program(path, f"FILE = {str(file)!r}\n{WITNESS}")
 
 
@@ -67,7 +67,7 @@ async def test_a_launched_plugin_has_three_variables_and_keeps_none(
     tmp_path: Path,
 ) -> None:
     file = tmp_path / "witness"
-    witness(tmp_path / "plugins" / NAME, file)
+    observer(tmp_path / "plugins" / NAME, file)
     (tmp_path / "conf.d").mkdir()
     (tmp_path / "conf.d" / "py.conf").write_text("colour: \u2713\n")
     async with Runtime(tmp_path, options=launching(tmp_path)) as runtime:
@@ -85,7 +85,7 @@ async def test_a_launched_plugin_has_three_variables_and_keeps_none(
 async def test_a_launched_plugin_ends_with_status_0_when_the_runtime_does(
     tmp_path: Path,
 ) -> None:
-    witness(tmp_path / "plugins" / NAME, tmp_path / "witness")
+    observer(tmp_path / "plugins" / NAME, tmp_path / "witness")
     runtime = Runtime(tmp_path, options=launching(tmp_path))
     await runtime.start()
     process = runtime.processes[0]
@@ -100,7 +100,7 @@ async def test_a_signal_lets_the_running_handler_answer(
     number: signal.Signals, tmp_path: Path
 ) -> None:
     file = tmp_path / "witness"
-    witness(tmp_path / "plugins" / NAME, file)
+    observer(tmp_path / "plugins" / NAME, file)
     async with Runtime(tmp_path, options=launching(tmp_path)) as runtime:
         pod = await runtime.run_pod(Pod())
         creating = asyncio.create_task(runtime.create_container(pod.id, Container()))
@@ -115,7 +115,7 @@ async def test_a_signal_lets_the_running_handler_answer(
 async def test_before_0_7_a_launched_plugin_is_never_synchronized_and_serves(
     tmp_path: Path,
 ) -> None:
-    witness(tmp_path / "plugins" / NAME, tmp_path / "witness")
+    observer(tmp_path / "plugins" / NAME, tmp_path / "witness")
     async with Runtime(
         tmp_path, Level(0, 6, 1), version="v1.7.20", options=launching(tmp_path)
     ) as runtime:

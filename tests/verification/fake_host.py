@@ -55,7 +55,7 @@ class FakeHost:
         self.policy = ResourcePolicy(
             parse_spec(machine),
             parse_config(document) if document else None,
-            witnesses=[self.history, self.metrics],
+            observers=[self.history, self.metrics],
         )
         self.policy.connect(UpdateSender(self))
         self.calls: list[dict[str, str]] = []

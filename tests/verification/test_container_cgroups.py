@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from nri_resmgr.host.container_cgroups import (
     AskedFor,
+    CgroupReference,
     ContainerCgroups,
     InForce,
-    Whereabouts,
 )
 from nri_resmgr.host.container_places import cgroup_of_oci, cgroups_of_process
 from nri_resmgr.host.tree import BadHostFile, HostTree
@@ -68,7 +68,7 @@ def test_the_path_of_the_oci_spec_is_a_cgroup(path: str, cgroup: str) -> None:
 @given(st.text(alphabet=":/-.ab\0 sliceé", max_size=40))
 def test_no_path_leads_out_of_the_tree_or_to_an_error(path: str) -> None:
     steps = cgroup_of_oci(path).split("/")
-    ContainerCgroups(HostTree("/no/such/root")).read(Whereabouts("c1", path))
+    ContainerCgroups(HostTree("/no/such/root")).read(CgroupReference("c1", path))
 
     assert ".." not in steps
     assert steps == [""] or "" not in steps
@@ -155,7 +155,7 @@ def test_what_is_in_force(
 ) -> None:
     cgroups = ContainerCgroups(tree_with(tmp_path, files))
 
-    assert cgroups.read(Whereabouts("c1", path), weighed=True) == found
+    assert cgroups.read(CgroupReference("c1", path), weighed=True) == found
 
 
 def test_a_process_is_asked_where_the_path_leads_nowhere(tmp_path: Path) -> None:
@@ -164,13 +164,15 @@ def test_a_process_is_asked_where_the_path_leads_nowhere(tmp_path: Path) -> None
     cgroups = ContainerCgroups(HostTree(tmp_path))
 
     found = in_force("outer/kubepods/c1")
-    assert cgroups.read(Whereabouts("c1", "/kubepods/c1", pid=7)) == found
-    assert cgroups.read(Whereabouts("c1", "/kubepods/c1", pid=8), afresh=True) is None
+    assert cgroups.read(CgroupReference("c1", "/kubepods/c1", pid=7)) == found
+    assert (
+        cgroups.read(CgroupReference("c1", "/kubepods/c1", pid=8), afresh=True) is None
+    )
 
 
 def test_what_was_found_once_is_found_again_where_it_went(tmp_path: Path) -> None:
     tree = tree_with(tmp_path, V2 | v2("a/c1", "0-7"))
-    cgroups, whom = ContainerCgroups(tree), Whereabouts("c1", "/a/c1")
+    cgroups, whom = ContainerCgroups(tree), CgroupReference("c1", "/a/c1")
     cgroups.read(whom)
     tree_with(tmp_path, v2("a/c1/container", "1,3"))
     remembered, anew = cgroups.read(whom), cgroups.read(whom, afresh=True)
@@ -201,7 +203,7 @@ def test_a_cgroup_may_have_no_processes(
 ) -> None:
     cgroups, whom = (
         ContainerCgroups(tree_with(tmp_path, files)),
-        Whereabouts("c1", "c1"),
+        CgroupReference("c1", "c1"),
     )
     cgroups.read(whom)
 
@@ -210,7 +212,7 @@ def test_a_cgroup_may_have_no_processes(
 
 def test_what_was_asked_for_is_told_apart_from_what_is_in_force(tmp_path: Path) -> None:
     tree = tree_with(tmp_path, V2 | v2("c1", "1", mems="", asked="1-2"))
-    cgroups, whom = ContainerCgroups(tree), Whereabouts("c1", "c1")
+    cgroups, whom = ContainerCgroups(tree), CgroupReference("c1", "c1")
     unread = cgroups.asked_for(whom)
     cgroups.read(whom)
 
@@ -222,6 +224,6 @@ def test_a_bad_list_is_told_with_its_file(tmp_path: Path) -> None:
     cgroups = ContainerCgroups(tree_with(tmp_path, V2 | v2("c1", "one")))
 
     with pytest.raises(BadHostFile) as found:
-        cgroups.read(Whereabouts("c1", "c1"))
+        cgroups.read(CgroupReference("c1", "c1"))
 
     assert str(found.value).startswith(f"{TOP}/c1/cpuset.cpus.effective: not a CPU")

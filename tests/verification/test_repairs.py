@@ -41,8 +41,8 @@ def test_after_a_few_attempts_it_is_left_alone_for_good() -> None:
     later = repairs.repair(["a"], 200 * PAUSE)
 
     assert (at_last, later) == ((("a",), False), ((), False))
-    assert (len(sent.calls), repairs.sent, repairs.given_up) == (5, 5, 1)
-    assert repairs.is_given_up("a")
+    assert (len(sent.calls), repairs.sent, repairs.abandoned) == (5, 5, 1)
+    assert repairs.is_abandoned("a")
 
 
 def test_who_is_well_for_long_is_a_fresh_case() -> None:

@@ -47,7 +47,7 @@ async def test_what_somebody_else_wrote_is_told_once_and_mended(tmp_path: Path) 
     assert again == {"web": "as-decided", "log": "as-decided"}
     assert node.events() == [
         ("container.drifted", "web", "cpus"),
-        ("container.as-decided", "web", ""),
+        ("drift.cleared", "web", ""),
     ]
 
 
@@ -74,10 +74,10 @@ async def test_whoever_writes_again_and_again_is_left_alone_with_an_error(
     for _ in range(repairs.MOST_ATTEMPTS + 3):
         node.write("web", cpus="0-7", asked="0-7")
         await node.round()
-    (given_up,) = node.history.rows_of_kind("drift.given-up")
+    (abandoned,) = node.history.rows_of_kind("drift.abandoned")
 
     assert len(node.calls) == repairs.MOST_ATTEMPTS
-    assert given_up.why == (
+    assert abandoned.why == (
         "shop/web/web may run on CPUs 0-7, but was given 4-5: somebody else wrote "
         "/sys/fs/cgroup/kubepods.slice/cri-containerd-web.scope again after 5 updates, "
         "so it is left like that: the kubelet's cpu manager has the policy static"
@@ -94,7 +94,7 @@ async def test_updates_that_have_no_effect_are_given_up_too(tmp_path: Path) -> N
     assert len(node.calls) == repairs.MOST_ATTEMPTS
     assert [kind for kind, *_ in node.events()] == [
         "container.drifted",
-        "drift.given-up",
+        "drift.abandoned",
     ]
 
 
@@ -122,7 +122,7 @@ async def test_cpus_that_went_offline_are_nobodys_fault(tmp_path: Path) -> None:
     assert node.calls == []
     assert [kind for kind, *_ in node.events()] == [
         "container.offline",
-        "container.as-decided",
+        "drift.cleared",
     ]
 
 

@@ -12,9 +12,9 @@ import pytest
 
 from nri_resmgr.host.container_cgroups import (
     AskedFor,
+    CgroupReference,
     ContainerCgroups,
     InForce,
-    Whereabouts,
 )
 from nri_resmgr.host.discovery import read_machine
 from nri_resmgr.host.tree import HostTree
@@ -74,7 +74,7 @@ def _gone(folder: Path) -> bool:
 
 def test_what_was_written_is_in_force(cgroup: OwnCgroup) -> None:
     cgroup.write("cpuset.cpus", str(ALL.lowest(1)))
-    cgroups, whom = ContainerCgroups(TREE), Whereabouts("c1", f"/{cgroup.name}")
+    cgroups, whom = ContainerCgroups(TREE), CgroupReference("c1", f"/{cgroup.name}")
     found = cgroups.read(whom)
 
     assert found == InForce(
@@ -84,7 +84,7 @@ def test_what_was_written_is_in_force(cgroup: OwnCgroup) -> None:
 
 
 def test_a_process_makes_it_populated_and_tells_where_it_is(cgroup: OwnCgroup) -> None:
-    cgroups, whom = ContainerCgroups(TREE), Whereabouts("c1", f"/{cgroup.name}")
+    cgroups, whom = ContainerCgroups(TREE), CgroupReference("c1", f"/{cgroup.name}")
     cgroups.read(whom)
     before = cgroups.has_processes(whom)
     with subprocess.Popen(["sleep", "60"]) as process:
@@ -92,7 +92,7 @@ def test_a_process_makes_it_populated_and_tells_where_it_is(cgroup: OwnCgroup) -
         during = cgroups.has_processes(whom)
         # By the process alone; whatever names it in the path is its container.
         other = ContainerCgroups(TREE).read(
-            Whereabouts(cgroup.name, "/no/such", pid=process.pid)
+            CgroupReference(cgroup.name, "/no/such", pid=process.pid)
         )
         process.kill()
 
@@ -112,7 +112,10 @@ def test_a_cgroup_below_has_no_more_than_the_one_above(cgroup: OwnCgroup) -> Non
     below.mkdir()
     try:
         (below / "cpuset.cpus").write_text(str(ALL.lowest(2)))
-        cgroups, whom = ContainerCgroups(TREE), Whereabouts("c1", f"{cgroup.name}/c1")
+        cgroups, whom = (
+            ContainerCgroups(TREE),
+            CgroupReference("c1", f"{cgroup.name}/c1"),
+        )
         found = cgroups.read(whom)
         asked_for = cgroups.asked_for(whom)
     finally:
@@ -124,4 +127,4 @@ def test_a_cgroup_below_has_no_more_than_the_one_above(cgroup: OwnCgroup) -> Non
 
 
 def test_what_is_not_there_does_not_run() -> None:
-    assert ContainerCgroups(TREE).read(Whereabouts("c1", "/no/such/c1")) is None
+    assert ContainerCgroups(TREE).read(CgroupReference("c1", "/no/such/c1")) is None

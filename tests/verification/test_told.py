@@ -76,7 +76,7 @@ async def test_programs_are_told_as_the_schema_says(tmp_path: Path) -> None:
         "differences": [{"kind": "cpus", "wanted": "4-5", "found": "0-7"}],
         "why": "",
         "repairs": 0,
-        "givenUp": False,
+        "abandoned": False,
     }
     assert log["verdict"] == "as-decided"
     state["verification"]["last"] = last
@@ -125,5 +125,5 @@ async def test_counters_and_gauges(tmp_path: Path) -> None:
         'nri_resmgr_verified_containers{verdict="as-decided"}': "1",
         'nri_resmgr_verified_containers{verdict="drifted"}': "1",
         "nri_resmgr_drift_repairs_total": "0",
-        "nri_resmgr_drift_given_up_total": "0",
+        "nri_resmgr_drift_abandoned_total": "0",
     }

@@ -23,9 +23,9 @@ from nri_resmgr.app.annotations.written import (
     effective,
     take_apart,
 )
-from nri_resmgr.classes.irq.wishes import IrqAffinity
-from nri_resmgr.classes.isolation.wishes import IsolationWish, Mistake
-from nri_resmgr.classes.wish import ClassWish, IrqWish
+from nri_resmgr.classes.irq.requests import IrqAffinity
+from nri_resmgr.classes.isolation.requests import IsolationRequest, Mistake
+from nri_resmgr.classes.request import ClassRequest, IrqRequest
 from nri_resmgr.policy.preferences import NO_PREFERENCES, Preferences
 from nri_resmgr.topology.hint_options import ALL_HINTS, HintOptions
 from nri_resmgr.values import InputError
@@ -99,7 +99,7 @@ class _Draft:
             else:
                 wishes["isolated"] = True
         if self._isolation:
-            wishes["isolation"] = IsolationWish(**self._isolation)
+            wishes["isolation"] = IsolationRequest(**self._isolation)
         return Reading(
             Preferences(**wishes) if wishes else NO_PREFERENCES,
             HintOptions(**self._hints) if self._hints else ALL_HINTS,
@@ -181,11 +181,11 @@ class _Draft:
         self._problems.append(Problem(one.key, one.value, why, **more))
 
 
-def _wish(found: object, one: Written) -> ClassWish | IrqWish:
+def _wish(found: object, one: Written) -> ClassRequest | IrqRequest:
     of_container = one.scope is Scope.CONTAINER
     if isinstance(found, IrqAffinity):
-        return IrqWish(found, one.key, of_container)
-    return ClassWish(str(found), one.key, of_container)
+        return IrqRequest(found, one.key, of_container)
+    return ClassRequest(str(found), one.key, of_container)
 
 
 def _is_known(stem: str) -> bool:

@@ -53,7 +53,7 @@ class Key(msgspec.Struct, frozen=True):
 
     Attributes:
         read: From text; raises `InputError` for what it does not accept.
-        field: Of `Preferences`, `IsolationWish` or `HintOptions`, as *target* says.
+        field: Of `Preferences`, `IsolationRequest` or `HintOptions`, as *target* says.
         target: What it is about.
         strict: Whether a container is refused rather than placed without it.
         testing: Whether it counts in tests only.

@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 
 from nri_resmgr.app.annotations.documents import read_document
 from nri_resmgr.app.annotations.errors import NotAccepted
-from nri_resmgr.classes.irq.wishes import IrqAffinity
+from nri_resmgr.classes.irq.requests import IrqAffinity
 from nri_resmgr.config.interrupts import read_irq_affinity
 from nri_resmgr.config.table import Table
 from nri_resmgr.policy.cpus import CpuPriority

@@ -36,6 +36,6 @@ async def follow_hotplug(
         try:
             take(machine)
         except ResmgrError as error:
-            log.error("topology.not-taken", online=online, why=str(error))
+            log.error("topology.rejected", online=online, why=str(error))
         else:
             log.info("topology.changed", online=online, memory=memory)

@@ -14,7 +14,7 @@ from concurrent.futures import Future
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 from nri_resmgr.app.background.periodic import until_tick
-from nri_resmgr.app.observers.observer import Witness
+from nri_resmgr.app.observers.observer import DecisionObserver
 from nri_resmgr.config import PolicyConfig
 from nri_resmgr.log import Logger
 from nri_resmgr.policy.decision import Decision
@@ -92,7 +92,7 @@ class Target(Protocol[A_co]):
         """Report that nothing is applied any more."""
 
 
-class Reconciler(Witness, Generic[A]):
+class Reconciler(DecisionObserver, Generic[A]):
     """Has the steps of one applier applied when they are due.
 
     A step is due once the first synchronization has been decided, then after

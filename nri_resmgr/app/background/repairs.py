@@ -32,7 +32,7 @@ class _Case:
     attempts: int = 0
     last: float = float("-inf")
     well_since: float | None = None
-    is_given_up: bool = False
+    is_abandoned: bool = False
 
 
 class Repairs:
@@ -58,17 +58,17 @@ class Repairs:
         self._send = send
         self._pause = pause
         self._cases: dict[str, _Case] = {}
-        self.sent = self.given_up = 0
+        self.sent = self.abandoned = 0
 
     def attempts_of(self, container: str) -> int:
         """Say how often a container was repaired of late."""
         case = self._cases.get(container)
         return case.attempts if case else 0
 
-    def is_given_up(self, container: str) -> bool:
+    def is_abandoned(self, container: str) -> bool:
         """Tell whether a container is left alone."""
         case = self._cases.get(container)
-        return case is not None and case.is_given_up
+        return case is not None and case.is_abandoned
 
     def repair(
         self, containers: Iterable[str], now: float
@@ -87,10 +87,10 @@ class Repairs:
         for key in containers:
             case = self._cases.setdefault(key, _Case())
             case.well_since = None
-            if case.is_given_up or now < case.last + self._pause:
+            if case.is_abandoned or now < case.last + self._pause:
                 continue
             if case.attempts >= MOST_ATTEMPTS:
-                case.is_given_up = True
+                case.is_abandoned = True
                 lost.append(key)
             else:
                 due.append((case.attempts, key))
@@ -103,7 +103,7 @@ class Repairs:
         if chosen:
             self._send(chosen)
         self.sent += len(chosen)
-        self.given_up += len(lost)
+        self.abandoned += len(lost)
         return tuple(lost), len(due) > len(chosen)
 
     def well(self, container: str, now: float) -> None:

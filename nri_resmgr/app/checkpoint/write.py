@@ -12,6 +12,9 @@ from nri_resmgr.policy.decision import Policy
 from nri_resmgr.values.documents import to_plain
 from nri_resmgr.values.recall import Recall
 
+CHECKPOINT_NAME: Final = "policy.checkpoint"
+"""The checkpoint's file in the state directory."""
+
 FORMAT: Final = 1
 """Goes up when those who know only this one would misread the text."""
 

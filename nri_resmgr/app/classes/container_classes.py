@@ -25,7 +25,7 @@ from nri_resmgr.stub.update import ContainerUpdate
 from nri_resmgr.topology import Machine
 
 
-class Around(msgspec.Struct, frozen=True):
+class ClassContext(msgspec.Struct, frozen=True):
     """What setters may need to know.
 
     Attributes:
@@ -51,7 +51,7 @@ class ContainerClasses:
         around: What setters may need to know.
     """
 
-    def __init__(self, config: PolicyConfig, around: Around) -> None:
+    def __init__(self, config: PolicyConfig, around: ClassContext) -> None:
         self._config = config
         self._around = around
         self._runtime = around.runtime

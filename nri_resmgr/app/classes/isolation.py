@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from nri_resmgr.app.annotations import BadAnnotation
 from nri_resmgr.app.classes.setter import ClassSetter, NewContainer
-from nri_resmgr.classes.isolation.wishes import IrqBalancing, IsolationWish
+from nri_resmgr.classes.isolation.requests import IrqBalancing, IsolationRequest
 from nri_resmgr.host.tree import Tree
 from nri_resmgr.log import Logger
 from nri_resmgr.policy.decision import Decision
@@ -83,7 +83,9 @@ class IsolationSetter(ClassSetter):
         own = self._own_cpus(new, decision)
         if not own:
             why = "it has no whole CPUs to itself"
-            log.warning("isolation.without-effect", title=new.spec.title, why=why)
+            log.warning(
+                "isolation.annotation-ineffective", title=new.spec.title, why=why
+            )
             return
         if wish.governor:
             self._check_governor(new, wish.governor, own)
@@ -131,7 +133,7 @@ class IsolationSetter(ClassSetter):
 
         return {} if self._tree is None else read_governors(self._tree)
 
-    def _wish(self, new: NewContainer) -> IsolationWish | None:
+    def _wish(self, new: NewContainer) -> IsolationRequest | None:
         return new.spec.preferences.isolation if self._may else None
 
     def _own_cpus(self, new: NewContainer, decision: Decision[Any]) -> CpuSet:
@@ -152,7 +154,7 @@ class IsolationSetter(ClassSetter):
                 raise _refusal(new, "cpu-freq-governor.crio.io", why)
 
 
-def _is_unlimited(wish: IsolationWish) -> bool:
+def _is_unlimited(wish: IsolationRequest) -> bool:
     return wish.unlimited or wish.shared
 
 

@@ -9,7 +9,7 @@ import msgspec
 
 from nri_resmgr.classes.choice import Choice
 from nri_resmgr.config import PolicyConfig
-from nri_resmgr.host.container_cgroups import Whereabouts
+from nri_resmgr.host.container_cgroups import CgroupReference
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.policy.views import ViewedPolicy
 
@@ -40,7 +40,7 @@ class Member(msgspec.Struct, frozen=True):
         choice: Its class; None for none.
     """
 
-    whom: Whereabouts
+    whom: CgroupReference
     title: str
     pod: str
     choice: Choice | None
@@ -57,5 +57,5 @@ def members_of(
     """Yield all containers, with the classes that they are to have."""
     for entry in subject.state.ledger.entries.values():
         spec = entry.spec
-        whom = Whereabouts(spec.id, spec.cgroup, spec.pid)
+        whom = CgroupReference(spec.id, spec.cgroup, spec.pid)
         yield Member(whom, spec.title, spec.pod_uid, choice_of(spec))

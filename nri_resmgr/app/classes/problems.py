@@ -68,7 +68,7 @@ class ClassProblems:
     def clear(self, subject: str) -> None:
         """Note that a problem is over."""
         if self._present.pop(subject, None) is not None:
-            log.info("classes.mended", kind=self.kind, subject=subject)
+            log.info("classes.recovered", kind=self.kind, subject=subject)
 
     def keep_only(self, titles: Collection[str]) -> None:
         """Forget what was wrong with containers that are gone."""

@@ -70,7 +70,7 @@ class Rules(msgspec.Struct, frozen=True):
     lower: Callable[[], Iterable[Document]] = _only_built_in
 
 
-USUAL: Final = Rules()
+DEFAULT_OPTIONS: Final = Rules()
 
 
 class Configured(Protocol):
@@ -97,7 +97,7 @@ class Configuration:
     _policy: Configured
     _parsed: PolicyConfig
 
-    def __init__(self, document: Document, rules: Rules = USUAL) -> None:
+    def __init__(self, document: Document, rules: Rules = DEFAULT_OPTIONS) -> None:
         """Begin with *document*; `connect` what goes by it before anything else."""
         self.document = document
         self._rules = rules

@@ -75,7 +75,7 @@ class FactsReader:
         quiet = quiet_cpus(use.isolated, wanted.machine)
         return HostFacts(cpus, allowed, room, cgroups, quiet, isolated)
 
-    def tell_in_vain(self, facts: HostFacts) -> Mapping[str, str]:
+    def ineffective_isolation_of(self, facts: HostFacts) -> Mapping[str, str]:
         """Say once of whose CPUs the load is balanced all the same.
 
         Args:
@@ -87,12 +87,12 @@ class FactsReader:
         Raises:
             HostError: A file cannot be read.
         """
-        found = self._cgroups.in_vain(facts.cgroups, facts.isolated)
+        found = self._cgroups.ineffective(facts.cgroups, facts.isolated)
         for one, why in found:
             if (one.container, why) not in self._told:
                 cpus = str(one.cpus)
                 log.warning(
-                    "isolation.in-vain", container=one.container, cpus=cpus, why=why
+                    "isolation.ineffective", container=one.container, cpus=cpus, why=why
                 )
         self._told = frozenset((one.container, why) for one, why in found)
         return dict(self._told)

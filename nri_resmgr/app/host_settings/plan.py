@@ -11,8 +11,8 @@ from nri_resmgr.classes.cpu.cpu_class import TurboDomain
 from nri_resmgr.classes.cpu.cpufreq import SharedPolicy, shared_policies
 from nri_resmgr.classes.cpu.desired import desired
 from nri_resmgr.classes.cpu.facts import CpuKnobFacts
+from nri_resmgr.classes.cpu.requests import with_requests
 from nri_resmgr.classes.cpu.sst import desired_punits
-from nri_resmgr.classes.cpu.wishes import with_wishes
 from nri_resmgr.classes.irq.balloons import placed_for_balloons
 from nri_resmgr.classes.irq.containers import placed_for_containers
 from nri_resmgr.classes.irq.interrupts import Interrupt
@@ -23,8 +23,8 @@ from nri_resmgr.classes.irq.placement import (
     without_cpus,
 )
 from nri_resmgr.classes.isolation.cgroup_files import Placed, cgroup_files
-from nri_resmgr.classes.isolation.host import cpu_wishes
-from nri_resmgr.classes.isolation.wishes import IrqBalancing
+from nri_resmgr.classes.isolation.host import cpu_class_requests
+from nri_resmgr.classes.isolation.requests import IrqBalancing
 from nri_resmgr.config.cpu_class_use import CpuClassUse
 from nri_resmgr.policy.host_use import HostUse
 from nri_resmgr.topology.speed_select import Punit
@@ -82,7 +82,7 @@ def moves_interrupts(use: HostUse) -> bool:
 
 def sets_cpus(use: HostUse) -> bool:
     """Tell whether anybody says anything about frequencies or idle states."""
-    return bool(use.cpu_classes or cpu_wishes(use.isolated))
+    return bool(use.cpu_classes or cpu_class_requests(use.isolated))
 
 
 def plan_of(use: HostUse, classes: CpuClassUse | None, facts: HostFacts) -> HostPlan:
@@ -107,8 +107,10 @@ def plan_of(use: HostUse, classes: CpuClassUse | None, facts: HostFacts) -> Host
     }
     if not sets_cpus(use):
         return HostPlan(files, placement=placement)
-    table, members = with_wishes(
-        classes.classes if classes else {}, use.cpu_classes, cpu_wishes(use.isolated)
+    table, members = with_requests(
+        classes.classes if classes else {},
+        use.cpu_classes,
+        cpu_class_requests(use.isolated),
     )
     domain = classes.domain if classes else TurboDomain.PACKAGE
     return HostPlan(

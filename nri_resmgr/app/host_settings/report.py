@@ -45,12 +45,12 @@ class Round(msgspec.Struct, frozen=True):
     report: KnobReport = KnobReport()
     looked: bool = False
     drifts: tuple[Drift, ...] = ()
-    given_up: tuple[str, ...] = ()
+    abandoned: tuple[str, ...] = ()
     refused: Mapping[str, str] = {}
     told: Told = Told()
     seen: Mapping[str, str] = {}
     waiting: frozenset[str] = frozenset()
-    in_vain: Mapping[str, str] = {}
+    ineffective: Mapping[str, str] = {}
 
 
 class HostReport:
@@ -80,14 +80,14 @@ class HostReport:
         self.written = self.restored = self.failures = self.drift = 0
         self.failing: dict[str, KnobFailure] = {}
         self.drifting: dict[str, Drift] = {}
-        self.given_up: set[str] = set()
+        self.abandoned: set[str] = set()
         self.why_not = ""
 
     def stopped(self, why: str) -> None:
         """Tell, once, why the host is left as it is; empty for no more."""
         if why and why != self.why_not:
             after = "containers are served; CPU classes and interrupts stay as they are"
-            log.error("host.not-followed", why=why, meanwhile=after)
+            log.error("host.not-applied", why=why, meanwhile=after)
         self.why_not = why
 
     def done(self, found: Round) -> None:
@@ -128,16 +128,16 @@ class HostReport:
             )
             log.warning("host.drifted", why=why, **more)
             self._history.note("host.drifted", first.path, why)
-        self.given_up &= now.keys()
+        self.abandoned &= now.keys()
         self.drifting = now
 
     def _gave_up(self, found: Round) -> None:
-        self.given_up.update(found.given_up)
-        if found.given_up:
+        self.abandoned.update(found.abandoned)
+        if found.abandoned:
             why = "others write them again and again, so they are left like that"
-            paths = list(found.given_up)
-            log.error("host.given-up", paths=paths, why=why)
-            self._history.note("host.given-up", paths[0], why)
+            paths = list(found.abandoned)
+            log.error("host.abandoned", paths=paths, why=why)
+            self._history.note("host.abandoned", paths[0], why)
 
     def _limits(self, found: Round) -> None:
         plan = found.plan
@@ -155,7 +155,7 @@ class HostReport:
         untold = list(found.told.untold)
         if (why or untold) and f"{why}{untold}" != self._untold:
             why = why or "its requests hold no more"
-            log.warning("irqbalance.not-told", why=why, interrupts=untold)
+            log.warning("irqbalance.not-updated", why=why, interrupts=untold)
         self._untold = f"{found.told.why}{untold}" if why or untold else ""
 
 

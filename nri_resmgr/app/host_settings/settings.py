@@ -187,7 +187,7 @@ class HostSettings:
         again = frozenset(self._due)
         self._due.clear()
         report = writer.apply(plan, facts, again, tells=is_new)
-        in_vain = self._reader.tell_in_vain(facts)
+        ineffective = self._reader.ineffective_isolation_of(facts)
         self._last = facts, plan
         self._failed = frozenset(one.path for one in report.failed)
         seen = {path: text for path, text in writer.seen.items() if path in plan.files}
@@ -200,12 +200,12 @@ class HostSettings:
             report,
             looked=verifies,
             drifts=drifts,
-            given_up=abandoned,
+            abandoned=abandoned,
             refused=writer.refused,
             told=told,
             seen=seen,
             waiting=_waiting(wanted, facts),
-            in_vain=in_vain,
+            ineffective=ineffective,
         )
 
     def _drifts(self, writer: HostWriter, plan: HostPlan) -> tuple[Drift, ...]:

@@ -10,7 +10,7 @@ from typing import Any, Final
 from nri_proto import PLUGIN_METHODS, Code
 from nri_resmgr.app.metrics import table
 from nri_resmgr.app.metrics.text import Histogram, Metric, Series, single
-from nri_resmgr.app.observers.observer import Witness
+from nri_resmgr.app.observers.observer import DecisionObserver
 from nri_resmgr.policy.decision import Decision
 from nri_resmgr.policy.events import (
     ColdStartEnded,
@@ -43,7 +43,7 @@ EVENTS: Final[Mapping[type, str]] = {
 _OTHER: Final = "other"
 
 
-class Metrics(Witness, Observer):
+class Metrics(DecisionObserver, Observer):
     """A witness of decisions and an observer of sessions that counts.
 
     Counters that fall to zero with a new session would not be counters: these live

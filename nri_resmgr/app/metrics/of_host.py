@@ -46,7 +46,7 @@ def series_of_host(
 
 def _of_report(report: HostReport) -> Iterator[Series]:
     last = report.last
-    yield single(table.IN_VAIN, len(last.in_vain))
+    yield single(table.INEFFECTIVE, len(last.ineffective))
     yield Series(
         table.INTERRUPTS,
         {
@@ -61,7 +61,7 @@ def _of_report(report: HostReport) -> Iterator[Series]:
             ("wanted",): len(last.plan.files),
             ("failed",): len(report.failing),
             ("drifted",): len(report.drifting),
-            ("given-up",): len(report.given_up),
+            ("abandoned",): len(report.abandoned),
         },
     )
     yield Series(

@@ -14,7 +14,7 @@ def series_of_verification(verification: Verification) -> Iterator[Series]:
     counts = verification.counts()
     yield Series(table.VERDICTS, {(word.value,): n for word, n in counts.items()})
     yield single(table.DRIFT_REPAIRS, verification.repairs.sent)
-    yield single(table.DRIFT_GIVEN_UP, verification.repairs.given_up)
+    yield single(table.DRIFT_ABANDONED, verification.repairs.abandoned)
     if verification.rounds:
         yield single(table.VERIFIED, verification.ended / 1e9)
         yield single(table.VERIFICATION_SECONDS, verification.seconds)

@@ -81,8 +81,8 @@ DRIFT_REPAIRS: Final = Metric(
     _C,
     "Updates of containers that had something else than was decided.",
 )
-DRIFT_GIVEN_UP: Final = Metric(
-    "nri_resmgr_drift_given_up_total",
+DRIFT_ABANDONED: Final = Metric(
+    "nri_resmgr_drift_abandoned_total",
     _C,
     "Containers that were left with something else, after too many updates.",
 )

@@ -17,8 +17,8 @@ ISOLATED: Final = Metric(
     "Containers with CPUs of their own, by what annotations have isolated of them.",
     ("what",),
 )
-IN_VAIN: Final = Metric(
-    "nri_resmgr_isolated_in_vain",
+INEFFECTIVE: Final = Metric(
+    "nri_resmgr_isolation_ineffective_containers",
     _G,
     "Containers of these whose CPUs the kernel balances all the same.",
 )
@@ -48,7 +48,7 @@ HOST_DRIFT: Final = Metric(
     "Files of the host that somebody else has changed.",
 )
 HOST_FOLLOWED: Final = Metric(
-    "nri_resmgr_host_followed",
+    "nri_resmgr_host_settings_applied",
     _G,
     "Whether the host follows what the policy wants of its own settings.",
 )

@@ -7,7 +7,7 @@ from typing import Any
 
 from nri_resmgr.app.background.garbage import collect_if_due
 from nri_resmgr.app.observers.after_reply import after_reply
-from nri_resmgr.app.observers.observer import Witness
+from nri_resmgr.app.observers.observer import DecisionObserver
 from nri_resmgr.app.plugin.unread_texts import read_texts
 from nri_resmgr.config import PolicyConfig
 from nri_resmgr.policy.decision import Decision
@@ -16,11 +16,11 @@ from nri_resmgr.stub.model import Container, Pod
 from nri_resmgr.values import ResmgrError
 
 
-class Witnesses:
+class DecisionObservers:
     """Tells each of them, in order."""
 
-    def __init__(self, witnesses: Sequence[Witness]) -> None:
-        self._witnesses = witnesses
+    def __init__(self, observers: Sequence[DecisionObserver]) -> None:
+        self._observers = observers
 
     def decided(self, event: Event, decision: Decision[Any]) -> None:
         """Tell that an event was decided."""
@@ -39,14 +39,14 @@ class Witnesses:
 
     def _decided(self, event: Event, decision: Decision[Any]) -> None:
         read_texts(event)
-        for witness in self._witnesses:
-            witness.decided(event, decision)
+        for observer in self._observers:
+            observer.decided(event, decision)
         collect_if_due()
 
     def _refused(self, title: str, error: ResmgrError) -> None:
-        for witness in self._witnesses:
-            witness.refused(title, error)
+        for observer in self._observers:
+            observer.refused(title, error)
 
     def _configured(self, config: PolicyConfig) -> None:
-        for witness in self._witnesses:
-            witness.configured(config)
+        for observer in self._observers:
+            observer.configured(config)

@@ -10,7 +10,7 @@ from nri_resmgr.policy.events import Event
 from nri_resmgr.values import ResmgrError
 
 
-class Witness:
+class DecisionObserver:
     """Does nothing at each step; override what you want to know.
 
     Called in the event loop once the reply is out, in the order of the decisions.

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Final
 
-from nri_resmgr.app.observers.observer import Witness
+from nri_resmgr.app.observers.observer import DecisionObserver
 from nri_resmgr.log import Logger
 from nri_resmgr.policy.decision import Decision, Reason, Rule
 from nri_resmgr.policy.events import (
@@ -32,13 +32,13 @@ EVENT_NAMES: Final[dict[type, str]] = {
     ColdStartEnded: "cold-start.ended",
     Updated: "container.updated",
     Stopped: "container.released",
-    Removed: "container.forgotten",
-    PodStopped: "pod.forgotten",
+    Removed: "container.removed",
+    PodStopped: "pod.removed",
     Synchronized: "node.synchronized",
 }
 
 
-class Report(Witness):
+class Report(DecisionObserver):
     """Writes a line per decision; noise about unknown containers at debug.
 
     Args:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from nri_resmgr.app.observers.observer import Witness
+from nri_resmgr.app.observers.observer import DecisionObserver
 from nri_resmgr.app.observing.decision_log import EVENT_NAMES
 from nri_resmgr.config import PolicyConfig
 from nri_resmgr.policy.decision import Decision, PinUpdate, Reason, Rule
@@ -61,7 +61,7 @@ class Change(msgspec.Struct, frozen=True):
     reason: Reason
 
 
-class History(Witness):
+class History(DecisionObserver):
     """A ring of rows, and for every container the rows that it is in.
 
     Rows that fall out of the ring live on in stories. Nothing here grows with time.

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from nri_resmgr.app.observers.observer import Witness
+from nri_resmgr.app.observers.observer import DecisionObserver
 from nri_resmgr.policy.decision import Decision
 from nri_resmgr.policy.events import ColdStartEnded, Created, Event, Updated
 from nri_resmgr.stub.request import Request, causing_request
@@ -42,7 +42,7 @@ class Span(msgspec.Struct, frozen=True, kw_only=True):
     carrier: Mapping[str, str] = {}
 
 
-class Tracing(Witness):
+class Tracing(DecisionObserver):
     """Makes a span of each request that is decided or refused.
 
     Spans have names and ids of pods and containers; nothing else of them.

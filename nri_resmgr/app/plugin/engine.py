@@ -16,7 +16,7 @@ from nri_resmgr.policy.ledger import Entry, KnowsContainers
 from nri_resmgr.policy.views import ViewedPolicy
 from nri_resmgr.topology import Machine
 
-Recollection: TypeAlias = Callable[[ViewedPolicy[Any]], KnowsContainers | None]
+RestoreCheckpoint: TypeAlias = Callable[[ViewedPolicy[Any]], KnowsContainers | None]
 
 
 class Engine:
@@ -42,11 +42,11 @@ class Engine:
         self.config = config
         self.policy: ViewedPolicy[Any] = build_policy(config, machine, tree)
         self.state: KnowsContainers = self.policy.start()
-        self._former: Recollection | None = None
+        self._former: RestoreCheckpoint | None = None
         self._pins: Mapping[str, Pin] = {}
         self._pinned: KnowsContainers | None = None  # the state that they are of
 
-    def remember(self, former: Recollection) -> None:
+    def remember(self, former: RestoreCheckpoint) -> None:
         """Have the state of an earlier process at hand for `recall`.
 
         Args:
@@ -110,9 +110,9 @@ class Engine:
             self._pins, self._pinned = self.policy.pins(self.state), self.state
         return self._pins.get(container)
 
-    def tells(self, container: str) -> bool:
+    def publishes(self, container: str) -> bool:
         """Say whether the policy lets a container know what it has."""
-        return self.policy.tells(self.state, container)
+        return self.policy.publishes(self.state, container)
 
     def resources_of(self, container: str) -> Resources | None:
         """Say what a container has, if the policy lets it know."""
@@ -125,4 +125,6 @@ class Engine:
                 from nri_resmgr.topology.hints import complete_hints  # seldom
 
                 hints = complete_hints(hints, machine)
-            yield msgspec.structs.replace(entry.spec, present=entry.told, hints=hints)
+            yield msgspec.structs.replace(
+                entry.spec, present=entry.last_sent, hints=hints
+            )

@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 
 
-class Conduct(msgspec.Struct, frozen=True):
+class PluginOptions(msgspec.Struct, frozen=True):
     """What the command line says besides the policy's configuration.
 
     Attributes:
@@ -16,7 +16,7 @@ class Conduct(msgspec.Struct, frozen=True):
         run_dir: Where containers' files of what they have are; empty for none.
         testing: Whether annotations may hand in topology hints.
         alarms: Makes what hands events back later, given whom to hand them; None
-            for `nri_resmgr.app.plugin.timers.Alarms`. Who lives in another time has his own.
+            for `nri_resmgr.app.plugin.timers.Timers`. Who lives in another time has his own.
         hints: Finds where the things sit that containers use, as
             `nri_resmgr.app.plugin.hints.ContainerHints` does; None for what the host tells.
     """
@@ -24,9 +24,9 @@ class Conduct(msgspec.Struct, frozen=True):
     dry_run: bool = False
     run_dir: str = ""
     testing: bool = False
-    alarms: Callable[[Callable[[Any], None]], Any] | None = None
+    timers: Callable[[Callable[[Any], None]], Any] | None = None
     hints: Any = None
 
 
-USUAL: Final = Conduct()
+DEFAULT_OPTIONS: Final = PluginOptions()
 """Of a plugin that is told nothing else."""

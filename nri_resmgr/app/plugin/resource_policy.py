@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from nri_resmgr.app.classes.container_classes import Around, ContainerClasses
+from nri_resmgr.app.classes.container_classes import ClassContext, ContainerClasses
 from nri_resmgr.app.classes.hosts import ClassHosts
 from nri_resmgr.app.configuration.acceptance import Configuration
 from nri_resmgr.app.configuration.status import BUILT_IN, Document, Source
-from nri_resmgr.app.observers.dispatch import Witnesses
-from nri_resmgr.app.observers.observer import Witness
+from nri_resmgr.app.observers.dispatch import DecisionObservers
+from nri_resmgr.app.observers.observer import DecisionObserver
 from nri_resmgr.app.observing.decision_log import Report
 from nri_resmgr.app.plugin.catch_up import catch_up
-from nri_resmgr.app.plugin.engine import Engine, Recollection
-from nri_resmgr.app.plugin.options import USUAL, Conduct
+from nri_resmgr.app.plugin.engine import Engine, RestoreCheckpoint
+from nri_resmgr.app.plugin.options import DEFAULT_OPTIONS, PluginOptions
 from nri_resmgr.app.plugin.specs import SpecReader
-from nri_resmgr.app.plugin.timers import Alarms
+from nri_resmgr.app.plugin.timers import Timers
 from nri_resmgr.app.plugin.translate import adjustment_of, updates_of
 from nri_resmgr.app.published.container_files import ContainerFiles
 from nri_resmgr.config import PolicyConfig, TopologyAwareConfig
@@ -77,26 +77,26 @@ class ResourcePolicy:
         config: PolicyConfig | None = None,
         *,
         tree: Tree | None = None,
-        conduct: Conduct = USUAL,
-        witnesses: Sequence[Witness] = (),
+        plugin_options: PluginOptions = DEFAULT_OPTIONS,
+        observers: Sequence[DecisionObserver] = (),
     ) -> None:
-        self._conduct = conduct
+        self._options = plugin_options
         self._machine = machine
         self._engine = Engine(machine, config or TopologyAwareConfig(), tree)
         self._tree = tree
-        self._specs = SpecReader(machine, self._engine.known, tree, conduct)
-        self._alarms: Any = None
+        self._specs = SpecReader(machine, self._engine.known, tree, plugin_options)
+        self._timers: Any = None
         self.updates = UpdateSender()
         self._runtime = RuntimeInfo()
         self.class_hosts = ClassHosts(tree)
         self._classes = self._setters()
         self._is_silent = False
         self._files: ContainerFiles | None = None
-        told = [Report(dry_run=conduct.dry_run), *witnesses]
-        if conduct.run_dir and not conduct.dry_run:
-            self._files = ContainerFiles(conduct.run_dir, self._engine)
+        told = [Report(dry_run=plugin_options.dry_run), *observers]
+        if plugin_options.run_dir and not plugin_options.dry_run:
+            self._files = ContainerFiles(plugin_options.run_dir, self._engine)
             told.append(self._files)
-        self._witnesses = Witnesses(told)
+        self._observers = DecisionObservers(told)
         self.go_by(Configuration(Document("", Source.FILE) if config else BUILT_IN))
 
     @property
@@ -124,7 +124,7 @@ class ResourcePolicy:
         self.configuration = configuration
         configuration.connect(self)
 
-    def remember(self, former: Recollection) -> None:
+    def remember(self, former: RestoreCheckpoint) -> None:
         """Have the state of an earlier process at hand when it is told what runs."""
         self._engine.remember(former)
 
@@ -205,7 +205,7 @@ class ResourcePolicy:
             return None
         mount = self._files.mount_for(container) if self._files else None
         self._follow(created, decision)  # which writes what is to be found there
-        if self._conduct.dry_run:
+        if self._options.dry_run:
             return None
         adjustment = adjustment_of(decision.pin, *((mount,) if mount else ()))
         if classes:
@@ -216,7 +216,7 @@ class ResourcePolicy:
         """Begin to count where something ends some time after the start."""
         decision = self._handle(Started(container.id))
         known = self._engine.known(container.id)
-        if known is None or self._conduct.dry_run:
+        if known is None or self._options.dry_run:
             return
         try:
             if classes := self._classes.of(pod, container, known.spec):
@@ -236,7 +236,7 @@ class ResourcePolicy:
             return ()
         own = (PinUpdate(container.id, decision.pin),) if decision.pin else ()
         told = self._answer(own + decision.updates)
-        if self._conduct.dry_run:
+        if self._options.dry_run:
             return ()
         classes = self._classes.of(pod, container, spec)
         return classes.update(told, decision) if classes else told
@@ -258,7 +258,7 @@ class ResourcePolicy:
         self._handle(PodStopped(pod.id))
         self._specs.forget(pod.id)
 
-    def _ring(self, event: Event) -> None:
+    def _fire(self, event: Event) -> None:
         self._send(self._handle(event).updates)
 
     def _rebuild(self, config: PolicyConfig, machine: Machine) -> None:
@@ -268,12 +268,12 @@ class ResourcePolicy:
         if not self._is_silent:
             self._follow(Synchronized(()), decision)
             self._send(decision.updates)
-        self._witnesses.configured(config)
+        self._observers.configured(config)
 
     def _setters(self) -> ContainerClasses:
         runtime, machine = self._runtime, self.machine
         hosts = self.class_hosts
-        around = Around(runtime, machine, self.policy, self._tree, hosts)
+        around = ClassContext(runtime, machine, self.policy, self._tree, hosts)
         return ContainerClasses(self.config, around)
 
     def _handle(self, event: Event) -> Decision[KnowsContainers]:
@@ -282,23 +282,23 @@ class ResourcePolicy:
         return decision
 
     def _follow(self, event: Event, decision: Decision[KnowsContainers]) -> None:
-        if decision.timers and self._alarms is None:
-            self._alarms = (self._conduct.alarms or Alarms)(self._ring)
-        if self._alarms is not None:
-            self._alarms.set(decision.timers)
-            self._alarms.keep_only(decision.state.ledger.entries)
-        self._witnesses.decided(event, decision)
+        if decision.timers and self._timers is None:
+            self._timers = (self._options.timers or Timers)(self._fire)
+        if self._timers is not None:
+            self._timers.set(decision.timers)
+            self._timers.keep_only(decision.state.ledger.entries)
+        self._observers.decided(event, decision)
 
     def _refuse(
         self, error: ResmgrError, pod: Pod, container: Container | None = None
     ) -> None:
-        self._witnesses.refused(error, pod, container)
-        if not self._conduct.dry_run:  # which must not fail anybody's creation
+        self._observers.refused(error, pod, container)
+        if not self._options.dry_run:  # which must not fail anybody's creation
             raise error
 
     def _send(self, updates: Sequence[PinUpdate]) -> None:
-        if not self._conduct.dry_run:
+        if not self._options.dry_run:
             self.send_pins(update.container for update in updates)
 
     def _answer(self, updates: Sequence[PinUpdate]) -> Updates:
-        return () if self._conduct.dry_run else updates_of(updates)
+        return () if self._options.dry_run else updates_of(updates)

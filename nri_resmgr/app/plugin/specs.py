@@ -7,10 +7,10 @@ from typing import Any
 
 from nri_resmgr.app.annotations import ProblemLog, Reading, read_preferences
 from nri_resmgr.app.plugin.hints import ContainerHints
-from nri_resmgr.app.plugin.options import USUAL, Conduct
+from nri_resmgr.app.plugin.options import DEFAULT_OPTIONS, PluginOptions
 from nri_resmgr.app.plugin.translate import (
     KUBELET_NAME,
-    Background,
+    KnownContainer,
     expected_specs,
     living_specs,
     spec_of,
@@ -43,14 +43,14 @@ class SpecReader:
         machine: Machine,
         known: Callable[[str], Entry | None],
         tree: Tree | None = None,
-        conduct: Conduct = USUAL,
+        plugin_options: PluginOptions = DEFAULT_OPTIONS,
     ) -> None:
         self._source = AnnotationSource()
         self._problems = ProblemLog()
         self._known = known
-        self._testing = conduct.testing
+        self._testing = plugin_options.testing
         self._tree = tree
-        self._finder: Any = conduct.hints
+        self._finder: Any = plugin_options.hints
         self._machine = machine
         self._requests = self._sources_for(machine)
 
@@ -104,28 +104,30 @@ class SpecReader:
         capacity = Bytes(sum(node.memory for node in machine.nodes))
         return RequestSources((self._source,), capacity=capacity)
 
-    def _background(self, pod: Pod, container: Container) -> Background:
+    def _background(self, pod: Pod, container: Container) -> KnownContainer:
         if entry := self._known(container.id):
             # Neither annotations nor devices change in a container's life.
             known = entry.spec
-            return Background(known.preferences, known.hints, known)
+            return KnownContainer(known.preferences, known.hints, known)
         return self._read_background(pod, container, is_new=False)
 
-    def _background_now(self, pod: Pod, container: Container) -> Background:
+    def _background_now(self, pod: Pod, container: Container) -> KnownContainer:
         """Look at one that may have been resized while nobody told us."""
         if entry := self._known(container.id):
             known = entry.spec
-            return Background(known.preferences, known.hints, known, entry.told)
+            return KnownContainer(
+                known.preferences, known.hints, known, entry.last_sent
+            )
         return self._read_background(pod, container, is_new=False)
 
     def _read_background(
         self, pod: Pod, container: Container, *, is_new: bool
-    ) -> Background:
+    ) -> KnownContainer:
         name = container.name or container.labels.get(KUBELET_NAME, "")
         reading = self._read(pod, name, refuse=is_new)
         strict = is_new and reading.preferences.strict_hints
         hints = self._hints_of(container, reading.hints, strict=strict)
-        return Background(reading.preferences, hints)
+        return KnownContainer(reading.preferences, hints)
 
     def _hints_of(
         self, container: Container, options: HintOptions, *, strict: bool

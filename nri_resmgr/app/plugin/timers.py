@@ -13,7 +13,7 @@ from nri_resmgr.policy.events import ColdStartEnded, Event
 _NANOSECONDS: Final = 1_000_000_000
 
 
-class Alarms:
+class Timers:
     """Rings once per event, as long as its container is there.
 
     Args:
@@ -21,7 +21,7 @@ class Alarms:
     """
 
     def __init__(self, ring: Callable[[Event], None]) -> None:
-        self._ring = ring
+        self._fire = ring
         self._handles: dict[Event, asyncio.TimerHandle] = {}
 
     def set(self, timers: Iterable[Timer]) -> None:
@@ -41,7 +41,7 @@ class Alarms:
 
     def _go_off(self, event: Event) -> None:
         del self._handles[event]
-        self._ring(event)
+        self._fire(event)
 
     def _cancel(self, event: Event) -> None:
         if (handle := self._handles.pop(event, None)) is not None:

@@ -42,7 +42,7 @@ KUBELET_NAME: Final = "io.kubernetes.container.name"
 _SHORT_ID: Final = 13  # as crictl prints ids
 
 
-class Background(msgspec.Struct, frozen=True):
+class KnownContainer(msgspec.Struct, frozen=True):
     """What others know of a container.
 
     Attributes:
@@ -76,7 +76,7 @@ class Background(msgspec.Struct, frozen=True):
         return cgroup_values(container, wanted, self.known, self.ours)
 
 
-NO_BACKGROUND: Final = Background()
+NO_BACKGROUND: Final = KnownContainer()
 CGROUPS_ALONE: Final = RequestSources()  # without sources it remembers nothing
 
 
@@ -86,7 +86,7 @@ def spec_of(
     wanted: LinuxResources | None = None,
     *,
     requests: RequestSources = CGROUPS_ALONE,
-    background: Background = NO_BACKGROUND,
+    background: KnownContainer = NO_BACKGROUND,
 ) -> ContainerSpec:
     """Say what policies need to know of a container.
 
@@ -177,7 +177,9 @@ def living_specs(
     pods: Iterable[Pod],
     containers: Iterable[Container],
     requests: RequestSources = CGROUPS_ALONE,
-    background_of: Callable[[Pod, Container], Background] = lambda *_: NO_BACKGROUND,
+    background_of: Callable[[Pod, Container], KnownContainer] = lambda *_: (
+        NO_BACKGROUND
+    ),
 ) -> tuple[ContainerSpec, ...]:
     """Say what policies need to know of all containers that have not stopped."""
     by_id: Mapping[str, Pod] = {pod.id: pod for pod in pods}

@@ -63,7 +63,7 @@ def balloons_settings(
         preserve=expressions_of(config.preserve),
         scheduling_classes=config.scheduling_classes,
         on_failure=OnFailure(config.on_failure),
-        tell_containers=config.tell_containers,
+        publish_resources=config.publish_resources,
         cpu_classes=tuple(classes.classes) if classes else (),
         idle_cpu_class=classes.idle if classes else "",
     )

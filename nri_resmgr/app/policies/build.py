@@ -30,11 +30,11 @@ def build_policy(
         BadSetting: The configuration does not fit the machine.
     """
     policy = policy_for(config, machine, tree)
-    doubts = config.doubts + doubts_on_host(config, machine, tree)
+    warnings = config.warnings + host_warnings(config, machine, tree)
     if config.not_in_force:
-        log.warning("configuration.not-in-force", paths=config.not_in_force)
-    for path, why in doubts:
-        log.warning("configuration.doubtful", path=path, why=why)
+        log.warning("configuration.ineffective", paths=config.not_in_force)
+    for path, why in warnings:
+        log.warning("configuration.warning", path=path, why=why)
     return policy
 
 
@@ -50,7 +50,7 @@ def policy_for(
     return policy
 
 
-def doubts_on_host(
+def host_warnings(
     config: PolicyConfig, machine: Machine, tree: Tree | None
 ) -> tuple[tuple[str, str], ...]:
     """Say what a host can do only in part of what is said of its own settings.

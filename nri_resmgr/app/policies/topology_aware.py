@@ -51,7 +51,7 @@ def topology_aware_settings(
         qos_scheduling=config.qos_scheduling,
         on_failure=OnFailure(config.on_failure),
         place_pods=PodPlacement(config.place_pods),
-        tell_containers=config.tell_containers,
+        publish_resources=config.publish_resources,
         cpu_classes=_cpu_classes(config),
         shared_beside_own=config.isolation,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from nri_resmgr.app.observers.after_reply import after_replies
-from nri_resmgr.app.observers.observer import Witness
+from nri_resmgr.app.observers.observer import DecisionObserver
 from nri_resmgr.app.plugin.engine import Engine
 from nri_resmgr.app.published.mounts import ResourceMounts
 from nri_resmgr.host.resource_files import ResourceFiles
@@ -14,7 +14,7 @@ from nri_resmgr.policy.events import Created, Event, Synchronized, Updated
 from nri_resmgr.stub.model import Container, Mount
 
 
-class ContainerFiles(Witness):
+class ContainerFiles(DecisionObserver):
     """Writes them; a new container's at once, the others' after the reply.
 
     Args:
@@ -30,7 +30,7 @@ class ContainerFiles(Witness):
 
     def mount_for(self, container: Container) -> Mount | None:
         """Write a new container's files, and say how they get into it, if they do."""
-        if not self._engine.tells(container.id):
+        if not self._engine.publishes(container.id):
             return None
         found: Mount | None = self._mounts().mount_for(container)
         return found

@@ -15,7 +15,7 @@ from nri_resmgr.app.verification.drift import (
     differences_of,
     judge,
 )
-from nri_resmgr.host.container_cgroups import ContainerCgroups, Whereabouts
+from nri_resmgr.host.container_cgroups import CgroupReference, ContainerCgroups
 from nri_resmgr.host.fields import optional_cpus, optional_nodes
 from nri_resmgr.host.paths import CPU_ROOT, NODE_ROOT
 from nri_resmgr.host.tree import Tree
@@ -32,7 +32,7 @@ class Inspected(msgspec.Struct, frozen=True):
         wanted: What should hold.
     """
 
-    whom: Whereabouts
+    whom: CgroupReference
     wanted: Pin
 
 

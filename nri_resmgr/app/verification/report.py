@@ -60,8 +60,8 @@ class DriftReport:
                 self._tell(container, title, finding)
         elif before is not None and finding.verdict in _ENDED:
             del self._told[container]
-            log.info("container.as-decided", container=container, title=title)
-            self._history.note("container.as-decided", title)
+            log.info("drift.cleared", container=container, title=title)
+            self._history.note("drift.cleared", title)
 
     def gave_up(self, container: str, title: str, attempts: int) -> None:
         """Tell that a container is left with what somebody else gave it."""
@@ -71,9 +71,9 @@ class DriftReport:
             f"{sentence(title, finding)} again after {attempts} updates, so it is left "
             f"like that: {suspects}"
         )
-        log.error("drift.given-up", container=container, title=title, why=why)
+        log.error("drift.abandoned", container=container, title=title, why=why)
         word = ",".join(finding.kinds)
-        self._history.note("drift.given-up", title, why, word)
+        self._history.note("drift.abandoned", title, why, word)
 
     def keep_only(self, containers: Any) -> None:
         """Forget what was told of others."""

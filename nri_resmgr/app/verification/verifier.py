@@ -17,7 +17,7 @@ from nri_resmgr.app.observing.history import History, Row
 from nri_resmgr.app.verification.drift import NOT_PINNED, PENDING, Finding, Verdict
 from nri_resmgr.app.verification.inspection import Inspected, Inspection
 from nri_resmgr.app.verification.report import DriftReport
-from nri_resmgr.host.container_cgroups import Whereabouts
+from nri_resmgr.host.container_cgroups import CgroupReference
 from nri_resmgr.log import Logger
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.policy.views import ViewedPolicy
@@ -222,10 +222,12 @@ class Verification:
             pin = pins.get(key)
             if not pin:
                 yield key, NOT_PINNED
-            elif key in late or (pin is not entry.told and pin.since(entry.told)):
+            elif key in late or (
+                pin is not entry.last_sent and pin.since(entry.last_sent)
+            ):
                 yield key, PENDING
             else:
-                yield key, Inspected(_whereabouts(entry.spec), pin)
+                yield key, Inspected(_cgroup_reference(entry.spec), pin)
 
     def _told_of_late(self) -> set[str]:
         now, late = time.time_ns(), set[str]()
@@ -243,8 +245,8 @@ def _confirmed(before: Finding, now: Finding) -> Finding:
     return PENDING if now.differences and is_new else now
 
 
-def _whereabouts(spec: ContainerSpec) -> Whereabouts:
-    return Whereabouts(spec.id, spec.cgroup, spec.pid)
+def _cgroup_reference(spec: ContainerSpec) -> CgroupReference:
+    return CgroupReference(spec.id, spec.cgroup, spec.pid)
 
 
 def _told_by(row: Row) -> Iterator[str]:

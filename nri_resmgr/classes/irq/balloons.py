@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from nri_resmgr.classes.irq.interrupts import Interrupt, is_any_named
 from nri_resmgr.classes.irq.placement import Placement, Room
-from nri_resmgr.classes.irq.wishes import BalloonCpus, IrqMode
+from nri_resmgr.classes.irq.requests import BalloonCpus, IrqMode
 from nri_resmgr.values import CpuSet
 
 

@@ -8,7 +8,7 @@ import msgspec
 
 from nri_resmgr.classes.irq.interrupts import Interrupt, is_any_named
 from nri_resmgr.classes.irq.placement import Placement, Room
-from nri_resmgr.classes.irq.wishes import Wish
+from nri_resmgr.classes.irq.requests import Wish
 from nri_resmgr.values import NO_CPUS, CpuSet
 
 

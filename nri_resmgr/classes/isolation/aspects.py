@@ -9,7 +9,11 @@ from typing import Final
 import msgspec
 
 from nri_resmgr.classes.isolation.host import quiet_cpus
-from nri_resmgr.classes.isolation.wishes import IrqBalancing, Isolated, IsolationWish
+from nri_resmgr.classes.isolation.requests import (
+    IrqBalancing,
+    Isolated,
+    IsolationRequest,
+)
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import CpuSet
 
@@ -55,10 +59,10 @@ class Isolation(msgspec.Struct, frozen=True):
     cpus: CpuSet
 
 
-def aspects_of(wish: IsolationWish) -> tuple[Aspect, ...]:
+def aspects_of(wish: IsolationRequest) -> tuple[Aspect, ...]:
     """Return what a container asks for.
 
-    >>> [str(one) for one in aspects_of(IsolationWish(unlimited=True, shared=True))]
+    >>> [str(one) for one in aspects_of(IsolationRequest(unlimited=True, shared=True))]
     ['quota', 'shared-cpus']
     """
     asked = {

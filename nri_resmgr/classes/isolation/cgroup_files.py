@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from nri_resmgr.classes.isolation.wishes import Isolated
+from nri_resmgr.classes.isolation.requests import Isolated
 from nri_resmgr.values import NO_CPUS, CpuSet
 
 
@@ -67,7 +67,7 @@ def cgroup_files(placed: Sequence[Placed], isolated: CpuSet) -> Mapping[str, str
     return files
 
 
-def unbalanced_in_vain(
+def ineffective_isolation(
     placed: Iterable[Placed], isolated: CpuSet, present: Mapping[str, str | None]
 ) -> Iterator[tuple[Isolated, str]]:
     """Yield the containers whose CPUs are balanced all the same, each with the reason.

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from nri_resmgr.classes.cpu.wishes import CpuWish
-from nri_resmgr.classes.isolation.wishes import IrqBalancing, Isolated
+from nri_resmgr.classes.cpu.requests import CpuClassRequest
+from nri_resmgr.classes.isolation.requests import IrqBalancing, Isolated
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import CpuSet
 
 
-def cpu_wishes(isolated: Iterable[Isolated]) -> tuple[CpuWish, ...]:
+def cpu_class_requests(isolated: Iterable[Isolated]) -> tuple[CpuClassRequest, ...]:
     """Return what containers ask of governors and idle states.
 
-    `nri_resmgr.classes.cpu.wishes.with_wishes` puts it on top of CPU classes: what a
+    `nri_resmgr.classes.cpu.requests.with_requests` puts it on top of CPU classes: what a
     container asks for wins over what the class of its CPUs says, and the rest of the
     class stays.
     """
     return tuple(
-        CpuWish(one.cpus, one.wish.governor, one.wish.wake_latency)
+        CpuClassRequest(one.cpus, one.wish.governor, one.wish.wake_latency)
         for one in isolated
         if one.wish.governor or one.wish.wake_latency
     )

@@ -10,8 +10,8 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from nri_resmgr.classes.cpu.wishes import BadCpuWish, read_wish
-from nri_resmgr.classes.isolation.wishes import IrqBalancing
+from nri_resmgr.classes.cpu.requests import BadCpuClassRequest, read_wish
+from nri_resmgr.classes.isolation.requests import IrqBalancing
 from nri_resmgr.values import NO_CPUS, InputError
 
 # What CRI-O read before it had words of its own.
@@ -82,7 +82,7 @@ def read_wake_latency(text: str) -> str:
     """Read which idle states are allowed; see `read_wish`."""
     try:
         found = read_wish(NO_CPUS, "", text).wake_latency
-    except BadCpuWish:
+    except BadCpuClassRequest:
         found = ""
     if not found:
         raise BadIsolation(text, "enable, disable or max_latency:MICROSECONDS")

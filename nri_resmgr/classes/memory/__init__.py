@@ -27,6 +27,13 @@ from nri_resmgr.classes.memory.numa_nodes import (
     ResolvedPolicy,
     resolve_numa_policy,
 )
+from nri_resmgr.classes.memory.numa_requests import (
+    CLASS_KEY,
+    POLICY_KEY,
+    NumaPolicyRequest,
+    chosen_numa_policy,
+    numa_policy_request,
+)
 from nri_resmgr.classes.memory.numa_values import (
     BadMemoryPolicy,
     NodeWord,
@@ -34,20 +41,13 @@ from nri_resmgr.classes.memory.numa_values import (
     PolicyFlag,
     PolicyMode,
 )
-from nri_resmgr.classes.memory.numa_wishes import (
-    CLASS_KEY,
-    POLICY_KEY,
-    NumaPolicyWish,
-    chosen_numa_policy,
-    numa_policy_wish,
-)
 from nri_resmgr.classes.memory.qos import (
     QOS_SUFFIX,
     MemoryQosClass,
     MemoryQosConfig,
-    MemoryQosWish,
+    MemoryQosRequest,
+    memory_qos_request,
     memory_qos_unified,
-    memory_qos_wish,
 )
 from nri_resmgr.classes.memory.scopes import Spoken, narrowest
 
@@ -64,12 +64,12 @@ __all__ = [
     "MemoryPlace",
     "MemoryQosClass",
     "MemoryQosConfig",
-    "MemoryQosWish",
+    "MemoryQosRequest",
     "NoMemoryLimit",
     "NoSuchNodes",
     "NodeWord",
     "NumaPolicy",
-    "NumaPolicyWish",
+    "NumaPolicyRequest",
     "PolicyFlag",
     "PolicyMode",
     "ResolvedPolicy",
@@ -77,12 +77,12 @@ __all__ = [
     "UnknownMemoryClass",
     "UnknownMiscResource",
     "chosen_numa_policy",
+    "memory_qos_request",
     "memory_qos_unified",
-    "memory_qos_wish",
     "misc_files",
     "misc_limits",
     "narrowest",
-    "numa_policy_wish",
+    "numa_policy_request",
     "read_capacity",
     "resolve_numa_policy",
 ]

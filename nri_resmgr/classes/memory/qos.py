@@ -60,7 +60,7 @@ class MemoryQosConfig(msgspec.Struct, frozen=True):
     files: tuple[str, ...] = ()
 
 
-class MemoryQosWish(msgspec.Struct, frozen=True):
+class MemoryQosRequest(msgspec.Struct, frozen=True):
     """What annotations ask for a container.
 
     Attributes:
@@ -72,7 +72,9 @@ class MemoryQosWish(msgspec.Struct, frozen=True):
     files: tuple[tuple[str, Spoken], ...] = ()
 
 
-def memory_qos_wish(annotations: Mapping[str, str], container: str) -> MemoryQosWish:
+def memory_qos_request(
+    annotations: Mapping[str, str], container: str
+) -> MemoryQosRequest:
     """Read what a pod's annotations ask for one of its containers.
 
     For each key the annotation of the container counts, else that of the pod. An
@@ -88,11 +90,13 @@ def memory_qos_wish(annotations: Mapping[str, str], container: str) -> MemoryQos
                 found[stem] = Spoken(key, annotations[key])
     asked = {stem: one for stem, one in found.items() if one.value}
     wanted = asked.pop(_CLASS, None)
-    return MemoryQosWish(wanted.value if wanted else "", tuple(sorted(asked.items())))
+    return MemoryQosRequest(
+        wanted.value if wanted else "", tuple(sorted(asked.items()))
+    )
 
 
 def memory_qos_unified(
-    wish: MemoryQosWish, config: MemoryQosConfig, limit: Bytes | None, title: str
+    wish: MemoryQosRequest, config: MemoryQosConfig, limit: Bytes | None, title: str
 ) -> dict[str, str]:
     """Work out the files of cgroup v2 that a wish sets.
 

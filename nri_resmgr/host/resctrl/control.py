@@ -7,7 +7,7 @@ from typing import Final
 
 from nri_resmgr.classes.rdt.capabilities import BandwidthMode, Capabilities
 from nri_resmgr.classes.rdt.plan import ROOT_CLASS, Plan
-from nri_resmgr.host.resctrl.carry_out import carry_out, undo_all
+from nri_resmgr.host.resctrl.apply import carry_out, undo_all
 from nri_resmgr.host.resctrl.counters import Count, counts_of
 from nri_resmgr.host.resctrl.discovery import (
     bandwidth_mode,
@@ -30,8 +30,8 @@ from nri_resmgr.host.resctrl.groups import (
 from nri_resmgr.host.resctrl.journal import Journal, Keeper
 from nri_resmgr.host.resctrl.monitors import make_monitor, remove_monitor
 from nri_resmgr.host.resctrl.report import Drift, Options, Report
-from nri_resmgr.host.resctrl.scene import look
 from nri_resmgr.host.resctrl.schemata import Schemata, merged, render_schemata
+from nri_resmgr.host.resctrl.snapshot import look
 from nri_resmgr.host.resctrl.steps import Steps, steps_to
 from nri_resmgr.host.resctrl.threads import move_threads, tasks_in
 from nri_resmgr.host.resctrl_mount import find_mount

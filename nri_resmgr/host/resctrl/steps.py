@@ -14,7 +14,6 @@ from nri_resmgr.host.resctrl.errors import (
 )
 from nri_resmgr.host.resctrl.groups import Group, path_in
 from nri_resmgr.host.resctrl.journal import Record, group_of
-from nri_resmgr.host.resctrl.scene import Scene
 from nri_resmgr.host.resctrl.schemata import (
     Schemata,
     merged,
@@ -23,6 +22,7 @@ from nri_resmgr.host.resctrl.schemata import (
     render_schemata,
     rounded,
 )
+from nri_resmgr.host.resctrl.snapshot import Scene
 
 
 class Steps(msgspec.Struct, frozen=True):

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from nri_resmgr.policy.balloons.choose_balloon import Search
-from nri_resmgr.policy.balloons.ground import Ground
+from nri_resmgr.policy.balloons.context import Ground
 from nri_resmgr.policy.balloons.memory import (
     follow_cpus,
     promise_again,
@@ -80,7 +80,7 @@ def adopt_one(spec: ContainerSpec, state: State, ground: Ground) -> Placement:
         ground: The machine and the settings.
     """
     entries = state.ledger.entries.values()
-    presence = Presence.of(((one.spec, one.told.cpus) for one in entries), ground)
+    presence = Presence.of(((one.spec, one.last_sent.cpus) for one in entries), ground)
     found = recognise(spec, state, ground, presence)
     found = found or _anywhere(spec, state, ground)
     return msgspec.structs.replace(

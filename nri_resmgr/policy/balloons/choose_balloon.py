@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from nri_resmgr.policy.balloons.ground import Ground
+from nri_resmgr.policy.balloons.context import Ground
 from nri_resmgr.policy.balloons.resize import create
 from nri_resmgr.policy.balloons.settings import BalloonType
 from nri_resmgr.policy.balloons.sizes import (

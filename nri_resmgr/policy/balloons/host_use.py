@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from nri_resmgr.classes.irq.wishes import BalloonCpus
-from nri_resmgr.classes.isolation.wishes import Isolated
-from nri_resmgr.policy.balloons.ground import Ground
+from nri_resmgr.classes.irq.requests import BalloonCpus
+from nri_resmgr.classes.isolation.requests import Isolated
+from nri_resmgr.policy.balloons.context import Ground
 from nri_resmgr.policy.balloons.state import BalloonsState
 from nri_resmgr.policy.host_use import HostUse
 from nri_resmgr.values import NO_CPUS, CpuSet

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from nri_resmgr.policy.balloons.ground import Ground
+from nri_resmgr.policy.balloons.context import Ground
 from nri_resmgr.policy.balloons.settings import BalloonType, MemoryBy
 from nri_resmgr.policy.events import ContainerSpec
-from nri_resmgr.policy.memory_wishes import PRIORITIES, USUAL_KINDS
+from nri_resmgr.policy.memory_preferences import PRIORITIES, USUAL_KINDS
 from nri_resmgr.policy.mems import (
     MemoryLayout,
     MemoryLedger,

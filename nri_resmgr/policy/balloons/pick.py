@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from nri_resmgr.policy.balloons.choose_type import matches_any
+from nri_resmgr.policy.balloons.context import Ground
 from nri_resmgr.policy.balloons.errors import BalloonShort
-from nri_resmgr.policy.balloons.ground import Ground
 from nri_resmgr.policy.balloons.settings import BalloonType, ShareLevel
 from nri_resmgr.policy.balloons.state import Balloon, BalloonsState
 from nri_resmgr.policy.cpus import (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nri_resmgr.policy.balloons.ground import Ground
+from nri_resmgr.policy.balloons.context import Ground
 from nri_resmgr.policy.balloons.state import Balloon, BalloonsState, Seat
 from nri_resmgr.policy.events import NO_PIN, ContainerSpec, Pin, pinning
 from nri_resmgr.policy.requests import shares_of

@@ -11,8 +11,8 @@ from nri_resmgr.policy.balloons.choose_balloon import (
     fits,
 )
 from nri_resmgr.policy.balloons.choose_type import choose_type, is_left_alone
+from nri_resmgr.policy.balloons.context import Ground
 from nri_resmgr.policy.balloons.errors import NoBalloonFits
-from nri_resmgr.policy.balloons.ground import Ground
 from nri_resmgr.policy.balloons.groups import group_of
 from nri_resmgr.policy.balloons.resize import (
     create,

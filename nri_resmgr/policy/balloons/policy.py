@@ -8,11 +8,11 @@ from typing import ClassVar
 import msgspec
 
 from nri_resmgr.policy.balloons.adopt import adopt, adopt_one
-from nri_resmgr.policy.balloons.ground import Ground
-from nri_resmgr.policy.balloons.leave import lose, release, vacated_since
+from nri_resmgr.policy.balloons.assign import scheduling_of, with_memory
+from nri_resmgr.policy.balloons.context import Ground
 from nri_resmgr.policy.balloons.pins import allowed_cpus, pin_of, visible
 from nri_resmgr.policy.balloons.place import Placement, move, place
-from nri_resmgr.policy.balloons.seat import scheduling_of, with_memory
+from nri_resmgr.policy.balloons.release import lose, release, vacated_since
 from nri_resmgr.policy.balloons.settings import BalloonsSettings
 from nri_resmgr.policy.balloons.settle import follow, pins_of, settle
 from nri_resmgr.policy.balloons.standing import with_given, with_minimum
@@ -62,14 +62,16 @@ class BalloonsPolicy(PolicyBase[BalloonsState]):
         """Return what should hold for every container in *state*, by id."""
         return pins_of(state.ledger.entries, state, self.ground)
 
-    def tells(self, state: State, container: str) -> bool:
+    def publishes(self, state: State, container: str) -> bool:
         """Say whether a container is told what it has."""
         seat = state.seats.get(container)
-        return self.settings.tell_containers and seat is not None and bool(seat.balloon)
+        return (
+            self.settings.publish_resources and seat is not None and bool(seat.balloon)
+        )
 
     def resources_of(self, state: State, container: str) -> Resources | None:
         """Say what a container has, for its own eyes."""
-        if not self.tells(state, container):
+        if not self.publishes(state, container):
             return None
         seat = state.seats[container]
         balloon, isolated = state.balloons[seat.balloon], self.machine.isolated
@@ -133,7 +135,7 @@ class BalloonsPolicy(PolicyBase[BalloonsState]):
         if spec.id not in state.ledger:
             return self._adopt_one(state, spec)
         known = state.ledger.entries[spec.id]
-        left = state.put(spec, known.told)
+        left = state.put(spec, known.last_sent)
         if not state.seats[spec.id].balloon:
             placement = Placement(state=left, rule=Rule.PRESERVED)
         elif spec.request == state.seats[spec.id].request:
@@ -141,7 +143,7 @@ class BalloonsPolicy(PolicyBase[BalloonsState]):
         else:
             placement = move(spec, left, self.ground)
         # All of the pin, told or not: the kubelet may have said otherwise since.
-        return self._seated(state, spec, placement, known.told)
+        return self._seated(state, spec, placement, known.last_sent)
 
     def _adopt_one(self, state: State, spec: ContainerSpec) -> Decision[State]:
         """Take in a container that runs, of whose creation we were not told."""

@@ -8,7 +8,7 @@ import msgspec
 
 from nri_resmgr.policy.balloons.choose_balloon import Search
 from nri_resmgr.policy.balloons.choose_type import is_left_alone
-from nri_resmgr.policy.balloons.ground import Ground
+from nri_resmgr.policy.balloons.context import Ground
 from nri_resmgr.policy.balloons.pins import visible
 from nri_resmgr.policy.balloons.place import (
     Placement,
@@ -127,7 +127,7 @@ def _candidates(search: Search, inside: CpuSet) -> Iterator[tuple[State, str]]:
 def _agrees(balloon: Balloon, search: Search) -> bool:
     """Tell whether all in a balloon run where a container does, seen or not."""
     state, ground = search.state, search.ground
-    told, hidden = search.state.ledger.told_to, search.seat.hidden
+    told, hidden = search.state.ledger.last_sent_to, search.seat.hidden
     here = search.spec.present.cpus
     for key in balloon.members:
         there, seat = told(key).cpus, state.seats[key]
@@ -144,7 +144,7 @@ def _agrees(balloon: Balloon, search: Search) -> bool:
 
 def _known(balloon: Balloon, state: State) -> CpuSet:
     """Return the CPUs that those run on who see all of the balloon."""
-    told, seats = state.ledger.told_to, state.seats
+    told, seats = state.ledger.last_sent_to, state.seats
     seeing = (told(key).cpus for key in balloon.members if not seats[key].hidden)
     return CpuSet.union(seeing)
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 import msgspec
 
+from nri_resmgr.policy.balloons.context import Ground
 from nri_resmgr.policy.balloons.errors import BalloonShort
-from nri_resmgr.policy.balloons.ground import Ground
 from nri_resmgr.policy.balloons.pick import give_back, take
 from nri_resmgr.policy.balloons.settings import BalloonType
 from nri_resmgr.policy.balloons.sizes import need

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from nri_resmgr.policy.balloons.choose_type import choose_type, is_left_alone
-from nri_resmgr.policy.balloons.ground import Ground
+from nri_resmgr.policy.balloons.context import Ground
 from nri_resmgr.policy.balloons.place import search_anyway
 from nri_resmgr.policy.balloons.resize import deflate, inflate, place_cpus, remove
 from nri_resmgr.policy.balloons.settings import DEFAULT

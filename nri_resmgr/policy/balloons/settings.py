@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from nri_resmgr.classes.irq.wishes import IrqRule
+from nri_resmgr.classes.irq.requests import IrqRule
 from nri_resmgr.policy.affinity import Expression
 from nri_resmgr.policy.cpus import CpuPriority
 from nri_resmgr.policy.errors import OnFailure
@@ -143,7 +143,7 @@ class BalloonsSettings(msgspec.Struct, frozen=True, kw_only=True):
         preserve: Containers that any of these fits are left alone.
         scheduling_classes: By name.
         on_failure: What becomes of a container that fits nowhere.
-        tell_containers: Whether containers are told what they have.
+        publish_resources: Whether containers are told what they have.
         cpu_classes: The names of all; none where CPUs are left as they are.
         idle_cpu_class: Of CPUs that belong to no balloon with a class of its own.
         by_name: The types by name; always derived, whatever is given.
@@ -157,7 +157,7 @@ class BalloonsSettings(msgspec.Struct, frozen=True, kw_only=True):
     preserve: tuple[Expression, ...] = ()
     scheduling_classes: Mapping[str, SchedulingClass] = {}
     on_failure: OnFailure = OnFailure.REFUSE
-    tell_containers: bool = True
+    publish_resources: bool = True
     cpu_classes: tuple[str, ...] = ()
     idle_cpu_class: str = ""
     by_name: Mapping[str, BalloonType] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from nri_resmgr.policy.balloons.ground import Ground
+from nri_resmgr.policy.balloons.context import Ground
 from nri_resmgr.policy.balloons.memory import follow_cpus
 from nri_resmgr.policy.balloons.pins import allowed_cpus, pin_on, visible
 from nri_resmgr.policy.balloons.state import Balloon, BalloonsState

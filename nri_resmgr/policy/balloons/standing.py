@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from nri_resmgr.policy.balloons.ground import Ground
+from nri_resmgr.policy.balloons.context import Ground
 from nri_resmgr.policy.balloons.resize import create, inflate
 from nri_resmgr.policy.balloons.settings import RESERVED, BalloonType
 from nri_resmgr.policy.balloons.state import BalloonsState

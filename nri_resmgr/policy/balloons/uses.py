@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from nri_resmgr.policy.balloons.ground import Ground
+from nri_resmgr.policy.balloons.context import Ground
 from nri_resmgr.policy.balloons.pins import allowed_cpus
 from nri_resmgr.policy.balloons.settings import RESERVED
 from nri_resmgr.policy.balloons.sizes import most_spare

@@ -85,12 +85,12 @@ def widened(grant: Grant, zone: int, layout: MemoryLayout) -> int:
     The grant's own kinds go first, then one further kind after the other.
     Nothing is added where the grant has all that it may have.
     """
-    return zone | _ring(zone, grant.kinds, grant.request.strict, layout)
+    return zone | _fire(zone, grant.kinds, grant.request.strict, layout)
 
 
 # The memory of a machine has few answers, and each is asked for often.
 @lru_cache(maxsize=4096)
-def _ring(
+def _fire(
     zone: int,
     kinds: frozenset[MemoryKind],
     strict: bool,  # noqa: FBT001 - positional keys make the cache faster

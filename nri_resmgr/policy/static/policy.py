@@ -81,7 +81,7 @@ class StaticPolicy(PolicyBase[StaticState]):
             placement = resize(spec, held, room)
         else:
             placement = place(spec, room)
-        return self._seat(state, spec, placement, state.ledger.told_to(spec.id))
+        return self._seat(state, spec, placement, state.ledger.last_sent_to(spec.id))
 
     def release(self, state: StaticState, container: str) -> StaticState:
         """Drop a container that is here and has stopped."""

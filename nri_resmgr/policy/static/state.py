@@ -76,7 +76,7 @@ class StaticState(msgspec.Struct, frozen=True):
         if not containers:
             return self
         left = self.release(*containers)
-        return msgspec.structs.replace(left, ledger=left.ledger.forget_told())
+        return msgspec.structs.replace(left, ledger=left.ledger.forget_last_sent())
 
     def vacated_since(self, event: Synchronized) -> Places:
         """Return the places to come back to, when it is told anew who runs."""

@@ -11,6 +11,7 @@ from nri_resmgr.policy.decision import Rule
 from nri_resmgr.policy.errors import OnFailure
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.policy.topology_aware.demand import CpuKind, Demand, demand_of
+from nri_resmgr.policy.topology_aware.node_view import Room
 from nri_resmgr.policy.topology_aware.place import (
     Earlier,
     Placement,
@@ -18,8 +19,7 @@ from nri_resmgr.policy.topology_aware.place import (
     fall_back,
     place,
 )
-from nri_resmgr.policy.topology_aware.recall import occupied_by, recall
-from nri_resmgr.policy.topology_aware.room import Room
+from nri_resmgr.policy.topology_aware.recover import occupied_by, recall
 from nri_resmgr.policy.topology_aware.settings import TopologyAwareSettings
 from nri_resmgr.policy.topology_aware.state import TopologyAwareState
 from nri_resmgr.values import PolicyError

@@ -6,11 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from nri_resmgr.policy.topology_aware.demand import AT_ROOT, CpuKind, Demand
-from nri_resmgr.policy.topology_aware.hint_scores import cpus_near_all
-from nri_resmgr.policy.topology_aware.pools import Pool
-from nri_resmgr.policy.topology_aware.room import Room
-from nri_resmgr.policy.topology_aware.stages import (
+from nri_resmgr.policy.topology_aware.criteria import (
     CAPACITY,
     ONLY_ONE,
     Stage,
@@ -18,6 +14,10 @@ from nri_resmgr.policy.topology_aware.stages import (
     has_isolated,
     steps_of,
 )
+from nri_resmgr.policy.topology_aware.demand import AT_ROOT, CpuKind, Demand
+from nri_resmgr.policy.topology_aware.hint_scores import cpus_near_all
+from nri_resmgr.policy.topology_aware.node_view import Room
+from nri_resmgr.policy.topology_aware.pools import Pool
 
 
 class Candidate(msgspec.Struct, frozen=True):

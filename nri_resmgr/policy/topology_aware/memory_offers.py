@@ -14,6 +14,7 @@ from nri_resmgr.policy.mems import (
     fit_memory,
 )
 from nri_resmgr.policy.preferences import Preferences
+from nri_resmgr.policy.topology_aware.node_view import Room
 from nri_resmgr.policy.topology_aware.pools import PoolTree
 from nri_resmgr.policy.topology_aware.promise import (
     kinds_of,
@@ -21,7 +22,6 @@ from nri_resmgr.policy.topology_aware.promise import (
     request_of,
     size_of,
 )
-from nri_resmgr.policy.topology_aware.room import Room
 from nri_resmgr.policy.topology_aware.rows import Asked, Row
 from nri_resmgr.topology import MemoryKind
 from nri_resmgr.values import Bytes, PolicyError

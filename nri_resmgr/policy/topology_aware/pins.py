@@ -9,8 +9,8 @@ from nri_resmgr.policy.decision import Resources
 from nri_resmgr.policy.events import ContainerSpec, Pin, pinning
 from nri_resmgr.policy.mems import MemoryLedger
 from nri_resmgr.policy.requests import shares_of
-from nri_resmgr.policy.topology_aware.books import SHARING, Books, Grant
 from nri_resmgr.policy.topology_aware.demand import CpuKind
+from nri_resmgr.policy.topology_aware.pool_ledger import SHARING, Books, Grant
 from nri_resmgr.policy.topology_aware.pools import PoolTree
 from nri_resmgr.policy.topology_aware.settings import TopologyAwareSettings
 from nri_resmgr.values import NO_CPUS, CpuSet, MilliCpus, NodeSet

@@ -23,12 +23,12 @@ from nri_resmgr.policy.scheduling import scheduling_of
 from nri_resmgr.policy.topology_aware.adopt import adopt
 from nri_resmgr.policy.topology_aware.cold_start import ends_to_come, warm_up
 from nri_resmgr.policy.topology_aware.demand import Demand, demand_of
-from nri_resmgr.policy.topology_aware.own_cpus import check_wishes
+from nri_resmgr.policy.topology_aware.exclusive_cpus import check_wishes
+from nri_resmgr.policy.topology_aware.former_places import known_from, with_places
 from nri_resmgr.policy.topology_aware.pins import resources_of
 from nri_resmgr.policy.topology_aware.place import Earlier, Placement, move, place
 from nri_resmgr.policy.topology_aware.pools import PoolTree
 from nri_resmgr.policy.topology_aware.promise import size_of
-from nri_resmgr.policy.topology_aware.remember import known_from, with_places
 from nri_resmgr.policy.topology_aware.settings import (
     PodPlacement,
     TopologyAwareSettings,
@@ -65,13 +65,13 @@ class TopologyAwarePolicy(PolicyBase[TopologyAwareState]):
         """Return what should hold for every container in *state*, by id."""
         return pins_of(state.ledger.entries, state, self.settings)
 
-    def tells(self, state: State, container: str) -> bool:
+    def publishes(self, state: State, container: str) -> bool:
         """Say whether a container is told what it has."""
-        return self.settings.tell_containers and container in state.ledger
+        return self.settings.publish_resources and container in state.ledger
 
     def resources_of(self, state: State, container: str) -> Resources | None:
         """Say what a container has, for its own eyes."""
-        if not self.tells(state, container):
+        if not self.publishes(state, container):
             return None
         zone = self.tree.root.nodes
         if container in state.memory:
@@ -88,7 +88,7 @@ class TopologyAwarePolicy(PolicyBase[TopologyAwareState]):
     def host_use(self, state: State) -> HostUse:
         """Say what the host's own settings are to follow."""
         # Nobody asks while a runtime waits for us to register.
-        from nri_resmgr.policy.topology_aware.own_cpus import host_use_of
+        from nri_resmgr.policy.topology_aware.exclusive_cpus import host_use_of
 
         return host_use_of(state, self.settings)
 
@@ -153,7 +153,7 @@ class TopologyAwarePolicy(PolicyBase[TopologyAwareState]):
             )
         else:
             placement = move(demand, earlier, left.room(self.settings))
-        seated, pin = seat(spec, placement, known.told, left, self.settings)
+        seated, pin = seat(spec, placement, known.last_sent, left, self.settings)
         reason = self._reason(spec, placement, pin)
         settled = self.settled(state, seated, (reason,), placement.moved)
         # All of it, told or not: the kubelet may have said otherwise since.

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Final
 
 from nri_resmgr.policy.events import ContainerSpec
-from nri_resmgr.policy.memory_wishes import PRIORITIES, USUAL_KINDS
+from nri_resmgr.policy.memory_preferences import PRIORITIES, USUAL_KINDS
 from nri_resmgr.policy.mems import (
     MemoryLedger,
     MemoryOffer,

@@ -22,8 +22,8 @@ from nri_resmgr.policy.records import (
     ledger_tables,
     memory_from,
 )
-from nri_resmgr.policy.topology_aware.books import Books, Grant
 from nri_resmgr.policy.topology_aware.policy import TopologyAwarePolicy
+from nri_resmgr.policy.topology_aware.pool_ledger import Books, Grant
 from nri_resmgr.policy.topology_aware.pools import PoolTree
 from nri_resmgr.policy.topology_aware.state import Slot, TopologyAwareState
 

@@ -12,8 +12,8 @@ from nri_resmgr.policy.topology_aware.errors import (
     amount_of_memory,
     count_of_cpus,
 )
+from nri_resmgr.policy.topology_aware.node_view import Room
 from nri_resmgr.policy.topology_aware.promise import size_of
-from nri_resmgr.policy.topology_aware.room import Room
 from nri_resmgr.values import PolicyError
 
 _CPU = 1000  # thousandths

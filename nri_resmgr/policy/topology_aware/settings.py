@@ -52,7 +52,7 @@ class TopologyAwareSettings(msgspec.Struct, frozen=True, kw_only=True):
         qos_scheduling: Name of a class, by QoS class.
         on_failure: What becomes of a container that fits nowhere.
         place_pods: Whether pods are placed as a unit.
-        tell_containers: Whether containers are told what they have.
+        publish_resources: Whether containers are told what they have.
         cpu_classes: Which class the CPUs are in.
         shared_beside_own: Whether containers get shared CPUs beside whole ones that
             they have to themselves, where they ask for it by CRI-O's annotation.
@@ -74,6 +74,6 @@ class TopologyAwareSettings(msgspec.Struct, frozen=True, kw_only=True):
     qos_scheduling: Mapping[QosClass, str] = {}
     on_failure: OnFailure = OnFailure.REFUSE
     place_pods: PodPlacement = PodPlacement.OFF
-    tell_containers: bool = True
+    publish_resources: bool = True
     cpu_classes: CpuClassRules = NO_CPU_CLASSES
     shared_beside_own: bool = False

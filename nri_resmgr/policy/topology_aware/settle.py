@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from nri_resmgr.policy.decision import PinUpdate
 from nri_resmgr.policy.events import ContainerSpec, Pin
 from nri_resmgr.policy.preferences import NO_PREFERENCES
-from nri_resmgr.policy.topology_aware.books import SHARING, Books
 from nri_resmgr.policy.topology_aware.demand import CpuKind
 from nri_resmgr.policy.topology_aware.pins import pin_of
 from nri_resmgr.policy.topology_aware.place import Placement
+from nri_resmgr.policy.topology_aware.pool_ledger import SHARING, Books
 from nri_resmgr.policy.topology_aware.settings import TopologyAwareSettings
 from nri_resmgr.policy.topology_aware.state import TopologyAwareState
 

@@ -11,9 +11,9 @@ import msgspec
 from nri_resmgr.policy.events import ContainerSpec, Pin
 from nri_resmgr.policy.ledger import Ledger
 from nri_resmgr.policy.mems import MemoryLedger
-from nri_resmgr.policy.topology_aware.books import Books, Grant
+from nri_resmgr.policy.topology_aware.node_view import Room
+from nri_resmgr.policy.topology_aware.pool_ledger import Books, Grant
 from nri_resmgr.policy.topology_aware.pools import PoolTree
-from nri_resmgr.policy.topology_aware.room import Room
 from nri_resmgr.policy.topology_aware.settings import TopologyAwareSettings
 
 Slot: TypeAlias = tuple[str, str]
@@ -152,7 +152,7 @@ class TopologyAwareState(msgspec.Struct, frozen=True):
             return self
         left = self.release(*containers)
         return msgspec.structs.replace(
-            left, ledger=left.ledger.forget_told(), unsettled=True
+            left, ledger=left.ledger.forget_last_sent(), unsettled=True
         )
 
     def hold(

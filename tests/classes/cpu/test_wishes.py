@@ -11,7 +11,12 @@ from hypothesis import strategies as st
 
 from nri_resmgr.classes.cpu.cpu_class import CpuClass
 from nri_resmgr.classes.cpu.desired import desired
-from nri_resmgr.classes.cpu.wishes import BadCpuWish, CpuWish, read_wish, with_wishes
+from nri_resmgr.classes.cpu.requests import (
+    BadCpuClassRequest,
+    CpuClassRequest,
+    read_wish,
+    with_requests,
+)
 from nri_resmgr.values import CpuSet
 from tests.classes.cpu.draws import COUNT, MEMBERS, NAMES
 from tests.classes.cpu.machines import SERVER, cpus, short
@@ -35,7 +40,7 @@ CLASSES = {"fast": FAST}
 def test_idle_states_are_read(text: str, latency: str) -> None:
     found = read_wish(cpus("1"), "performance", text)
 
-    assert found == CpuWish(cpus("1"), "performance", latency)
+    assert found == CpuClassRequest(cpus("1"), "performance", latency)
 
 
 @pytest.mark.parametrize(
@@ -46,13 +51,16 @@ def test_what_is_no_wish_is_told(text: str) -> None:
         "cpu-c-states.crio.io: expected enable, disable or max_latency:MICROSECONDS, "
         f"not {text!r}"
     )
-    with pytest.raises(BadCpuWish, match=re.escape(complaint)):
+    with pytest.raises(BadCpuClassRequest, match=re.escape(complaint)):
         read_wish(cpus("1"), "", text)
 
 
 def test_a_wish_is_on_top_of_the_class() -> None:
-    wishes = [CpuWish(cpus("1-2"), "performance", "n/a"), CpuWish(cpus("3"), "", "5")]
-    classes, members = with_wishes(CLASSES, {"fast": cpus("0-1")}, wishes)
+    wishes = [
+        CpuClassRequest(cpus("1-2"), "performance", "n/a"),
+        CpuClassRequest(cpus("3"), "", "5"),
+    ]
+    classes, members = with_requests(CLASSES, {"fast": cpus("0-1")}, wishes)
 
     assert classes == {
         "fast": FAST,
@@ -76,14 +84,16 @@ def test_a_wish_is_on_top_of_the_class() -> None:
 
 
 def test_like_wishes_are_one_class() -> None:
-    wishes = [CpuWish(cpus("0"), "", "5"), CpuWish(cpus("1"), "", "5")]
+    wishes = [CpuClassRequest(cpus("0"), "", "5"), CpuClassRequest(cpus("1"), "", "5")]
 
-    _, members = with_wishes(CLASSES, {"fast": cpus("0-1")}, wishes)
+    _, members = with_requests(CLASSES, {"fast": cpus("0-1")}, wishes)
     assert members == {"fast + wake 5": cpus("0-1")}
 
 
 def test_a_wish_is_written_for_its_cpus() -> None:
-    files = desired(*with_wishes({}, {}, [CpuWish(cpus("1"), "", "n/a")]), SERVER)
+    files = desired(
+        *with_requests({}, {}, [CpuClassRequest(cpus("1"), "", "n/a")]), SERVER
+    )
 
     assert {short(path): text for path, text in files.items()} == {
         "cpu1/power/pm_qos_resume_latency_us": "n/a"
@@ -106,8 +116,8 @@ def test_every_cpu_keeps_its_class_but_for_its_wish(
     members: dict[str, CpuSet], asked: list[tuple[str, str]]
 ) -> None:
     before = {name: msgspec.structs.replace(FAST, name=name) for name in NAMES}
-    wishes = [CpuWish(CpuSet.of(cpu), *wish) for cpu, wish in enumerate(asked)]
-    classes, after = with_wishes(before, members, wishes)
+    wishes = [CpuClassRequest(CpuSet.of(cpu), *wish) for cpu, wish in enumerate(asked)]
+    classes, after = with_requests(before, members, wishes)
 
     for cpu, (governor, latency) in enumerate(asked):
         was = [before[name] for name, its in members.items() if cpu in its]

@@ -17,7 +17,7 @@ from nri_resmgr.classes.irq.irqbalance import (
     strays,
 )
 from nri_resmgr.classes.irq.placement import Placement, Room, without_cpus
-from nri_resmgr.classes.irq.wishes import (
+from nri_resmgr.classes.irq.requests import (
     BalloonCpus,
     IrqAffinity,
     IrqMode,

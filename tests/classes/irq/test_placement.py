@@ -13,7 +13,7 @@ from nri_resmgr.classes.irq.placement import (
     desired_files,
     without_cpus,
 )
-from nri_resmgr.classes.irq.wishes import (
+from nri_resmgr.classes.irq.requests import (
     BalloonCpus,
     IrqAffinity,
     IrqMode,

@@ -11,7 +11,7 @@ from nri_resmgr.classes.irq.balloons import placed_for_balloons
 from nri_resmgr.classes.irq.containers import placed_for_containers
 from nri_resmgr.classes.irq.interrupts import Interrupt
 from nri_resmgr.classes.irq.placement import Placement, Room, without_cpus
-from nri_resmgr.classes.irq.wishes import (
+from nri_resmgr.classes.irq.requests import (
     BalloonCpus,
     IrqAffinity,
     IrqMode,

@@ -7,7 +7,11 @@ from typing import Any
 import pytest
 
 from nri_resmgr.classes.isolation.aspects import aspects_of, isolations_of
-from nri_resmgr.classes.isolation.wishes import IrqBalancing, Isolated, IsolationWish
+from nri_resmgr.classes.isolation.requests import (
+    IrqBalancing,
+    Isolated,
+    IsolationRequest,
+)
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import CpuSet
 
@@ -65,7 +69,7 @@ OWN, WHERE = CpuSet.parse("1-2,5-6"), CpuSet.parse("1-3,5-7")
 def test_each_annotation_is_told_alone(
     asked: dict[str, Any], found: tuple[str, ...]
 ) -> None:
-    one = Isolated("c1", OWN, IsolationWish(**asked))
+    one = Isolated("c1", OWN, IsolationRequest(**asked))
     rows = [
         (each.what.value, each.setting, str(each.cpus))
         for each in isolations_of(one, WHERE, MACHINE)

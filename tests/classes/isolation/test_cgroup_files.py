@@ -11,17 +11,17 @@ from hypothesis import strategies as st
 from nri_resmgr.classes.isolation.cgroup_files import (
     CgroupPlace,
     cgroup_files,
+    ineffective_isolation,
     load_balance_state,
-    unbalanced_in_vain,
 )
-from nri_resmgr.classes.isolation.wishes import Isolated, IsolationWish
+from nri_resmgr.classes.isolation.requests import Isolated, IsolationRequest
 from nri_resmgr.values import NO_CPUS, CpuSet
 from tests.examples import examples
 
 TOP = "/sys/fs/cgroup"
 KUBEPODS = f"{TOP}/kubepods.slice"
-UNBALANCED = IsolationWish(unbalanced=True)
-UNLIMITED = IsolationWish(unlimited=True)
+UNBALANCED = IsolationRequest(unbalanced=True)
+UNLIMITED = IsolationRequest(unlimited=True)
 
 
 def place(pod: str, container: str) -> CgroupPlace:
@@ -29,7 +29,7 @@ def place(pod: str, container: str) -> CgroupPlace:
     return CgroupPlace((f"{KUBEPODS}/{pod}", folder), folder, TOP)
 
 
-def isolated(cpus: str, wish: IsolationWish) -> Isolated:
+def isolated(cpus: str, wish: IsolationRequest) -> Isolated:
     return Isolated("c", CpuSet.parse(cpus), wish)
 
 
@@ -51,7 +51,7 @@ def test_a_quota_goes_with_that_of_the_pod() -> None:
 
 
 def test_shared_cpus_are_of_no_use_within_a_quota() -> None:
-    wish = IsolationWish(shared=True)
+    wish = IsolationRequest(shared=True)
     found = cgroup_files([(place("p", "c"), isolated("1", wish))], NO_CPUS)
 
     assert [*found.values()] == ["max", "max"]
@@ -78,7 +78,7 @@ def test_cpus_are_handed_down_before_they_are_a_partition() -> None:
 
 
 def test_cgroups_of_version_1_have_switches_of_their_own() -> None:
-    wish = IsolationWish(unbalanced=True, unlimited=True)
+    wish = IsolationRequest(unbalanced=True, unlimited=True)
     found = cgroup_files([(old_place("p", "c"), isolated("1", wish))], NO_CPUS)
 
     assert list(found.items()) == [
@@ -92,23 +92,23 @@ def test_cpus_of_isolcpus_are_not_balanced_anyway() -> None:
     placed = [(place("p", "c"), isolated("2-3", UNBALANCED))]
 
     assert cgroup_files(placed, CpuSet.parse("2-5")) == {}
-    assert list(unbalanced_in_vain(placed, CpuSet.parse("2-5"), {})) == []
+    assert list(ineffective_isolation(placed, CpuSet.parse("2-5"), {})) == []
 
 
-def in_vain(one: CgroupPlace, present: Mapping[str, str | None]) -> list[str]:
+def ineffective(one: CgroupPlace, present: Mapping[str, str | None]) -> list[str]:
     placed = [(one, isolated("1", UNBALANCED))]
-    return [why for _, why in unbalanced_in_vain(placed, NO_CPUS, present)]
+    return [why for _, why in ineffective_isolation(placed, NO_CPUS, present)]
 
 
 def test_a_partition_that_the_kernel_refused_is_told() -> None:
     path = f"{KUBEPODS}/p/c/cpuset.cpus.partition"
     refused = "isolated invalid (Cpu list in cpuset.cpus not exclusive)\n"
 
-    assert in_vain(place("p", "c"), {path: "isolated\n"}) == []
-    assert in_vain(place("p", "c"), {path: refused}) == [
+    assert ineffective(place("p", "c"), {path: "isolated\n"}) == []
+    assert ineffective(place("p", "c"), {path: refused}) == [
         f"{path} is {refused.strip()!r}"
     ]
-    assert in_vain(place("p", "c"), {}) == [f"there is no {path}"]
+    assert ineffective(place("p", "c"), {}) == [f"there is no {path}"]
 
 
 def test_old_kernels_do_not_hand_cpus_down() -> None:
@@ -116,7 +116,7 @@ def test_old_kernels_do_not_hand_cpus_down() -> None:
     placed = [(one, isolated("1", UNBALANCED))]
 
     assert cgroup_files(placed, NO_CPUS) == {}
-    assert in_vain(one, {}) == [
+    assert ineffective(one, {}) == [
         "the kernel has no cpuset.cpus.exclusive, Linux 6.7 has"
     ]
 
@@ -132,8 +132,8 @@ def test_a_switch_is_in_vain_below_one_that_is_on() -> None:
         f"{TOP}/cpuset/kubepods/p/cpuset.sched_load_balance",
         f"{TOP}/cpuset/kubepods/p/c/cpuset.sched_load_balance",
     )
-    assert in_vain(one, dict.fromkeys(paths, "0\n")) == []
-    assert in_vain(one, {**dict.fromkeys(paths, "0\n"), root: "1\n"}) == [
+    assert ineffective(one, dict.fromkeys(paths, "0\n")) == []
+    assert ineffective(one, {**dict.fromkeys(paths, "0\n"), root: "1\n"}) == [
         f"{root} is '1'"
     ]
 
@@ -150,7 +150,7 @@ def test_no_cgroup_has_exclusive_cpus_that_the_one_above_does_not_hand_down(
     homes: list[tuple[str, str, bool]],
 ) -> None:
     placed = [
-        (place(pod, name), isolated(str(cpu), IsolationWish(unbalanced=wants)))
+        (place(pod, name), isolated(str(cpu), IsolationRequest(unbalanced=wants)))
         for cpu, (pod, name, wants) in enumerate(homes)
     ]
     written: dict[str, CpuSet] = {TOP: CpuSet.parse("0-63")}

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import pytest
 
-from nri_resmgr.classes.cpu.wishes import CpuWish
-from nri_resmgr.classes.isolation.host import cpu_wishes, housekeeping_cpus, quiet_cpus
-from nri_resmgr.classes.isolation.wishes import IrqBalancing, Isolated, IsolationWish
+from nri_resmgr.classes.cpu.requests import CpuClassRequest
+from nri_resmgr.classes.isolation.host import (
+    cpu_class_requests,
+    housekeeping_cpus,
+    quiet_cpus,
+)
+from nri_resmgr.classes.isolation.requests import (
+    IrqBalancing,
+    Isolated,
+    IsolationRequest,
+)
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import CpuSet
 
 CORES = parse_spec("1s4c2t memory=16Gi")  # CPU 0 and 4 are of one core
 
 
-def isolated(cpus: str, wish: IsolationWish) -> Isolated:
+def isolated(cpus: str, wish: IsolationRequest) -> Isolated:
     return Isolated("c", CpuSet.parse(cpus), wish)
 
 
@@ -32,9 +40,9 @@ def test_housekeeping_is_for_the_first_core(cpus: str, kept: str) -> None:
 def test_cpus_are_quiet_as_far_as_their_containers_ask() -> None:
     found = quiet_cpus(
         [
-            isolated("0,4", IsolationWish()),
-            isolated("1,5", IsolationWish(irq=IrqBalancing.DISABLED)),
-            isolated("2-3,6-7", IsolationWish(irq=IrqBalancing.HOUSEKEEPING)),
+            isolated("0,4", IsolationRequest()),
+            isolated("1,5", IsolationRequest(irq=IrqBalancing.DISABLED)),
+            isolated("2-3,6-7", IsolationRequest(irq=IrqBalancing.HOUSEKEEPING)),
         ],
         CORES,
     )
@@ -44,15 +52,15 @@ def test_cpus_are_quiet_as_far_as_their_containers_ask() -> None:
 
 
 def test_governors_and_idle_states_are_wishes_about_cpus() -> None:
-    found = cpu_wishes(
+    found = cpu_class_requests(
         [
-            isolated("0", IsolationWish(unlimited=True)),
-            isolated("1-2", IsolationWish(governor="performance")),
-            isolated("3", IsolationWish(wake_latency="n/a")),
+            isolated("0", IsolationRequest(unlimited=True)),
+            isolated("1-2", IsolationRequest(governor="performance")),
+            isolated("3", IsolationRequest(wake_latency="n/a")),
         ]
     )
 
     assert found == (
-        CpuWish(CpuSet.parse("1-2"), "performance", ""),
-        CpuWish(CpuSet.parse("3"), "", "n/a"),
+        CpuClassRequest(CpuSet.parse("1-2"), "performance", ""),
+        CpuClassRequest(CpuSet.parse("3"), "", "n/a"),
     )

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from nri_resmgr.classes.isolation.requests import IrqBalancing
 from nri_resmgr.classes.isolation.values import (
     BadIsolation,
     read_disabled,
@@ -14,7 +15,6 @@ from nri_resmgr.classes.isolation.values import (
     read_irq_balancing,
     read_wake_latency,
 )
-from nri_resmgr.classes.isolation.wishes import IrqBalancing
 
 Reader = Callable[[str], object]
 

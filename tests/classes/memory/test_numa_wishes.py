@@ -6,11 +6,11 @@ import pytest
 
 from nri_resmgr.classes.memory import (
     NumaPolicy,
-    NumaPolicyWish,
+    NumaPolicyRequest,
     PolicyMode,
     Spoken,
     chosen_numa_policy,
-    numa_policy_wish,
+    numa_policy_request,
 )
 from nri_resmgr.config.memory_classes import parse_numa_policy
 from nri_resmgr.values import ResmgrError
@@ -25,33 +25,35 @@ TITLE = "default/shop/web"
     ("annotations", "wish"),
     [
         pytest.param({}, None, id="nothing asked"),
-        pytest.param({CLASS: "near"}, NumaPolicyWish("near"), id="a class"),
+        pytest.param({CLASS: "near"}, NumaPolicyRequest("near"), id="a class"),
         pytest.param(
-            {POLICY: BIND}, NumaPolicyWish(policy=Spoken(POLICY, BIND)), id="a policy"
+            {POLICY: BIND},
+            NumaPolicyRequest(policy=Spoken(POLICY, BIND)),
+            id="a policy",
         ),
         pytest.param(
             {CLASS: "near", f"{CLASS}/container.web": "far"},
-            NumaPolicyWish("far"),
+            NumaPolicyRequest("far"),
             id="the container's class counts",
         ),
         pytest.param(
             {POLICY: BIND, f"{CLASS}/container.web": "far"},
-            NumaPolicyWish("far"),
+            NumaPolicyRequest("far"),
             id="a class of the container against a policy of the pod",
         ),
         pytest.param(
             {CLASS: "near", f"{POLICY}/container.web": BIND},
-            NumaPolicyWish(policy=Spoken(f"{POLICY}/container.web", BIND)),
+            NumaPolicyRequest(policy=Spoken(f"{POLICY}/container.web", BIND)),
             id="a policy of the container against a class of the pod",
         ),
         pytest.param(
             {CLASS: "near", f"{CLASS}/pod": "far"},
-            NumaPolicyWish("far"),
+            NumaPolicyRequest("far"),
             id="the pod in so many words",
         ),
         pytest.param(
             {CLASS: "near", f"{CLASS}/container.db": "far"},
-            NumaPolicyWish("near"),
+            NumaPolicyRequest("near"),
             id="another container's class",
         ),
         pytest.param(
@@ -69,15 +71,15 @@ TITLE = "default/shop/web"
     ],
 )
 def test_annotations_ask_for(
-    annotations: dict[str, str], wish: NumaPolicyWish | None
+    annotations: dict[str, str], wish: NumaPolicyRequest | None
 ) -> None:
-    assert numa_policy_wish(annotations, "web") == wish
+    assert numa_policy_request(annotations, "web") == wish
 
 
 @pytest.mark.parametrize("scope", ["", "/pod", "/container.web"])
 def test_class_and_policy_of_one_scope_exclude_each_other(scope: str) -> None:
     with pytest.raises(ResmgrError) as error:
-        numa_policy_wish({POLICY + scope: BIND, CLASS + scope: "near"}, "web")
+        numa_policy_request({POLICY + scope: BIND, CLASS + scope: "near"}, "web")
 
     assert str(error.value) == (
         f"annotation {CLASS}{scope}: 'near' goes without {POLICY}{scope}: one of both "
@@ -88,7 +90,7 @@ def test_class_and_policy_of_one_scope_exclude_each_other(scope: str) -> None:
 def test_a_wider_scope_may_have_both() -> None:
     annotations = {POLICY: BIND, CLASS: "near", f"{CLASS}/container.web": "far"}
 
-    assert numa_policy_wish(annotations, "web") == NumaPolicyWish("far")
+    assert numa_policy_request(annotations, "web") == NumaPolicyRequest("far")
 
 
 NEAR = NumaPolicy(PolicyMode.BIND, "cpu-nodes")
@@ -96,7 +98,10 @@ NEAR = NumaPolicy(PolicyMode.BIND, "cpu-nodes")
 
 def test_a_wish_is_for_a_class_or_for_what_it_says() -> None:
     classes = {"near": NEAR}
-    by_name, spoken = NumaPolicyWish("near"), NumaPolicyWish("", Spoken(POLICY, BIND))
+    by_name, spoken = (
+        NumaPolicyRequest("near"),
+        NumaPolicyRequest("", Spoken(POLICY, BIND)),
+    )
 
     assert chosen_numa_policy(by_name, classes, parse_numa_policy, TITLE) == NEAR
     expected = NumaPolicy(PolicyMode.BIND, "all")
@@ -107,30 +112,30 @@ def test_a_wish_is_for_a_class_or_for_what_it_says() -> None:
     ("wish", "complaint"),
     [
         pytest.param(
-            NumaPolicyWish("far"),
+            NumaPolicyRequest("far"),
             f"{TITLE} asks for memory policy class 'far'; known: near; to help, name "
             "one of these, or add the class to the configuration",
             id="a class that is not there",
         ),
         pytest.param(
-            NumaPolicyWish(policy=Spoken(POLICY, "{mode: BIND}")),
+            NumaPolicyRequest(policy=Spoken(POLICY, "{mode: BIND}")),
             f"annotation {POLICY}: '{{mode: BIND}}' is no memory policy: $.mode: "
             "unknown value, did you mean MPOL_BIND?",
             id="a mode by half of its name",
         ),
         pytest.param(
-            NumaPolicyWish(policy=Spoken(POLICY, "{")),
+            NumaPolicyRequest(policy=Spoken(POLICY, "{")),
             f"annotation {POLICY}: '{{' is no memory policy: ",
             id="no YAML",
         ),
         pytest.param(
-            NumaPolicyWish(policy=Spoken(POLICY, "# " + "x" * 5000)),
+            NumaPolicyRequest(policy=Spoken(POLICY, "# " + "x" * 5000)),
             "is no memory policy: 5002 characters are too many for a policy",
             id="a book",
         ),
     ],
 )
-def test_a_wish_that_cannot_be_granted(wish: NumaPolicyWish, complaint: str) -> None:
+def test_a_wish_that_cannot_be_granted(wish: NumaPolicyRequest, complaint: str) -> None:
     with pytest.raises(ResmgrError) as error:
         chosen_numa_policy(wish, {"near": NEAR}, parse_numa_policy, TITLE)
 

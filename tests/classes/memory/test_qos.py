@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from nri_resmgr.classes.memory import (
     MemoryQosClass,
     MemoryQosConfig,
+    memory_qos_request,
     memory_qos_unified,
-    memory_qos_wish,
 )
 from nri_resmgr.values import Bytes, ResmgrError
 
@@ -32,7 +32,7 @@ SWAP = "memory.swap.max.memory-qos.nri.io"
 
 
 def files(annotations: dict[str, str], limit: int | None) -> dict[str, str]:
-    wish = memory_qos_wish(annotations, "web")
+    wish = memory_qos_request(annotations, "web")
     size = None if limit is None else Bytes(limit)
     return memory_qos_unified(wish, CONFIG, size, "default/shop/web")
 
@@ -204,7 +204,7 @@ def test_no_limit_is_written_in_several_ways(limit: int | None) -> None:
 
 
 def test_where_nothing_is_allowed_that_is_said() -> None:
-    wish = memory_qos_wish({HIGH: "1"}, "web")
+    wish = memory_qos_request({HIGH: "1"}, "web")
     with pytest.raises(ResmgrError, match=r"not allowed; none is; to help"):
         memory_qos_unified(wish, MemoryQosConfig({}), None, "web")
 
@@ -214,7 +214,7 @@ def test_high_is_the_largest_part_that_leaves_the_share(
     limit: int, swapped: int
 ) -> None:
     config = MemoryQosConfig({"some": MemoryQosClass(swapped)})
-    wish = memory_qos_wish({CLASS: "some"}, "web")
+    wish = memory_qos_request({CLASS: "some"}, "web")
     high = int(memory_qos_unified(wish, config, Bytes(limit), "web")["memory.high"])
 
     # At least the share is over the line, and one byte more would be too much.

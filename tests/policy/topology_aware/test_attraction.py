@@ -9,9 +9,9 @@ from nri_resmgr.policy.affinity import Affinity, Expression, Operator
 from nri_resmgr.policy.events import NO_PIN, ContainerSpec
 from nri_resmgr.policy.ledger import Ledger
 from nri_resmgr.policy.preferences import Preferences
-from nri_resmgr.policy.topology_aware.attraction import attraction, pool_scores
-from nri_resmgr.policy.topology_aware.books import Grant
+from nri_resmgr.policy.topology_aware.affinity_score import attraction, pool_scores
 from nri_resmgr.policy.topology_aware.demand import CpuKind
+from nri_resmgr.policy.topology_aware.pool_ledger import Grant
 from nri_resmgr.policy.topology_aware.pools import PoolTree
 from nri_resmgr.policy.topology_aware.settings import TopologyAwareSettings
 from nri_resmgr.topology.synthetic import parse_spec

@@ -6,8 +6,8 @@ import pytest
 
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.policy.topology_aware.choose import candidates
-from nri_resmgr.policy.topology_aware.room import Room
-from nri_resmgr.policy.topology_aware.stages import Stage
+from nri_resmgr.policy.topology_aware.criteria import Stage
+from nri_resmgr.policy.topology_aware.node_view import Room
 from tests.policy.topology_aware.choosing import (
     Tenant,
     asked,

@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 
 from nri_resmgr.classes.isolation.cgroup_files import Placed, cgroup_files
-from nri_resmgr.classes.isolation.wishes import Isolated, IsolationWish
+from nri_resmgr.classes.isolation.requests import Isolated, IsolationRequest
 from nri_resmgr.host.isolated_cgroups import IsolatedCgroups
 from nri_resmgr.host.knob_files import HostFiles
 from nri_resmgr.host.knob_journal import KnobJournal, boot_of
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.numa
 
 TOP: Final = Path("/sys/fs/cgroup")
 TREE: Final = HostTree("/")
-WISH: Final = IsolationWish(unbalanced=True, unlimited=True)
+WISH: Final = IsolationRequest(unbalanced=True, unlimited=True)
 
 
 @contextmanager
@@ -77,7 +77,7 @@ def test_cpus_leave_the_domains_of_the_scheduler_and_come_back(tmp_path: Path) -
         report = knobs.apply(cgroup_files(both, NO_CPUS))
 
         assert report.failed == ()
-        assert IsolatedCgroups(TREE).in_vain(both, NO_CPUS) == ()
+        assert IsolatedCgroups(TREE).ineffective(both, NO_CPUS) == ()
         assert out_of_domains() == "2,4-5"
         assert text(pod / "b/cpuset.cpus.effective") == "4-5"
         assert text(pod / "cpu.max") == text(pod / "a/cpu.max") == "max 100000"
@@ -116,7 +116,7 @@ def test_a_partition_that_others_are_in_the_way_of_is_told(tmp_path: Path) -> No
         (pod / "other/cpuset.cpus").write_text("2")
         one = placed(isolated("a", "2"))
         report = knobs.apply(cgroup_files(one, NO_CPUS))
-        told = [why for _, why in IsolatedCgroups(TREE).in_vain(one, NO_CPUS)]
+        told = [why for _, why in IsolatedCgroups(TREE).ineffective(one, NO_CPUS)]
         knobs.restore_all()
 
     folder = "/sys/fs/cgroup/isolation/pod1/a"

@@ -40,7 +40,7 @@ class BlockIoRecord:
         except ValueError:
             log.warning("blockio.record-bad", path=self._keeper.set_aside(_NAME))
         except HostError as error:
-            log.warning("blockio.record-unread", why=str(error))
+            log.warning("blockio.record-unreadable", why=str(error))
         else:
             self._text = text
             host.given = given | host.given

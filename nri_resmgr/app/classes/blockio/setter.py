@@ -9,7 +9,7 @@ from nri_resmgr.app.classes.setter import ClassSetter, NewContainer
 from nri_resmgr.app.classes.unified import with_unified
 from nri_resmgr.classes.choice import Choice, UnknownClass, choose
 from nri_resmgr.config.blockio import BlockIoControl
-from nri_resmgr.host.container_cgroups import Whereabouts
+from nri_resmgr.host.container_cgroups import CgroupReference
 from nri_resmgr.policy.decision import Decision
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.policy.views import ViewedPolicy
@@ -80,7 +80,9 @@ class BlockIoSetter(ClassSetter):
     ) -> None:
         """Write what the runtime could not be told, before the process runs."""
         spec = begun.spec
-        self._writer.write_rest(Whereabouts(spec.id, spec.cgroup, spec.pid), spec.title)
+        self._writer.write_rest(
+            CgroupReference(spec.id, spec.cgroup, spec.pid), spec.title
+        )
 
 
 def blockio_choice(

@@ -9,7 +9,7 @@ from nri_resmgr.app.classes.members import Member
 from nri_resmgr.classes.blockio import BlockIoConfig, Files, changed_files
 from nri_resmgr.classes.unified import as_unified
 from nri_resmgr.host.cgroup_writes import write_cgroup_files
-from nri_resmgr.host.container_cgroups import Whereabouts
+from nri_resmgr.host.container_cgroups import CgroupReference
 from nri_resmgr.host.container_places import Places
 from nri_resmgr.host.knob_files import WritableTree
 from nri_resmgr.values import HostError
@@ -57,7 +57,7 @@ class BlockIoWriter:
                 news[member.whom.id] = as_unified(lines, by_line=False).values
         return news if self.host.features.is_v2 else {}
 
-    def write_rest(self, whom: Whereabouts, title: str) -> None:
+    def write_rest(self, whom: CgroupReference, title: str) -> None:
         """Write what could not be sent to the runtime of a new container."""
         lines = self.host.rest.pop(whom.id, None)
         if lines is not None:
@@ -81,7 +81,7 @@ class BlockIoWriter:
         problems.clear(member.title)
         return True
 
-    def _folder(self, tree: WritableTree, whom: Whereabouts) -> str:
+    def _folder(self, tree: WritableTree, whom: CgroupReference) -> str:
         """Find the cgroup; version 1 has the same path below another root."""
         place = Places(tree).find(whom.id, whom.path, whom.pid)
         if place is None:

@@ -10,8 +10,8 @@ import msgspec
 from nri_resmgr.app.classes.members import Subject
 from nri_resmgr.classes.memory import (
     BadMemoryAnnotation,
-    memory_qos_wish,
-    numa_policy_wish,
+    memory_qos_request,
+    numa_policy_request,
 )
 from nri_resmgr.policy.events import ContainerSpec
 
@@ -43,7 +43,7 @@ def memory_owners(subject: Subject) -> Iterator[MemoryOwner]:
     for entry in subject.state.ledger.entries.values():
         spec = entry.spec
         for kind, name, known in (
-            (QOS, memory_qos_wish(spec.pod_tags, spec.name).class_name, qos),
+            (QOS, memory_qos_request(spec.pod_tags, spec.name).class_name, qos),
             (POLICY, _policy_class(spec), policies),
         ):
             if name in known:
@@ -52,7 +52,7 @@ def memory_owners(subject: Subject) -> Iterator[MemoryOwner]:
 
 def _policy_class(spec: ContainerSpec) -> str:
     try:
-        wish = numa_policy_wish(spec.pod_tags, spec.name)
+        wish = numa_policy_request(spec.pod_tags, spec.name)
     except BadMemoryAnnotation:
         return ""  # it ran before anybody could refuse it
     return wish.class_name if wish else ""

@@ -15,9 +15,9 @@ from nri_resmgr.classes.memory import (
     NumaPolicy,
     ResolvedPolicy,
     chosen_numa_policy,
+    memory_qos_request,
     memory_qos_unified,
-    memory_qos_wish,
-    numa_policy_wish,
+    numa_policy_request,
     resolve_numa_policy,
 )
 from nri_resmgr.config import PolicyConfig
@@ -133,7 +133,7 @@ class AskedMemory:
         config = self._config.memory_qos
         if config is None:
             return {}
-        wish = memory_qos_wish(self._new.pod.annotations, self._name)
+        wish = memory_qos_request(self._new.pod.annotations, self._name)
         limit = self._new.spec.memory_limit
         return memory_qos_unified(wish, config, limit, self._title)
 
@@ -149,7 +149,7 @@ class AskedMemory:
         config = self._config.memory_policy
         if config is None:
             return None
-        wish = numa_policy_wish(self._new.pod.annotations, self._name)
+        wish = numa_policy_request(self._new.pod.annotations, self._name)
         if wish is None:
             return None
         return chosen_numa_policy(wish, config.classes, parse_numa_policy, self._title)

@@ -93,7 +93,7 @@ class MemorySetter(ClassSetter):
             told: ContainerUpdate = self._asked(resized).follow(update)
         except ResmgrError as error:
             # It was fine with the amounts before, which hold until the next ones.
-            log.warning("memory-class.not-followed", why=str(error))
+            log.warning("memory-class.not-applied", why=str(error))
             return update
         return told
 

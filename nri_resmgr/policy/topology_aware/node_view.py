@@ -8,7 +8,7 @@ import msgspec
 
 from nri_resmgr.policy.ledger import Ledger
 from nri_resmgr.policy.mems import MemoryLedger
-from nri_resmgr.policy.topology_aware.books import Books, Grant
+from nri_resmgr.policy.topology_aware.pool_ledger import Books, Grant
 from nri_resmgr.policy.topology_aware.pools import PoolTree
 from nri_resmgr.policy.topology_aware.settings import TopologyAwareSettings
 

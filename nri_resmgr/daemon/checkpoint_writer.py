@@ -10,10 +10,9 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from nri_resmgr.app.checkpoint.write import Draft, checkpoint
-from nri_resmgr.app.observers.observer import Witness
+from nri_resmgr.app.checkpoint.write import CHECKPOINT_NAME, Draft, checkpoint
+from nri_resmgr.app.observers.observer import DecisionObserver
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
-from nri_resmgr.daemon.defaults import CHECKPOINT_NAME
 from nri_resmgr.host.state_dir import StateDir
 from nri_resmgr.log import Logger
 from nri_resmgr.policy.decision import Decision
@@ -36,7 +35,7 @@ _PATIENCE: Final = 2.0  # seconds
 _DONE: Final = object()
 
 
-class Keeper(Witness):
+class Keeper(DecisionObserver):
     """Keeps the state of a policy in a directory.
 
     A write begins as soon as the event loop has nothing better to do. Lines are made

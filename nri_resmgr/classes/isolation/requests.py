@@ -34,7 +34,7 @@ class Mistake(
     why: str
 
 
-class IsolationWish(
+class IsolationRequest(
     msgspec.Struct,
     frozen=True,
     omit_defaults=True,
@@ -80,6 +80,6 @@ class Isolated(msgspec.Struct, frozen=True):
 
     container: str
     cpus: CpuSet
-    wish: IsolationWish
+    wish: IsolationRequest
     cgroup: str = ""
     pid: int = 0

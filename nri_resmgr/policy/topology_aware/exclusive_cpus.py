@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import chain
 
-from nri_resmgr.classes.irq.wishes import Wish
-from nri_resmgr.classes.isolation.wishes import Isolated
+from nri_resmgr.classes.irq.requests import Wish
+from nri_resmgr.classes.isolation.requests import Isolated
 from nri_resmgr.policy.events import ContainerSpec
+from nri_resmgr.policy.exclusive_cpu_errors import NoCpusOfItsOwn, UnknownCpuClass
 from nri_resmgr.policy.host_use import CpuClassRules, HostUse
-from nri_resmgr.policy.own_cpu_errors import NoCpusOfItsOwn, UnknownCpuClass
-from nri_resmgr.policy.topology_aware.books import Grant
+from nri_resmgr.policy.topology_aware.pool_ledger import Grant
 from nri_resmgr.policy.topology_aware.settings import TopologyAwareSettings
 from nri_resmgr.policy.topology_aware.state import TopologyAwareState
 from nri_resmgr.values import NO_CPUS, CpuSet, QosClass

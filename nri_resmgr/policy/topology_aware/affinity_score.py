@@ -10,7 +10,7 @@ from nri_resmgr.policy.affinity import Affinity
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.policy.ledger import Ledger
 from nri_resmgr.policy.matching import predicate_of
-from nri_resmgr.policy.topology_aware.books import Grant
+from nri_resmgr.policy.topology_aware.pool_ledger import Grant
 from nri_resmgr.policy.topology_aware.pools import PoolTree
 from nri_resmgr.policy.topology_aware.settings import TopologyAwareSettings
 

@@ -22,7 +22,7 @@ _MOST: Final = (1 << 31) - 1  # the kernel has 32 bits with a sign for it
 
 
 @dataclass(eq=False)
-class BadCpuWish(InputError):
+class BadCpuClassRequest(InputError):
     """An annotation about CPUs does not mean anything."""
 
     key: str
@@ -33,7 +33,7 @@ class BadCpuWish(InputError):
         return f"{self.key}: expected {known}, not {self.text!r}"
 
 
-class CpuWish(msgspec.Struct, frozen=True):
+class CpuClassRequest(msgspec.Struct, frozen=True):
     """What a container asks of its CPUs.
 
     Attributes:
@@ -47,7 +47,7 @@ class CpuWish(msgspec.Struct, frozen=True):
     wake_latency: str = ""
 
 
-def read_wish(cpus: CpuSet, governor: str, cstates: str) -> CpuWish:
+def read_wish(cpus: CpuSet, governor: str, cstates: str) -> CpuClassRequest:
     """Read the annotations of CRI-O; empty text is as no annotation.
 
     Args:
@@ -58,7 +58,7 @@ def read_wish(cpus: CpuSet, governor: str, cstates: str) -> CpuWish:
             microseconds.
 
     Raises:
-        BadCpuWish: The last one is something else.
+        BadCpuClassRequest: The last one is something else.
 
     Source:
         CRI-O, high-performance hooks; Linux,
@@ -67,13 +67,13 @@ def read_wish(cpus: CpuSet, governor: str, cstates: str) -> CpuWish:
     >>> read_wish(CpuSet.of(2), "", "max_latency:10").wake_latency
     '10'
     """
-    return CpuWish(cpus, governor, _latency(cstates) if cstates else "")
+    return CpuClassRequest(cpus, governor, _latency(cstates) if cstates else "")
 
 
-def with_wishes(
+def with_requests(
     classes: Mapping[str, CpuClass],
     members: Mapping[str, CpuSet],
-    wishes: Iterable[CpuWish],
+    wishes: Iterable[CpuClassRequest],
 ) -> tuple[Mapping[str, CpuClass], Mapping[str, CpuSet]]:
     """Return classes and members in which containers have what they ask for.
 
@@ -99,7 +99,7 @@ def with_wishes(
     return found, {name: cpus for name, cpus in homes.items() if cpus}
 
 
-def _wished(like: CpuClass, wish: CpuWish) -> CpuClass:
+def _wished(like: CpuClass, wish: CpuClassRequest) -> CpuClass:
     parts = [like.name, wish.governor]
     parts += [f"wake {wish.wake_latency}"] if wish.wake_latency else []
     return msgspec.structs.replace(
@@ -121,4 +121,4 @@ def _latency(text: str) -> str:
             if (limit := int(number)) <= _MOST:
                 # To the kernel 0 is no limit; who writes it wants the lowest one.
                 return str(limit) if limit else _NONE
-    raise BadCpuWish(CSTATES_KEY, text)
+    raise BadCpuClassRequest(CSTATES_KEY, text)

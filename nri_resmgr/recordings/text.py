@@ -15,7 +15,7 @@ from google.protobuf.message import DecodeError, Message
 
 from nri_proto import PLUGIN_METHODS, RUNTIME_METHODS
 from nri_resmgr.policy.decision import PinUpdate, Reason
-from nri_resmgr.scenario.recording import (
+from nri_resmgr.recordings.entries import (
     Answered,
     BadRecording,
     Called,

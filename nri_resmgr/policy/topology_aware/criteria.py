@@ -10,8 +10,7 @@ from typing import Final, TypeAlias
 
 from nri_resmgr.policy.cpus import CpuPriority, machine_priorities
 from nri_resmgr.policy.preferences import TreeLevel
-from nri_resmgr.policy.topology_aware.attraction import attraction, pool_scores
-from nri_resmgr.policy.topology_aware.books import SHARING, Books
+from nri_resmgr.policy.topology_aware.affinity_score import attraction, pool_scores
 from nri_resmgr.policy.topology_aware.demand import Demand
 from nri_resmgr.policy.topology_aware.hint_scores import hint_score
 from nri_resmgr.policy.topology_aware.memory_offers import (
@@ -19,8 +18,9 @@ from nri_resmgr.policy.topology_aware.memory_offers import (
     depends_on_pool,
     limit_above_request,
 )
+from nri_resmgr.policy.topology_aware.node_view import Room
+from nri_resmgr.policy.topology_aware.pool_ledger import SHARING, Books
 from nri_resmgr.policy.topology_aware.pools import Pool, PoolTree
-from nri_resmgr.policy.topology_aware.room import Room
 from nri_resmgr.policy.topology_aware.rows import Asked, Row
 from nri_resmgr.values import CpuSet, QosClass
 

@@ -10,9 +10,9 @@ from nri_resmgr.policy.decision import Rule
 from nri_resmgr.policy.events import ContainerSpec, Synchronized
 from nri_resmgr.policy.mems import MemoryLedger
 from nri_resmgr.policy.population import gone_since, of_pods_there
-from nri_resmgr.policy.topology_aware.books import Grant
 from nri_resmgr.policy.topology_aware.demand import demand_of
 from nri_resmgr.policy.topology_aware.place import Earlier, as_it_was
+from nri_resmgr.policy.topology_aware.pool_ledger import Grant
 from nri_resmgr.policy.topology_aware.pools import PoolTree
 from nri_resmgr.policy.topology_aware.promise import size_of
 from nri_resmgr.policy.topology_aware.settings import TopologyAwareSettings

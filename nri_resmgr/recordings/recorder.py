@@ -12,10 +12,9 @@ from typing import Any, Final
 
 from google.protobuf.message import Message
 
-from nri_resmgr.app.observers.observer import Witness
+from nri_resmgr.app.checkpoint.write import CHECKPOINT_NAME
+from nri_resmgr.app.observers.observer import DecisionObserver
 from nri_resmgr.config import PolicyConfig
-from nri_resmgr.daemon.defaults import CHECKPOINT_NAME
-from nri_resmgr.daemon.recording_file import CannotRecord, RecordingFile, RecordingFull
 from nri_resmgr.host.state_dir import StateDir, StateUnusable
 from nri_resmgr.log import Logger
 from nri_resmgr.policy.decision import Decision
@@ -26,7 +25,7 @@ from nri_resmgr.policy.events import (
     Synchronized,
     Updated,
 )
-from nri_resmgr.scenario.recording import (
+from nri_resmgr.recordings.entries import (
     Answered,
     Called,
     Configured,
@@ -37,8 +36,9 @@ from nri_resmgr.scenario.recording import (
     Refused,
     Remembered,
 )
-from nri_resmgr.scenario.recording_text import entry_line, header_line
-from nri_resmgr.scenario.secrets import checkpoint_without_secrets, without_secrets
+from nri_resmgr.recordings.file import CannotRecord, RecordingFile, RecordingFull
+from nri_resmgr.recordings.secrets import checkpoint_without_secrets, without_secrets
+from nri_resmgr.recordings.text import entry_line, header_line
 from nri_resmgr.stub.errors import CallFailed, SessionError
 from nri_resmgr.stub.tap import Sender, Tapped
 from nri_resmgr.topology import Machine
@@ -81,7 +81,7 @@ def open_recording(options: argparse.Namespace, machine: Machine) -> Recorder:
     return Recorder(RecordingFile(options.record, limit), header)
 
 
-class Recorder(Witness):
+class Recorder(DecisionObserver):
     """Takes what happens in the event loop, and writes it in a thread of its own.
 
     When the file can take no more, or is too slow, the recording ends there, with a

@@ -20,7 +20,7 @@ POLICY_KEY: Final = "policy.memory-policy.nri.io"
 """Annotation that is a policy itself, as YAML, in the same scopes."""
 
 
-class NumaPolicyWish(msgspec.Struct, frozen=True):
+class NumaPolicyRequest(msgspec.Struct, frozen=True):
     """What annotations ask for a container.
 
     Attributes:
@@ -32,9 +32,9 @@ class NumaPolicyWish(msgspec.Struct, frozen=True):
     policy: Spoken | None = None
 
 
-def numa_policy_wish(
+def numa_policy_request(
     annotations: Mapping[str, str], container: str
-) -> NumaPolicyWish | None:
+) -> NumaPolicyRequest | None:
     """Read what a pod's annotations ask for one of its containers.
 
     Returns:
@@ -58,12 +58,12 @@ def numa_policy_wish(
     if not spoken.value.strip():
         return None
     if spoken.key.startswith(CLASS_KEY):
-        return NumaPolicyWish(spoken.value)
-    return NumaPolicyWish(policy=spoken)
+        return NumaPolicyRequest(spoken.value)
+    return NumaPolicyRequest(policy=spoken)
 
 
 def chosen_numa_policy(
-    wish: NumaPolicyWish,
+    wish: NumaPolicyRequest,
     classes: Mapping[str, NumaPolicy],
     read: Callable[[str], NumaPolicy],
     title: str,

@@ -10,7 +10,7 @@ if TYPE_CHECKING:  # few nodes need any of them; see `nri_resmgr.daemon.targets`
     from nri_resmgr.app.classes.blockio.files import BlockIoFiles
     from nri_resmgr.app.classes.rdt.groups import RdtGroups
     from nri_resmgr.app.host_settings.settings import HostSettings
-    from nri_resmgr.app.observers.observer import Witness
+    from nri_resmgr.app.observers.observer import DecisionObserver
 
 
 class Reconcilers:
@@ -28,7 +28,7 @@ class Reconcilers:
         self.blockio: Reconciler[BlockIoFiles] = Reconciler("blockio")
 
     @property
-    def observers(self) -> tuple[Witness, ...]:
+    def observers(self) -> tuple[DecisionObserver, ...]:
         """Those that have to know of decisions and configurations."""
         return (self.host, self.rdt, self.blockio)
 

@@ -12,7 +12,7 @@ from nri_resmgr.host.resctrl.files import ResctrlFiles
 from nri_resmgr.host.resctrl.groups import path_in
 from nri_resmgr.host.resctrl.journal import Journal, Record, group_of
 from nri_resmgr.host.resctrl.report import Report
-from nri_resmgr.host.resctrl.scene import Scene
+from nri_resmgr.host.resctrl.snapshot import Scene
 from nri_resmgr.host.resctrl.steps import Steps
 from nri_resmgr.host.resctrl.transaction import Transaction, done
 from nri_resmgr.host.state_dir import StateUnusable

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from nri_resmgr.policy.cpus import CpuRequest, allocate_cpus
-from nri_resmgr.policy.topology_aware.books import Grant, grant_of
 from nri_resmgr.policy.topology_aware.demand import CpuKind, Demand
+from nri_resmgr.policy.topology_aware.node_view import Room
 from nri_resmgr.policy.topology_aware.pins import visible
+from nri_resmgr.policy.topology_aware.pool_ledger import Grant, grant_of
 from nri_resmgr.policy.topology_aware.pools import Pool
-from nri_resmgr.policy.topology_aware.room import Room
 from nri_resmgr.values import CpuSet
 
 

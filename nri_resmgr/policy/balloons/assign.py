@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nri_resmgr.policy.balloons.choose_type import choose_type, is_left_alone
-from nri_resmgr.policy.balloons.ground import Ground
+from nri_resmgr.policy.balloons.context import Ground
 from nri_resmgr.policy.balloons.memory import promise, promise_again, request_of
 from nri_resmgr.policy.balloons.pins import allowed_cpus
 from nri_resmgr.policy.balloons.settings import BalloonsSettings

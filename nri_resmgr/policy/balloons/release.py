@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 import msgspec
 
-from nri_resmgr.policy.balloons.ground import Ground
+from nri_resmgr.policy.balloons.context import Ground
 from nri_resmgr.policy.balloons.resize import vacate
 from nri_resmgr.policy.balloons.state import BalloonsState, Slot, Vacated
 from nri_resmgr.policy.events import Synchronized
@@ -63,7 +63,7 @@ def lose(
     if left is state:
         return state
     return msgspec.structs.replace(
-        left, ledger=left.ledger.forget_told(), unsettled=True
+        left, ledger=left.ledger.forget_last_sent(), unsettled=True
     )
 
 

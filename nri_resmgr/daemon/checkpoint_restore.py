@@ -10,10 +10,10 @@ from nri_resmgr.app.checkpoint.read import (
     Saved,
     read_checkpoint,
 )
+from nri_resmgr.app.checkpoint.write import CHECKPOINT_NAME
 from nri_resmgr.app.configuration.acceptance import SwitchForbidden
 from nri_resmgr.app.configuration.status import Source
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
-from nri_resmgr.daemon.defaults import CHECKPOINT_NAME
 from nri_resmgr.host.state_dir import StateDir, StateUnusable
 from nri_resmgr.log import Logger
 from nri_resmgr.policy.decision import Policy
@@ -22,7 +22,7 @@ from nri_resmgr.policy.records import BadRecord
 log = Logger(__name__)
 
 
-class Former:
+class SavedCheckpoint:
     """The state of an earlier process, for the policy that turns out to be in force.
 
     What makes no sense is set aside, and the node is found again from what runs.
@@ -98,14 +98,16 @@ class Former:
             log.error("state.set-aside", why=str(error), now=path)
 
 
-def recollect(state: StateDir, policy: ResourcePolicy, *, may_switch: bool) -> None:
+def restore_checkpoint(
+    state: StateDir, policy: ResourcePolicy, *, may_switch: bool
+) -> None:
     """Let a policy begin with what an earlier process wrote down.
 
     Raises:
         SwitchForbidden: The operator's file is for another policy than there was,
             and wants that one to stay.
     """
-    former = Former(state, may_switch=may_switch)
+    former = SavedCheckpoint(state, may_switch=may_switch)
     # All others may yet give way to what the runtime hands over.
     if policy.configuration.document.source is Source.FILE:
         former.check(policy.config.kind)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
-from nri_resmgr.classes.irq.wishes import IrqAffinity
+from nri_resmgr.classes.irq.requests import IrqAffinity
 
 
-class ClassWish(
+class ClassRequest(
     msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
 ):
     """A class by its name, and whom the annotation is about.
@@ -24,10 +24,10 @@ class ClassWish(
     of_container: bool = False
 
 
-class IrqWish(
+class IrqRequest(
     msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
 ):
-    """What is asked about interrupts; see `ClassWish` for the other two."""
+    """What is asked about interrupts; see `ClassRequest` for the other two."""
 
     affinity: IrqAffinity
     key: str = ""

@@ -1,0 +1,1 @@
+"""Recordings of a node: what the daemon writes with --record and replay reads."""
