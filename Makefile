@@ -6,7 +6,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 GEN    := nri_proto/_gen
-CRI    := tests/testbed/_gen
+CRI    := tests/real_host/_gen
 
 # Whole folders that `make check` does not even read; what else it leaves out is marked.
 LONG   := containerd faults fuzz qemu soak
@@ -21,19 +21,19 @@ help:
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
 
 $(READY): pyproject.toml
-	@PYTHON=$(PYTHON) VENV=$(VENV) tests/testbed/make-venv.sh
+	@PYTHON=$(PYTHON) VENV=$(VENV) tests/real_host/make-venv.sh
 	@touch $@
 
 setup: $(READY) ## a virtual environment with everything pip brings
 
 packages: ## Debian packages that the end-to-end tests use (root)
-	@tests/testbed/install-packages.sh
+	@tests/real_host/install-packages.sh
 
 run: setup ## register with this machine's NRI socket, else run the demo
 	@$(BIN)/nri-resmgr demo --unless-socket
 
 run-containerd: setup packages ## a real containerd, the plugin and two pods
-	@$(BIN)/python -m tests.testbed.showcase
+	@$(BIN)/python -m tests.real_host.showcase
 
 test: setup packages lint types layers proto-check ## everything, end to end included
 	@# Many tests wait for timers: three workers keep two CPUs busy. They take tests in
@@ -61,7 +61,7 @@ proto: setup ## regenerate the _gen folders from the proto folders
 	  --python_out=. --pyi_out=. $(GEN)/nri.proto $(GEN)/ttrpc.proto
 	@# Field.None is the schema's name, but no stub can spell it.
 	@sed -i '/^ *None: /d' $(GEN)/nri_pb2.pyi
-	@$(BIN)/python -m grpc_tools.protoc --proto_path=$(CRI)=tests/testbed/proto \
+	@$(BIN)/python -m grpc_tools.protoc --proto_path=$(CRI)=tests/real_host/proto \
 	  --python_out=. --pyi_out=. $(CRI)/cri.proto
 
 proto-check: proto

@@ -1,4 +1,4 @@
-"""DecisionObservers are told of every decision, refusal and configuration, after the reply."""
+"""Observers of decisions: notified of each, after the reply, in order."""
 
 from __future__ import annotations
 

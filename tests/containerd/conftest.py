@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.testbed.absent import give_up
-from tests.testbed.binaries import BONUS, Binaries, binaries, offered_versions
-from tests.testbed.containerd import Containerd
-from tests.testbed.containerd_config import Options
-from tests.testbed.debian import PackageUnavailable
+from tests.real_host.absent import give_up
+from tests.real_host.binaries import BONUS, Binaries, binaries, offered_versions
+from tests.real_host.containerd import Containerd
+from tests.real_host.containerd_config import Options
+from tests.real_host.debian import PackageUnavailable
 
 if "NRI_RESMGR_TEST_GUEST" not in os.environ:
     # They are about a machine with 16 CPUs; tests/qemu starts them there.

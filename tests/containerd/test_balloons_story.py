@@ -10,11 +10,11 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from tests.testbed.binaries import Binaries
-from tests.testbed.containerd import Containerd
-from tests.testbed.sights import Sights, play
-from tests.testbed.stage import Stage
-from tests.testbed.stage_plugins import Reconfigured
+from tests.real_host.binaries import Binaries
+from tests.real_host.containerd import Containerd
+from tests.real_host.sights import Sights, play
+from tests.real_host.stage import Stage
+from tests.real_host.stage_plugins import Reconfigured
 
 pytestmark = pytest.mark.containerd
 

@@ -10,12 +10,12 @@ import pytest
 
 from nri_resmgr.host.block_devices import find_block_devices
 from nri_resmgr.host.tree import HostTree
-from tests.testbed.cgroups import Cgroup
-from tests.testbed.containerd import Containerd
-from tests.testbed.patience import wait_until
-from tests.testbed.plugin_process import PluginProcess
-from tests.testbed.pods import PodSpec
-from tests.testbed.resources import Resources
+from tests.real_host.cgroups import Cgroup
+from tests.real_host.containerd import Containerd
+from tests.real_host.patience import wait_until
+from tests.real_host.plugin_process import PluginProcess
+from tests.real_host.pods import PodSpec
+from tests.real_host.resources import Resources
 
 pytestmark = pytest.mark.containerd
 

@@ -17,14 +17,14 @@ from nri_resmgr.host.discovery import read_machine
 from nri_resmgr.host.tree import HostTree
 from nri_resmgr.values import CpuSet
 from tests.containerd.test_launched import POLICY, install, plugin_pids
-from tests.testbed.cgroups import CpuShare
-from tests.testbed.containerd import Containerd
-from tests.testbed.containerd_config import Options
-from tests.testbed.documents import STATIC
-from tests.testbed.patience import wait_until
-from tests.testbed.plugin_process import PluginProcess
-from tests.testbed.pods import PodSpec
-from tests.testbed.resources import Resources
+from tests.real_host.cgroups import CpuShare
+from tests.real_host.containerd import Containerd
+from tests.real_host.containerd_config import Options
+from tests.real_host.documents import STATIC
+from tests.real_host.patience import wait_until
+from tests.real_host.plugin_process import PluginProcess
+from tests.real_host.pods import PodSpec
+from tests.real_host.resources import Resources
 
 pytestmark = pytest.mark.containerd
 

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from tests.cli.command import nri_resmgr
-from tests.testbed.binaries import Binaries
-from tests.testbed.containerd import Containerd
-from tests.testbed.containerd_config import Options, config_text
-from tests.testbed.plugin_process import PluginProcess
+from tests.real_host.binaries import Binaries
+from tests.real_host.containerd import Containerd
+from tests.real_host.containerd_config import Options, config_text
+from tests.real_host.plugin_process import PluginProcess
 
 pytestmark = pytest.mark.containerd
 

@@ -18,12 +18,12 @@ from tests.deploy.kubelet import write_config_map
 from tests.deploy.node import DaemonPod, Node
 from tests.deploy.pod import HOST_ROOT, host_mounts, pod_of
 from tests.deploy.readme import table_below
-from tests.testbed.binaries import Binaries
-from tests.testbed.cgroups import Cgroup
-from tests.testbed.documents import STATIC
-from tests.testbed.patience import wait_until
-from tests.testbed.pods import Container, PodSpec
-from tests.testbed.resources import Resources
+from tests.real_host.binaries import Binaries
+from tests.real_host.cgroups import Cgroup
+from tests.real_host.documents import STATIC
+from tests.real_host.patience import wait_until
+from tests.real_host.pods import Container, PodSpec
+from tests.real_host.resources import Resources
 
 pytestmark = [pytest.mark.containerd, pytest.mark.timeout(600)]
 

@@ -8,10 +8,10 @@ from typing import Final
 
 import pytest
 
-from tests.testbed.containerd import Containerd
-from tests.testbed.plugin_process import PluginProcess
-from tests.testbed.pods import PodSpec
-from tests.testbed.resources import Resources
+from tests.real_host.containerd import Containerd
+from tests.real_host.plugin_process import PluginProcess
+from tests.real_host.pods import PodSpec
+from tests.real_host.resources import Resources
 
 pytestmark = pytest.mark.containerd
 

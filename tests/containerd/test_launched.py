@@ -17,14 +17,14 @@ from nri_resmgr.cli.install import shipped
 from nri_resmgr.host.discovery import read_machine
 from nri_resmgr.host.tree import HostTree
 from nri_resmgr.values import CpuSet
-from tests.testbed.binaries import Binaries
-from tests.testbed.containerd import Containerd
-from tests.testbed.containerd_config import Layout, Options
-from tests.testbed.documents import STATIC
-from tests.testbed.patience import patience, wait_until
-from tests.testbed.plugin_process import PluginProcess
-from tests.testbed.pods import Container, PodSpec
-from tests.testbed.resources import Resources
+from tests.real_host.binaries import Binaries
+from tests.real_host.containerd import Containerd
+from tests.real_host.containerd_config import Layout, Options
+from tests.real_host.documents import STATIC
+from tests.real_host.patience import patience, wait_until
+from tests.real_host.plugin_process import PluginProcess
+from tests.real_host.pods import Container, PodSpec
+from tests.real_host.resources import Resources
 
 pytestmark = pytest.mark.containerd
 

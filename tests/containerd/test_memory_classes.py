@@ -8,11 +8,11 @@ from typing import Final
 
 import pytest
 
-from tests.testbed.containerd import Containerd
-from tests.testbed.cri import CallFailed
-from tests.testbed.plugin_process import PluginProcess
-from tests.testbed.pods import PodSpec
-from tests.testbed.resources import MIB, Resources
+from tests.real_host.containerd import Containerd
+from tests.real_host.cri import CallFailed
+from tests.real_host.plugin_process import PluginProcess
+from tests.real_host.pods import PodSpec
+from tests.real_host.resources import MIB, Resources
 
 pytestmark = pytest.mark.containerd
 

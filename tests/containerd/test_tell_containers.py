@@ -9,11 +9,11 @@ import pytest
 
 from nri_resmgr.host.discovery import read_machine
 from nri_resmgr.host.tree import HostTree
-from tests.testbed.containerd import Containerd
-from tests.testbed.patience import wait_until
-from tests.testbed.plugin_process import PluginProcess
-from tests.testbed.pods import PodSpec
-from tests.testbed.resources import Resources
+from tests.real_host.containerd import Containerd
+from tests.real_host.patience import wait_until
+from tests.real_host.plugin_process import PluginProcess
+from tests.real_host.pods import PodSpec
+from tests.real_host.resources import Resources
 
 pytestmark = pytest.mark.containerd
 

@@ -9,11 +9,11 @@ import pytest
 from nri_resmgr.host.discovery import read_machine
 from nri_resmgr.host.tree import HostTree
 from nri_resmgr.values import CpuSet
-from tests.testbed.containerd import Containerd
-from tests.testbed.cri import CallFailed
-from tests.testbed.plugin_process import PluginProcess
-from tests.testbed.pods import Container, PodSpec
-from tests.testbed.resources import Resources
+from tests.real_host.containerd import Containerd
+from tests.real_host.cri import CallFailed
+from tests.real_host.plugin_process import PluginProcess
+from tests.real_host.pods import Container, PodSpec
+from tests.real_host.resources import Resources
 
 pytestmark = pytest.mark.containerd
 

@@ -12,11 +12,11 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from tests.testbed.containerd import Containerd
-from tests.testbed.patience import wait_until
-from tests.testbed.sights import Sights, play
-from tests.testbed.stage import Stage
-from tests.testbed.stage_plugins import Restarted
+from tests.real_host.containerd import Containerd
+from tests.real_host.patience import wait_until
+from tests.real_host.sights import Sights, play
+from tests.real_host.stage import Stage
+from tests.real_host.stage_plugins import Restarted
 
 pytestmark = pytest.mark.containerd
 

@@ -15,8 +15,8 @@ from typing import Any, Final
 
 import attrs
 
-from tests.testbed.absent import give_up
-from tests.testbed.cache import cache_root, cached
+from tests.real_host.absent import give_up
+from tests.real_host.cache import cache_root, cached
 
 _ROOT: Final = Path(__file__).parents[2]
 # What is in the image, or decides what is.

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import yaml
 
-from tests.testbed.absent import give_up
-from tests.testbed.debian import PackageUnavailable, Suite
+from tests.real_host.absent import give_up
+from tests.real_host.debian import PackageUnavailable, Suite
 
 MANIFESTS: Final = Path(__file__).parents[2] / "deploy" / "kubernetes"
 OVERLAYS: Final = tuple(sorted(path.name for path in MANIFESTS.glob("overlays/*")))

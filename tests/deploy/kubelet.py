@@ -16,9 +16,9 @@ from tests.deploy.translated import (
     expect,
     read_whole,
 )
-from tests.testbed._gen import cri_pb2 as pb
-from tests.testbed.pods import PodSpec, sandbox_config
-from tests.testbed.resources import QosClass
+from tests.real_host._gen import cri_pb2 as pb
+from tests.real_host.pods import PodSpec, sandbox_config
+from tests.real_host.resources import QosClass
 
 # What the API server and the scheduler have seen to before a kubelet sees the pod.
 _DONE: Final = ("nodeSelector", "tolerations", "affinity", "serviceAccountName")

@@ -13,8 +13,8 @@ import attrs
 
 from tests.deploy.kubelet import Kubelet, Wanted
 from tests.deploy.translated import Probe
-from tests.testbed.binaries import Binaries
-from tests.testbed.containerd import Containerd
+from tests.real_host.binaries import Binaries
+from tests.real_host.containerd import Containerd
 
 # What the node has apart from this machine: the daemon's directories are in these, and
 # the runtime has to find them where the daemon says they are.

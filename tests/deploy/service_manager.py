@@ -14,8 +14,8 @@ from typing import Final
 import attrs
 
 from nri_resmgr.cli.flags import PREFIX
-from tests.testbed.absent import give_up
-from tests.testbed.patience import TooSlow, patience, wait_until
+from tests.real_host.absent import give_up
+from tests.real_host.patience import TooSlow, patience, wait_until
 
 _MANAGER: Final = next(
     (

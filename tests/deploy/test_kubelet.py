@@ -13,7 +13,7 @@ from tests.deploy.kubectl import COMPONENTS, MANIFESTS, rendered, with_component
 from tests.deploy.kubelet import Kubelet, VolumeMissing, write_config_map
 from tests.deploy.pod import container_of, pod_of
 from tests.deploy.translated import NotTranslated, Probe
-from tests.testbed._gen import cri_pb2 as pb
+from tests.real_host._gen import cri_pb2 as pb
 
 pytestmark = pytest.mark.process
 

@@ -15,7 +15,7 @@ from nri_resmgr.stub.convert import to_message
 from nri_resmgr.testing import Runtime
 from nri_resmgr.values import QosClass
 from tests.deploy.service_manager import ServiceManager, install, service_manager
-from tests.testbed.patience import wait_until
+from tests.real_host.patience import wait_until
 
 UNIT: Final = Path(__file__).parents[2] / "deploy" / "systemd" / "nri-resmgr.service"
 DROP_INS: Final = tuple(UNIT.parent.glob(f"{UNIT.name}.d/*.conf"))

@@ -19,7 +19,7 @@ from nri_resmgr.daemon.defaults import DEFAULT_RUN_DIR, DEFAULT_STATE_DIR
 from nri_resmgr.daemon.targets import HOST_LEFTOVERS, RDT_LEFTOVERS
 from tests.deploy.kubectl import COMPONENTS, MANIFESTS
 from tests.deploy.readme import table_below
-from tests.testbed.absent import give_up
+from tests.real_host.absent import give_up
 
 SYSTEMD: Final = Path(__file__).parents[2] / "deploy" / "systemd"
 UNIT: Final = SYSTEMD / "nri-resmgr.service"

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import attrs
 
-from tests.testbed._gen import cri_pb2 as pb
-from tests.testbed.resources import MIB, Resources
+from tests.real_host._gen import cri_pb2 as pb
+from tests.real_host.resources import MIB, Resources
 
 _SECCOMP: Final = {"RuntimeDefault": pb.SecurityProfile.RuntimeDefault}
 # What the default procMount hides: Kubernetes, pkg/securitycontext/util.go.

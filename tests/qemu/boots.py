@@ -11,8 +11,8 @@ from tests.qemu.image import guest_image
 from tests.qemu.machine import Machine, Run, run_guest
 from tests.qemu.report import Outcome
 from tests.qemu.tools import require_tools
-from tests.testbed.absent import give_up
-from tests.testbed.debian import PackageUnavailable, Suite
+from tests.real_host.absent import give_up
+from tests.real_host.debian import PackageUnavailable, Suite
 
 BUILD_SECONDS: Final = 600.0  # An empty cache is filled first.
 

@@ -12,8 +12,8 @@ import attrs
 
 from tests.qemu.kernel import unpack_kernel
 from tests.qemu.tools import run_tool
-from tests.testbed.cache import cached
-from tests.testbed.debian import Suite
+from tests.real_host.cache import cached
+from tests.real_host.debian import Suite
 
 # Debian's Python looks here by itself, even when -I isolates it.
 _SITE = Path("usr/local/lib/python3.13/dist-packages")

@@ -7,7 +7,7 @@ import struct
 from pathlib import Path
 
 from tests.qemu.tools import run_tool
-from tests.testbed.debian import Suite
+from tests.real_host.debian import Suite
 
 _META_PACKAGE = "linux-image-cloud-amd64"
 

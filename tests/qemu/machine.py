@@ -12,7 +12,7 @@ import attrs
 from tests.qemu.image import Image, compile_project, write_ext4
 from tests.qemu.layout import ISOLATED, qemu_arguments
 from tests.qemu.report import Report, read_report
-from tests.testbed.binaries import SEARCH_PATH
+from tests.real_host.binaries import SEARCH_PATH
 
 _CHECKOUT = Path(__file__).parents[2]
 _PROJECT = (

@@ -19,7 +19,7 @@ _HOST_ONLY = (
     "tests/containerd/test_image_pod.py",
     "tests/containerd/test_kills.py",
     "tests/containerd/test_tell_containers.py",
-    "tests/containerd/test_testbed.py",
+    "tests/containerd/test_real_host.py",
     "tests/containerd/test_topology_aware.py",
     "tests/containerd/test_launched.py",
     "tests/containerd/test_memory_classes.py::test_what_the_runtime",

@@ -7,8 +7,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from tests.testbed.binaries import SEARCH_PATH
-from tests.testbed.debian import PackageUnavailable
+from tests.real_host.binaries import SEARCH_PATH
+from tests.real_host.debian import PackageUnavailable
 
 _PROGRAMS = (
     *("qemu-system-x86_64", "debootstrap", "depmod", "mke2fs"),

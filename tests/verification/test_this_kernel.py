@@ -18,7 +18,7 @@ from nri_resmgr.host.container_cgroups import (
 )
 from nri_resmgr.host.discovery import read_machine
 from nri_resmgr.host.tree import HostTree
-from tests.testbed.patience import wait_until
+from tests.real_host.patience import wait_until
 
 pytestmark = pytest.mark.machine
 

@@ -1,1 +1,1 @@
-"""Settings of the host that follow the policy: CPU classes, interrupts, Speed Select."""
+"""Settings of the host: CPU classes, interrupts and Speed Select as the policy wants."""

@@ -10,11 +10,11 @@ import attrs
 
 from nri_resmgr.control.client import AnswerLost, Client, NoDaemon
 from nri_resmgr.daemon.defaults import DEFAULT_CONTROL_SOCKET
-from tests.testbed.cri import CallFailed, CriClient
-from tests.testbed.image import WORK, write_archive
-from tests.testbed.patience import patience, wait_until
-from tests.testbed.pods import Container, Pod, PodSpec
-from tests.testbed.resources import Resources
+from tests.real_host.cri import CallFailed, CriClient
+from tests.real_host.image import WORK, write_archive
+from tests.real_host.patience import patience, wait_until
+from tests.real_host.pods import Container, Pod, PodSpec
+from tests.real_host.resources import Resources
 
 UNIT: Final = "nri-resmgr.service"
 PROGRAM: Final = "/opt/nri-resmgr/bin/nri-resmgr"

@@ -25,9 +25,9 @@ from tests.qemu.boot_tests.node import (
     state,
     told,
 )
-from tests.testbed.cri import CriClient
-from tests.testbed.patience import wait_until
-from tests.testbed.resources import Resources
+from tests.real_host.cri import CriClient
+from tests.real_host.patience import wait_until
+from tests.real_host.resources import Resources
 
 RUNTIME: Final = "containerd.service"
 CONFIG: Final = Path("/etc/containerd/config.toml")

@@ -1,0 +1,102 @@
+"""One path in the cgroup tree, whichever version the kernel mounts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+import attrs
+
+from tests.real_host.patience import wait_until
+
+_MOUNT = Path("/sys/fs/cgroup")
+_PERIOD: Final = 100_000  # microseconds, the kernel's default
+
+
+@attrs.frozen
+class Cgroup:
+    """A cgroup as the runtime names it: ``/kubepods/burstable/podUID/ID``."""
+
+    path: str
+
+    def read(self, file: str) -> str:
+        """Content of a control file such as ``cpuset.cpus``.
+
+        Under version 1 the controller's hierarchy is told by the file's prefix.
+
+        Source:
+            cgroups(7), "Cgroups version 1" and "version 2".
+        """
+        if (_MOUNT / "cgroup.controllers").exists():
+            top = _MOUNT
+        else:
+            top = _MOUNT / file.partition(".")[0]
+        return (top / self.path.lstrip("/") / file).read_text().strip()
+
+    def folders(self) -> Iterator[Path]:
+        """Its folder in the unified hierarchy, or in each controller's."""
+        name = self.path.lstrip("/")
+        yield from _MOUNT.glob(name)
+        yield from _MOUNT.glob(f"*/{name}")
+
+
+class CpuShare:
+    """A cgroup whose processes have a part of one CPU, as on a busy node.
+
+    Args:
+        name: Of a cgroup that is not there yet; removed at the end of ``with``.
+        percent: Of one CPU.
+
+    Source:
+        cgroups(7); kernel, Documentation/scheduler/sched-bwc.rst (``cpu.cfs_*``) and
+        Documentation/admin-guide/cgroup-v2.rst (``cpu.max``).
+    """
+
+    def __init__(self, name: str, percent: int) -> None:
+        self._is_unified = (_MOUNT / "cgroup.controllers").exists()
+        top = _MOUNT if self._is_unified else _MOUNT / "cpu"
+        self._top, self._folder = top, top / name
+        self._percent = percent
+
+    def __enter__(self) -> Self:
+        if self._is_unified:
+            (self._top / "cgroup.subtree_control").write_text("+cpu")
+        self._folder.mkdir()
+        self._limit(self._percent * _PERIOD // 100)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.lift()
+        for pid in self._pids():
+            with suppress(OSError):  # it has ended meanwhile
+                (self._top / "cgroup.procs").write_text(pid)
+        wait_until(lambda: not self._pids(), f"{self._folder} to be empty")
+        self._folder.rmdir()
+
+    def add(self, pid: int) -> None:
+        """Move a process into it; its children begin there."""
+        (self._folder / "cgroup.procs").write_text(str(pid))
+
+    def lift(self) -> None:
+        """Let its processes have all CPUs from now on."""
+        self._limit(None)
+
+    def _limit(self, quota: int | None) -> None:
+        if self._is_unified:
+            limit = "max" if quota is None else str(quota)
+            (self._folder / "cpu.max").write_text(f"{limit} {_PERIOD}")
+        else:
+            (self._folder / "cpu.cfs_period_us").write_text(str(_PERIOD))
+            limit = "-1" if quota is None else str(quota)
+            (self._folder / "cpu.cfs_quota_us").write_text(limit)
+
+    def _pids(self) -> list[str]:
+        return (self._folder / "cgroup.procs").read_text().split()

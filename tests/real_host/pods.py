@@ -1,0 +1,240 @@
+"""Handles of pods and containers, filled in as a kubelet would."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType, TracebackType
+from typing import Self
+
+import attrs
+
+from tests.real_host._gen import cri_pb2 as pb
+from tests.real_host.cgroups import Cgroup
+from tests.real_host.cri import CriClient
+from tests.real_host.image import WORK
+from tests.real_host.patience import is_slow_machine
+from tests.real_host.resources import QosClass, Resources
+
+_NOTHING: Mapping[str, str] = MappingProxyType({})
+_LEVEL = {
+    QosClass.GUARANTEED: "",
+    QosClass.BURSTABLE: "/burstable",
+    QosClass.BEST_EFFORT: "/besteffort",
+}
+
+
+@attrs.frozen
+class PodSpec:
+    """What a test may choose about a pod; the rest is made up.
+
+    Attributes:
+        name: Name in *namespace*.
+        qos: Decides the cgroup parent.
+        annotations: The user's; kubelet passes them on.
+        labels: The user's, beside those that the kubelet adds.
+        resources: Sum of the containers' resources, where the kubelet tells it.
+    """
+
+    name: str
+    qos: QosClass = QosClass.GUARANTEED
+    namespace: str = "default"
+    annotations: Mapping[str, str] = _NOTHING
+    labels: Mapping[str, str] = _NOTHING
+    resources: Resources | None = None
+
+
+@attrs.frozen
+class ContainerSpec:
+    """What a test may choose about a container.
+
+    Attributes:
+        command: Replaces the image's endless sleep.
+        env: Variables beside the image's.
+        annotations: The container's own; the kubelet sets none of the user's.
+    """
+
+    name: str
+    resources: Resources
+    command: tuple[str, ...] = ()
+    env: Mapping[str, str] = _NOTHING
+    annotations: Mapping[str, str] = _NOTHING
+
+
+@attrs.frozen(eq=False)
+class Container:
+    """A container of a real runtime."""
+
+    cri: CriClient = attrs.field(repr=False)
+    id: str
+    name: str
+    cgroup: Cgroup
+
+    def start(self) -> None:
+        """Start what `Pod.create` made."""
+        self.cri.start_container(self.id)
+
+    def stop(self) -> None:
+        """Kill it; the record stays until `remove`."""
+        self.cri.stop_container(self.id)
+
+    def remove(self) -> None:
+        """Stop it if need be, and forget it."""
+        self.cri.remove_container(self.id)
+
+    def update(self, resources: Resources) -> None:
+        """Resize it in place."""
+        self.cri.update_container_resources(self.id, resources.message())
+
+    def exec(self, *command: str) -> str:
+        """Run *command* inside and return what it printed.
+
+        Raises:
+            CommandFailed: It exited with another code than 0.
+        """
+        return self.cri.exec_sync(self.id, command)
+
+    def status_field(self, field: str) -> str:
+        """One line of a process' ``/proc/PID/status``.
+
+        A process started inside reads its own; on a slow machine the container's
+        first process is looked at from outside.
+
+        Source:
+            proc_pid_status(5).
+        """
+        return _field(self._peek() if is_slow_machine() else self._ask(), field)
+
+    def own_status_field(self, field: str) -> str:
+        """The same, always read by a process started inside."""
+        return _field(self._ask(), field)
+
+    def _ask(self) -> str:
+        return self.exec("cat", "/proc/self/status")
+
+    def file(self, path: str) -> str:
+        """A file as the container's first process finds it."""
+        return (self._first_process() / f"root{path}").read_text()
+
+    def _peek(self) -> str:
+        return (self._first_process() / "status").read_text()
+
+    def _first_process(self) -> Path:
+        [first, *_] = self.cgroup.read("cgroup.procs").split()
+        return Path("/proc", first)
+
+    def cpus(self) -> str:
+        """CPUs it may use, in the kernel's list format."""
+        return self.status_field("Cpus_allowed_list")
+
+    def mems(self) -> str:
+        """Memory nodes it may use, in the kernel's list format."""
+        return self.status_field("Mems_allowed_list")
+
+    def is_running(self) -> bool:
+        """Whether the runtime says so."""
+        return any(
+            each.id == self.id and each.state == pb.CONTAINER_RUNNING
+            for each in self.cri.containers()
+        )
+
+
+def _field(status: str, field: str) -> str:
+    for line in status.splitlines():
+        name, _, value = line.partition(":")
+        if name == field:
+            return value.strip()
+    raise KeyError(field)
+
+
+@attrs.frozen(eq=False)
+class Pod:
+    """A pod of a real runtime; leaving its ``with`` block removes it."""
+
+    cri: CriClient = attrs.field(repr=False)
+    id: str
+    config: pb.PodSandboxConfig = attrs.field(repr=False)
+
+    @classmethod
+    def run(cls, cri: CriClient, spec: PodSpec, cgroup_root: str) -> Self:
+        """Start the sandbox of *spec* below the cgroup *cgroup_root*."""
+        config = sandbox_config(spec, cgroup_root)
+        return cls(cri, cri.run_pod_sandbox(config), config)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.remove()
+
+    def create(self, spec: ContainerSpec) -> Container:
+        """Create a container without starting it."""
+        config = container_config(spec, self.config.metadata)
+        container = self.cri.create_container(self.id, config, self.config)
+        cgroup = Cgroup(f"{self.config.linux.cgroup_parent}/{container}")
+        return Container(self.cri, container, spec.name, cgroup)
+
+    def start(self, name: str, resources: Resources) -> Container:
+        """Create and start a container that sleeps."""
+        container = self.create(ContainerSpec(name, resources))
+        container.start()
+        return container
+
+    def stop(self) -> None:
+        """Stop the containers and the sandbox."""
+        self.cri.stop_pod_sandbox(self.id)
+
+    def remove(self) -> None:
+        """Stop it if need be, and forget it with its containers."""
+        self.stop()
+        self.cri.remove_pod_sandbox(self.id)
+
+
+def sandbox_config(spec: PodSpec, cgroup_root: str) -> pb.PodSandboxConfig:
+    """The CRI form of *spec*; every call makes another pod (uid)."""
+    uid = str(uuid.uuid4())
+    linux = pb.LinuxPodSandboxConfig(
+        cgroup_parent=f"{cgroup_root}{_LEVEL[spec.qos]}/pod{uid}",
+        resources=spec.resources.message() if spec.resources else None,
+    )
+    # The host's network: there is no CNI plugin.
+    linux.security_context.namespace_options.network = pb.NODE
+    return pb.PodSandboxConfig(
+        metadata=pb.PodSandboxMetadata(
+            name=spec.name, uid=uid, namespace=spec.namespace
+        ),
+        labels={
+            "io.kubernetes.pod.name": spec.name,
+            "io.kubernetes.pod.namespace": spec.namespace,
+            "io.kubernetes.pod.uid": uid,
+            **spec.labels,
+        },
+        annotations=dict(spec.annotations),
+        linux=linux,
+    )
+
+
+def container_config(
+    spec: ContainerSpec, pod: pb.PodSandboxMetadata
+) -> pb.ContainerConfig:
+    """The CRI form of *spec* in *pod*."""
+    return pb.ContainerConfig(
+        metadata=pb.ContainerMetadata(name=spec.name),
+        image=pb.ImageSpec(image=WORK),
+        command=spec.command,
+        envs=[pb.KeyValue(key=k, value=v.encode()) for k, v in spec.env.items()],
+        labels={
+            "io.kubernetes.container.name": spec.name,
+            "io.kubernetes.pod.name": pod.name,
+            "io.kubernetes.pod.namespace": pod.namespace,
+            "io.kubernetes.pod.uid": pod.uid,
+        },
+        annotations=dict(spec.annotations),
+        linux=pb.LinuxContainerConfig(resources=spec.resources.message()),
+    )
