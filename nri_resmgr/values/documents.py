@@ -57,7 +57,8 @@ def from_plain(kind: Any, data: object) -> Any:
         return msgspec.convert(data, kind, dec_hook=_from_supported)
     except msgspec.ValidationError as error:
         raise BadValue(str(error)) from None
-    except (InputError, RecursionError) as error:  # of a class' `__post_init__`
+    # Of a class' `__post_init__`, of data without end, of text that is no UTF-8.
+    except (InputError, RecursionError, UnicodeError) as error:
         raise BadValue(str(error)) from error
 
 
