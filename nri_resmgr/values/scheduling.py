@@ -7,7 +7,7 @@ import enum
 import msgspec
 
 
-class SchedulerPolicy(enum.StrEnum):
+class SchedulingPolicy(enum.StrEnum):
     """Scheduling policies of sched(7); the values are the words of documents."""
 
     OTHER = "other"
@@ -19,7 +19,7 @@ class SchedulerPolicy(enum.StrEnum):
     DEADLINE = "deadline"
 
 
-class SchedulerFlag(enum.StrEnum):
+class SchedulingFlag(enum.StrEnum):
     """Flags of sched_setattr(2); the values are the words of documents."""
 
     RESET_ON_FORK = "reset-on-fork"
@@ -56,9 +56,9 @@ class SchedulingClass(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     name: str
-    policy: SchedulerPolicy | None = None
+    policy: SchedulingPolicy | None = None
     priority: int = 0
-    flags: tuple[SchedulerFlag, ...] = ()
+    flags: tuple[SchedulingFlag, ...] = ()
     nice: int = 0
     runtime: int = 0
     deadline: int = 0

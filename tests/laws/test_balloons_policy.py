@@ -40,7 +40,7 @@ from tests.laws.balloons_recount import (
     cpus_of,
     idle,
     is_as_before,
-    is_left_alone,
+    is_preserved,
     leaves,
     mates_with_room,
     overloaded,
@@ -104,7 +104,7 @@ class BalloonsPolicyNeverErrs(Node):
         assert (
             not mates
             or self.why[spec.id] in others
-            or (self.state.seats[spec.id].balloon in mates)
+            or (self.state.memberships[spec.id].balloon in mates)
         )
 
     @rule(container=IDS, asked=AMOUNTS)
@@ -162,8 +162,8 @@ class BalloonsPolicyNeverErrs(Node):
         there = {k: one for k, one in self.present().items() if k not in left}
         self.synchronize((came | there).values())
 
-        for key in there.keys() & before.seats.keys():
-            assert self.state.seats[key] == before.seats[key]
+        for key in there.keys() & before.memberships.keys():
+            assert self.state.memberships[key] == before.memberships[key]
         assert not silent or self.updates_of_last == 0
 
     @rule(other=st.integers(0, 2) | documents())
@@ -197,11 +197,11 @@ class BalloonsPolicyNeverErrs(Node):
         asked = [one for kind in now.types for one in (*kind.cpus, *kind.near)]
         for key in self.specs.keys() - self.crowded:
             same = is_as_before(self.specs[key], old, self.policy)
-            if same and (was := before.balloons[before.seats[key].balloon]):
+            if same and (was := before.balloons[before.memberships[key].balloon]):
                 names = {leaf.name for leaf, _ in leaves(was, before)}
                 if not names & self.short and was.cpus.isdisjoint(CpuSet.union(asked)):
                     is_ = self.state.balloons.get(was.name, was)
-                    assert self.state.seats[key].balloon == was.name
+                    assert self.state.memberships[key].balloon == was.name
                     assert set(is_.members) != set(was.members) or is_.cpus == was.cpus
 
     @invariant()
@@ -229,8 +229,8 @@ class BalloonsPolicyNeverErrs(Node):
         """In a balloon, of its type if it did not fall back, or left alone."""
         for key, spec in self.specs.items():
             name, alone = (
-                self.state.seats[key].balloon,
-                is_left_alone(spec, self.policy),
+                self.state.memberships[key].balloon,
+                is_preserved(spec, self.policy),
             )
             kind = type_of(spec, self.policy) or "default"
             assert (not name) == alone
@@ -244,7 +244,7 @@ class BalloonsPolicyNeverErrs(Node):
         """Whatever the runtime was told is in the balloon, or idle beside it."""
         free, exact = idle(self.policy, self.state), reserved_exactly(self.conditions)
         for key, pin in self.runtime.items() if self.settled else ():
-            name = self.state.seats[key].balloon
+            name = self.state.memberships[key].balloon
             if name and self.policy.settings.pin_cpus:
                 balloon = self.state.balloons[name]
                 assert pin.cpus
@@ -257,7 +257,7 @@ class BalloonsPolicyNeverErrs(Node):
         ledger = self.state.ledger
         assert {key: ledger.spec_of(key) for key in self.specs} == self.specs
         assert ledger.entries.keys() == self.specs.keys() == self.runtime.keys()
-        assert self.state.seats.keys() == self.specs.keys()
+        assert self.state.memberships.keys() == self.specs.keys()
         check_memory(self.policy.machine, self.state.memory)
 
     @invariant()

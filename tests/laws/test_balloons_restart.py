@@ -55,7 +55,9 @@ def nodes(draw: st.DrawFn, levels: Sequence[str]) -> Node:
         )
         with suppress(PolicyError):
             state = policy.decide(state, Created(named)).state
-    for key in draw(st.sets(st.sampled_from(sorted(state.seats) or [""]), max_size=2)):
+    for key in draw(
+        st.sets(st.sampled_from(sorted(state.memberships) or [""]), max_size=2)
+    ):
         state = policy.decide(state, Stopped(key)).state
     assume(not short_leaves(policy, state))
     return policy, state
@@ -106,11 +108,11 @@ def test_a_balloon_is_where_its_containers_ran(node: Node) -> None:
     policy, state = node
     after, pins = restarted(node), policy.pins(state)
 
-    for key, seat in after.seats.items():
+    for key, membership in after.memberships.items():
         cores = map(policy.machine.core_of, pins[key].cpus)
-        if seat.balloon:
+        if membership.balloon:
             near = CpuSet.union(core.cpus for core in cores)
-            assert cpus_of(after.balloons[seat.balloon], after) <= near
+            assert cpus_of(after.balloons[membership.balloon], after) <= near
 
 
 @given(nodes(LEVELS))
@@ -118,13 +120,13 @@ def test_nobody_loses_cpus_of_their_own_to_others(node: Node) -> None:
     _, state = node
     after = restarted(node)
 
-    for key, seat in state.seats.items():
-        if seat.balloon:
-            mine = cpus_of(state.balloons[seat.balloon], state)
-            here = state.balloons[seat.balloon].members
+    for key, membership in state.memberships.items():
+        if membership.balloon:
+            mine = cpus_of(state.balloons[membership.balloon], state)
+            here = state.balloons[membership.balloon].members
             others = [
                 cpus_of(after.balloons[one.balloon], after)
-                for other, one in after.seats.items()
+                for other, one in after.memberships.items()
                 if one.balloon and other not in here
             ]
             assert mine.isdisjoint(CpuSet.union(others)), key

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from nri_resmgr.policy.cpus import (
     CoreUse,
+    CpuPreferences,
     CpuPriority,
     CpuRequest,
     CpusExhausted,
-    Preferences,
     PrioritySets,
     allocate_cpus,
     release_cpus,
@@ -140,7 +140,7 @@ def test_touches_the_fewest_groups_that_can_hold_the_request(case: Case) -> None
     assert touched(pick.cpus, machine) == fewest
 
 
-# Preferences meet in many ways, most of them rare.
+# CpuPreferences meet in many ways, most of them rare.
 @examples(4)
 @given(wishes())
 def test_no_other_pick_is_better(case: Case) -> None:
@@ -197,7 +197,9 @@ def test_asking_again_after_release_gives_the_same(case: Case) -> None:
 @given(requests())
 def test_what_stays_after_a_release_is_as_compact_as_can_be(case: Case) -> None:
     request, machine = case[0], machine_of(case[1])
-    gone = release_cpus(request.free, request.count, machine, Preferences(priority=ANY))
+    gone = release_cpus(
+        request.free, request.count, machine, CpuPreferences(priority=ANY)
+    )
     stay = request.free - gone.cpus
     fewest = min(touched(other, machine) for other in picks(request.free, len(stay)))
 

@@ -9,7 +9,7 @@ ValueT = TypeVar("ValueT")
 MadeT = TypeVar("MadeT")
 
 
-class Recall(Generic[ValueT, MadeT]):
+class IdentityCache(Generic[ValueT, MadeT]):
     """Makes something of a value once, for as long as the same object comes again.
 
     It compares by identity, one after the other: values with mappings have no hash,
@@ -20,7 +20,7 @@ class Recall(Generic[ValueT, MadeT]):
         make: Takes a value that never changes.
         most: How many are kept; with one more it begins anew.
 
-    >>> length = Recall(len, most=2)
+    >>> length = IdentityCache(len, most=2)
     >>> length("four"), length("four")
     (4, 4)
     """
