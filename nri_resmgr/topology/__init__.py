@@ -1,4 +1,10 @@
-"""The hardware model: pure values, wherever the facts come from."""
+"""The model of a machine's hardware, independent of where its data comes from.
+
+`Machine` has the parts of `cores`, `caches`, `memory`, `platform` and `speed_select`,
+checked by `checks`. `document` writes and reads it, `text` prints it, `synthetic`
+builds one from the short text of `spec`. Topology hints are in `hints` and
+`hint_options`.
+"""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from nri_resmgr.values import Bytes, CpuSet
 
 
 class CacheKind(enum.StrEnum):
-    """What a cache holds; the values are sysfs' words."""
+    """Type of a cache; the values are those of sysfs."""
 
     DATA = "Data"
     INSTRUCTION = "Instruction"
@@ -23,10 +23,10 @@ class Cache(
     """One cache.
 
     Attributes:
-        level: 1 is nearest to the core.
-        kind: Data, instruction or unified; level 1 has two of equal ids.
-        id: The kernel's id, unique per level and kind; None where the kernel
-            gives none, and then no resctrl domain belongs to it.
+        level: The cache level; 1 is nearest to the core.
+        kind: Data, instruction or unified; level 1 has two with the same id.
+        id: The kernel's id, unique per level and kind; None where the kernel reports
+            none, and then the cache is no resctrl domain.
         cpus: The online CPUs that share it.
         size: Capacity, 0 where unknown.
     """

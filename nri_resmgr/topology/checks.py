@@ -1,4 +1,4 @@
-"""What must hold between the facts of a machine before anyone may rely on them."""
+"""Consistency checks of a machine's data."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _LOCAL_DISTANCE = 10
 
 @dataclass(eq=False)
 class ContradictoryMachine(InputError):
-    """Facts about a machine do not fit together."""
+    """The data about a machine is inconsistent."""
 
     what: str
 
     def __str__(self) -> str:
-        return f"the machine contradicts itself: {self.what}"
+        return f"inconsistent machine: {self.what}"
 
 
 def check_cores(cores: Sequence[Core], cpus: Sequence[Cpu]) -> CpuSet:
@@ -50,7 +50,7 @@ def check_nodes(nodes: Sequence[Node], online: CpuSet) -> None:
     """Check that every online CPU is in one node and nodes have no other CPU.
 
     Raises:
-        ContradictoryMachine: It is not so.
+        ContradictoryMachine: A CPU is in several nodes or none, or is not online.
     """
     _ascending([node.id for node in nodes], "nodes")
     seen = CpuSet()
@@ -68,11 +68,11 @@ def check_distances(nodes: Sequence[Node], rows: Sequence[Sequence[int]]) -> Non
     """Check that there is one positive distance for every pair of nodes.
 
     Raises:
-        ContradictoryMachine: There is not.
+        ContradictoryMachine: The matrix has another size, or a distance below 10.
     """
     size = len(nodes)
     if len(rows) != size or any(len(row) != size for row in rows):
-        raise ContradictoryMachine(f"distances are no {size} by {size} matrix")
+        raise ContradictoryMachine(f"distances are not a {size} by {size} matrix")
     for node, row in zip(nodes, rows, strict=True):
         if min(row) < _LOCAL_DISTANCE:
             raise ContradictoryMachine(
@@ -83,10 +83,10 @@ def check_distances(nodes: Sequence[Node], rows: Sequence[Sequence[int]]) -> Non
 def check_sets(
     online: CpuSet, present: CpuSet, isolated: CpuSet, caches: Sequence[Cache]
 ) -> None:
-    """Check that sets and caches name only CPUs that can be there.
+    """Check that sets and caches have only CPUs that may be in them.
 
     Raises:
-        ContradictoryMachine: They name others.
+        ContradictoryMachine: They have others.
     """
     if extra := online - present:
         raise ContradictoryMachine(f"CPU {extra} is online and not present")

@@ -8,7 +8,7 @@ import msgspec
 
 
 class SchedulingPolicy(enum.StrEnum):
-    """Scheduling policies of sched(7); the values are the words of documents."""
+    """Scheduling policies of sched(7); the values are those of configurations."""
 
     OTHER = "other"
     FIFO = "fifo"
@@ -20,7 +20,7 @@ class SchedulingPolicy(enum.StrEnum):
 
 
 class SchedulingFlag(enum.StrEnum):
-    """Flags of sched_setattr(2); the values are the words of documents."""
+    """Flags of sched_setattr(2); the values are those of configurations."""
 
     RESET_ON_FORK = "reset-on-fork"
     RECLAIM = "reclaim"
@@ -32,7 +32,7 @@ class SchedulingFlag(enum.StrEnum):
 
 
 class IoClass(enum.StrEnum):
-    """I/O classes of ioprio_set(2); the values are the words of documents."""
+    """I/O classes of ioprio_set(2); the values are those of configurations."""
 
     RT = "rt"
     BEST_EFFORT = "be"
@@ -40,18 +40,18 @@ class IoClass(enum.StrEnum):
 
 
 class SchedulingClass(msgspec.Struct, frozen=True, kw_only=True):
-    """What a container's processes are started with.
+    """Scheduler and I/O priority of a container's processes.
 
     Attributes:
-        name: What documents and annotations call it.
-        policy: None leaves the scheduler alone.
+        name: Its name in configurations and annotations.
+        policy: Scheduling policy; None for no change.
         priority: 1 to 99 for fifo and rr, 0 for the others.
-        flags: Of the scheduler.
+        flags: Flags of the scheduler.
         nice: -20 to 19, for other and batch.
         runtime: Nanoseconds, for deadline.
         deadline: Nanoseconds, for deadline.
         period: Nanoseconds, for deadline.
-        io_class: None leaves I/O priority alone.
+        io_class: I/O class; None for no change.
         io_priority: 0 (highest) to 7, for rt and be.
     """
 

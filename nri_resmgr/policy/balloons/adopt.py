@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import msgspec
+from msgspec.structs import replace
 
 from nri_resmgr.policy.balloons.choose_balloon import Search
 from nri_resmgr.policy.balloons.context import BalloonsContext
@@ -25,13 +25,11 @@ from nri_resmgr.policy.balloons.place import (
 from nri_resmgr.policy.balloons.recognise import Occupancy, ambiguity, recognise
 from nri_resmgr.policy.balloons.restore import restore, restore_empty
 from nri_resmgr.policy.balloons.settings import DEFAULT, RESERVED
-from nri_resmgr.policy.balloons.state import BalloonsState
+from nri_resmgr.policy.balloons.state import BalloonsState as State
 from nri_resmgr.policy.decision import Rule
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.policy.mems import MemoryRequest
 from nri_resmgr.values import NodeSet, PolicyError
-
-State = BalloonsState
 
 
 def adopt(
@@ -90,9 +88,7 @@ def adopt_one(
     )
     found = recognise(spec, state, context, occupancy)
     found = found or _place_anywhere(spec, state, context)
-    return msgspec.structs.replace(
-        found, state=_with_memory((spec,), state, found.state, context)
-    )
+    return replace(found, state=_with_memory((spec,), state, found.state, context))
 
 
 def _rule_of(balloon: str, old: State, state: State) -> Rule:
@@ -126,13 +122,9 @@ def _force_into_type(kind: str, search: Search) -> State | None:
     """Put a container into any balloon of a type, if need be into a new one."""
     if found := force_into(kind, search):
         return found
-    wanted = msgspec.structs.replace(search, kind=search.context.settings.by_name[kind])
+    wanted = replace(search, kind=search.context.settings.by_name[kind])
     made = new_balloon(wanted)
-    return (
-        force_into(kind, msgspec.structs.replace(wanted, state=made[0]))
-        if made
-        else None
-    )
+    return force_into(kind, replace(wanted, state=made[0])) if made else None
 
 
 def _with_memory(
@@ -148,7 +140,7 @@ def _with_memory(
             memory = reoffer_memory(request, zone, memory).ledger
             near = state.allowed_cpus(state.balloons[name])
             memory, _ = add_nearby_nodes((spec.id,), near, memory, context)
-    return msgspec.structs.replace(state, memory=memory)
+    return replace(state, memory=memory)
 
 
 def _zone(spec: ContainerSpec, old: State) -> NodeSet:
@@ -173,6 +165,4 @@ def _request(
     )
     if not same:
         return request
-    return msgspec.structs.replace(
-        request, size=granted.size, hugepages=granted.hugepages
-    )
+    return replace(request, size=granted.size, hugepages=granted.hugepages)

@@ -16,7 +16,8 @@ from nri_resmgr.policy.balloons.lifecycle import (
     needed_cpus,
 )
 from nri_resmgr.policy.balloons.settings import BalloonType
-from nri_resmgr.policy.balloons.state import Balloon, BalloonsState, Membership
+from nri_resmgr.policy.balloons.state import Balloon, Membership
+from nri_resmgr.policy.balloons.state import BalloonsState as State
 from nri_resmgr.policy.decision import Rule
 from nri_resmgr.policy.events import ContainerSpec
 
@@ -34,7 +35,7 @@ class BalloonChoice(msgspec.Struct, frozen=True):
 
     balloon: str
     rule: Rule
-    state: BalloonsState
+    state: State
 
 
 class Search(msgspec.Struct, frozen=True):
@@ -51,7 +52,7 @@ class Search(msgspec.Struct, frozen=True):
     spec: ContainerSpec
     membership: Membership
     kind: BalloonType
-    state: BalloonsState
+    state: State
     context: BalloonsContext
 
 

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping
 from nri_resmgr.classes.irq.requests import BalloonCpus
 from nri_resmgr.classes.isolation.requests import Isolated
 from nri_resmgr.policy.balloons.context import BalloonsContext
-from nri_resmgr.policy.balloons.state import BalloonsState
+from nri_resmgr.policy.balloons.state import BalloonsState as State
 from nri_resmgr.policy.host_use import HostUse
 from nri_resmgr.values import NO_CPUS, CpuSet
 
 
-def host_use_of(state: BalloonsState, context: BalloonsContext) -> HostUse:
+def host_use_of(state: State, context: BalloonsContext) -> HostUse:
     """Return what host settings follow; nothing without CPU pinning."""
     settings = context.settings
     if not settings.pin_cpus:
@@ -31,7 +31,7 @@ def _sets_interrupts(context: BalloonsContext) -> bool:
     return any(one.interrupts for one in context.settings.types)
 
 
-def _of_balloons(state: BalloonsState, context: BalloonsContext) -> list[BalloonCpus]:
+def _of_balloons(state: State, context: BalloonsContext) -> list[BalloonCpus]:
     found = []
     for balloon in state.balloons.values():
         rule = context.type_of(balloon).interrupts
@@ -41,7 +41,7 @@ def _of_balloons(state: BalloonsState, context: BalloonsContext) -> list[Balloon
     return found
 
 
-def _isolated(state: BalloonsState) -> Iterator[Isolated]:
+def _isolated(state: State) -> Iterator[Isolated]:
     """Yield containers that request isolation and have whole CPUs exclusively."""
     for key, entry in state.ledger.entries.items():
         spec = entry.spec
@@ -50,7 +50,7 @@ def _isolated(state: BalloonsState) -> Iterator[Isolated]:
             yield Isolated(spec.id, cpus, requested, spec.cgroup, spec.pid)
 
 
-def _exclusive_cpus(container: str, state: BalloonsState) -> CpuSet:
+def _exclusive_cpus(container: str, state: State) -> CpuSet:
     """Return the CPUs of a container's balloon; none where others are in it."""
     membership = state.memberships.get(container)
     balloon = state.balloons.get(membership.balloon) if membership else None
@@ -59,9 +59,7 @@ def _exclusive_cpus(container: str, state: BalloonsState) -> CpuSet:
     return balloon.cpus
 
 
-def _cpus_by_class(
-    state: BalloonsState, context: BalloonsContext
-) -> Mapping[str, CpuSet]:
+def _cpus_by_class(state: State, context: BalloonsContext) -> Mapping[str, CpuSet]:
     """Return the CPUs of each class.
 
     CPUs of balloons whose type names no class get the class of idle CPUs.

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-import msgspec
+from msgspec.structs import replace
 
 from nri_resmgr.policy.balloons.context import BalloonsContext
 from nri_resmgr.policy.balloons.errors import BalloonShort
 from nri_resmgr.policy.balloons.pick import give_back, take
 from nri_resmgr.policy.balloons.settings import RESERVED, BalloonType
-from nri_resmgr.policy.balloons.state import Balloon, BalloonsState
+from nri_resmgr.policy.balloons.state import Balloon
+from nri_resmgr.policy.balloons.state import BalloonsState as State
 from nri_resmgr.policy.cpus import CpuPriority
 from nri_resmgr.values import NO_CPUS, CpuSet
 
@@ -27,7 +28,7 @@ _ORDER: Final = (
 
 
 def needed_cpus(
-    balloon: Balloon, state: BalloonsState, context: BalloonsContext
+    balloon: Balloon, state: State, context: BalloonsContext
 ) -> dict[str, int]:
     """Return how many CPUs each leaf of a balloon should have, by name.
 
@@ -46,7 +47,7 @@ def needed_cpus(
     }
 
 
-def has_room(balloon: Balloon, request: int, state: BalloonsState) -> bool:
+def has_room(balloon: Balloon, request: int, state: State) -> bool:
     """Return whether a request fits without another CPU; one of 0 always does."""
     for leaf, _ in state.leaves(balloon):
         if not leaf.cpus:
@@ -54,7 +55,7 @@ def has_room(balloon: Balloon, request: int, state: BalloonsState) -> bool:
     return not request or free_capacity(balloon, state) >= request
 
 
-def free_capacity(balloon: Balloon, state: BalloonsState) -> int:
+def free_capacity(balloon: Balloon, state: State) -> int:
     """Return the unrequested part of a balloon's CPUs, in thousandths of a CPU."""
     if not balloon.parts:
         return _CPU * balloon.cpus.bits.bit_count() - balloon.load
@@ -62,14 +63,12 @@ def free_capacity(balloon: Balloon, state: BalloonsState) -> int:
     return min(_CPU * len(leaf.cpus) * share for leaf, share in leaves) - balloon.load
 
 
-def max_free_capacity(
-    balloon: Balloon, state: BalloonsState, context: BalloonsContext
-) -> int:
+def max_free_capacity(balloon: Balloon, state: State, context: BalloonsContext) -> int:
     """Return the free capacity of a balloon once it has grown as far as possible."""
     return capacity(balloon, state, context) - balloon.load
 
 
-def capacity(balloon: Balloon, state: BalloonsState, context: BalloonsContext) -> int:
+def capacity(balloon: Balloon, state: State, context: BalloonsContext) -> int:
     """Return a balloon's capacity with all free CPUs, in thousandths of a CPU."""
     kind, free = context.type_of(balloon), state.free.bits.bit_count()
     if not balloon.parts:
@@ -94,8 +93,8 @@ def most_cpus(balloon: Balloon, kind: BalloonType, free: int) -> int:
 
 
 def create(
-    kind: BalloonType, state: BalloonsState, context: BalloonsContext, within: str = ""
-) -> tuple[BalloonsState, str]:
+    kind: BalloonType, state: State, context: BalloonsContext, within: str = ""
+) -> tuple[State, str]:
     """Create a balloon, without CPUs unless its type lists them.
 
     Args:
@@ -111,7 +110,7 @@ def create(
     name = balloon.name
     if kind.cpus:
         cpus = kind.cpus[balloon.index]
-        balloon = balloon.sized(cpus, context.reach_of(kind, cpus))
+        balloon = replace(balloon, cpus=cpus, reach=context.reach_of(kind, cpus))
         return state.with_balloons((balloon,), state.free - balloon.cpus), name
     state = state.with_balloons((balloon,))
     parts = []
@@ -119,19 +118,19 @@ def create(
         state, made = create(part, state, context, name)
         parts.append(made)
     if parts:
-        whole = msgspec.structs.replace(balloon, parts=tuple(parts))
+        whole = replace(balloon, parts=tuple(parts))
         state = state.with_balloons((whole,))
     return state, name
 
 
 def inflate(
     name: str,
-    state: BalloonsState,
+    state: State,
     context: BalloonsContext,
     *,
     inside: CpuSet | None = None,
     partial: bool = False,
-) -> BalloonsState:
+) -> State:
     """Add CPUs to a balloon up to its need; it gives none back.
 
     Args:
@@ -160,8 +159,8 @@ def inflate(
 
 
 def inflate_near(
-    name: str, state: BalloonsState, context: BalloonsContext, places: Iterable[CpuSet]
-) -> BalloonsState:
+    name: str, state: State, context: BalloonsContext, places: Iterable[CpuSet]
+) -> State:
     """Add CPUs to a balloon up to its need, from the first place that suffices.
 
     If none does, take as many of the free CPUs as there are.
@@ -174,7 +173,7 @@ def inflate_near(
     return inflate(name, state, context, partial=True)
 
 
-def deflate(name: str, state: BalloonsState, context: BalloonsContext) -> BalloonsState:
+def deflate(name: str, state: State, context: BalloonsContext) -> State:
     """Release the CPUs that a balloon does not need."""
     balloon = state.balloons[name]
     for key, wanted in needed_cpus(balloon, state, context).items():
@@ -185,16 +184,16 @@ def deflate(name: str, state: BalloonsState, context: BalloonsContext) -> Balloo
     return state
 
 
-def vacate(name: str, state: BalloonsState, context: BalloonsContext) -> BalloonsState:
+def vacate(name: str, state: State, context: BalloonsContext) -> State:
     """Shrink a balloon that a container left, or remove it after its last one."""
     balloon, kind = state.balloons[name], context.type_of(state.balloons[name])
-    alone = sum(1 for _ in state.of_type(kind.name))
-    if not balloon.members and alone > kind.min_balloons:
+    count = sum(1 for _ in state.of_type(kind.name))
+    if not balloon.members and count > kind.min_balloons:
         return remove(name, state)
     return deflate(name, state, context)
 
 
-def remove(name: str, state: BalloonsState) -> BalloonsState:
+def remove(name: str, state: State) -> State:
     """Remove a balloon with all its components."""
     balloon = state.balloons[name]
     for part in balloon.parts:
@@ -203,15 +202,15 @@ def remove(name: str, state: BalloonsState) -> BalloonsState:
 
 
 def place_cpus(
-    name: str, cpus: CpuSet, state: BalloonsState, context: BalloonsContext
-) -> BalloonsState:
+    name: str, cpus: CpuSet, state: State, context: BalloonsContext
+) -> State:
     """Replace the CPUs of a balloon without parts; the new ones must be free."""
     return _with_cpus(state.balloons[name], cpus, state, context)
 
 
 def create_given(
-    state: BalloonsState, context: BalloonsContext, *, partial: bool = False
-) -> BalloonsState:
+    state: State, context: BalloonsContext, *, partial: bool = False
+) -> State:
     """Create the balloons whose types list their CPUs, and the reserved ones.
 
     Args:
@@ -235,8 +234,8 @@ def create_given(
 
 
 def create_minimum(
-    state: BalloonsState, context: BalloonsContext, *, partial: bool = False
-) -> BalloonsState:
+    state: State, context: BalloonsContext, *, partial: bool = False
+) -> State:
     """Create balloons up to the minimum number of each type.
 
     Args:
@@ -276,7 +275,7 @@ def _leaf_need(milli: int, kind: BalloonType, leaf: Balloon, *, used: bool) -> i
 
 
 def _components(
-    kind: BalloonType, state: BalloonsState, context: BalloonsContext
+    kind: BalloonType, state: State, context: BalloonsContext
 ) -> list[BalloonType]:
     parts = [context.settings.by_name[one] for one in kind.components]
     if not kind.balance_components:
@@ -285,33 +284,33 @@ def _components(
     return [min(parts, key=lambda part: _count(part, state, context))]
 
 
-def _count(kind: BalloonType, state: BalloonsState, context: BalloonsContext) -> int:
+def _count(kind: BalloonType, state: State, context: BalloonsContext) -> int:
     """Count the balloons of a type and of its components' types."""
     inside = (context.settings.by_name[one] for one in kind.components)
     below = sum(_count(one, state, context) for one in inside)
     return state.count(kind.name) + below
 
 
-def _lowest_free(kind: BalloonType, state: BalloonsState) -> int:
+def _lowest_free(kind: BalloonType, state: State) -> int:
     used = {one.index for one in state.balloons.values() if one.type == kind.name}
     return next(number for number in range(len(used) + 1) if number not in used)
 
 
 def _with_cpus(
-    leaf: Balloon, cpus: CpuSet, state: BalloonsState, context: BalloonsContext
-) -> BalloonsState:
+    leaf: Balloon, cpus: CpuSet, state: State, context: BalloonsContext
+) -> State:
     free = state.free | leaf.cpus
     reach = context.reach_of(context.type_of(leaf), cpus)
-    changed = [leaf.sized(cpus, reach)]
+    changed = [replace(leaf, cpus=cpus, reach=reach)]
     above = leaf.within
     known = {changed[0].name: changed[0]}
     while above:
         whole = state.balloons[above]
         parts = [known.get(one) or state.balloons[one] for one in whole.parts]
         total = CpuSet.union(part.cpus for part in parts)
-        own = context.reach_of(context.type_of(whole), total) if total else NO_CPUS
-        reach = CpuSet.union((own, *(part.reach for part in parts)))
-        whole = whole.sized(total, reach)
+        direct = context.reach_of(context.type_of(whole), total) if total else NO_CPUS
+        reach = CpuSet.union((direct, *(part.reach for part in parts)))
+        whole = replace(whole, cpus=total, reach=reach)
         known[above], above = whole, whole.within
         changed.append(whole)
     return state.with_balloons(changed, free - cpus)

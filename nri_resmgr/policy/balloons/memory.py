@@ -7,7 +7,7 @@ from typing import Final
 
 from nri_resmgr.policy.balloons.context import BalloonsContext
 from nri_resmgr.policy.balloons.settings import BalloonType, MemoryBy
-from nri_resmgr.policy.balloons.state import BalloonsState
+from nri_resmgr.policy.balloons.state import BalloonsState as State
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.policy.memory_preferences import PRIORITIES, USUAL_KINDS
 from nri_resmgr.policy.mems import (
@@ -29,8 +29,8 @@ _LIMIT: Final = MemoryBy.LIMIT
 
 
 def grant_memory(
-    spec: ContainerSpec, state: BalloonsState, context: BalloonsContext
-) -> tuple[BalloonsState, dict[str, None]]:
+    spec: ContainerSpec, state: State, context: BalloonsContext
+) -> tuple[State, dict[str, None]]:
     """Grant memory to a container that is in a balloon.
 
     A container with a grant keeps its nodes, and its new request is accounted.
@@ -142,7 +142,7 @@ def size_of(spec: ContainerSpec, by: MemoryBy) -> Bytes:
 
 
 def _offer(
-    spec: ContainerSpec, name: str, state: BalloonsState, context: BalloonsContext
+    spec: ContainerSpec, name: str, state: State, context: BalloonsContext
 ) -> MemoryOffer | None:
     kind, memory = context.type_of(state.balloons[name]), state.memory
     cpus = state.allowed_cpus(state.balloons[name])

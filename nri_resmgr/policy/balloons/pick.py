@@ -8,7 +8,8 @@ from nri_resmgr.policy.balloons.choose_type import matches_any
 from nri_resmgr.policy.balloons.context import BalloonsContext
 from nri_resmgr.policy.balloons.errors import BalloonShort
 from nri_resmgr.policy.balloons.settings import BalloonType, ShareLevel
-from nri_resmgr.policy.balloons.state import Balloon, BalloonsState
+from nri_resmgr.policy.balloons.state import Balloon
+from nri_resmgr.policy.balloons.state import BalloonsState as State
 from nri_resmgr.policy.cpus import (
     CpuPreferences,
     CpuRequest,
@@ -23,7 +24,7 @@ def take(
     count: int,
     leaf: Balloon,
     free: CpuSet,
-    state: BalloonsState,
+    state: State,
     context: BalloonsContext,
 ) -> CpuSet:
     """Choose CPUs to add to a balloon.
@@ -63,7 +64,7 @@ def take(
 
 
 def give_back(
-    count: int, leaf: Balloon, state: BalloonsState, context: BalloonsContext
+    count: int, leaf: Balloon, state: State, context: BalloonsContext
 ) -> CpuSet:
     """Choose CPUs to release from a balloon: those that its type prefers least."""
     kind = context.type_of(leaf)
@@ -138,7 +139,7 @@ def _cpu_preferences(kind: BalloonType, held: CpuSet) -> CpuPreferences:
 
 def _preferred_sets(
     leaf: Balloon,
-    state: BalloonsState,
+    state: State,
     context: BalloonsContext,
     taken: CpuSet = NO_CPUS,
 ) -> Iterator[CpuSet]:
@@ -159,7 +160,7 @@ def _preferred_sets(
 
 
 def _near_devices(
-    leaf: Balloon, state: BalloonsState, context: BalloonsContext
+    leaf: Balloon, state: State, context: BalloonsContext
 ) -> Iterator[CpuSet]:
     patterns = context.type_of(leaf).devices
     for member in _members(leaf, state):
@@ -175,14 +176,14 @@ def _matches(hint: Hint, patterns: tuple[str, ...]) -> bool:
     return matches_any(name, patterns) or matches_any(resource, patterns)
 
 
-def _members(leaf: Balloon, state: BalloonsState) -> tuple[str, ...]:
+def _members(leaf: Balloon, state: State) -> tuple[str, ...]:
     while leaf.within:
         leaf = state.balloons[leaf.within]
     return leaf.members
 
 
 def _loaded(
-    leaf: Balloon, level: ShareLevel, state: BalloonsState, context: BalloonsContext
+    leaf: Balloon, level: ShareLevel, state: State, context: BalloonsContext
 ) -> CpuSet:
     """Return the CPUs of other balloons with a load at a level."""
     return CpuSet.union(

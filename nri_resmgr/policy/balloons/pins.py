@@ -6,14 +6,15 @@ from collections.abc import Iterable, Iterator
 
 from nri_resmgr.policy.balloons.context import BalloonsContext
 from nri_resmgr.policy.balloons.memory import add_nearby_nodes
-from nri_resmgr.policy.balloons.state import Balloon, BalloonsState
+from nri_resmgr.policy.balloons.state import Balloon
+from nri_resmgr.policy.balloons.state import BalloonsState as State
 from nri_resmgr.policy.decision import PinUpdate
 from nri_resmgr.policy.events import NO_PIN, ContainerSpec, Pin, pinning
 from nri_resmgr.policy.requests import shares_of
 from nri_resmgr.values import CpuSet
 
 
-def pin_of(spec: ContainerSpec, state: BalloonsState, context: BalloonsContext) -> Pin:
+def pin_of(spec: ContainerSpec, state: State, context: BalloonsContext) -> Pin:
     """Return the desired CPUs, memory nodes and CPU shares of a container."""
     membership = state.memberships[spec.id]
     if not membership.balloon:
@@ -23,7 +24,7 @@ def pin_of(spec: ContainerSpec, state: BalloonsState, context: BalloonsContext) 
 
 
 def pins_of(
-    containers: Iterable[str], state: BalloonsState, context: BalloonsContext
+    containers: Iterable[str], state: State, context: BalloonsContext
 ) -> dict[str, Pin]:
     """Return the desired pin of each of *containers*, by id."""
     entries, memberships = state.ledger.entries, state.memberships
@@ -44,8 +45,8 @@ def pins_of(
 
 
 def extend_memory(
-    before: BalloonsState, state: BalloonsState, context: BalloonsContext
-) -> tuple[BalloonsState, dict[str, None]]:
+    before: State, state: State, context: BalloonsContext
+) -> tuple[State, dict[str, None]]:
     """Add memory nodes for containers whose balloons have other CPUs now.
 
     Returns:
@@ -65,8 +66,8 @@ def extend_memory(
 
 
 def settle(
-    state: BalloonsState, affected: Iterable[str], context: BalloonsContext
-) -> tuple[BalloonsState, tuple[PinUpdate, ...]]:
+    state: State, affected: Iterable[str], context: BalloonsContext
+) -> tuple[State, tuple[PinUpdate, ...]]:
     """Return the updates that the runtime needs, and the state once they are sent.
 
     Args:
@@ -84,7 +85,7 @@ def settle(
 
 
 def _pin_on(
-    cpus: CpuSet, spec: ContainerSpec, state: BalloonsState, context: BalloonsContext
+    cpus: CpuSet, spec: ContainerSpec, state: State, context: BalloonsContext
 ) -> Pin:
     bits, shares, mems = 0, 0, 0
     if context.settings.pin_cpus:
@@ -95,7 +96,7 @@ def _pin_on(
     return pinning(bits, mems, shares)
 
 
-def _changed(before: BalloonsState, state: BalloonsState) -> Iterator[Balloon]:
+def _changed(before: State, state: State) -> Iterator[Balloon]:
     """Yield the balloons with containers whose CPUs differ."""
     freed = before.free.bits ^ state.free.bits
     known = before.balloons.copy()  # a dict is faster to look up than a proxy

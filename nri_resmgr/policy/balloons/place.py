@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from types import MappingProxyType
 
 import msgspec
+from msgspec.structs import replace
 
 from nri_resmgr.policy.balloons.choose_balloon import (
     BalloonChoice,
@@ -33,18 +34,18 @@ from nri_resmgr.policy.balloons.settings import DEFAULT, BalloonType
 from nri_resmgr.policy.balloons.state import (
     PRESERVED,
     Balloon,
-    BalloonsState,
     FormerPlace,
     Membership,
     Slot,
+)
+from nri_resmgr.policy.balloons.state import (
+    BalloonsState as State,
 )
 from nri_resmgr.policy.decision import Rule
 from nri_resmgr.policy.errors import OnFailure
 from nri_resmgr.policy.events import ContainerSpec, Synchronized
 from nri_resmgr.policy.population import gone_since, of_pods_there
 from nri_resmgr.values import PolicyError, format_cpus
-
-State = BalloonsState
 
 
 class BalloonPlacement(msgspec.Struct, frozen=True):
@@ -86,8 +87,8 @@ def search_or_default(
     try:
         return search_for(spec, state, context)[0]
     except PolicyError:
-        default = msgspec.structs.replace(spec.preferences, balloon=DEFAULT)
-        spec = msgspec.structs.replace(spec, preferences=default)
+        default = replace(spec.preferences, balloon=DEFAULT)
+        spec = replace(spec, preferences=default)
         return search_for(spec, state, context)[0]
 
 
@@ -115,7 +116,7 @@ def place(
         return BalloonPlacement(_join(search, found, old), found.rule, decided)
     if found := choose_balloon(search):
         if old and _is_free_again(found, old, search):
-            found = msgspec.structs.replace(found, rule=Rule.OLD_PLACE)
+            found = replace(found, rule=Rule.OLD_PLACE)
         return BalloonPlacement(_join(search, found, old), found.rule, decided)
     error = refusal(search)
     if context.settings.on_failure is OnFailure.SHARED and (
@@ -158,7 +159,7 @@ def move(
         after = inflate(balloon.name, after, context, partial=True)
         after = deflate(balloon.name, after, context)
         return BalloonPlacement(state=after, rule=rule, decided=decided)
-    search = msgspec.structs.replace(search, state=vacate(balloon.name, left, context))
+    search = replace(search, state=vacate(balloon.name, left, context))
     if found := choose_balloon(search):
         return BalloonPlacement(
             state=_join(search, found), rule=Rule.MOVED, decided=decided
@@ -178,14 +179,11 @@ def release(state: State, container: str, context: BalloonsContext) -> State:
     if name:
         left = vacate(name, left, context)
     memory = state.memory
-    return State(
-        state.ledger.drop(container),
-        left.balloons,
-        left.memberships,
-        left.free,
-        memory.release(container) if container in memory.grants else memory,
-        former_places,
-        left.unsettled,
+    return replace(
+        left,
+        ledger=state.ledger.drop(container),
+        memory=memory.release(container) if container in memory.grants else memory,
+        former_places=former_places,
     )
 
 
@@ -216,9 +214,7 @@ def lose(state: State, containers: Iterable[str], context: BalloonsContext) -> S
         left = release(left, container, context)
     if left is state:
         return state
-    return msgspec.structs.replace(
-        left, ledger=left.ledger.forget_last_sent(), unsettled=True
-    )
+    return replace(left, ledger=left.ledger.forget_last_sent(), unsettled=True)
 
 
 def force_into(kind: str, search: Search) -> State | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import ClassVar
 
-import msgspec
+from msgspec.structs import replace
 
 from nri_resmgr.policy.balloons.adopt import adopt, adopt_one
 from nri_resmgr.policy.balloons.choose_type import scheduling_of
@@ -24,7 +24,7 @@ from nri_resmgr.policy.balloons.place import (
 )
 from nri_resmgr.policy.balloons.pool_use import pool_uses
 from nri_resmgr.policy.balloons.settings import BalloonsSettings
-from nri_resmgr.policy.balloons.state import BalloonsState
+from nri_resmgr.policy.balloons.state import BalloonsState as State
 from nri_resmgr.policy.base import PolicyBase
 from nri_resmgr.policy.capacity import PoolUse
 from nri_resmgr.policy.decision import Decision, Reason, Resources, Rule
@@ -39,10 +39,8 @@ from nri_resmgr.policy.population import oldest_first
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import NO_CPUS
 
-State = BalloonsState
 
-
-class BalloonsPolicy(PolicyBase[BalloonsState]):
+class BalloonsPolicy(PolicyBase[State]):
     """Containers in balloons, which grow and shrink with their requests.
 
     No CPU is in two balloons. Idle CPUs, those in no balloon, are shared by balloons
@@ -130,7 +128,7 @@ class BalloonsPolicy(PolicyBase[BalloonsState]):
         old = left.former_places.get((spec.pod, spec.slot)) if spec.slot else None
         placement = place(spec, left.put(spec, last_sent), self.context, old)
         decision = self._decided(state, spec, placement, last_sent)
-        return msgspec.structs.replace(
+        return replace(
             decision,
             pin=decision.pin.since(last_sent),
             scheduling=scheduling_of(spec, self.settings),
@@ -154,7 +152,7 @@ class BalloonsPolicy(PolicyBase[BalloonsState]):
     def _adopt_one(self, state: State, spec: ContainerSpec) -> Decision[State]:
         """Adopt a running container whose creation was not reported."""
         # All pins are compared: its memory may widen that of any container.
-        present = msgspec.structs.replace(state.put(spec, spec.present), unsettled=True)
+        present = replace(state.put(spec, spec.present), unsettled=True)
         placement = adopt_one(spec, present, self.context)
         return self._decided(state, spec, placement, spec.present)
 
@@ -197,7 +195,7 @@ class BalloonsPolicy(PolicyBase[BalloonsState]):
     def close(self, state: State, pod: str) -> State:
         """Discard the former places of a pod's containers."""
         kept = {key: one for key, one in state.former_places.items() if key[0] != pod}
-        return msgspec.structs.replace(state, former_places=MappingProxyType(kept))
+        return replace(state, former_places=MappingProxyType(kept))
 
     def pool_of(self, state: State, container: str) -> str:
         """Return the name of a container's balloon."""
@@ -208,7 +206,7 @@ class BalloonsPolicy(PolicyBase[BalloonsState]):
         ordered = oldest_first(event.specs)
         former_places = former_places_since(old, event)
         state, placed = adopt(ordered, old, self.context)
-        state = msgspec.structs.replace(state, former_places=former_places)
+        state = replace(state, former_places=former_places)
         pins = pins_of(placed, state, self.context)
         reasons = tuple(
             self._reason(
@@ -216,7 +214,7 @@ class BalloonsPolicy(PolicyBase[BalloonsState]):
             )
             for one in ordered
         )
-        unsettled = msgspec.structs.replace(state, unsettled=True)
+        unsettled = replace(state, unsettled=True)
         return self.settled(state, unsettled, reasons)
 
     def _reason(
@@ -240,4 +238,4 @@ def _as_kept(
 ) -> BalloonPlacement:
     """Replace the rule by `KEPT` for a container whose CPUs stay the same."""
     same = pin.cpus and pin.cpus == spec.present.cpus
-    return msgspec.structs.replace(found, rule=Rule.KEPT) if same else found
+    return replace(found, rule=Rule.KEPT) if same else found

@@ -7,14 +7,15 @@ from collections.abc import Iterator, Mapping
 from nri_resmgr.policy.balloons.context import BalloonsContext
 from nri_resmgr.policy.balloons.lifecycle import max_free_capacity
 from nri_resmgr.policy.balloons.settings import RESERVED
-from nri_resmgr.policy.balloons.state import Balloon, BalloonsState
+from nri_resmgr.policy.balloons.state import Balloon
+from nri_resmgr.policy.balloons.state import BalloonsState as State
 from nri_resmgr.policy.capacity import PoolUse
 from nri_resmgr.values import NO_CPUS, MilliCpus, NodeSet
 
 _CPU = 1000  # thousandths
 
 
-def pool_uses(state: BalloonsState, context: BalloonsContext) -> tuple[PoolUse, ...]:
+def pool_uses(state: State, context: BalloonsContext) -> tuple[PoolUse, ...]:
     """Return the use of all balloons, each before its components, and of idle CPUs.
 
     Labels of a balloon: ``type``, ``instance``, ``cpu_class``; ``min_cpus`` and
@@ -27,7 +28,7 @@ def pool_uses(state: BalloonsState, context: BalloonsContext) -> tuple[PoolUse, 
 
 
 def _family(
-    balloon: Balloon, load: int, state: BalloonsState, context: BalloonsContext
+    balloon: Balloon, load: int, state: State, context: BalloonsContext
 ) -> Iterator[PoolUse]:
     yield _of_balloon(balloon, load, state, context)
     for name in balloon.parts:
@@ -36,7 +37,7 @@ def _family(
 
 
 def _of_balloon(
-    balloon: Balloon, load: int, state: BalloonsState, context: BalloonsContext
+    balloon: Balloon, load: int, state: State, context: BalloonsContext
 ) -> PoolUse:
     cpus, memory = balloon.cpus, state.memory
     allowed = state.allowed_cpus(balloon)
@@ -64,7 +65,7 @@ def _of_balloon(
 
 
 def _labels(
-    balloon: Balloon, state: BalloonsState, context: BalloonsContext
+    balloon: Balloon, state: State, context: BalloonsContext
 ) -> Mapping[str, str]:
     kind, cpus, machine = context.type_of(balloon), balloon.cpus, context.machine
     groups = {state.memberships[one].group for one in balloon.members} - {""}
@@ -84,7 +85,7 @@ def _labels(
     }
 
 
-def _idle(state: BalloonsState, context: BalloonsContext) -> PoolUse:
+def _idle(state: State, context: BalloonsContext) -> PoolUse:
     free = state.free
     return PoolUse(
         kind="idle",
@@ -98,7 +99,7 @@ def _idle(state: BalloonsState, context: BalloonsContext) -> PoolUse:
     )
 
 
-def _outermost(balloon: Balloon, state: BalloonsState) -> Balloon:
+def _outermost(balloon: Balloon, state: State) -> Balloon:
     while balloon.within:
         balloon = state.balloons[balloon.within]
     return balloon

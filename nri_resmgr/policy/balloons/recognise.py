@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 import msgspec
+from msgspec.structs import replace
 
 from nri_resmgr.policy.balloons.choose_balloon import Search
 from nri_resmgr.policy.balloons.choose_type import is_preserved
@@ -16,12 +17,11 @@ from nri_resmgr.policy.balloons.place import (
     preserve,
     search_for,
 )
-from nri_resmgr.policy.balloons.state import Balloon, BalloonsState
+from nri_resmgr.policy.balloons.state import Balloon
+from nri_resmgr.policy.balloons.state import BalloonsState as State
 from nri_resmgr.policy.decision import Rule
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.values import NO_CPUS, CpuSet, PolicyError
-
-State = BalloonsState
 
 
 class Occupancy(msgspec.Struct, frozen=True):
@@ -101,9 +101,7 @@ def recognise(
         unseen = _unseen(present, context) - occupancy.occupied
     for made, name in _candidates(search, present | unseen):
         known = present | _known(made.balloons[name], made)
-        state = made.with_member(
-            spec.id, msgspec.structs.replace(search.membership, balloon=name)
-        )
+        state = made.with_member(spec.id, replace(search.membership, balloon=name))
         for inside in (known - occupancy.contested, known, known | unseen):
             state = inflate(name, state, context, inside=inside, partial=True)
         if _suffices(name, state, context):

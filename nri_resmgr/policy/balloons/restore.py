@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-import msgspec
+from msgspec.structs import replace
 
 from nri_resmgr.policy.balloons.choose_type import choose_type, is_preserved
 from nri_resmgr.policy.balloons.context import BalloonsContext
@@ -18,11 +18,10 @@ from nri_resmgr.policy.balloons.lifecycle import (
 )
 from nri_resmgr.policy.balloons.place import search_or_default
 from nri_resmgr.policy.balloons.settings import DEFAULT
-from nri_resmgr.policy.balloons.state import Balloon, BalloonsState
+from nri_resmgr.policy.balloons.state import Balloon
+from nri_resmgr.policy.balloons.state import BalloonsState as State
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.values import NO_CPUS, MilliCpus, PolicyError
-
-State = BalloonsState
 
 
 def restore(
@@ -106,13 +105,11 @@ def _recreated(
     if kind.max_balloons is not None and _count(kind.name, state) >= kind.max_balloons:
         return state
     family = list(_family(balloon, old))
-    emptied = [
-        msgspec.structs.replace(one, members=(), load=MilliCpus(0)) for one in family
-    ]
+    emptied = [replace(one, members=(), load=MilliCpus(0)) for one in family]
     if any(one.name in state.balloons for one in emptied):
         return state
     made = state.with_balloons(
-        msgspec.structs.replace(one, cpus=NO_CPUS, reach=NO_CPUS) for one in emptied
+        replace(one, cpus=NO_CPUS, reach=NO_CPUS) for one in emptied
     )
     for one in emptied:
         if not one.parts:
@@ -166,9 +163,7 @@ def _rejoined(
         not_more = spec.request <= old.memberships[spec.id].request
         if (as_before and not_more) or _holds(balloon, spec, state, context):
             search = search_or_default(spec, state, context)
-            state = state.with_member(
-                spec.id, msgspec.structs.replace(search.membership, balloon=name)
-            )
+            state = state.with_member(spec.id, replace(search.membership, balloon=name))
     return state
 
 

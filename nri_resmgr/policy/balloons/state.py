@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Final, TypeAlias
 
 import msgspec
+from msgspec.structs import replace
 
 from nri_resmgr.policy.events import ContainerSpec, Pin
 from nri_resmgr.policy.ledger import Ledger
@@ -49,28 +50,6 @@ class Balloon(
         """Its type and index, such as ``web[0]``."""
         return f"{self.type}[{self.index}]"
 
-    def holding(self, members: tuple[str, ...], load: int) -> Balloon:
-        """Return the same balloon with other containers in it."""
-        return self._replaced(self.cpus, self.reach, members, load)
-
-    def sized(self, cpus: CpuSet, reach: CpuSet) -> Balloon:
-        """Return the same balloon with other CPUs."""
-        return self._replaced(cpus, reach, self.members, self.load)
-
-    def _replaced(
-        self, cpus: CpuSet, reach: CpuSet, members: tuple[str, ...], load: int
-    ) -> Balloon:
-        return Balloon(
-            self.type,
-            self.index,
-            cpus,
-            reach,
-            self.parts,
-            self.within,
-            members,
-            MilliCpus(load),
-        )
-
 
 class Membership(
     msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
@@ -94,7 +73,7 @@ class Membership(
 
     def within(self, balloon: str) -> Membership:
         """Return the same membership in a balloon of this name."""
-        return Membership(balloon, self.kind, self.request, self.group, self.hidden)
+        return replace(self, balloon=balloon)
 
 
 PRESERVED: Final = Membership("")
@@ -180,8 +159,9 @@ class BalloonsState(msgspec.Struct, frozen=True):
         """Add balloons, or replace those of the same names."""
         new = {one.name: one for one in changed}
         balloons = MappingProxyType(self.balloons | new)
-        left = self.free if free is None else free
-        return self._replaced(self.ledger, balloons, self.memberships, left)
+        return replace(
+            self, balloons=balloons, free=self.free if free is None else free
+        )
 
     def without_balloons(self, names: Iterable[str]) -> BalloonsState:
         """Remove balloons; the CPUs of those without parts become free."""
@@ -190,9 +170,7 @@ class BalloonsState(msgspec.Struct, frozen=True):
             gone = balloons.pop(name)
             if not gone.parts:
                 free |= gone.cpus
-        return msgspec.structs.replace(
-            self, balloons=MappingProxyType(balloons), free=free
-        )
+        return replace(self, balloons=MappingProxyType(balloons), free=free)
 
     def with_member(self, container: str, membership: Membership) -> BalloonsState:
         """Add a container to its balloon; it must not be in any yet."""
@@ -201,10 +179,11 @@ class BalloonsState(msgspec.Struct, frozen=True):
         if membership.balloon:
             old = balloons[membership.balloon]
             members = (*old.members, container)
-            fuller = old.holding(members, old.load + membership.request)
+            load = MilliCpus(old.load + membership.request)
+            fuller = replace(old, members=members, load=load)
             balloons = MappingProxyType(balloons | {membership.balloon: fuller})
-        return self._replaced(
-            self.ledger, balloons, MappingProxyType(memberships), self.free
+        return replace(
+            self, balloons=balloons, memberships=MappingProxyType(memberships)
         )
 
     def without_member(self, container: str) -> BalloonsState:
@@ -214,53 +193,21 @@ class BalloonsState(msgspec.Struct, frozen=True):
         if membership.balloon:
             old = balloons[membership.balloon]
             members = tuple([one for one in old.members if one != container])
-            emptier = old.holding(members, old.load - membership.request)
+            load = MilliCpus(old.load - membership.request)
+            emptier = replace(old, members=members, load=load)
             balloons = MappingProxyType(balloons | {membership.balloon: emptier})
-        return self._replaced(
-            self.ledger, balloons, MappingProxyType(memberships), self.free
+        return replace(
+            self, balloons=balloons, memberships=MappingProxyType(memberships)
         )
 
     def put(self, spec: ContainerSpec, last_sent: Pin) -> BalloonsState:
         """Replace a container's spec and the pin that was last sent for it."""
-        ledger = self.ledger.put(spec, last_sent)
-        return self._replaced(ledger, self.balloons, self.memberships, self.free)
+        return replace(self, ledger=self.ledger.put(spec, last_sent))
 
     def with_updates_sent(self, ledger: Ledger) -> BalloonsState:
         """Replace the ledger after all pins in it were sent: the state is settled."""
-        return BalloonsState(
-            ledger,
-            self.balloons,
-            self.memberships,
-            self.free,
-            self.memory,
-            self.former_places,
-        )
+        return replace(self, ledger=ledger, unsettled=False)
 
     def with_memory(self, memory: MemoryLedger) -> BalloonsState:
         """Replace the memory grants."""
-        return BalloonsState(
-            self.ledger,
-            self.balloons,
-            self.memberships,
-            self.free,
-            memory,
-            self.former_places,
-            self.unsettled,
-        )
-
-    def _replaced(
-        self,
-        ledger: Ledger,
-        balloons: MappingProxyType[str, Balloon],
-        memberships: MappingProxyType[str, Membership],
-        free: CpuSet,
-    ) -> BalloonsState:
-        return BalloonsState(
-            ledger,
-            balloons,
-            memberships,
-            free,
-            self.memory,
-            self.former_places,
-            self.unsettled,
-        )
+        return replace(self, memory=memory)

@@ -33,7 +33,7 @@ class CoreFormulas:
                 self._beside |= index.home[-1].get(cpu, 0)
         self._twos = index.whole_pairs(take & ~self._beside)
 
-    def knows(self, mask: int) -> bool:
+    def applies_to(self, mask: int) -> bool:
         """Return whether the formulas hold for a group of cores."""
         return not mask & self._odd
 
@@ -50,19 +50,19 @@ class CoreFormulas:
         _, ones, twos = self._counts(mask)
         return (ones + twos) * self._touch + (ones + 2 * twos) * self._room
 
-    def prices(self, mask: int, low: int, high: int, own: int) -> dict[int, int]:
-        """Price the best picks of *low* to *high* CPUs; *own* is the group's price."""
+    def prices(self, mask: int, low: int, high: int, around: int) -> dict[int, int]:
+        """Price the best picks of *low* to *high* CPUs; *around* is added to each."""
         costless, ones, twos = self._counts(mask)
         touch, room = self._touch, self._room
         found = {}
         for size in range(low, high + 1):
             if size <= costless:
-                found[size] = own
+                found[size] = around
                 continue
             wanted = size - costless
             many = _fewest(wanted, twos)
             cpus = max(wanted, 2 * many - ones) if room > 0 else many + min(many, twos)
-            found[size] = own + many * touch + cpus * room
+            found[size] = around + many * touch + cpus * room
         return found
 
     def bits(self, mask: int, cores: Iterable[int], size: int) -> int:

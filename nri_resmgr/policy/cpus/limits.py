@@ -26,7 +26,7 @@ def bound(
     touched = 0
     leftovers = [0] * (depth + 1)
     for below in range(depth + 1, last + 1):
-        if below == last and formulas.knows(mask):
+        if below == last and formulas.applies_to(mask):
             many, leftover = formulas.fewest(mask)
         else:
             many, leftover = _fewest(problem, depth, place, below)

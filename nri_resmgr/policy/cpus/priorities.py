@@ -80,8 +80,8 @@ def machine_priorities(machine: Machine) -> PrioritySets:
     high, low = NO_CPUS, weak
     for package in machine.packages:
         punits = [p for p in machine.speed_select if p.package == package.id]
-        verdicts = [_by_speed_select(punit) for punit in punits]
-        active = [verdict for verdict in verdicts if verdict is not None]
+        found = [_by_speed_select(punit) for punit in punits]
+        active = [sets for sets in found if sets is not None]
         if not active:
             active = [_compare([machine.cpu(number) for number in package.cpus - weak])]
         high |= CpuSet.union(better for better, _ in active)
@@ -122,24 +122,24 @@ def _compare(cpus: Sequence[Cpu]) -> tuple[CpuSet, CpuSet]:
     found = (NO_CPUS, NO_CPUS)
     if differ := _differing({cpu.id: cpu.max for cpu in cpus}):
         found = (_where(differ, max(differ.values())), NO_CPUS)
-    for facts in (
+    for values in (
         {cpu.id: cpu.base for cpu in cpus},
         {cpu.id: _eagerness(cpu) for cpu in cpus},
     ):
-        if differ := _differing(facts):
+        if differ := _differing(values):
             worse = _where(differ, min(differ.values()))
             found = (CpuSet.from_iterable(differ) - worse, worse)
     return found
 
 
-def _differing(facts: Mapping[int, int | None]) -> dict[int, int]:
+def _differing(values: Mapping[int, int | None]) -> dict[int, int]:
     """Return the known values by CPU; none if all are equal."""
-    known = {cpu: fact for cpu, fact in facts.items() if fact}
+    known = {cpu: value for cpu, value in values.items() if value}
     return known if len(set(known.values())) > 1 else {}
 
 
-def _where(facts: Mapping[int, int], wanted: int) -> CpuSet:
-    return CpuSet.from_iterable(cpu for cpu, fact in facts.items() if fact == wanted)
+def _where(values: Mapping[int, int], wanted: int) -> CpuSet:
+    return CpuSet.from_iterable(cpu for cpu, value in values.items() if value == wanted)
 
 
 def _eagerness(cpu: Cpu) -> int | None:

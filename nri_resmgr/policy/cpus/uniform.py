@@ -46,7 +46,9 @@ class UniformSearch:
         self._rooms: dict[tuple[int, int], int] = {}
         # Per group: each child, with the CPUs that it contributes to the best pick of
         # every size out of the children up to it.
-        self._given: dict[tuple[int, int], list[tuple[int, Mapping[int, int]]]] = {}
+        self._contributed: dict[
+            tuple[int, int], list[tuple[int, Mapping[int, int]]]
+        ] = {}
 
     def beside(self) -> CpuSet:
         """Return the best pick where some CPUs are held."""
@@ -74,10 +76,10 @@ class UniformSearch:
         """Return the least price and the first place that has it, or *found*."""
         bounds = self._bounds(depth, places)
         bounds.sort(key=itemgetter(0))
-        for touched, alike in groupby(bounds, itemgetter(0)):
+        for touched, tied in groupby(bounds, itemgetter(0)):
             if found and not self._touches(touched, found[0][0]):
                 break
-            rows = sorted((self._around(depth, at), at, row) for _, at, row in alike)
+            rows = sorted((self._around(depth, at), at, row) for _, at, row in tied)
             for around, place, leftovers in rows:
                 least = around + touched + self._least_room(depth, place)
                 if not found or (least, place) < found[0]:
@@ -87,13 +89,13 @@ class UniformSearch:
 
     def _bounds(self, depth: int, places: Iterable[int]) -> list[PickBound]:
         """Return the bound of each place."""
-        problem, pairs = self._problem, self._formulas
+        problem, formulas = self._problem, self._formulas
         masks, touch = problem.index.partitions[depth].groups, problem.costs.touch[-1]
         cores_next = depth == self._last - 1
         return [
-            (pairs.fewest(masks[at])[0] * touch, at, self._any_leftover)
-            if cores_next and pairs.knows(masks[at])
-            else bound(problem, pairs, depth, at)
+            (formulas.fewest(masks[at])[0] * touch, at, self._any_leftover)
+            if cores_next and formulas.applies_to(masks[at])
+            else bound(problem, formulas, depth, at)
             for at in places
         ]
 
@@ -131,7 +133,7 @@ class UniformSearch:
         """
         problem, count = self._problem, self._problem.count
         mask = problem.index.partitions[depth].groups[place]
-        has_formula = self._formulas.knows(mask)
+        has_formula = self._formulas.applies_to(mask)
         if has_formula and depth == self._last - 1:
             return self._formulas.prices(mask, count, count, 0)[count]
         self._leftovers = leftovers
@@ -176,7 +178,7 @@ class UniformSearch:
         useful = list(group_limits(children, low, high, self._leftovers[depth + 1]))
         rest = sum(most for _, _, most in useful)
         reached = {0: 0}
-        trail = self._given[depth, at] = []
+        trail = self._contributed[depth, at] = []
         for child, least, most in useful:
             rest -= most
             prices = self._prices(depth + 1, child, least, most)
@@ -199,7 +201,7 @@ class UniformSearch:
         touch = self._touch_price(depth, mask)
         if depth == self._last:
             return touch
-        if depth == self._last - 1 and self._formulas.knows(mask):
+        if depth == self._last - 1 and self._formulas.applies_to(mask):
             return touch + self._formulas.whole(mask)
         masks = index.partitions[depth + 1].groups
         children = [
@@ -213,7 +215,7 @@ class UniformSearch:
         touch = self._touch_price(depth, mask)
         if depth == self._last:
             return dict.fromkeys(range(low, high + 1), touch)
-        if depth == self._last - 1 and self._formulas.knows(mask):
+        if depth == self._last - 1 and self._formulas.applies_to(mask):
             return self._formulas.prices(mask, low, high, touch)
         inside = self._joined(depth, at, low, high)
         return {size: price + touch for size, price in inside.items() if size >= low}
@@ -227,10 +229,10 @@ class UniformSearch:
             return take
         if depth == self._last:
             return CpuSet(take).lowest(size).bits
-        if depth == self._last - 1 and self._formulas.knows(mask):
+        if depth == self._last - 1 and self._formulas.applies_to(mask):
             return self._formulas.bits(mask, index.within[depth][at][0], size)
         bits = 0
-        for child, given in reversed(self._given[depth, at]):
+        for child, given in reversed(self._contributed[depth, at]):
             if part := given[size]:
                 bits |= self._bits(depth + 1, child, part)
                 size -= part

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
+from msgspec.structs import replace
 
 from nri_resmgr.policy.cpus import (
     CpuPick,
@@ -112,7 +113,7 @@ def resize(spec: ContainerSpec, held: CpuSet, free: FreeCpus) -> StaticPlacement
         pick = release_cpus(held, len(held) - count, free.machine)
         return StaticPlacement(Rule.SHRUNK_IN_PLACE, held - pick.cpus, pick.level)
     if not held <= free.supply.ordinary:
-        return msgspec.structs.replace(_allocate(spec, free, held), rule=Rule.MOVED)
+        return replace(_allocate(spec, free, held), rule=Rule.MOVED)
     if len(free.ordinary) < count:
         raise _short(spec, free, held)
     grown = _pick(count - len(held), free.ordinary - held, free.machine, held)
@@ -139,8 +140,8 @@ def adopt(
     Returns:
         The placement of every container, by id.
     """
-    shared = msgspec.structs.replace(free.settings, on_failure=OnFailure.SHARED)
-    free = msgspec.structs.replace(free, settings=shared)
+    shared = replace(free.settings, on_failure=OnFailure.SHARED)
+    free = replace(free, settings=shared)
     exclusive = [spec for spec in specs if pool_rule(spec, free.settings) is None]
     placed: dict[str, StaticPlacement] = {}
     present = {spec.id: spec.present for spec in exclusive}
@@ -150,11 +151,11 @@ def adopt(
             claim = claims.get(spec.id, NO_PIN).cpus
             if spec.id not in placed and free.can_grant(claim, spec.whole_cpus):
                 placed[spec.id] = StaticPlacement(Rule.KEPT, claim)
-                free = msgspec.structs.replace(free, taken=free.taken | claim)
+                free = replace(free, taken=free.taken | claim)
     for spec in specs:
         if spec.id not in placed:
             placed[spec.id] = placement = place(spec, free)
-            free = msgspec.structs.replace(free, taken=free.taken | placement.cpus)
+            free = replace(free, taken=free.taken | placement.cpus)
     return placed
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import ClassVar
 
-import msgspec
+from msgspec.structs import replace
 
 from nri_resmgr.policy.base import PolicyBase
 from nri_resmgr.policy.capacity import PoolUse
@@ -128,7 +128,7 @@ class StaticPolicy(PolicyBase[StaticState]):
         pin = self._pin(spec, grant, self._pool(state.put(spec, grant, last_sent)))
         after = state.put(spec, grant, pin.over(last_sent))
         settled = self.settled(state, after, (_reason(spec, placement, pin),))
-        return msgspec.structs.replace(settled, pin=pin)
+        return replace(settled, pin=pin)
 
     def settled(
         self,
@@ -138,9 +138,7 @@ class StaticPolicy(PolicyBase[StaticState]):
     ) -> Decision[StaticState]:
         """Decide on *after*, with updates for all whose pins differ from the ledger."""
         ledger, updates = after.ledger.settle(self.pins(after))
-        return Decision(
-            msgspec.structs.replace(after, ledger=ledger), reasons, updates=updates
-        )
+        return Decision(replace(after, ledger=ledger), reasons, updates=updates)
 
     def _free_cpus(self, state: StaticState, besides: str = "") -> FreeCpus:
         taken = state.taken - state.held_by(besides)

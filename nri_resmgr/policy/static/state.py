@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 import msgspec
+from msgspec.structs import replace
 
 from nri_resmgr.policy.events import ContainerSpec, Pin, Synchronized
 from nri_resmgr.policy.ledger import Ledger
@@ -50,9 +51,7 @@ class StaticState(msgspec.Struct, frozen=True):
         grants = {key: one for key, one in self.grants.items() if key != spec.id}
         if grant.cpus:
             grants[spec.id] = grant
-        return msgspec.structs.replace(
-            self, ledger=self.ledger.put(spec, last_sent), grants=grants
-        )
+        return replace(self, ledger=self.ledger.put(spec, last_sent), grants=grants)
 
     def release(self, *containers: str) -> StaticState:
         """Remove containers; their CPUs are kept for restarts in the same pods."""
@@ -76,7 +75,7 @@ class StaticState(msgspec.Struct, frozen=True):
         if not containers:
             return self
         left = self.release(*containers)
-        return msgspec.structs.replace(left, ledger=left.ledger.forget_last_sent())
+        return replace(left, ledger=left.ledger.forget_last_sent())
 
     def former_places_since(self, event: Synchronized) -> FormerPlaces:
         """Return the former places that a synchronization leaves."""
@@ -89,7 +88,7 @@ class StaticState(msgspec.Struct, frozen=True):
 
     def close(self, pod: str) -> StaticState:
         """Discard the former places of a pod's containers."""
-        return msgspec.structs.replace(
+        return replace(
             self,
             former_places={k: v for k, v in self.former_places.items() if k[0] != pod},
         )
