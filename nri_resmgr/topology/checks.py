@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from nri_resmgr.topology.caches import Cache, CacheKind
-from nri_resmgr.topology.cores import Core, Cpu
+from nri_resmgr.topology.cores import Cache, CacheKind, Core, Cpu
 from nri_resmgr.topology.memory import Node
 from nri_resmgr.values import NO_CPUS, CpuSet, InputError
 

@@ -42,7 +42,6 @@ def from_document(document: object) -> Machine:
     if not isinstance(document, dict):
         raise BadMachineDocument(f"want a mapping, found {document!r:.40}")
     try:
-        machine: Machine = from_plain(Machine, document)
+        return from_plain(Machine, document)
     except BadValue as error:
         raise BadMachineDocument(error.why) from error
-    return machine

@@ -8,14 +8,13 @@ from typing import Final
 
 import msgspec
 
-from nri_resmgr.topology.caches import Cache
 from nri_resmgr.topology.checks import (
     check_cores,
     check_distances,
     check_nodes,
     check_sets,
 )
-from nri_resmgr.topology.cores import Cluster, Core, CoreKind, Cpu, Die, Package
+from nri_resmgr.topology.cores import Cache, Cluster, Core, CoreKind, Cpu, Die, Package
 from nri_resmgr.topology.memory import MemoryKind, Node
 from nri_resmgr.topology.platform import CgroupLayout, Device, Rdt, Uncore
 from nri_resmgr.topology.speed_select import Punit, check_punits

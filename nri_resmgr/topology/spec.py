@@ -131,8 +131,7 @@ def _read(word: str, parse: Callable[[str], _Parsed], value: str) -> _Parsed:
 def _memory_nodes(kind: str, value: str) -> MemoryNodes:
     match = _EXTRA_NODES.fullmatch(value)
     if match is None:
-        msg = "want [COUNTx]SIZE[:movable]"
-        raise ValueError(msg)
+        raise ValueError("want [COUNTx]SIZE[:movable]")
     count, size, movable = match.groups()
     return MemoryNodes(
         MemoryKind(kind), int(count or 1), parse_bytes(size), movable is not None
@@ -142,8 +141,7 @@ def _memory_nodes(kind: str, value: str) -> MemoryNodes:
 def _positive(value: str) -> int:
     number = int(value)
     if number < 1:
-        msg = "want 1 or more"
-        raise ValueError(msg)
+        raise ValueError("want 1 or more")
     return number
 
 

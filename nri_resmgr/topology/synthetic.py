@@ -8,8 +8,7 @@ from typing import Final, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from nri_resmgr.topology.caches import Cache, CacheKind, cache_order
-from nri_resmgr.topology.cores import Core, CoreKind, Cpu
+from nri_resmgr.topology.cores import Cache, CacheKind, Core, CoreKind, Cpu, cache_order
 from nri_resmgr.topology.machine import Machine
 from nri_resmgr.topology.memory import MemoryKind, Node
 from nri_resmgr.topology.spec import (

@@ -36,8 +36,7 @@ class _IdSet:
 
     def __init__(self, bits: int = 0) -> None:
         if bits < 0:
-            msg = f"a set has no negative ids: {bits}"
-            raise ValueError(msg)
+            raise ValueError(f"a set has no negative ids: {bits}")
         _set_bits(self, bits)  # the fastest way around `__setattr__`
 
     def __setattr__(self, name: str, _: object) -> None:
@@ -111,8 +110,7 @@ class _IdSet:
     def first(self) -> int:
         """The lowest id; the set must not be empty."""
         if not self.bits:
-            msg = "an empty set has no lowest id"
-            raise ValueError(msg)
+            raise ValueError("an empty set has no lowest id")
         return (self.bits & -self.bits).bit_length() - 1
 
     def lowest(self, count: int) -> Self:

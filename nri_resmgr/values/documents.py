@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from nri_resmgr.values.cpuset import CpuSet, NodeSet
 from nri_resmgr.values.errors import InputError
+
+ValueT = TypeVar("ValueT")
 
 
 @dataclass(eq=False)
@@ -43,7 +45,7 @@ def to_plain(value: object) -> Any:
     return data
 
 
-def from_plain(kind: Any, data: object) -> Any:
+def from_plain(kind: type[ValueT], data: object) -> ValueT:
     """Convert plain data to a value; the inverse of `to_plain`.
 
     Args:

@@ -104,7 +104,7 @@ def test_bad_words_are_named(spec: str, word: str) -> None:
     [
         pytest.param("1c offline=0", "no CPU is online", id="all offline"),
         pytest.param("2c offline=1 isolated=1", "CPU 1 is isolated", id="isolated"),
-        pytest.param("2s1c distances=10", "no 2 by 2 matrix", id="too few distances"),
+        pytest.param("2s1c distances=10", "not a 2 by 2 matrix", id="too few distances"),
         pytest.param("1c distances=9", "distance below 10", id="nearer than here"),
     ],
 )

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from msgspec.structs import replace
 
 from nri_resmgr.policy.balloons.choose_balloon import Search
-from nri_resmgr.policy.balloons.context import BalloonsContext
+from nri_resmgr.policy.balloons.context import BalloonsContext as Context
 from nri_resmgr.policy.balloons.lifecycle import create_given, create_minimum
 from nri_resmgr.policy.balloons.memory import (
     add_nearby_nodes,
@@ -33,7 +33,7 @@ from nri_resmgr.values import NodeSet, PolicyError
 
 
 def adopt(
-    specs: Sequence[ContainerSpec], old: State, context: BalloonsContext
+    specs: Sequence[ContainerSpec], old: State, context: Context
 ) -> tuple[State, dict[str, BalloonPlacement]]:
     """Place running containers; never refuses, as they run in any case.
 
@@ -72,9 +72,7 @@ def adopt(
     return _with_memory(specs, old, state, context), placed
 
 
-def adopt_one(
-    spec: ContainerSpec, state: State, context: BalloonsContext
-) -> BalloonPlacement:
+def adopt_one(spec: ContainerSpec, state: State, context: Context) -> BalloonPlacement:
     """Place one more running container; never refuses.
 
     Args:
@@ -103,7 +101,7 @@ def _unplaced(
 
 
 def _place_anywhere(
-    spec: ContainerSpec, state: State, context: BalloonsContext
+    spec: ContainerSpec, state: State, context: Context
 ) -> BalloonPlacement:
     """Place a running container, in a balloon without room for it if need be."""
     try:
@@ -128,7 +126,7 @@ def _force_into_type(kind: str, search: Search) -> State | None:
 
 
 def _with_memory(
-    specs: Sequence[ContainerSpec], old: State, state: State, context: BalloonsContext
+    specs: Sequence[ContainerSpec], old: State, state: State, context: Context
 ) -> State:
     """Grant memory, first to containers that have some."""
     memory = state.memory
@@ -148,7 +146,7 @@ def _zone(spec: ContainerSpec, old: State) -> NodeSet:
 
 
 def _request(
-    spec: ContainerSpec, name: str, old: State, state: State, context: BalloonsContext
+    spec: ContainerSpec, name: str, old: State, state: State, context: Context
 ) -> MemoryRequest:
     """Build a container's memory request: its former grant if the spec is the same.
 

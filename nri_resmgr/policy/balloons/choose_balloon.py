@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from nri_resmgr.policy.balloons.context import BalloonsContext
+from nri_resmgr.policy.balloons.context import BalloonsContext as Context
 from nri_resmgr.policy.balloons.lifecycle import (
     capacity,
     create,
@@ -53,7 +53,7 @@ class Search(msgspec.Struct, frozen=True):
     membership: Membership
     kind: BalloonType
     state: State
-    context: BalloonsContext
+    context: Context
 
 
 def choose_balloon(search: Search) -> BalloonChoice | None:

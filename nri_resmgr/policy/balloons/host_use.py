@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping
 
 from nri_resmgr.classes.irq.requests import BalloonCpus
 from nri_resmgr.classes.isolation.requests import Isolated
-from nri_resmgr.policy.balloons.context import BalloonsContext
+from nri_resmgr.policy.balloons.context import BalloonsContext as Context
 from nri_resmgr.policy.balloons.state import BalloonsState as State
 from nri_resmgr.policy.host_use import HostUse
 from nri_resmgr.values import NO_CPUS, CpuSet
 
 
-def host_use_of(state: State, context: BalloonsContext) -> HostUse:
+def host_use_of(state: State, context: Context) -> HostUse:
     """Return what host settings follow; nothing without CPU pinning."""
     settings = context.settings
     if not settings.pin_cpus:
@@ -27,11 +27,11 @@ def host_use_of(state: State, context: BalloonsContext) -> HostUse:
     )
 
 
-def _sets_interrupts(context: BalloonsContext) -> bool:
+def _sets_interrupts(context: Context) -> bool:
     return any(one.interrupts for one in context.settings.types)
 
 
-def _of_balloons(state: State, context: BalloonsContext) -> list[BalloonCpus]:
+def _of_balloons(state: State, context: Context) -> list[BalloonCpus]:
     found = []
     for balloon in state.balloons.values():
         rule = context.type_of(balloon).interrupts
@@ -59,7 +59,7 @@ def _exclusive_cpus(container: str, state: State) -> CpuSet:
     return balloon.cpus
 
 
-def _cpus_by_class(state: State, context: BalloonsContext) -> Mapping[str, CpuSet]:
+def _cpus_by_class(state: State, context: Context) -> Mapping[str, CpuSet]:
     """Return the CPUs of each class.
 
     CPUs of balloons whose type names no class get the class of idle CPUs.

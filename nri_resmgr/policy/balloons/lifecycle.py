@@ -7,7 +7,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from nri_resmgr.policy.balloons.context import BalloonsContext
+from nri_resmgr.policy.balloons.context import BalloonsContext as Context
 from nri_resmgr.policy.balloons.errors import BalloonShort
 from nri_resmgr.policy.balloons.pick import give_back, take
 from nri_resmgr.policy.balloons.settings import RESERVED, BalloonType
@@ -27,9 +27,7 @@ _ORDER: Final = (
 )
 
 
-def needed_cpus(
-    balloon: Balloon, state: State, context: BalloonsContext
-) -> dict[str, int]:
+def needed_cpus(balloon: Balloon, state: State, context: Context) -> dict[str, int]:
     """Return how many CPUs each leaf of a balloon should have, by name.
 
     That is enough for the requests of its containers, at least one if it has
@@ -63,12 +61,12 @@ def free_capacity(balloon: Balloon, state: State) -> int:
     return min(_CPU * len(leaf.cpus) * share for leaf, share in leaves) - balloon.load
 
 
-def max_free_capacity(balloon: Balloon, state: State, context: BalloonsContext) -> int:
+def max_free_capacity(balloon: Balloon, state: State, context: Context) -> int:
     """Return the free capacity of a balloon once it has grown as far as possible."""
     return capacity(balloon, state, context) - balloon.load
 
 
-def capacity(balloon: Balloon, state: State, context: BalloonsContext) -> int:
+def capacity(balloon: Balloon, state: State, context: Context) -> int:
     """Return a balloon's capacity with all free CPUs, in thousandths of a CPU."""
     kind, free = context.type_of(balloon), state.free.bits.bit_count()
     if not balloon.parts:
@@ -93,7 +91,7 @@ def most_cpus(balloon: Balloon, kind: BalloonType, free: int) -> int:
 
 
 def create(
-    kind: BalloonType, state: State, context: BalloonsContext, within: str = ""
+    kind: BalloonType, state: State, context: Context, within: str = ""
 ) -> tuple[State, str]:
     """Create a balloon, without CPUs unless its type lists them.
 
@@ -126,7 +124,7 @@ def create(
 def inflate(
     name: str,
     state: State,
-    context: BalloonsContext,
+    context: Context,
     *,
     inside: CpuSet | None = None,
     partial: bool = False,
@@ -159,7 +157,7 @@ def inflate(
 
 
 def inflate_near(
-    name: str, state: State, context: BalloonsContext, places: Iterable[CpuSet]
+    name: str, state: State, context: Context, places: Iterable[CpuSet]
 ) -> State:
     """Add CPUs to a balloon up to its need, from the first place that suffices.
 
@@ -173,7 +171,7 @@ def inflate_near(
     return inflate(name, state, context, partial=True)
 
 
-def deflate(name: str, state: State, context: BalloonsContext) -> State:
+def deflate(name: str, state: State, context: Context) -> State:
     """Release the CPUs that a balloon does not need."""
     balloon = state.balloons[name]
     for key, wanted in needed_cpus(balloon, state, context).items():
@@ -184,10 +182,10 @@ def deflate(name: str, state: State, context: BalloonsContext) -> State:
     return state
 
 
-def vacate(name: str, state: State, context: BalloonsContext) -> State:
+def vacate(name: str, state: State, context: Context) -> State:
     """Shrink a balloon that a container left, or remove it after its last one."""
     balloon, kind = state.balloons[name], context.type_of(state.balloons[name])
-    count = sum(1 for _ in state.of_type(kind.name))
+    count = state.count_whole(kind.name)
     if not balloon.members and count > kind.min_balloons:
         return remove(name, state)
     return deflate(name, state, context)
@@ -201,16 +199,12 @@ def remove(name: str, state: State) -> State:
     return state.without_balloons((name,))
 
 
-def place_cpus(
-    name: str, cpus: CpuSet, state: State, context: BalloonsContext
-) -> State:
+def place_cpus(name: str, cpus: CpuSet, state: State, context: Context) -> State:
     """Replace the CPUs of a balloon without parts; the new ones must be free."""
     return _with_cpus(state.balloons[name], cpus, state, context)
 
 
-def create_given(
-    state: State, context: BalloonsContext, *, partial: bool = False
-) -> State:
+def create_given(state: State, context: Context, *, partial: bool = False) -> State:
     """Create the balloons whose types list their CPUs, and the reserved ones.
 
     Args:
@@ -233,9 +227,7 @@ def create_given(
     return state
 
 
-def create_minimum(
-    state: State, context: BalloonsContext, *, partial: bool = False
-) -> State:
+def create_minimum(state: State, context: Context, *, partial: bool = False) -> State:
     """Create balloons up to the minimum number of each type.
 
     Args:
@@ -247,7 +239,7 @@ def create_minimum(
         BalloonShort: There are too few free CPUs.
     """
     for kind in sorted(context.settings.types, key=_rank):
-        missing = kind.min_balloons - sum(1 for _ in state.of_type(kind.name))
+        missing = kind.min_balloons - state.count_whole(kind.name)
         for _ in range(missing):
             state, name = create(kind, state, context)
             state = inflate(name, state, context, partial=partial)
@@ -274,9 +266,7 @@ def _leaf_need(milli: int, kind: BalloonType, leaf: Balloon, *, used: bool) -> i
     return max(count, kind.min_cpus)
 
 
-def _components(
-    kind: BalloonType, state: State, context: BalloonsContext
-) -> list[BalloonType]:
+def _components(kind: BalloonType, state: State, context: Context) -> list[BalloonType]:
     parts = [context.settings.by_name[one] for one in kind.components]
     if not kind.balance_components:
         return parts
@@ -284,7 +274,7 @@ def _components(
     return [min(parts, key=lambda part: _count(part, state, context))]
 
 
-def _count(kind: BalloonType, state: State, context: BalloonsContext) -> int:
+def _count(kind: BalloonType, state: State, context: Context) -> int:
     """Count the balloons of a type and of its components' types."""
     inside = (context.settings.by_name[one] for one in kind.components)
     below = sum(_count(one, state, context) for one in inside)
@@ -296,9 +286,7 @@ def _lowest_free(kind: BalloonType, state: State) -> int:
     return next(number for number in range(len(used) + 1) if number not in used)
 
 
-def _with_cpus(
-    leaf: Balloon, cpus: CpuSet, state: State, context: BalloonsContext
-) -> State:
+def _with_cpus(leaf: Balloon, cpus: CpuSet, state: State, context: Context) -> State:
     free = state.free | leaf.cpus
     reach = context.reach_of(context.type_of(leaf), cpus)
     changed = [replace(leaf, cpus=cpus, reach=reach)]

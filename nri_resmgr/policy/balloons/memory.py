@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from nri_resmgr.policy.balloons.context import BalloonsContext
+from nri_resmgr.policy.balloons.context import BalloonsContext as Context
 from nri_resmgr.policy.balloons.settings import BalloonType, MemoryBy
 from nri_resmgr.policy.balloons.state import BalloonsState as State
 from nri_resmgr.policy.events import ContainerSpec
@@ -29,7 +29,7 @@ _LIMIT: Final = MemoryBy.LIMIT
 
 
 def grant_memory(
-    spec: ContainerSpec, state: State, context: BalloonsContext
+    spec: ContainerSpec, state: State, context: Context
 ) -> tuple[State, dict[str, None]]:
     """Grant memory to a container that is in a balloon.
 
@@ -53,7 +53,7 @@ def offer_memory(
     kind: BalloonType,
     cpus: CpuSet,
     memory: MemoryLedger,
-    context: BalloonsContext,
+    context: Context,
 ) -> MemoryOffer:
     """Offer a new container memory near its CPUs; never refuses.
 
@@ -83,10 +83,7 @@ def reoffer_memory(
 
 
 def add_nearby_nodes(
-    containers: Iterable[str],
-    cpus: CpuSet,
-    memory: MemoryLedger,
-    context: BalloonsContext,
+    containers: Iterable[str], cpus: CpuSet, memory: MemoryLedger, context: Context
 ) -> tuple[MemoryLedger, dict[str, None]]:
     """Add the nodes of *cpus* to the memory nodes of containers, which keep theirs.
 
@@ -112,7 +109,7 @@ def add_nearby_nodes(
 
 
 def request_of(
-    spec: ContainerSpec, kind: BalloonType, cpus: CpuSet, context: BalloonsContext
+    spec: ContainerSpec, kind: BalloonType, cpus: CpuSet, context: Context
 ) -> MemoryRequest:
     """Build the request of a container to the memory allocator."""
     machine = context.machine
@@ -142,7 +139,7 @@ def size_of(spec: ContainerSpec, by: MemoryBy) -> Bytes:
 
 
 def _offer(
-    spec: ContainerSpec, name: str, state: State, context: BalloonsContext
+    spec: ContainerSpec, name: str, state: State, context: Context
 ) -> MemoryOffer | None:
     kind, memory = context.type_of(state.balloons[name]), state.memory
     cpus = state.allowed_cpus(state.balloons[name])

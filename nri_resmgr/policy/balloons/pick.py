@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from nri_resmgr.policy.balloons.choose_type import matches_any
-from nri_resmgr.policy.balloons.context import BalloonsContext
+from nri_resmgr.policy.balloons.context import BalloonsContext as Context
 from nri_resmgr.policy.balloons.errors import BalloonShort
 from nri_resmgr.policy.balloons.settings import BalloonType, ShareLevel
 from nri_resmgr.policy.balloons.state import Balloon
@@ -21,11 +21,7 @@ from nri_resmgr.values import NO_CPUS, CpuSet
 
 
 def take(
-    count: int,
-    leaf: Balloon,
-    free: CpuSet,
-    state: State,
-    context: BalloonsContext,
+    count: int, leaf: Balloon, free: CpuSet, state: State, context: Context
 ) -> CpuSet:
     """Choose CPUs to add to a balloon.
 
@@ -63,9 +59,7 @@ def take(
     return taken
 
 
-def give_back(
-    count: int, leaf: Balloon, state: State, context: BalloonsContext
-) -> CpuSet:
+def give_back(count: int, leaf: Balloon, state: State, context: Context) -> CpuSet:
     """Choose CPUs to release from a balloon: those that its type prefers least."""
     kind = context.type_of(leaf)
     preferred = [
@@ -90,7 +84,7 @@ def _take(  # noqa: PLR0913, PLR0917 - one call of the allocator, spelled out
     held: CpuSet,
     free: CpuSet,
     preferred: Iterable[CpuSet],
-    context: BalloonsContext,
+    context: Context,
     kind: BalloonType,
 ) -> CpuSet:
     for cpus in preferred:
@@ -103,7 +97,7 @@ def _take(  # noqa: PLR0913, PLR0917 - one call of the allocator, spelled out
 
 
 def _thread_by_thread(
-    count: int, held: CpuSet, free: CpuSet, context: BalloonsContext, kind: BalloonType
+    count: int, held: CpuSet, free: CpuSet, context: Context, kind: BalloonType
 ) -> CpuSet:
     """Take first threads of cores before second ones, in as few nodes as possible.
 
@@ -123,7 +117,7 @@ def _thread_by_thread(
 
 
 def _allocate(
-    count: int, held: CpuSet, free: CpuSet, context: BalloonsContext, kind: BalloonType
+    count: int, held: CpuSet, free: CpuSet, context: Context, kind: BalloonType
 ) -> CpuSet:
     if count == 0:
         return NO_CPUS
@@ -138,10 +132,7 @@ def _cpu_preferences(kind: BalloonType, held: CpuSet) -> CpuPreferences:
 
 
 def _preferred_sets(
-    leaf: Balloon,
-    state: State,
-    context: BalloonsContext,
-    taken: CpuSet = NO_CPUS,
+    leaf: Balloon, state: State, context: Context, taken: CpuSet = NO_CPUS
 ) -> Iterator[CpuSet]:
     """Yield the sets that CPUs should come from, the most preferred first."""
     kind = context.type_of(leaf)
@@ -159,9 +150,7 @@ def _preferred_sets(
         yield online - context.around(load.level, others | held)
 
 
-def _near_devices(
-    leaf: Balloon, state: State, context: BalloonsContext
-) -> Iterator[CpuSet]:
+def _near_devices(leaf: Balloon, state: State, context: Context) -> Iterator[CpuSet]:
     patterns = context.type_of(leaf).devices
     for member in _members(leaf, state):
         for hint in state.ledger.spec_of(member).hints:
@@ -182,9 +171,7 @@ def _members(leaf: Balloon, state: State) -> tuple[str, ...]:
     return leaf.members
 
 
-def _loaded(
-    leaf: Balloon, level: ShareLevel, state: State, context: BalloonsContext
-) -> CpuSet:
+def _loaded(leaf: Balloon, level: ShareLevel, state: State, context: Context) -> CpuSet:
     """Return the CPUs of other balloons with a load at a level."""
     return CpuSet.union(
         one.cpus
@@ -195,7 +182,7 @@ def _loaded(
 
 
 def _one_per_element(
-    leaf: Balloon, kind: BalloonType, context: BalloonsContext
+    leaf: Balloon, kind: BalloonType, context: Context
 ) -> Iterator[CpuSet]:
     for load in kind.loads:
         if load.overloads:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from nri_resmgr.policy.balloons.context import BalloonsContext
+from nri_resmgr.policy.balloons.context import BalloonsContext as Context
 from nri_resmgr.policy.balloons.memory import add_nearby_nodes
 from nri_resmgr.policy.balloons.state import Balloon
 from nri_resmgr.policy.balloons.state import BalloonsState as State
@@ -14,7 +14,7 @@ from nri_resmgr.policy.requests import shares_of
 from nri_resmgr.values import CpuSet
 
 
-def pin_of(spec: ContainerSpec, state: State, context: BalloonsContext) -> Pin:
+def pin_of(spec: ContainerSpec, state: State, context: Context) -> Pin:
     """Return the desired CPUs, memory nodes and CPU shares of a container."""
     membership = state.memberships[spec.id]
     if not membership.balloon:
@@ -24,7 +24,7 @@ def pin_of(spec: ContainerSpec, state: State, context: BalloonsContext) -> Pin:
 
 
 def pins_of(
-    containers: Iterable[str], state: State, context: BalloonsContext
+    containers: Iterable[str], state: State, context: Context
 ) -> dict[str, Pin]:
     """Return the desired pin of each of *containers*, by id."""
     entries, memberships = state.ledger.entries, state.memberships
@@ -45,7 +45,7 @@ def pins_of(
 
 
 def extend_memory(
-    before: State, state: State, context: BalloonsContext
+    before: State, state: State, context: Context
 ) -> tuple[State, dict[str, None]]:
     """Add memory nodes for containers whose balloons have other CPUs now.
 
@@ -66,7 +66,7 @@ def extend_memory(
 
 
 def settle(
-    state: State, affected: Iterable[str], context: BalloonsContext
+    state: State, affected: Iterable[str], context: Context
 ) -> tuple[State, tuple[PinUpdate, ...]]:
     """Return the updates that the runtime needs, and the state once they are sent.
 
@@ -84,9 +84,7 @@ def settle(
     return state.with_updates_sent(ledger), updates
 
 
-def _pin_on(
-    cpus: CpuSet, spec: ContainerSpec, state: State, context: BalloonsContext
-) -> Pin:
+def _pin_on(cpus: CpuSet, spec: ContainerSpec, state: State, context: Context) -> Pin:
     bits, shares, mems = 0, 0, 0
     if context.settings.pin_cpus:
         bits, shares = cpus.bits, shares_of(spec.request)

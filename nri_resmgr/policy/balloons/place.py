@@ -19,7 +19,7 @@ from nri_resmgr.policy.balloons.choose_type import (
     group_of,
     is_preserved,
 )
-from nri_resmgr.policy.balloons.context import BalloonsContext
+from nri_resmgr.policy.balloons.context import BalloonsContext as Context
 from nri_resmgr.policy.balloons.errors import NoBalloonFits
 from nri_resmgr.policy.balloons.lifecycle import (
     create,
@@ -65,7 +65,7 @@ class BalloonPlacement(msgspec.Struct, frozen=True):
 
 
 def search_for(
-    spec: ContainerSpec, state: State, context: BalloonsContext
+    spec: ContainerSpec, state: State, context: Context
 ) -> tuple[Search, str]:
     """Return what a container requests, and what decided on its type.
 
@@ -80,9 +80,7 @@ def search_for(
     return Search(spec, membership, kind, state, context), choice.decided
 
 
-def search_or_default(
-    spec: ContainerSpec, state: State, context: BalloonsContext
-) -> Search:
+def search_or_default(spec: ContainerSpec, state: State, context: Context) -> Search:
     """Search for the requested type, or for the default one if that is gone."""
     try:
         return search_for(spec, state, context)[0]
@@ -93,10 +91,7 @@ def search_or_default(
 
 
 def place(
-    spec: ContainerSpec,
-    state: State,
-    context: BalloonsContext,
-    old: FormerPlace | None = None,
+    spec: ContainerSpec, state: State, context: Context, old: FormerPlace | None = None
 ) -> BalloonPlacement:
     """Place a container that has no balloon yet.
 
@@ -135,9 +130,7 @@ def preserve(spec: ContainerSpec, state: State) -> BalloonPlacement:
     )
 
 
-def move(
-    spec: ContainerSpec, state: State, context: BalloonsContext
-) -> BalloonPlacement:
+def move(spec: ContainerSpec, state: State, context: Context) -> BalloonPlacement:
     """Place a running container whose request has changed.
 
     It stays in its balloon, which grows or shrinks, if that has room; else it moves.
@@ -167,7 +160,7 @@ def move(
     raise refusal(search)
 
 
-def release(state: State, container: str, context: BalloonsContext) -> State:
+def release(state: State, container: str, context: Context) -> State:
     """Remove a container; its place is kept for a restart in the same pod."""
     spec, name = state.ledger.spec_of(container), state.memberships[container].balloon
     former_places = state.former_places
@@ -203,7 +196,7 @@ def former_places_since(
     return MappingProxyType(of_pods_there({**old.former_places, **gone}, event))
 
 
-def lose(state: State, containers: Iterable[str], context: BalloonsContext) -> State:
+def lose(state: State, containers: Iterable[str], context: Context) -> State:
     """Remove containers that are gone without having stopped.
 
     Their creation failed after it was answered, so the runtime may have discarded the
@@ -253,7 +246,7 @@ def refusal(search: Search) -> NoBalloonFits:
 def new_balloon(search: Search) -> tuple[State, str] | None:
     """Create a balloon of the type without CPUs; None at the maximum number."""
     kind, state = search.kind, search.state
-    count = sum(1 for _ in state.of_type(kind.name))
+    count = state.count_whole(kind.name)
     if kind.max_balloons is not None and count >= kind.max_balloons:
         return None
     return create(kind, state, search.context)

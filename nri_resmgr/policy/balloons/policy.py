@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from nri_resmgr.policy.balloons.adopt import adopt, adopt_one
 from nri_resmgr.policy.balloons.choose_type import scheduling_of
-from nri_resmgr.policy.balloons.context import BalloonsContext
+from nri_resmgr.policy.balloons.context import BalloonsContext as Context
 from nri_resmgr.policy.balloons.host_use import host_use_of
 from nri_resmgr.policy.balloons.lifecycle import create_given, create_minimum
 from nri_resmgr.policy.balloons.memory import grant_memory
@@ -52,7 +52,7 @@ class BalloonsPolicy(PolicyBase[State]):
     def __init__(self, machine: Machine, settings: BalloonsSettings) -> None:
         self.machine = machine
         self.settings = settings
-        self.context = BalloonsContext(machine, settings)
+        self.context = Context(machine, settings)
 
     def start(self) -> State:
         """Return the state of a node without containers.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from nri_resmgr.policy.balloons.context import BalloonsContext
+from nri_resmgr.policy.balloons.context import BalloonsContext as Context
 from nri_resmgr.policy.balloons.lifecycle import max_free_capacity
 from nri_resmgr.policy.balloons.settings import RESERVED
 from nri_resmgr.policy.balloons.state import Balloon
@@ -15,7 +15,7 @@ from nri_resmgr.values import NO_CPUS, MilliCpus, NodeSet
 _CPU = 1000  # thousandths
 
 
-def pool_uses(state: State, context: BalloonsContext) -> tuple[PoolUse, ...]:
+def pool_uses(state: State, context: Context) -> tuple[PoolUse, ...]:
     """Return the use of all balloons, each before its components, and of idle CPUs.
 
     Labels of a balloon: ``type``, ``instance``, ``cpu_class``; ``min_cpus`` and
@@ -28,7 +28,7 @@ def pool_uses(state: State, context: BalloonsContext) -> tuple[PoolUse, ...]:
 
 
 def _family(
-    balloon: Balloon, load: int, state: State, context: BalloonsContext
+    balloon: Balloon, load: int, state: State, context: Context
 ) -> Iterator[PoolUse]:
     yield _of_balloon(balloon, load, state, context)
     for name in balloon.parts:
@@ -36,9 +36,7 @@ def _family(
         yield from _family(state.balloons[name], each, state, context)
 
 
-def _of_balloon(
-    balloon: Balloon, load: int, state: State, context: BalloonsContext
-) -> PoolUse:
+def _of_balloon(balloon: Balloon, load: int, state: State, context: Context) -> PoolUse:
     cpus, memory = balloon.cpus, state.memory
     allowed = state.allowed_cpus(balloon)
     is_reserved = _outermost(balloon, state).type == RESERVED
@@ -64,9 +62,7 @@ def _of_balloon(
     )
 
 
-def _labels(
-    balloon: Balloon, state: State, context: BalloonsContext
-) -> Mapping[str, str]:
+def _labels(balloon: Balloon, state: State, context: Context) -> Mapping[str, str]:
     kind, cpus, machine = context.type_of(balloon), balloon.cpus, context.machine
     groups = {state.memberships[one].group for one in balloon.members} - {""}
     packages = (one.id for one in machine.packages if one.cpus & cpus)
@@ -85,7 +81,7 @@ def _labels(
     }
 
 
-def _idle(state: State, context: BalloonsContext) -> PoolUse:
+def _idle(state: State, context: Context) -> PoolUse:
     free = state.free
     return PoolUse(
         kind="idle",

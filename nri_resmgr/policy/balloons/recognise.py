@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from nri_resmgr.policy.balloons.choose_balloon import Search
 from nri_resmgr.policy.balloons.choose_type import is_preserved
-from nri_resmgr.policy.balloons.context import BalloonsContext
+from nri_resmgr.policy.balloons.context import BalloonsContext as Context
 from nri_resmgr.policy.balloons.lifecycle import inflate, needed_cpus
 from nri_resmgr.policy.balloons.place import (
     BalloonPlacement,
@@ -37,7 +37,7 @@ class Occupancy(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(
-        cls, runs: Iterable[tuple[ContainerSpec, CpuSet]], context: BalloonsContext
+        cls, runs: Iterable[tuple[ContainerSpec, CpuSet]], context: Context
     ) -> Occupancy:
         """Collect the CPUs of containers that are pinned to some of them."""
         settings = context.settings
@@ -53,7 +53,7 @@ class Occupancy(msgspec.Struct, frozen=True):
         return cls(CpuSet.union(places), _twice(places - views))
 
 
-def ambiguity(spec: ContainerSpec, context: BalloonsContext) -> tuple[bool, bool, int]:
+def ambiguity(spec: ContainerSpec, context: Context) -> tuple[bool, bool, int]:
     """Return a sort key: last are containers whose CPUs say least about their balloon.
 
     CPUs of types that share idle ones say least, then those with hidden threads.
@@ -69,7 +69,7 @@ def ambiguity(spec: ContainerSpec, context: BalloonsContext) -> tuple[bool, bool
 
 
 def recognise(
-    spec: ContainerSpec, state: State, context: BalloonsContext, occupancy: Occupancy
+    spec: ContainerSpec, state: State, context: Context, occupancy: Occupancy
 ) -> BalloonPlacement | None:
     """Put a running container into a balloon inside of its present CPUs.
 
@@ -96,13 +96,13 @@ def recognise(
     present = spec.present.cpus & context.settings.available
     if not present or present == context.settings.available:
         return None
-    unseen = NO_CPUS
+    hidden = NO_CPUS
     if search.membership.hidden:
-        unseen = _unseen(present, context) - occupancy.occupied
-    for made, name in _candidates(search, present | unseen):
+        hidden = _hidden_threads(present, context) - occupancy.occupied
+    for made, name in _candidates(search, present | hidden):
         known = present | _known(made.balloons[name], made)
         state = made.with_member(spec.id, replace(search.membership, balloon=name))
-        for inside in (known - occupancy.contested, known, known | unseen):
+        for inside in (known - occupancy.contested, known, known | hidden):
             state = inflate(name, state, context, inside=inside, partial=True)
         if _suffices(name, state, context):
             return BalloonPlacement(state=state, rule=Rule.KEPT, decided=decided)
@@ -112,7 +112,11 @@ def recognise(
 def _candidates(search: Search, inside: CpuSet) -> Iterator[tuple[State, str]]:
     """Yield balloons that it may be in: first by their containers, then by CPUs."""
     here = search.spec.present.cpus
-    near = here | _unseen(here, search.context) if search.membership.hidden else here
+    near = (
+        here | _hidden_threads(here, search.context)
+        if search.membership.hidden
+        else here
+    )
     mine = [
         one
         for one in search.state.of_type(search.kind.name)
@@ -160,7 +164,7 @@ def _twice(places: Iterable[CpuSet]) -> CpuSet:
     return CpuSet(twice)
 
 
-def _unseen(cpus: CpuSet, context: BalloonsContext) -> CpuSet:
+def _hidden_threads(cpus: CpuSet, context: Context) -> CpuSet:
     """Return the threads that may be hidden from a container with these CPUs.
 
     The visible thread is the lowest of each core that the balloon has, so only higher
@@ -174,7 +178,7 @@ def _unseen(cpus: CpuSet, context: BalloonsContext) -> CpuSet:
     return (CpuSet.union(cores) & context.settings.available) - lower
 
 
-def _suffices(name: str, state: State, context: BalloonsContext) -> bool:
+def _suffices(name: str, state: State, context: Context) -> bool:
     balloon = state.balloons[name]
     needs = needed_cpus(balloon, state, context)
     return all(

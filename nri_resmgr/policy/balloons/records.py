@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Final
 
 from nri_resmgr.policy.balloons.policy import BalloonsPolicy
 from nri_resmgr.policy.balloons.state import (
@@ -29,7 +29,7 @@ from nri_resmgr.values import CpuSet
 
 # Names of tables and fields are the checkpoint's format: after a rename, checkpoints
 # of earlier versions cannot be read.
-TABLES: Final[Mapping[str, Any]] = {
+TABLES: Final[Mapping[str, type]] = {
     **LEDGER_TABLES,
     "balloon": Balloon,
     "membership": Membership,

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from msgspec.structs import replace
 
 from nri_resmgr.policy.balloons.choose_type import choose_type, is_preserved
-from nri_resmgr.policy.balloons.context import BalloonsContext
+from nri_resmgr.policy.balloons.context import BalloonsContext as Context
 from nri_resmgr.policy.balloons.lifecycle import (
     capacity,
     deflate,
@@ -25,10 +25,7 @@ from nri_resmgr.values import NO_CPUS, MilliCpus, PolicyError
 
 
 def restore(
-    specs: Mapping[str, ContainerSpec],
-    old: State,
-    state: State,
-    context: BalloonsContext,
+    specs: Mapping[str, ContainerSpec], old: State, state: State, context: Context
 ) -> State:
     """Restore the balloons of *old* in which containers may stay.
 
@@ -61,12 +58,12 @@ def restore(
     return _grown(staying, state, context)
 
 
-def restore_empty(old: State, state: State, context: BalloonsContext) -> State:
+def restore_empty(old: State, state: State, context: Context) -> State:
     """Restore balloons without containers up to the minimum number of their types."""
     for name, balloon in old.balloons.items():
         if not balloon.within and name not in state.balloons:
             kind = context.settings.by_name.get(balloon.type)
-            if kind and _count(kind.name, state) < kind.min_balloons:
+            if kind and state.count_whole(kind.name) < kind.min_balloons:
                 state = _recreated(balloon, old, state, context)
                 state = _trimmed((name,), state, context)
                 state = _grown((name,), state, context)
@@ -74,10 +71,7 @@ def restore_empty(old: State, state: State, context: BalloonsContext) -> State:
 
 
 def _staying(
-    balloon: Balloon,
-    specs: Mapping[str, ContainerSpec],
-    old: State,
-    context: BalloonsContext,
+    balloon: Balloon, specs: Mapping[str, ContainerSpec], old: State, context: Context
 ) -> list[ContainerSpec]:
     mine = [specs[key] for key in balloon.members if key in specs]
     return [
@@ -85,7 +79,7 @@ def _staying(
     ]
 
 
-def _asks_for(spec: ContainerSpec, context: BalloonsContext) -> str | None:
+def _asks_for(spec: ContainerSpec, context: Context) -> str | None:
     """Return the type that a container asks for; None if it is not pinned."""
     if is_preserved(spec, context.settings):
         return None
@@ -95,14 +89,15 @@ def _asks_for(spec: ContainerSpec, context: BalloonsContext) -> str | None:
         return DEFAULT
 
 
-def _recreated(
-    balloon: Balloon, old: State, state: State, context: BalloonsContext
-) -> State:
+def _recreated(balloon: Balloon, old: State, state: State, context: Context) -> State:
     """Restore a balloon with its name, parts and CPUs, if its type allows it."""
     kind = context.settings.by_name.get(balloon.type)
     if kind is None or kind.cpus or not _has_same_parts(balloon, old, context):
         return state
-    if kind.max_balloons is not None and _count(kind.name, state) >= kind.max_balloons:
+    if (
+        kind.max_balloons is not None
+        and state.count_whole(kind.name) >= kind.max_balloons
+    ):
         return state
     family = list(_family(balloon, old))
     emptied = [replace(one, members=(), load=MilliCpus(0)) for one in family]
@@ -119,9 +114,7 @@ def _recreated(
     return made
 
 
-def _regrown(
-    balloon: Balloon, old: State, state: State, context: BalloonsContext
-) -> State:
+def _regrown(balloon: Balloon, old: State, state: State, context: Context) -> State:
     """Add its former CPUs to a balloon that was already created."""
     name, kind = balloon.name, context.type_of(state.balloons[balloon.name])
     if kind.cpus or not _has_same_parts(balloon, old, context):
@@ -130,7 +123,7 @@ def _regrown(
     return place_cpus(name, cpus, state, context)
 
 
-def _has_same_parts(balloon: Balloon, old: State, context: BalloonsContext) -> bool:
+def _has_same_parts(balloon: Balloon, old: State, context: Context) -> bool:
     kind = context.settings.by_name.get(balloon.type)
     parts = [old.balloons[name] for name in balloon.parts]
     if kind is None or kind.cpus:
@@ -150,11 +143,7 @@ def _family(balloon: Balloon, old: State) -> Iterable[Balloon]:
 
 
 def _rejoined(
-    members: list[ContainerSpec],
-    name: str,
-    old: State,
-    state: State,
-    context: BalloonsContext,
+    members: list[ContainerSpec], name: str, old: State, state: State, context: Context
 ) -> State:
     untouched = state.balloons[name].cpus == old.balloons[name].cpus
     as_before = untouched and _is_within_limits(name, state, context)
@@ -167,7 +156,7 @@ def _rejoined(
     return state
 
 
-def _is_within_limits(name: str, state: State, context: BalloonsContext) -> bool:
+def _is_within_limits(name: str, state: State, context: Context) -> bool:
     whole = state.balloons[name]
     for leaf, shares in state.leaves(whole):
         if (most := context.type_of(leaf).max_cpus) is not None and len(
@@ -181,7 +170,7 @@ def _is_within_limits(name: str, state: State, context: BalloonsContext) -> bool
 
 
 def _holds(
-    balloon: Balloon, spec: ContainerSpec, state: State, context: BalloonsContext
+    balloon: Balloon, spec: ContainerSpec, state: State, context: Context
 ) -> bool:
     """Return whether a container fits now and within the limits of the type."""
     wanted = balloon.load + spec.request
@@ -189,7 +178,7 @@ def _holds(
     return enough and has_room(balloon, spec.request, state)
 
 
-def _trimmed(names: Iterable[str], state: State, context: BalloonsContext) -> State:
+def _trimmed(names: Iterable[str], state: State, context: Context) -> State:
     for name in names:
         if name in state.balloons:
             if not state.balloons[name].members and _is_too_many(name, state, context):
@@ -199,17 +188,13 @@ def _trimmed(names: Iterable[str], state: State, context: BalloonsContext) -> St
     return state
 
 
-def _grown(names: Iterable[str], state: State, context: BalloonsContext) -> State:
+def _grown(names: Iterable[str], state: State, context: Context) -> State:
     for name in names:
         if name in state.balloons:
             state = inflate(name, state, context, partial=True)
     return state
 
 
-def _is_too_many(name: str, state: State, context: BalloonsContext) -> bool:
+def _is_too_many(name: str, state: State, context: Context) -> bool:
     kind = context.type_of(state.balloons[name])
-    return _count(kind.name, state) > kind.min_balloons
-
-
-def _count(kind: str, state: State) -> int:
-    return sum(1 for _ in state.of_type(kind))
+    return state.count_whole(kind.name) > kind.min_balloons

@@ -130,6 +130,10 @@ class BalloonsState(msgspec.Struct, frozen=True):
             one for one in self.balloons.values() if one.type == name and not one.within
         )
 
+    def count_whole(self, name: str) -> int:
+        """Count the balloons of a type that are no components of others."""
+        return sum(1 for _ in self.of_type(name))
+
     def count(self, name: str) -> int:
         """Count all balloons of a type, including components of others."""
         return sum(one.type == name for one in self.balloons.values())

@@ -48,8 +48,7 @@ def allocate_cpus(request: CpuRequest, machine: Machine) -> CpuPick:
     if len(request.free) < request.count:
         raise CpusExhausted(wanted=request.count, free=request.free)
     if not request.free <= machine.online:
-        msg = f"CPU {request.free - machine.online} is free and not online"
-        raise ValueError(msg)
+        raise ValueError(f"CPU {request.free - machine.online} is free and not online")
     index = index_of(machine)
     cpus = _choose(request, index)
     return _explained(cpus, request, index)

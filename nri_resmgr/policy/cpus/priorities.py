@@ -48,8 +48,9 @@ class PrioritySets(msgspec.Struct, frozen=True):
 
     def __post_init__(self) -> None:
         if self.high & self.low:
-            msg = f"CPU {self.high & self.low} is of high and of low priority"
-            raise ValueError(msg)
+            raise ValueError(
+                f"CPU {self.high & self.low} is of high and of low priority"
+            )
 
 
 def machine_priorities(machine: Machine) -> PrioritySets:

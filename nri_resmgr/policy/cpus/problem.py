@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 import msgspec
+from msgspec.structs import replace
 
 from nri_resmgr.policy.cpus.costs import PickCosts
 from nri_resmgr.policy.cpus.index import CpuIndex
@@ -39,9 +40,7 @@ class PickProblem(msgspec.Struct, frozen=True):
 
     def taking(self, take: int) -> PickProblem:
         """Return the problem with other CPUs to choose from."""
-        return PickProblem(
-            self.count, take, self.free, self.held, self.costs, self.index
-        )
+        return replace(self, take=take)
 
     def fitting(self, depth: int) -> list[int]:
         """Return the groups at *depth* that can hold the pick alone."""

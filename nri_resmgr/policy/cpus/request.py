@@ -73,8 +73,7 @@ class CpuRequest(CpuPreferences, frozen=True):
 
     def __post_init__(self) -> None:
         if self.count < 0:
-            msg = f"the number of CPUs must not be negative: {self.count}"
-            raise ValueError(msg)
+            raise ValueError(f"the number of CPUs must not be negative: {self.count}")
 
 
 class PickRule(enum.StrEnum):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from nri_resmgr.policy.events import Pin
 from nri_resmgr.policy.records import (
@@ -18,7 +18,7 @@ from nri_resmgr.policy.static.policy import StaticPolicy
 from nri_resmgr.policy.static.state import StaticState
 from nri_resmgr.values import CpuSet
 
-TABLES: Final[Mapping[str, Any]] = {
+TABLES: Final[Mapping[str, type]] = {
     **LEDGER_TABLES,
     "grant": Pin,
     "former_place": CpuSet,
