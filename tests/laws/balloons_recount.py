@@ -256,7 +256,7 @@ def _most(balloon: Balloon | None, kind: BalloonType, free: int) -> int:
 def mates_with_room(spec: ContainerSpec, policy: Policy, state: State) -> set[str]:
     """Return the balloons with room that have a container of the same pod.
 
-    None where its type has other wishes, or components.
+    None if its type prefers other CPUs, or has components.
     """
     kind = policy.settings.by_name.get(type_of(spec, policy) or "")
     if kind is None or kind.components or kind.group_by or kind.spread_pods:

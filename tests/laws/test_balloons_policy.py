@@ -59,7 +59,7 @@ class BalloonsPolicyNeverErrs(Node):
     crowded: frozenset[str] = frozenset()
 
     def check(self, decision: Decision[State]) -> None:
-        """See who fell back: a refusal that was averted is told."""
+        """Collect containers that fell back; their refusals are in the reasons."""
         super().check(decision)
         self.crowded |= {one.container for one in decision.reasons if one.detail}
 
@@ -116,7 +116,7 @@ class BalloonsPolicyNeverErrs(Node):
 
     @rule(container=IDS, spec=containers(), present=PRESENT)
     def update_oddly(self, container: str, spec: ContainerSpec, present: Pin) -> None:
-        """Somebody asks for what there is, or of a container that nobody told us of."""
+        """A container is updated, which may be unknown."""
         if (known := self.specs.get(container)) is None:
             if spec.id not in self.specs:
                 self.runtime[spec.id] = self.believed[spec.id] = present
@@ -144,7 +144,7 @@ class BalloonsPolicyNeverErrs(Node):
 
     @rule(found=st.none() | OTHERS)
     def start_over(self, found: list[tuple[ContainerSpec, Pin]] | None) -> None:
-        """We forget all, and find what we left, or who knows what."""
+        """The policy restarts with the last state, or without one."""
         there, settled = self.present(), self.settled
         self.forget_all()
         if found is not None:
@@ -184,7 +184,7 @@ class BalloonsPolicyNeverErrs(Node):
 
     @rule(classes=CLASSES)
     def change_classes(self, classes: Mapping[str, str]) -> None:
-        """The document changes in nothing but classes: that moves nobody."""
+        """A change of classes only moves no container."""
         before, silent = self.state.balloons, self.settled and not self.short
         spec = with_classes(self.conditions.spec, classes)
         self.rebuild(msgspec.structs.replace(self.conditions, spec=spec))
@@ -206,7 +206,7 @@ class BalloonsPolicyNeverErrs(Node):
 
     @invariant()
     def balloons_do_not_overlap(self) -> None:
-        """CPUs of a balloon are of no other, and nobody else runs there."""
+        """CPUs of a balloon are in no other one, and no other container runs there."""
         check_disjoint(self.policy, self.state)
         check_balloons(self.policy, self.state)
         check_numbers(self.policy, self.state)
@@ -240,8 +240,8 @@ class BalloonsPolicyNeverErrs(Node):
             )
 
     @invariant()
-    def nobody_runs_on_cpus_of_others(self) -> None:
-        """Whatever the runtime was told is in the balloon, or idle beside it."""
+    def no_container_runs_on_cpus_of_others(self) -> None:
+        """Pins that were sent are in the balloon, or idle CPUs that it shares."""
         free, exact = idle(self.policy, self.state), reserved_exactly(self.conditions)
         for key, pin in self.runtime.items() if self.settled else ():
             name = self.state.memberships[key].balloon
@@ -253,7 +253,7 @@ class BalloonsPolicyNeverErrs(Node):
 
     @invariant()
     def the_books_are_right(self) -> None:
-        """Nobody is missing, nobody is left over."""
+        """The state has all containers and no others."""
         ledger = self.state.ledger
         assert {key: ledger.spec_of(key) for key in self.specs} == self.specs
         assert ledger.entries.keys() == self.specs.keys() == self.runtime.keys()
@@ -262,7 +262,7 @@ class BalloonsPolicyNeverErrs(Node):
 
     @invariant()
     def the_runtime_holds_what_the_state_says(self) -> None:
-        """What was told adds up to what should hold."""
+        """The pins that were sent add up to the desired ones."""
         wanted = self.wanted()
         assert self.policy.pins(self.state) == wanted
         if self.settled:

@@ -33,11 +33,11 @@ Node: TypeAlias = tuple[BalloonsPolicy, BalloonsState]
 def sized(draw: st.DrawFn) -> ContainerSpec:
     """Draw a container of a type that others are of, too, which may hide threads."""
     asked = st.sampled_from(["a", "a", "b", "whole", ""])
-    wishes = Preferences(
+    preferences = Preferences(
         balloon=draw(asked), hide_hyperthreads=draw(st.sampled_from([True, None, None]))
     )
     request = draw(st.sampled_from([200, 1000, 1500, 2000]))
-    spec = msgspec.structs.replace(draw(containers()), slot="", preferences=wishes)
+    spec = msgspec.structs.replace(draw(containers()), slot="", preferences=preferences)
     return msgspec.structs.replace(spec, request=MilliCpus(request))
 
 
@@ -65,7 +65,7 @@ def nodes(draw: st.DrawFn, levels: Sequence[str]) -> Node:
 
 @st.composite
 def pinning(draw: st.DrawFn, levels: Sequence[str]) -> dict[str, Any]:
-    """Draw a document by which all are pinned, and nobody crowds in."""
+    """Draw a configuration that pins all containers and does not overfill balloons."""
     spec = draw(documents()) | {"pinCPU": True, "onFailure": "refuse"}
     return _with_shares(spec, draw(_each(levels)))
 
@@ -84,7 +84,7 @@ def _with_shares(spec: Mapping[str, Any], levels: Sequence[str]) -> dict[str, An
 
 
 def restarted(node: Node) -> BalloonsState:
-    """Begin anew, with what the runtime says of who runs."""
+    """Start again with the running containers that the runtime reports."""
     policy, state = node
     pins, entries = policy.pins(state), state.ledger.entries.values()
     there = (
@@ -116,7 +116,7 @@ def test_a_balloon_is_where_its_containers_ran(node: Node) -> None:
 
 
 @given(nodes(LEVELS))
-def test_nobody_loses_cpus_of_their_own_to_others(node: Node) -> None:
+def test_no_container_loses_its_cpus_to_others(node: Node) -> None:
     _, state = node
     after = restarted(node)
 

@@ -13,16 +13,16 @@ from nri_resmgr.policy.cpus import (
     release_cpus,
 )
 from nri_resmgr.values import CpuSet
-from tests.policy.cpus.wishes import (
+from tests.policy.cpus.drawn_requests import (
     LARGE,
     Case,
     machine_of,
-    plain_wishes,
+    preferring_requests,
     subsets,
-    wishes,
+    uniform_requests,
 )
 
-CASES = st.one_of(wishes(), wishes(LARGE), plain_wishes())
+CASES = st.one_of(preferring_requests(), preferring_requests(LARGE), uniform_requests())
 
 
 def asked_again(request: CpuRequest, pick: CpuSet, gone: CpuSet, spec: str) -> CpuSet:

@@ -11,7 +11,13 @@ from nri_resmgr.policy.cpus.search import cheapest_pick
 from nri_resmgr.policy.cpus.uniform import UniformSearch
 from nri_resmgr.values import CpuSet
 from tests.examples import examples
-from tests.policy.cpus.wishes import LARGE, Case, machine_of, plain_wishes, wishes
+from tests.policy.cpus.drawn_requests import (
+    LARGE,
+    Case,
+    machine_of,
+    preferring_requests,
+    uniform_requests,
+)
 
 
 def problem_of(case: Case) -> PickProblem:
@@ -25,7 +31,7 @@ def problem_of(case: Case) -> PickProblem:
 
 # The ways through the search are many, and each needs its state of the machine.
 @examples(2)
-@given(plain_wishes().filter(lambda case: case[0].count))
+@given(uniform_requests().filter(lambda case: case[0].count))
 def test_alike_cpus_are_picked_as_any_cpus_are(case: Case) -> None:
     problem = problem_of(case)
     event(f"held: {bool(problem.held)}")
@@ -38,7 +44,7 @@ def test_alike_cpus_are_picked_as_any_cpus_are(case: Case) -> None:
         assert UniformSearch(problem).best(deepest(problem)) == expected
 
 
-@given(wishes(LARGE).filter(lambda case: case[0].count))
+@given(preferring_requests(LARGE).filter(lambda case: case[0].count))
 def test_narrowing_leaves_the_best_pick_as_it_is(case: Case) -> None:
     problem = problem_of(case)
     near = reduced(problem)

@@ -23,8 +23,8 @@ class CoreFormulas:
         self._take, self._count = take, problem.count
         self._touch, self._room = costs.touch[-1], costs.room[-1]
         self._cores = index.partitions[-1].groups
-        # The formulas do not hold for a core with a CPU that is free and cannot be
-        # taken, nor for cores of more than two threads.
+        # The formulas hold for cores of at most two threads. Free CPUs that cannot be
+        # taken are excluded: with one, a core has more free CPUs than they assume.
         small = index.largest[-1] <= 2  # noqa: PLR2004 - threads
         self._odd = problem.free ^ take if small else -1
         self._beside = 0

@@ -155,7 +155,7 @@ HYBRID = parse_spec("4c2t8e")
             "low", "0-9", 4, "0-1,8-9", id="strong ones where there is no more"
         ),
         pytest.param("normal", "6-15", 4, "6-9", id="efficient ones for the rest"),
-        pytest.param("none", "0-15", 4, "8-11", id="one cluster when nobody minds"),
+        pytest.param("none", "0-15", 4, "8-11", id="one cluster without priority"),
     ],
 )
 def test_prefers_the_right_kind_of_core(
@@ -211,7 +211,7 @@ four = partial(CpuRequest, 4, cpus("0-3,8-11,4-5,12-13,7"))
 
 
 @pytest.mark.parametrize(
-    ("wish", "taken"),
+    ("preferred", "taken"),
     [
         pytest.param(four(), "4-5,12-13", id="the tightest node"),
         pytest.param(four(spread=True), "0-1,8-9", id="the roomiest node"),
@@ -236,8 +236,8 @@ four = partial(CpuRequest, 4, cpus("0-3,8-11,4-5,12-13,7"))
         pytest.param(four(held=cpus("0")), "0-1,8-9", id="beside what is held"),
     ],
 )
-def test_follows_preferences(wish: CpuRequest, taken: str) -> None:
-    assert allocate_cpus(wish, TWO_NODES).cpus == cpus(taken)
+def test_follows_preferences(preferred: CpuRequest, taken: str) -> None:
+    assert allocate_cpus(preferred, TWO_NODES).cpus == cpus(taken)
 
 
 @pytest.mark.parametrize(

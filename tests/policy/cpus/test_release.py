@@ -45,7 +45,7 @@ def test_tells_what_holds_the_rest() -> None:
 
 
 @pytest.mark.parametrize(
-    ("held", "wish", "gone"),
+    ("held", "preferred", "gone"),
     [
         pytest.param(
             "0-1,8-9", CpuPreferences(near=cpus("1,9")), "0,8", id="near ones stay"
@@ -54,9 +54,9 @@ def test_tells_what_holds_the_rest() -> None:
     ],
 )
 def test_preferences_are_those_of_what_stays(
-    held: str, wish: CpuPreferences, gone: str
+    held: str, preferred: CpuPreferences, gone: str
 ) -> None:
-    given_back = release_cpus(cpus(held), 2, TWO_NODES, wish)
+    given_back = release_cpus(cpus(held), 2, TWO_NODES, preferred)
 
     assert given_back.cpus == cpus(gone)
 
