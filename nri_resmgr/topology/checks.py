@@ -91,6 +91,7 @@ def check_sets(
         raise ContradictoryMachine(f"CPU {extra} is online and not present")
     if extra := isolated - online:
         raise ContradictoryMachine(f"CPU {extra} is isolated and not online")
+    # Level 1 has two caches per core, so that a CPU has one per level and kind.
     shared: dict[tuple[int, CacheKind], CpuSet] = {}
     for cache in caches:
         if not cache.cpus:

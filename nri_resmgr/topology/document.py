@@ -27,6 +27,7 @@ def to_document(machine: Machine) -> dict[str, Any]:
     CPU sets are in the kernel's list format, sizes in bytes, frequencies in kHz.
     """
     document: dict[str, Any] = to_plain(machine)
+    # The default depends on the cores, so that msgspec cannot leave it out.
     if machine.present == machine.online:
         del document["present"]
     return document

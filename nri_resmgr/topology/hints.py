@@ -90,6 +90,7 @@ def complete_hints(hints: Iterable[Hint], machine: Machine) -> tuple[Hint, ...]:
             known = CpuSet.union(one.cpus for one in found)
         nodes = hint.nodes & machine.node_ids or machine.nodes_of(known)
         cpus = known & machine.online or machine.cpus_of(nodes)
+        # The kernel reports all CPUs for a PCI device at an unknown location.
         if nodes and cpus != machine.online:
             completed.setdefault(hint.provider, Hint(hint.provider, cpus, nodes))
     return tuple(completed.values())

@@ -97,6 +97,7 @@ def build_machine(spec: MachineSpec) -> Machine:
     present = CpuSet.union(core.cpus for core in cores)
     places = tuple(_places(spec, cores))
     online = present - spec.offline
+    # Checked by `Machine` like discovered data.
     return Machine(
         cores=_sorted_cores(_online_parts(cores, online)),
         cpus=tuple(Cpu(number) for number in online),
@@ -136,6 +137,7 @@ def _cores(spec: MachineSpec) -> Iterator[Core]:
 
 def _numbered(spec: MachineSpec, kinds: Sequence[CoreKind]) -> Iterator[CpuSet]:
     threads = [1 if kind is CoreKind.EFFICIENT else spec.threads for kind in kinds]
+    # Hybrid machines number core by core, servers all first threads first.
     adjacent = Numbering.ADJACENT if spec.efficient else Numbering.SPLIT
     split = (spec.numbering or adjacent) is Numbering.SPLIT
     ids = [(t, core) for core, many in enumerate(threads) for t in range(many)]

@@ -49,7 +49,9 @@ def adopt(
         The state with all of them, and the placement of each, by id.
     """
     state = State.empty(context.memory, context.settings.available)
+    # Configured and reserved CPUs come first: no other balloon may take them.
     state = create_given(state, context, partial=True)
+    # All of them before any is placed, as strategies look at pods and namespaces.
     for spec in specs:
         state = state.put(spec, spec.present)
     state = restore({one.id: one for one in specs}, old, state, context)
@@ -65,6 +67,7 @@ def adopt(
     ):
         if found := recognise(spec, state, context, occupancy):
             placed[spec.id], state = found, found.state
+    # Only now, so that empty balloons do not take CPUs that containers run on.
     state = create_minimum(restore_empty(old, state, context), context, partial=True)
     for spec in _unplaced(specs, placed):
         found = _place_anywhere(spec, state, context)

@@ -156,10 +156,12 @@ def _new(search: Search) -> BalloonChoice | None:
             return BalloonChoice(one.name, Rule.EMPTY_BALLOON, search.state)
     kind, context = search.kind, search.context
     full = kind.max_balloons is not None and count >= kind.max_balloons
+    # A new balloon needs a CPU even for a container that requests none.
     if full or not search.state.free:
         return None
     state, name = create(kind, search.state, context)
     found = Search(search.spec, search.membership, kind, state, context)
+    # The minimum size of its type, or of its components, must be free as well.
     least = sum(needed_cpus(state.balloons[name], state, context).values())
     if least > len(state.free) or not fits(found, state.balloons[name]):
         return None

@@ -36,6 +36,7 @@ def needed_cpus(balloon: Balloon, state: State, context: Context) -> dict[str, i
     kind, used = context.type_of(balloon), bool(balloon.members)
     if not balloon.parts:
         return {balloon.name: _leaf_need(balloon.load, kind, balloon, used=used)}
+    # Components carry equal shares of the load, each rounded up to whole CPUs.
     milli = _clamped(balloon.load, kind)
     return {
         leaf.name: _leaf_need(
@@ -47,6 +48,7 @@ def needed_cpus(balloon: Balloon, state: State, context: Context) -> dict[str, i
 
 def has_room(balloon: Balloon, request: int, state: State) -> bool:
     """Return whether a request fits without another CPU; one of 0 always does."""
+    # Without a CPU not even a container that requests nothing can run.
     for leaf, _ in state.leaves(balloon):
         if not leaf.cpus:
             return False
@@ -79,6 +81,7 @@ def capacity(balloon: Balloon, state: State, context: Context) -> int:
     # Growing components share the free CPUs: step down until these suffice for all.
     while most > 0 and _missing(most, leaves) > free:
         most -= _CPU
+    # Without the minimum, which says nothing about what can be had.
     return _clamped(most, kind, low=False)
 
 
@@ -222,6 +225,7 @@ def create_given(state: State, context: Context, *, partial: bool = False) -> St
         kind = context.settings.by_name[RESERVED]
         for _ in range(kind.min_balloons):
             state, name = create(kind, state, context)
+            # From the reserved CPUs first; a larger minimum takes others as well.
             state = inflate(name, state, context, inside=reserved, partial=True)
             state = inflate(name, state, context, partial=partial)
     return state
@@ -260,6 +264,7 @@ def _clamped(milli: int, kind: BalloonType, *, low: bool = True) -> int:
 def _leaf_need(milli: int, kind: BalloonType, leaf: Balloon, *, used: bool) -> int:
     if kind.cpus:
         return len(kind.cpus[leaf.index])
+    # A container that requests nothing still needs a CPU to run on.
     count = -(-milli // _CPU) or int(used)
     if kind.max_cpus is not None:
         count = min(count, kind.max_cpus)
@@ -282,11 +287,13 @@ def _count(kind: BalloonType, state: State, context: Context) -> int:
 
 
 def _lowest_free(kind: BalloonType, state: State) -> int:
+    # The lowest, as CPUs and homes of a type are configured by this number.
     used = {one.index for one in state.balloons.values() if one.type == kind.name}
     return next(number for number in range(len(used) + 1) if number not in used)
 
 
 def _with_cpus(leaf: Balloon, cpus: CpuSet, state: State, context: Context) -> State:
+    # CPUs and reach of composite balloons follow from their components.
     free = state.free | leaf.cpus
     reach = context.reach_of(context.type_of(leaf), cpus)
     changed = [replace(leaf, cpus=cpus, reach=reach)]

@@ -114,6 +114,7 @@ def request_of(
     """Build the request of a container to the memory allocator."""
     machine = context.machine
     kinds = spec.preferences.memory_kinds or kind.memory_kinds or USUAL_KINDS
+    # A balloon without CPUs is near to all nodes.
     near = context.nodes_of(cpus) or machine.node_ids
     priority = PRIORITIES[spec.qos]
     if spec.preferences.preserve_memory:

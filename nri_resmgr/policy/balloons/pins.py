@@ -101,6 +101,7 @@ def _changed(before: State, state: State) -> Iterator[Balloon]:
     for name, balloon in state.balloons.items():
         if balloon.members:
             old = known.get(name)
+            # Its own CPUs, or the idle ones that it shares.
             if balloon.reach.bits & freed or (
                 old is not balloon and _differs(old, balloon)
             ):

@@ -145,6 +145,7 @@ def move(spec: ContainerSpec, state: State, context: Context) -> BalloonPlacemen
     rule = (
         Rule.GROWN_IN_PLACE if spec.request > before.request else Rule.SHRUNK_IN_PLACE
     )
+    # A smaller request always fits where it is.
     stays = rule is Rule.SHRUNK_IN_PLACE or fits(search, balloon)
     if stays or has_room(balloon, spec.request, left):
         membership = search.membership.within(balloon.name)
@@ -152,6 +153,7 @@ def move(spec: ContainerSpec, state: State, context: Context) -> BalloonPlacemen
         after = inflate(balloon.name, after, context, partial=True)
         after = deflate(balloon.name, after, context)
         return BalloonPlacement(state=after, rule=rule, decided=decided)
+    # The CPUs that it leaves are free for its new balloon.
     search = replace(search, state=vacate(balloon.name, left, context))
     if found := choose_balloon(search):
         return BalloonPlacement(
@@ -164,6 +166,7 @@ def release(state: State, container: str, context: Context) -> State:
     """Remove a container; its place is kept for a restart in the same pod."""
     spec, name = state.ledger.spec_of(container), state.memberships[container].balloon
     former_places = state.former_places
+    # A container without a slot has no successor that could return.
     if spec.slot and name:
         places = former_places.copy()
         places[spec.pod, spec.slot] = _place_of(container, state)
@@ -231,6 +234,7 @@ def refusal(search: Search) -> NoBalloonFits:
     ]
     helps = _helps(kind, len(balloons))
     balloons = balloons or ["there is none yet"]
+    # Without a free CPU the reason is clear; with some, their number is not.
     if 0 < len(state.free) < (count := _size_of_new(search)):
         balloons.append(f"a new one needs {count} CPUs")
     return NoBalloonFits(
@@ -303,6 +307,7 @@ def _join(
 ) -> State:
     membership = search.membership.within(found.balloon)
     state = found.state.with_member(search.spec.id, membership)
+    # `BALANCED` is the rule for a balloon with room: its size stays as it is.
     if found.rule is Rule.BALANCED:
         return state
     places = (old.cpus,) if old and found.rule is Rule.OLD_PLACE else ()

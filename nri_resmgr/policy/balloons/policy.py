@@ -124,6 +124,7 @@ class BalloonsPolicy(PolicyBase[State]):
     def created(self, state: State, spec: ContainerSpec) -> Decision[State]:
         """Place a container that is about to be created."""
         left = lose(state, state.ledger.preceding(spec), self.context)
+        # A new container has the shares of its OCI spec, and no pinning yet.
         last_sent = pinning(0, 0, spec.present.shares)
         old = left.former_places.get((spec.pod, spec.slot)) if spec.slot else None
         placement = place(spec, left.put(spec, last_sent), self.context, old)
@@ -214,6 +215,7 @@ class BalloonsPolicy(PolicyBase[State]):
             )
             for one in ordered
         )
+        # The runtime may have lost any pin, so that all of them are compared.
         unsettled = replace(state, unsettled=True)
         return self.settled(state, unsettled, reasons)
 

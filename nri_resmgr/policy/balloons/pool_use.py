@@ -32,6 +32,7 @@ def _family(
 ) -> Iterator[PoolUse]:
     yield _of_balloon(balloon, load, state, context)
     for name in balloon.parts:
+        # Components carry equal shares of the load.
         each = -(-load // len(balloon.parts))
         yield from _family(state.balloons[name], each, state, context)
 
@@ -42,6 +43,7 @@ def _of_balloon(balloon: Balloon, load: int, state: State, context: Context) -> 
     is_reserved = _outermost(balloon, state).type == RESERVED
     zones = (memory.zone_of(one) for one in balloon.members if one in memory)
     mems = NodeSet.union(zones) or context.nodes_of(allowed)
+    # Counted once, in the outermost balloon.
     free = 0 if balloon.within else max_free_capacity(balloon, state, context)
     return PoolUse(
         kind="balloon",

@@ -94,6 +94,7 @@ def recognise(
     except PolicyError:
         return None
     present = spec.present.cpus & context.settings.available
+    # On all available CPUs it was not pinned, so these say nothing.
     if not present or present == context.settings.available:
         return None
     hidden = NO_CPUS

@@ -99,6 +99,7 @@ def _recreated(balloon: Balloon, old: State, state: State, context: Context) -> 
         and state.count_whole(kind.name) >= kind.max_balloons
     ):
         return state
+    # Members are added later: those that do not fit any more are placed elsewhere.
     family = list(_family(balloon, old))
     emptied = [replace(one, members=(), load=MilliCpus(0)) for one in family]
     if any(one.name in state.balloons for one in emptied):

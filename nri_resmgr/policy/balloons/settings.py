@@ -163,6 +163,7 @@ class BalloonsSettings(msgspec.Struct, frozen=True, kw_only=True):
     by_name: Mapping[str, BalloonType] = {}
 
     def __post_init__(self) -> None:
+        # `adopt` relies on it: running containers have to be somewhere.
         if all(one.components or one.max_cpus == 0 for one in self.types):
             raise ValueError("no type may have a CPU")
         by_name = {one.name: one for one in self.types}

@@ -161,6 +161,7 @@ class BalloonsState(msgspec.Struct, frozen=True):
         self, changed: Iterable[Balloon], free: CpuSet | None = None
     ) -> BalloonsState:
         """Add balloons, or replace those of the same names."""
+        # Replaced in place, as a union keeps the order of the balloons.
         new = {one.name: one for one in changed}
         balloons = MappingProxyType(self.balloons | new)
         return replace(

@@ -50,6 +50,7 @@ class CpuPreferences(msgspec.Struct, frozen=True, kw_only=True):
     cores: CoreUse = CoreUse.WHOLE
     levels: frozenset[TopologyLevel] = COUNTED
 
+    # As a key of caches: with the sets there would be an entry for every request.
     def without_sets(self) -> CpuPreferences:
         """Return the preferences without CPU sets, which change with every request."""
         return CpuPreferences(

@@ -112,6 +112,7 @@ def resize(spec: ContainerSpec, held: CpuSet, free: FreeCpus) -> StaticPlacement
     if count <= len(held):
         pick = release_cpus(held, len(held) - count, free.machine)
         return StaticPlacement(Rule.SHRUNK_IN_PLACE, held - pick.cpus, pick.level)
+    # An isolated CPU cannot be extended: the scheduler balances no load over several.
     if not held <= free.supply.ordinary:
         return replace(_allocate(spec, free, held), rule=Rule.MOVED)
     if len(free.ordinary) < count:

@@ -66,6 +66,7 @@ class StaticPolicy(PolicyBase[StaticState]):
 
     def created(self, state: StaticState, spec: ContainerSpec) -> Decision[StaticState]:
         """Place a container that is about to be created."""
+        # A container of the same slot is gone, even if its end was not reported.
         left = state.lose(*state.ledger.preceding(spec))
         offer = left.former_places.get((spec.pod, spec.slot), NO_CPUS)
         placement = place(spec, self._free_cpus(left), (offer,))
