@@ -10,9 +10,9 @@ from nri_resmgr.config.table import Table
 from nri_resmgr.values import QosClass
 from nri_resmgr.values.scheduling import (
     IoClass,
-    SchedulerFlag,
-    SchedulerPolicy,
     SchedulingClass,
+    SchedulingFlag,
+    SchedulingPolicy,
 )
 
 CLASSES: Final = "schedulingClasses"
@@ -36,8 +36,8 @@ _KEYS: Final = (
 _TIMES: Final = ("runtime", "deadline", "period")
 
 # Who takes which parameter; see sched(7) and ioprio_set(2).
-_REAL_TIME: Final = (SchedulerPolicy.FIFO, SchedulerPolicy.RR)
-_NICE: Final = (SchedulerPolicy.OTHER, SchedulerPolicy.BATCH, SchedulerPolicy.IDLE)
+_REAL_TIME: Final = (SchedulingPolicy.FIFO, SchedulingPolicy.RR)
+_NICE: Final = (SchedulingPolicy.OTHER, SchedulingPolicy.BATCH, SchedulingPolicy.IDLE)
 _RANKED: Final = (IoClass.RT, IoClass.BEST_EFFORT)
 
 # The kernel takes no shorter runtime (DL_SCALE, kernel/sched/deadline.c), and
@@ -102,17 +102,17 @@ def read_qos_classes(spec: Table, classes: Sequence[str]) -> Mapping[QosClass, s
 
 
 def _class(row: Table, name: str) -> SchedulingClass:
-    policy = row.choice("policy", (_NONE, *SchedulerPolicy), _NONE)
+    policy = row.choice("policy", (_NONE, *SchedulingPolicy), _NONE)
     io_class = row.choice("ioClass", (_NONE, *IoClass), _NONE)
-    flags = row.choices("flags", tuple(SchedulerFlag))
+    flags = row.choices("flags", tuple(SchedulingFlag))
     if flags and policy == _NONE:
         raise BadSetting(row.at("flags"), "needs a policy")
     runtime, deadline, period = _times(row, policy)
     return SchedulingClass(
         name=name,
-        policy=None if policy == _NONE else SchedulerPolicy(policy),
+        policy=None if policy == _NONE else SchedulingPolicy(policy),
         priority=_ranged(row, "priority", (1, 99), _REAL_TIME, "policy"),
-        flags=tuple(SchedulerFlag(flag) for flag in flags),
+        flags=tuple(SchedulingFlag(flag) for flag in flags),
         nice=_ranged(row, "nice", (-20, 19), _NICE, "policy"),
         runtime=runtime,
         deadline=deadline,
@@ -138,7 +138,7 @@ def _ranged(
 
 def _times(row: Table, policy: str) -> tuple[int, int, int]:
     """Read runtime, deadline and period; 0 is fine for other policies."""
-    if policy != SchedulerPolicy.DEADLINE:
+    if policy != SchedulingPolicy.DEADLINE:
         for key in _TIMES:
             if row.rows.get(key):
                 raise BadSetting(row.at(key), "only goes with policy deadline")

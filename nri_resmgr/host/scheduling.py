@@ -16,9 +16,9 @@ from nri_resmgr.host.tree import Tree
 from nri_resmgr.values import HostError
 from nri_resmgr.values.scheduling import (
     IoClass,
-    SchedulerFlag,
-    SchedulerPolicy,
     SchedulingClass,
+    SchedulingFlag,
+    SchedulingPolicy,
 )
 
 # sched_setattr(2) and ioprio_set(2), which no library of C wraps everywhere.
@@ -33,22 +33,22 @@ _NUMBERS: Final = {
 
 # include/uapi/linux/sched.h and ioprio.h
 _POLICIES: Final = {
-    SchedulerPolicy.OTHER: 0,
-    SchedulerPolicy.FIFO: 1,
-    SchedulerPolicy.RR: 2,
-    SchedulerPolicy.BATCH: 3,
-    SchedulerPolicy.ISO: 4,
-    SchedulerPolicy.IDLE: 5,
-    SchedulerPolicy.DEADLINE: 6,
+    SchedulingPolicy.OTHER: 0,
+    SchedulingPolicy.FIFO: 1,
+    SchedulingPolicy.RR: 2,
+    SchedulingPolicy.BATCH: 3,
+    SchedulingPolicy.ISO: 4,
+    SchedulingPolicy.IDLE: 5,
+    SchedulingPolicy.DEADLINE: 6,
 }
 _FLAGS: Final = {
-    SchedulerFlag.RESET_ON_FORK: 0x01,
-    SchedulerFlag.RECLAIM: 0x02,
-    SchedulerFlag.DL_OVERRUN: 0x04,
-    SchedulerFlag.KEEP_POLICY: 0x08,
-    SchedulerFlag.KEEP_PARAMS: 0x10,
-    SchedulerFlag.UTIL_CLAMP_MIN: 0x20,
-    SchedulerFlag.UTIL_CLAMP_MAX: 0x40,
+    SchedulingFlag.RESET_ON_FORK: 0x01,
+    SchedulingFlag.RECLAIM: 0x02,
+    SchedulingFlag.DL_OVERRUN: 0x04,
+    SchedulingFlag.KEEP_POLICY: 0x08,
+    SchedulingFlag.KEEP_PARAMS: 0x10,
+    SchedulingFlag.UTIL_CLAMP_MIN: 0x20,
+    SchedulingFlag.UTIL_CLAMP_MAX: 0x40,
 }
 _IO_CLASSES: Final = {IoClass.RT: 1, IoClass.BEST_EFFORT: 2, IoClass.IDLE: 3}
 _IO_CLASS_SHIFT: Final = 13
@@ -108,7 +108,7 @@ def set_scheduler(tree: Tree, folder: str, scheduling: SchedulingClass) -> int:
 
     def threads() -> Collection[int]:
         found = threads_of(tree, folder)
-        if scheduling.policy is SchedulerPolicy.DEADLINE:
+        if scheduling.policy is SchedulingPolicy.DEADLINE:
             processes = tree.read(f"{folder}/cgroup.procs") or ""
             return found & frozenset(map(int, processes.split()))
         return found
@@ -137,7 +137,7 @@ def _set_io(tree: Tree, folder: str, value: int, name: str) -> int:
     return _for_all(partial(threads_of, tree, folder), set_one, name, "I/O priority")
 
 
-def _attr_of(policy: SchedulerPolicy, scheduling: SchedulingClass) -> bytes:
+def _attr_of(policy: SchedulingPolicy, scheduling: SchedulingClass) -> bytes:
     return _ATTR.pack(
         _ATTR.size,
         _POLICIES[policy],

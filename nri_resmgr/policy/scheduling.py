@@ -9,16 +9,16 @@ from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.values import QosClass
 from nri_resmgr.values.scheduling import (
     IoClass,
-    SchedulerFlag,
-    SchedulerPolicy,
     SchedulingClass,
+    SchedulingFlag,
+    SchedulingPolicy,
 )
 
 __all__ = [
     "IoClass",
-    "SchedulerFlag",
-    "SchedulerPolicy",
     "SchedulingClass",
+    "SchedulingFlag",
+    "SchedulingPolicy",
     "SchedulingRules",
     "scheduling_of",
 ]

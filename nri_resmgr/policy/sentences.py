@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from nri_resmgr.policy.cpus import Level
+from nri_resmgr.policy.cpus import TopologyLevel
 from nri_resmgr.policy.decision import Rule
 
 RULE_SENTENCES: Final[Mapping[Rule, str]] = {
@@ -71,14 +71,14 @@ TYPE_SENTENCES: Final[Mapping[str, str]] = {
 }
 """What led to the type of balloon."""
 
-LEVEL_SENTENCES: Final[Mapping[Level, str]] = {
-    Level.MACHINE: "all over the machine",
-    Level.PACKAGE: "in one socket",
-    Level.DIE: "on one die",
-    Level.NODE: "on one NUMA node",
-    Level.CACHE: "below one last-level cache",
-    Level.CLUSTER: "in one cluster of cores",
-    Level.CORE: "in one core",
-    Level.THREAD: "one hardware thread",
+LEVEL_SENTENCES: Final[Mapping[TopologyLevel, str]] = {
+    TopologyLevel.MACHINE: "all over the machine",
+    TopologyLevel.PACKAGE: "in one socket",
+    TopologyLevel.DIE: "on one die",
+    TopologyLevel.NODE: "on one NUMA node",
+    TopologyLevel.CACHE: "below one last-level cache",
+    TopologyLevel.CLUSTER: "in one cluster of cores",
+    TopologyLevel.CORE: "in one core",
+    TopologyLevel.THREAD: "one hardware thread",
 }
 """How near to each other the CPUs of its own are."""

@@ -21,7 +21,7 @@ from nri_resmgr.stub.reply_errors import (
     SelfUpdate,
 )
 from nri_resmgr.stub.update import ContainerUpdate
-from nri_resmgr.values.recall import Recall
+from nri_resmgr.values.identity_cache import IdentityCache
 
 # Fields with keys, by the attributes that lead to them.
 Tree: TypeAlias = "Mapping[str, Field | Tree]"
@@ -170,7 +170,7 @@ def _add_updates(response: Any, updates: tuple[ContainerUpdate, ...]) -> None:
         return
     # Hundreds of containers that share CPUs share one content as well, which is
     # checked and encoded once. Of many contents most are sent once anyway.
-    check = Recall(_check_update, most=_SHARED)
+    check = IdentityCache(_check_update, most=_SHARED)
     for update in updates:
         if not isinstance(update, ContainerUpdate):
             raise _wrong(update, "a ContainerUpdate for each update")
@@ -230,7 +230,9 @@ def _check_parts(part: Any, tree: Tree) -> None:
 
 
 # Of few contents, that are sent to many.
-_check_linux: Final = Recall(partial(_check_parts, tree=_LINUX_TREE), most=_SHARED)
+_check_linux: Final = IdentityCache(
+    partial(_check_parts, tree=_LINUX_TREE), most=_SHARED
+)
 
 
 def _check_keys_of(field: Field, content: object) -> None:

@@ -22,7 +22,7 @@ from nri_resmgr.stub.schema import (
     is_map,
     is_wrapper,
 )
-from nri_resmgr.values.recall import Recall
+from nri_resmgr.values.identity_cache import IdentityCache
 
 # Parts of one type whose bytes are kept.
 _KEPT: Final = 16
@@ -115,7 +115,7 @@ def _putter(kind: Descriptor) -> Put:
         return _put_wrapped(kind)
     if kind.name not in SENT_AGAIN:
         return fill
-    known: Recall[Struct, bytes] = Recall(_serialized, _KEPT)
+    known: IdentityCache[Struct, bytes] = IdentityCache(_serialized, _KEPT)
     return lambda part, content: part.MergeFromString(known(content))
 
 

@@ -1,10 +1,25 @@
-"""The hardware model: pure values, wherever the facts come from."""
+"""The model of a machine's hardware, independent of where its data comes from.
+
+`Machine` has the parts of `cores`, `memory`, `platform` and `speed_select`,
+checked by `checks`. `document` writes and reads it, `text` prints it, `synthetic`
+builds one from the short text of `spec`. Topology hints are in `hints` and
+`hint_options`.
+"""
 
 from __future__ import annotations
 
-from nri_resmgr.topology.caches import Cache, CacheKind, cache_order
 from nri_resmgr.topology.checks import ContradictoryMachine
-from nri_resmgr.topology.cores import Cluster, Core, CoreKind, Cpu, Die, Package
+from nri_resmgr.topology.cores import (
+    Cache,
+    CacheKind,
+    Cluster,
+    Core,
+    CoreKind,
+    Cpu,
+    Die,
+    Package,
+    cache_order,
+)
 from nri_resmgr.topology.machine import Machine
 from nri_resmgr.topology.memory import HugePages, MemoryKind, Node
 from nri_resmgr.topology.platform import (

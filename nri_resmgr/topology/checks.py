@@ -1,12 +1,11 @@
-"""What must hold between the facts of a machine before anyone may rely on them."""
+"""Consistency checks of a machine's data."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from nri_resmgr.topology.caches import Cache, CacheKind
-from nri_resmgr.topology.cores import Core, Cpu
+from nri_resmgr.topology.cores import Cache, CacheKind, Core, Cpu
 from nri_resmgr.topology.memory import Node
 from nri_resmgr.values import NO_CPUS, CpuSet, InputError
 
@@ -16,12 +15,12 @@ _LOCAL_DISTANCE = 10
 
 @dataclass(eq=False)
 class ContradictoryMachine(InputError):
-    """Facts about a machine do not fit together."""
+    """The data about a machine is inconsistent."""
 
     what: str
 
     def __str__(self) -> str:
-        return f"the machine contradicts itself: {self.what}"
+        return f"inconsistent machine: {self.what}"
 
 
 def check_cores(cores: Sequence[Core], cpus: Sequence[Cpu]) -> CpuSet:
@@ -50,7 +49,7 @@ def check_nodes(nodes: Sequence[Node], online: CpuSet) -> None:
     """Check that every online CPU is in one node and nodes have no other CPU.
 
     Raises:
-        ContradictoryMachine: It is not so.
+        ContradictoryMachine: A CPU is in several nodes or none, or is not online.
     """
     _ascending([node.id for node in nodes], "nodes")
     seen = CpuSet()
@@ -68,11 +67,11 @@ def check_distances(nodes: Sequence[Node], rows: Sequence[Sequence[int]]) -> Non
     """Check that there is one positive distance for every pair of nodes.
 
     Raises:
-        ContradictoryMachine: There is not.
+        ContradictoryMachine: The matrix has another size, or a distance below 10.
     """
     size = len(nodes)
     if len(rows) != size or any(len(row) != size for row in rows):
-        raise ContradictoryMachine(f"distances are no {size} by {size} matrix")
+        raise ContradictoryMachine(f"distances are not a {size} by {size} matrix")
     for node, row in zip(nodes, rows, strict=True):
         if min(row) < _LOCAL_DISTANCE:
             raise ContradictoryMachine(
@@ -83,15 +82,16 @@ def check_distances(nodes: Sequence[Node], rows: Sequence[Sequence[int]]) -> Non
 def check_sets(
     online: CpuSet, present: CpuSet, isolated: CpuSet, caches: Sequence[Cache]
 ) -> None:
-    """Check that sets and caches name only CPUs that can be there.
+    """Check that sets and caches have only CPUs that may be in them.
 
     Raises:
-        ContradictoryMachine: They name others.
+        ContradictoryMachine: They have others.
     """
     if extra := online - present:
         raise ContradictoryMachine(f"CPU {extra} is online and not present")
     if extra := isolated - online:
         raise ContradictoryMachine(f"CPU {extra} is isolated and not online")
+    # Level 1 has two caches per core, so that a CPU has one per level and kind.
     shared: dict[tuple[int, CacheKind], CpuSet] = {}
     for cache in caches:
         if not cache.cpus:

@@ -1,4 +1,4 @@
-"""Packages, dies, clusters, cores and logical CPUs."""
+"""Packages, dies, clusters, cores, logical CPUs and caches."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ import enum
 
 import msgspec
 
-from nri_resmgr.values import CpuSet, KiloHertz
+from nri_resmgr.values import Bytes, CpuSet, KiloHertz
 
 
 class CoreKind(enum.StrEnum):
-    """What a core was built for.
+    """Type of a core on hybrid machines; on others all are `PERFORMANCE`.
 
-    On a machine with cores of one kind all are `PERFORMANCE`. `OTHER` stands
-    for what is neither, such as Intel's low-power island.
+    `OTHER` is neither, such as the cores of Intel's low-power island.
     """
 
     PERFORMANCE = "performance"
@@ -22,17 +21,17 @@ class CoreKind(enum.StrEnum):
 
 
 class Cpu(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """One online logical CPU: what its frequency driver says.
+    """One online logical CPU, with the data of its frequency driver.
 
     Attributes:
         id: The kernel's CPU number.
-        base: Guaranteed frequency; None where the driver does not tell.
+        base: Guaranteed frequency; None where the driver does not report it.
         min: Lowest frequency of the hardware; None without cpufreq.
         max: Highest frequency of the hardware; None without cpufreq.
         governor: Active cpufreq governor, ``""`` without cpufreq.
         epp: Energy performance preference, a word or 0-255, ``""`` without.
         capacity: Relative strength, 1024 is strongest; None where the
-            architecture does not tell.
+            architecture does not report it.
     """
 
     id: int
@@ -45,16 +44,16 @@ class Cpu(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields
 
 
 class Core(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A core and where it sits.
+    """A core with its place in package, die and cluster.
 
     Attributes:
         package: Physical package id.
         die: Die id, unique only inside the package; 0 where there are no dies.
         cluster: Cluster id, unique only inside the die; None where undefined.
-        id: Core id. Never a key: unique only inside its parent, on some
-            platforms not even there. The CPU set is the identity.
+        id: Core id. Not usable as a key: unique only inside its parent, on some
+            platforms not even there. The CPU set identifies a core.
         cpus: The core's online threads.
-        kind: What the core was built for.
+        kind: Type of the core.
     """
 
     package: int
@@ -66,7 +65,7 @@ class Core(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_field
 
 
 class Cluster(msgspec.Struct, frozen=True):
-    """Cores of a die that share something closer than the die does."""
+    """Cores of a die that share a resource, such as a level 2 cache."""
 
     package: int
     die: int
@@ -87,3 +86,37 @@ class Package(msgspec.Struct, frozen=True):
 
     id: int
     cpus: CpuSet
+
+
+class CacheKind(enum.StrEnum):
+    """Type of a cache; the values are those of sysfs."""
+
+    DATA = "Data"
+    INSTRUCTION = "Instruction"
+    UNIFIED = "Unified"
+
+
+class Cache(
+    msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
+):
+    """One cache.
+
+    Attributes:
+        level: The cache level; 1 is nearest to the core.
+        kind: Data, instruction or unified; level 1 has two with the same id.
+        id: The kernel's id, unique per level and kind; None where the kernel reports
+            none, and then the cache is no resctrl domain.
+        cpus: The online CPUs that share it.
+        size: Capacity, 0 where unknown.
+    """
+
+    level: int
+    kind: CacheKind
+    id: int | None
+    cpus: CpuSet
+    size: Bytes
+
+
+def cache_order(cache: Cache) -> tuple[int, CacheKind, int]:
+    """Return the key that sorts caches by level, kind, then lowest CPU."""
+    return (cache.level, cache.kind, cache.cpus.first)

@@ -1,4 +1,4 @@
-"""A machine as plain data for JSON and YAML, and back."""
+"""A machine as plain data for JSON and YAML."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class BadMachineDocument(InputError):
 
 
 def to_document(machine: Machine) -> dict[str, Any]:
-    """Return the machine as dictionaries, tuples, texts and numbers.
+    """Return the machine as dictionaries, tuples, strings and numbers.
 
-    Keys are the attributes' names and are left out where they have their
-    default; CPU sets are in the kernel's list format, sizes in bytes,
-    frequencies in kHz.
+    Keys are the names of attributes; attributes with their default are left out.
+    CPU sets are in the kernel's list format, sizes in bytes, frequencies in kHz.
     """
     document: dict[str, Any] = to_plain(machine)
+    # The default depends on the cores, so that msgspec cannot leave it out.
     if machine.present == machine.online:
         del document["present"]
     return document
@@ -37,14 +37,12 @@ def from_document(document: object) -> Machine:
     """Build the machine that `to_document` described.
 
     Raises:
-        BadMachineDocument: A key is unknown or missing, or a value is of
-            another type, or the facts do not fit together; the text names
-            the path.
+        BadMachineDocument: A key is unknown or missing, a value has the wrong type, or
+            the data is inconsistent; the message names the path.
     """
     if not isinstance(document, dict):
         raise BadMachineDocument(f"want a mapping, found {document!r:.40}")
     try:
-        machine: Machine = from_plain(Machine, document)
+        return from_plain(Machine, document)
     except BadValue as error:
         raise BadMachineDocument(error.why) from error
-    return machine

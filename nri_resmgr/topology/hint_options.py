@@ -1,4 +1,4 @@
-"""Which topology hints of a container count."""
+"""Options that select the topology hints of a container."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nri_resmgr.values.globs import glob_pattern
 
 
 class HintSource(enum.StrEnum):
-    """What may tell where a container's things sit; the words of annotations."""
+    """Sources of topology hints; the values are those of annotations."""
 
     MOUNTS = "mounts"
     DEVICES = "devices"
@@ -24,41 +24,41 @@ ALL_SOURCES: Final = frozenset(HintSource)
 
 
 class PathMatch(enum.StrEnum):
-    """How a rule's paths are taken; the words of annotations."""
+    """How paths are matched; the values are those of annotations."""
 
     PREFIX = "prefix"
     GLOB = "glob"
 
 
 class PathRule(msgspec.Struct, frozen=True):
-    """Paths on the host or in sysfs that a rule is about.
+    """Paths on the host or in sysfs that match a rule.
 
-    In a glob, ``*``, ``?`` and ``[]`` stand for parts of one name and never for a
-    slash, and ``[^]`` is as ``[!]``. A prefix is one of the text, not of whole names.
+    In a glob, ``*``, ``?`` and ``[]`` do not match a slash, and ``[^]`` equals
+    ``[!]``. A prefix may end inside of a name.
     """
 
     match: PathMatch
     paths: tuple[str, ...]
 
     def covers(self, path: str) -> bool:
-        """Tell whether the rule is about *path*.
+        """Return whether the rule matches *path*.
 
         >>> PathRule(PathMatch.GLOB, ("/dev/sd[a-c]",)).covers("/dev/sdb")
         True
         """
         if self.match is PathMatch.PREFIX:
             return path.startswith(self.paths)
-        return any(_fits(path, pattern) for pattern in self.paths)
+        return any(_matches(path, pattern) for pattern in self.paths)
 
 
 class HintOptions(msgspec.Struct, frozen=True):
-    """Which hints a container wants.
+    """Selection of a container's hints.
 
     Attributes:
-        sources: What is asked for hints at all.
-        deny: Paths of mounts, devices and sysfs that give none.
-        allow: Paths that give some although they are denied.
-        given: Hints that a test hands in, besides those that are found.
+        sources: The sources that are used.
+        deny: Paths of mounts, devices and sysfs whose hints are ignored.
+        allow: Paths whose hints are used even if denied.
+        given: Additional hints, set by tests.
     """
 
     sources: frozenset[HintSource] = ALL_SOURCES
@@ -67,17 +67,17 @@ class HintOptions(msgspec.Struct, frozen=True):
     given: tuple[Hint, ...] = ()
 
     def admits(self, path: str) -> bool:
-        """Tell whether the hint of *path* counts."""
+        """Return whether the hint of *path* is used."""
         if self.deny is None or not self.deny.covers(path):
             return True
         return self.allow is not None and self.allow.covers(path)
 
 
 ALL_HINTS: Final = HintOptions()
-"""Of a container without annotations."""
+"""Options of a container without annotations."""
 
 
-def _fits(path: str, pattern: str) -> bool:
+def _matches(path: str, pattern: str) -> bool:
     names, patterns = path.split("/"), pattern.split("/")
     return len(names) == len(patterns) and all(
         re.match(glob_pattern(one), name)

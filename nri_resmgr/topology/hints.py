@@ -1,4 +1,4 @@
-"""Topology hints: where the things that a container uses sit."""
+"""Topology hints: CPUs and nodes near the devices and files of a container."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nri_resmgr.values import NO_CPUS, NO_NODES, CpuSet, NodeSet
 
 _POD_RESOURCE: Final = "podresapi:"
 
-# Parts of every image and of every pod: where they lie says nothing.
+# Parts of every image or pod: their location says nothing about a workload.
 _COMMON: Final = (
     "/.nri-resource-policy",
     "/dev/shm",  # noqa: S108 - looked for, not written to
@@ -31,13 +31,13 @@ _SMALL_VOLUME: Final = re.compile(
 
 
 class Hint(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A place that something a container uses is near to.
+    """The CPUs and nodes near a device or file that a container uses.
 
     Attributes:
-        provider: What told so: a path in sysfs, or ``podresapi:`` and a name.
-        cpus: The CPUs near it; none where only the nodes are known.
-        nodes: The nodes near it; none where only the CPUs are known.
-        packages: Ids of the packages near it, where nothing finer is known.
+        provider: Origin of the hint: a path in sysfs, or ``podresapi:`` and a name.
+        cpus: The near CPUs; empty if only the nodes are known.
+        nodes: The near nodes; empty if only the CPUs are known.
+        packages: Ids of the near packages, if nothing finer is known.
     """
 
     provider: str
@@ -47,29 +47,29 @@ class Hint(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_field
 
     @property
     def is_pod_resource(self) -> bool:
-        """Whether the kubelet told it of a device that it gave to the pod."""
+        """Whether it comes from the kubelet, for a device assigned to the pod."""
         return self.provider.startswith(_POD_RESOURCE)
 
 
-def is_telling_mount(source: str, destination: str, *, read_only: bool) -> bool:
-    """Tell whether the place of a mount's host path says where work is done.
+def gives_hint(source: str, destination: str, *, read_only: bool) -> bool:
+    """Return whether the location of a mount matters to the container's work.
 
     Args:
-        source: The path on the host; the one whose device is looked up.
+        source: The path on the host, whose device is looked up.
         destination: The path in the container.
         read_only: Whether the container cannot write to it.
     """
-    # Most mounts are parts of every pod: those are found first.
+    # Most mounts are parts of every pod, so these are checked first.
     if read_only or destination.startswith(_COMMON) or source.startswith(_COMMON):
         return False
     return _SMALL_VOLUME.search(source) is None
 
 
 def pod_resource_hints(devices: Mapping[str, NodeSet]) -> tuple[Hint, ...]:
-    """Turn the nodes that the kubelet tells of devices into hints.
+    """Make hints of the nodes that the kubelet reports for devices.
 
     Args:
-        devices: A name for each device, such as resource and id, to its nodes.
+        devices: Nodes by the name of a device, such as its resource and id.
     """
     return tuple(
         Hint(f"{_POD_RESOURCE}{name}", nodes=nodes) for name, nodes in devices.items()
@@ -77,10 +77,10 @@ def pod_resource_hints(devices: Mapping[str, NodeSet]) -> tuple[Hint, ...]:
 
 
 def complete_hints(hints: Iterable[Hint], machine: Machine) -> tuple[Hint, ...]:
-    """Keep one hint per provider, the first, with CPUs and nodes both known.
+    """Return the first hint of each provider, with both its CPUs and its nodes.
 
-    A hint is left out when it says nothing: nothing of it is online, or it is
-    near to every CPU, as PCI devices of unknown place are.
+    Hints without information are left out: those whose CPUs and nodes are not online,
+    and those near all CPUs, such as PCI devices at an unknown location.
     """
     completed: dict[str, Hint] = {}
     for hint in hints:
@@ -90,6 +90,7 @@ def complete_hints(hints: Iterable[Hint], machine: Machine) -> tuple[Hint, ...]:
             known = CpuSet.union(one.cpus for one in found)
         nodes = hint.nodes & machine.node_ids or machine.nodes_of(known)
         cpus = known & machine.online or machine.cpus_of(nodes)
+        # The kernel reports all CPUs for a PCI device at an unknown location.
         if nodes and cpus != machine.online:
             completed.setdefault(hint.provider, Hint(hint.provider, cpus, nodes))
     return tuple(completed.values())

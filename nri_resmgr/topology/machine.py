@@ -1,4 +1,4 @@
-"""The frozen model of a machine: what it has and what is near what."""
+"""The model of a machine: its CPUs, memory, caches, devices and their distances."""
 
 from __future__ import annotations
 
@@ -8,20 +8,19 @@ from typing import Final
 
 import msgspec
 
-from nri_resmgr.topology.caches import Cache
 from nri_resmgr.topology.checks import (
     check_cores,
     check_distances,
     check_nodes,
     check_sets,
 )
-from nri_resmgr.topology.cores import Cluster, Core, CoreKind, Cpu, Die, Package
+from nri_resmgr.topology.cores import Cache, Cluster, Core, CoreKind, Cpu, Die, Package
 from nri_resmgr.topology.memory import MemoryKind, Node
 from nri_resmgr.topology.platform import CgroupLayout, Device, Rdt, Uncore
 from nri_resmgr.topology.speed_select import Punit, check_punits
 from nri_resmgr.values import NO_CPUS, CpuSet, NodeSet
 
-# Stands for a field that is left out; by identity, as no machine is without CPUs.
+# Marks an omitted field; an explicit empty set is an error, so by identity.
 _ONLINE: Final = CpuSet()
 
 
@@ -32,11 +31,11 @@ class Machine(
     forbid_unknown_fields=True,
     dict=True,
 ):
-    """One machine, as its kernel described it at one moment.
+    """A machine, as its kernel described it at one moment.
 
-    Facts are stored once and the rest is derived from them on first use, so
-    that no two of them can disagree. Only online CPUs have a place: the kernel
-    forgets where an offline CPU sits.
+    Fields are independent of each other; everything else is derived from them on
+    first use and cannot contradict them. Only online CPUs have a core, die and
+    package: the kernel discards the topology of an offline CPU.
 
     Attributes:
         cores: By lowest CPU.
@@ -44,20 +43,19 @@ class Machine(
         nodes: By id. Their CPUs are all the online ones, each in one node.
         caches: By level, kind, then lowest CPU.
         distances: One row per node in the order of `nodes`, as the firmware
-            tells them: 10 is "here", and a pair need not be symmetric.
-        present: CPUs that are plugged in, online or not; the online ones where left
-            out.
+            reports them: 10 is local, and a pair need not be symmetric.
+        present: CPUs that are plugged in, online or not; by default the online ones.
         isolated: Online CPUs taken from the scheduler by ``isolcpus=``.
-        devices: Devices of hardware by kind, then name.
+        devices: Hardware devices by kind, then name.
         uncore: Uncore frequency domains by name.
         rdt: What resctrl offers; None where it is not mounted.
         cgroup: How cgroups are mounted; None where they are not.
-        has_speed_select: Whether the driver of Intel Speed Select is there.
-        speed_select: What it tells, by package and punit; none where it tells
-            nothing, or not to us.
+        has_speed_select: Whether the driver of Intel Speed Select is loaded.
+        speed_select: Its power units by package and number; empty if it reports none
+            or the process may not read them.
 
     Raises:
-        ContradictoryMachine: The facts do not fit together.
+        ContradictoryMachine: The fields contradict each other.
     """
 
     cores: tuple[Core, ...]
@@ -113,7 +111,7 @@ class Machine(
 
     @cached_property
     def clusters(self) -> tuple[Cluster, ...]:
-        """Clusters by package, die, then id; none where the kernel knows none."""
+        """Clusters by package, die, then id; none if the kernel reports none."""
         groups: dict[tuple[int, int, int], CpuSet] = {}
         for core in self.cores:
             if core.cluster is not None:
@@ -156,7 +154,7 @@ class Machine(
         return self._node_by_cpu[cpu]
 
     def node(self, number: int) -> Node:
-        """Return the node with this id; an id it has not is a ``KeyError``."""
+        """Return the node with this id; an unknown one is a ``KeyError``."""
         return self.nodes[self._place[number]]
 
     def distance(self, a: int, b: int) -> int:
@@ -180,7 +178,7 @@ class Machine(
 
     @cached_property
     def normal_nodes(self) -> NodeSet:
-        """Nodes with memory that the kernel may use for itself too."""
+        """Nodes with memory that the kernel itself may use."""
         return NodeSet.from_iterable(node.id for node in self.nodes if node.is_normal)
 
     def nodes_of_kind(self, kind: MemoryKind) -> NodeSet:
@@ -203,13 +201,15 @@ class Machine(
         """Return the memory nodes that *cpus* should use.
 
         Returns:
-            The CPUs' own nodes that have memory. Where none has, all memory
-            nodes at the smallest distance from any of them. Empty for no CPUs.
+            The nodes of the CPUs that have memory. If none has, all memory nodes at
+            the smallest distance from any of them. Empty for no CPUs.
         """
-        own = self.nodes_of(cpus)
-        if own & self.memory_nodes or not own:
-            return own & self.memory_nodes
-        near = {to: min(self.distance(a, to) for a in own) for to in self.memory_nodes}
+        local = self.nodes_of(cpus)
+        if local & self.memory_nodes or not local:
+            return local & self.memory_nodes
+        near = {
+            to: min(self.distance(a, to) for a in local) for to in self.memory_nodes
+        }
         closest = min(near.values(), default=0)
         return NodeSet.from_iterable(to for to, far in near.items() if far == closest)
 

@@ -1,4 +1,4 @@
-"""NUMA nodes: which CPUs are near, and what memory they hold."""
+"""NUMA nodes: their CPUs and their memory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NONE: Final = Bytes(0)
 
 
 class MemoryKind(enum.StrEnum):
-    """What a node's memory is made of; the values are the words of annotations."""
+    """Technology of a node's memory; the values are those of annotations."""
 
     DRAM = "dram"
     HBM = "hbm"
@@ -24,7 +24,7 @@ class MemoryKind(enum.StrEnum):
 class HugePages(
     msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
 ):
-    """The pool of huge pages of one size that a node was given."""
+    """The pool of huge pages of one size on a node."""
 
     size: Bytes
     count: int
@@ -36,10 +36,10 @@ class Node(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_field
     Attributes:
         id: The kernel's node id; ids may have gaps.
         cpus: The online CPUs of the node.
-        memory: Total memory, 0 for a node without.
-        kind: What the memory is made of.
-        movable: Whether all of it is movable, so that the kernel itself cannot
-            use it. A container needs some other node as well.
+        memory: Total memory; 0 for a node without memory.
+        kind: Technology of the memory.
+        movable: Whether all of it is movable, so that the kernel itself cannot use it.
+            A container then needs another node as well, for its kernel memory.
         hugepages: Pools by ascending page size.
     """
 
@@ -52,5 +52,5 @@ class Node(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_field
 
     @property
     def is_normal(self) -> bool:
-        """Whether the node has memory that the kernel may use for itself."""
+        """Whether the node has memory that the kernel itself may use."""
         return bool(self.memory) and not self.movable

@@ -1,4 +1,4 @@
-"""What the platform offers beside CPUs and memory: devices, resctrl, uncore."""
+"""Devices, resctrl, uncore frequency domains and cgroup layout of a machine."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ class DeviceKind(enum.StrEnum):
 class Device(
     msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
 ):
-    """A device of hardware, virtual ones are not listed.
+    """A hardware device; virtual devices are not listed.
 
     Attributes:
         kind: Its class.
         name: The kernel's name, ``0000:3b:00.0``, ``nvme0n1`` or ``eth0``.
         path: Its real path in sysfs.
         node: The node it is attached to; None where the kernel does not know.
-        cpus: The online CPUs near it; all of them where nobody knows.
+        cpus: The online CPUs near it; all of them if the kernel does not know.
     """
 
     kind: DeviceKind
@@ -43,7 +43,7 @@ class Uncore(
     """One uncore frequency domain and the hardware's limits for it.
 
     Attributes:
-        name: The kernel's folder, the key for writing.
+        name: The name of its folder in sysfs, where limits are written.
         package: Its package.
         die: Its die; None where the domain is not a die.
         domain: Its number in the package; None on machines without domains.
@@ -62,11 +62,11 @@ class Uncore(
 class RdtResource(
     msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
 ):
-    """One resource that resctrl can divide.
+    """One resource that resctrl can partition.
 
     Attributes:
-        name: resctrl's word, such as ``L3``, ``L2CODE`` or ``MB``.
-        closids: Classes that the hardware knows for it, the root's included.
+        name: resctrl's name, such as ``L3``, ``L2CODE`` or ``MB``.
+        closids: Number of classes of the hardware, including that of the root group.
         mask: All bits of a cache mask; 0 for bandwidth.
         min_bits: Fewest bits in a mask; 0 for bandwidth.
         sparse: Whether masks may have holes.
@@ -84,13 +84,13 @@ class RdtResource(
 
 
 class Rdt(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """What resctrl offers.
+    """Capabilities of resctrl.
 
     Attributes:
-        mount: Where it is mounted.
+        mount: Its mount point.
         options: Its mount options, such as ``cdp`` or ``mba_MBps``.
-        resources: What can be divided, by name.
-        rmids: Groups that can be monitored at once; 0 without monitoring.
+        resources: Resources that can be partitioned, by name.
+        rmids: Number of groups that can be monitored at once; 0 without monitoring.
         features: Events that can be monitored.
     """
 
@@ -102,7 +102,7 @@ class Rdt(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields
 
 
 class CgroupLayout(enum.StrEnum):
-    """How cgroups are mounted; hybrid is version 1 with an empty version 2."""
+    """Layout of cgroups; hybrid is version 1 with an empty version 2."""
 
     V1 = "v1"
     HYBRID = "hybrid"

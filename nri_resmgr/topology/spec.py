@@ -1,4 +1,4 @@
-"""The short text that describes a synthetic machine."""
+"""The parser of the short text that describes a synthetic machine."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from nri_resmgr.values import (
 _Parsed = TypeVar("_Parsed")
 
 _MEMORY: Final = Bytes(16 << 30)
-_MAX_CPUS: Final = 8192  # what Linux can be built for on x86
+_MAX_CPUS: Final = 8192  # largest CONFIG_NR_CPUS on x86
 _MAX_NODES: Final = 1024
 _SHAPE: Final = re.compile(r"(?:\d{1,4}[sdncte])+", re.ASCII)
 _COUNT: Final = re.compile(r"(\d{1,4})([sdncte])", re.ASCII)
@@ -34,7 +34,7 @@ _EXTRA_NODES: Final = re.compile(r"(?:(\d{1,3})x)?([^:]+?)(:movable)?", re.ASCII
 
 @dataclass(eq=False)
 class BadMachineSpec(InputError):
-    """A synthetic machine's text cannot be read."""
+    """The text that describes a synthetic machine is invalid."""
 
     word: str
     why: str
@@ -44,14 +44,14 @@ class BadMachineSpec(InputError):
 
 
 class Numbering(enum.StrEnum):
-    """How the threads of a core are numbered."""
+    """How CPUs are numbered: all first threads before second ones, or core by core."""
 
     SPLIT = "split"
     ADJACENT = "adjacent"
 
 
 class MemoryNodes(msgspec.Struct, frozen=True):
-    """Memory-only nodes of one kind, spread over the nodes with CPUs."""
+    """Nodes of one kind of memory without CPUs, spread over the nodes with CPUs."""
 
     kind: MemoryKind
     count: int
@@ -99,8 +99,8 @@ def parse_words(text: str) -> MachineSpec:
             fields[key] = _read(word, _FIELDS[key], value)
     spec = MachineSpec(**fields, extra=tuple(extra))
     nodes = spec.sockets * spec.dies * spec.nodes + sum(one.count for one in extra)
-    if nodes > _MAX_NODES:  # each has a distance to each
-        raise BadMachineSpec(shape, f"{nodes} memory nodes, want {_MAX_NODES} at most")
+    if nodes > _MAX_NODES:  # the matrix of distances grows by the square
+        raise BadMachineSpec(shape, f"{nodes} memory nodes, want at most {_MAX_NODES}")
     return spec
 
 
@@ -131,8 +131,7 @@ def _read(word: str, parse: Callable[[str], _Parsed], value: str) -> _Parsed:
 def _memory_nodes(kind: str, value: str) -> MemoryNodes:
     match = _EXTRA_NODES.fullmatch(value)
     if match is None:
-        msg = "want [COUNTx]SIZE[:movable]"
-        raise ValueError(msg)
+        raise ValueError("want [COUNTx]SIZE[:movable]")
     count, size, movable = match.groups()
     return MemoryNodes(
         MemoryKind(kind), int(count or 1), parse_bytes(size), movable is not None
@@ -142,8 +141,7 @@ def _memory_nodes(kind: str, value: str) -> MemoryNodes:
 def _positive(value: str) -> int:
     number = int(value)
     if number < 1:
-        msg = "want 1 or more"
-        raise ValueError(msg)
+        raise ValueError("want 1 or more")
     return number
 
 

@@ -1,4 +1,4 @@
-"""Intel Speed Select: which CPUs the hardware itself favours, punit by punit."""
+"""Intel Speed Select: CPUs that the hardware favours, by power unit (punit)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nri_resmgr.values import NO_CPUS, CpuSet, KiloHertz
 
 
 class Feature(enum.StrEnum):
-    """Whether a punit can do something, and whether it does."""
+    """State of a feature of a punit."""
 
     UNSUPPORTED = "unsupported"
     OFF = "off"
@@ -20,7 +20,7 @@ class Feature(enum.StrEnum):
 
 
 class ClosOrder(enum.StrEnum):
-    """What tells the better class of service: its weight or its number."""
+    """What ranks classes of service: their weights or their numbers."""
 
     PROPORTIONAL = "proportional"
     ORDERED = "ordered"
@@ -29,10 +29,10 @@ class ClosOrder(enum.StrEnum):
 class TurboBucket(
     msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
 ):
-    """How fast so many cores may run at once while the others are held back.
+    """Turbo frequency of cores of high priority, while the others are limited.
 
     Attributes:
-        cores: The most cores of high priority.
+        cores: Maximum number of cores of high priority.
         max: Their turbo frequency, for code without wide vectors.
     """
 
@@ -41,13 +41,13 @@ class TurboBucket(
 
 
 class Clos(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """One class of service of core power; its place is its number.
+    """A class of service of core power; its index in the punit is its number.
 
     Attributes:
-        weight: 0 to 15; 0 is served first.
-        min: What its cores get before others; None for nothing.
-        max: What its cores never exceed; None for no limit.
-        cpus: The CPUs that are in it.
+        weight: 0 to 15; 0 has the highest priority.
+        min: Frequency that its cores get before others; None for no minimum.
+        max: Highest frequency of its cores; None for no limit.
+        cpus: Its CPUs.
     """
 
     weight: int = 0
@@ -66,12 +66,12 @@ class Punit(
         id: Its number in the package: the power domain of TPMI, else the die.
         cpus: Its online CPUs.
         level: The performance profile in use.
-        levels: Profiles that may be chosen, ascending.
-        is_locked: Whether the firmware forbids another profile.
+        levels: Profiles that can be selected, ascending.
+        is_locked: Whether the firmware forbids a change of the profile.
         base: Base frequency (SST-BF): some cores have a higher one.
-        base_cpus: The CPUs of those cores, in use or not.
+        base_cpus: The CPUs of those cores, whether or not the feature is on.
         turbo: Turbo frequency (SST-TF): some cores have more turbo.
-        buckets: How much, by ascending number of cores.
+        buckets: Their turbo frequencies, by ascending number of cores.
         power: Core power (SST-CP): classes of service divide the power.
         order: How the classes are ranked.
         clos: The four classes; none where core power is unsupported.
@@ -96,22 +96,24 @@ class Punit(
 
 
 def check_punits(punits: Sequence[Punit], online: CpuSet) -> None:
-    """Check that punits and their classes are apart and have only online CPUs.
+    """Check that punits and their classes are disjoint and have only online CPUs.
 
     Raises:
-        ContradictoryMachine: It is not so.
+        ContradictoryMachine: They overlap, have other CPUs or are out of order.
     """
     keys = [(punit.package, punit.id) for punit in punits]
     if sorted(set(keys)) != keys:
         raise ContradictoryMachine("punits repeat or are out of order")
-    _apart([punit.cpus for punit in punits], online, "punits")
+    _check_disjoint([punit.cpus for punit in punits], online, "punits")
     for punit in punits:
         name = f"punit {punit.package}/{punit.id}"
-        _apart([clos.cpus for clos in punit.clos], punit.cpus, f"classes of {name}")
-        _apart([punit.base_cpus], punit.cpus, f"faster cores of {name}")
+        _check_disjoint(
+            [clos.cpus for clos in punit.clos], punit.cpus, f"classes of {name}"
+        )
+        _check_disjoint([punit.base_cpus], punit.cpus, f"faster cores of {name}")
 
 
-def _apart(parts: Sequence[CpuSet], whole: CpuSet, what: str) -> None:
+def _check_disjoint(parts: Sequence[CpuSet], whole: CpuSet, what: str) -> None:
     seen = NO_CPUS
     for part in parts:
         if both := part & seen:

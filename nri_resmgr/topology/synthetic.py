@@ -1,4 +1,4 @@
-"""Synthetic machines: a model out of a short text, for tests and simulations."""
+"""Synthetic machines, built from a short text for tests and simulations."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
-from nri_resmgr.topology.caches import Cache, CacheKind, cache_order
-from nri_resmgr.topology.cores import Core, CoreKind, Cpu
+from nri_resmgr.topology.cores import Cache, CacheKind, Core, CoreKind, Cpu, cache_order
 from nri_resmgr.topology.machine import Machine
 from nri_resmgr.topology.memory import MemoryKind, Node
 from nri_resmgr.topology.spec import (
@@ -24,11 +24,11 @@ _Group = TypeVar("_Group", Core, Cache)
 # Efficient cores come in modules of four that share a level 2 cache.
 _MODULE: Final = 4
 
-# Distances as server firmware tells them.
+# Distances as server firmware reports them.
 _SAME_NODE: Final = 10
 _SAME_PACKAGE: Final = 12
 _OTHER_PACKAGE: Final = 21
-# What memory of a kind adds to the distance of the node it is attached to.
+# Distance that a kind of memory adds to that of the node it is attached to.
 _FARTHER: Final = {
     MemoryKind.DRAM: 4,
     MemoryKind.HBM: 3,
@@ -43,7 +43,7 @@ _L3: Final = Bytes(32 << 20)
 
 
 class _Place(msgspec.Struct, frozen=True):
-    """A node before it has an id: where its memory is attached."""
+    """A node without its id, with the node that its memory is attached to."""
 
     package: int
     owner: int  # index of a node with CPUs
@@ -57,7 +57,7 @@ def parse_spec(text: str) -> Machine:
     The first word is the shape, counts with a letter each, outermost first:
     ``s`` sockets, ``d`` dies per socket, ``n`` nodes per die (per socket where
     no dies are given), and in each node ``c`` cores of ``t`` threads and ``e``
-    efficient cores of one thread. What is left out is 1 (``e``: 0). CPUs are
+    efficient cores of one thread. The default is 1 (``e``: 0). CPUs are
     numbered as Linux does on servers: first threads of all cores, then second
     ones; with efficient cores, core by core. Further words, in any order:
 
@@ -77,7 +77,7 @@ def parse_spec(text: str) -> Machine:
 
     Raises:
         BadMachineSpec: A word is unknown, repeated or has a bad value.
-        ContradictoryMachine: The words do not fit together.
+        ContradictoryMachine: The words contradict each other.
 
     >>> machine = parse_spec("2s2n4c2t cxl=1x64Gi")
     >>> [str(node.cpus) for node in machine.nodes]
@@ -87,22 +87,25 @@ def parse_spec(text: str) -> Machine:
 
 
 def build_machine(spec: MachineSpec) -> Machine:
-    """Build the machine of a spec that is already in numbers.
+    """Build the machine of a parsed spec.
 
     Raises:
         BadMachineSpec: The node ids or distances are too few or too many.
-        ContradictoryMachine: The numbers do not fit together.
+        ContradictoryMachine: The numbers contradict each other.
     """
     cores = tuple(_cores(spec))
     present = CpuSet.union(core.cpus for core in cores)
     places = tuple(_places(spec, cores))
     online = present - spec.offline
+    # Checked by `Machine` like discovered data.
     return Machine(
-        cores=_sorted_cores(_cut(cores, online)),
+        cores=_sorted_cores(_online_parts(cores, online)),
         cpus=tuple(Cpu(number) for number in online),
         nodes=_nodes(spec, places, online),
         distances=_distances(spec, places),
-        caches=tuple(sorted(_cut(_caches(spec, cores), online), key=cache_order)),
+        caches=tuple(
+            sorted(_online_parts(_caches(spec, cores), online), key=cache_order)
+        ),
         present=present,
         isolated=spec.isolated,
     )
@@ -112,28 +115,29 @@ def _sorted_cores(cores: Iterable[Core]) -> tuple[Core, ...]:
     return tuple(sorted(cores, key=lambda core: core.cpus.first))
 
 
-def _cut(groups: Iterable[_Group], online: CpuSet) -> Iterator[_Group]:
-    """Leave only online CPUs, and no group without any."""
+def _online_parts(groups: Iterable[_Group], online: CpuSet) -> Iterator[_Group]:
+    """Yield the groups with their online CPUs, if they have any."""
     for group in groups:
         if group.cpus & online:
-            yield msgspec.structs.replace(group, cpus=group.cpus & online)
+            yield replace(group, cpus=group.cpus & online)
 
 
 def _cores(spec: MachineSpec) -> Iterator[Core]:
-    """Yield all cores, offline ones too, node by node."""
+    """Yield all cores including offline ones, node by node."""
     each = spec.cores + spec.efficient
     per_package = spec.dies * spec.nodes * each
     kinds = [CoreKind.PERFORMANCE] * spec.cores + [CoreKind.EFFICIENT] * spec.efficient
     kinds *= spec.sockets * spec.dies * spec.nodes
     for index, cpus in enumerate(_numbered(spec, kinds)):
-        package, seat = divmod(index, per_package)
-        die, place = divmod(seat, spec.nodes * each)
+        package, number = divmod(index, per_package)
+        die, place = divmod(number, spec.nodes * each)
         cluster = _cluster(spec, place)
-        yield Core(package, die, cluster, id=seat, cpus=cpus, kind=kinds[index])
+        yield Core(package, die, cluster, id=number, cpus=cpus, kind=kinds[index])
 
 
 def _numbered(spec: MachineSpec, kinds: Sequence[CoreKind]) -> Iterator[CpuSet]:
     threads = [1 if kind is CoreKind.EFFICIENT else spec.threads for kind in kinds]
+    # Hybrid machines number core by core, servers all first threads first.
     adjacent = Numbering.ADJACENT if spec.efficient else Numbering.SPLIT
     split = (spec.numbering or adjacent) is Numbering.SPLIT
     ids = [(t, core) for core, many in enumerate(threads) for t in range(many)]
@@ -145,21 +149,21 @@ def _numbered(spec: MachineSpec, kinds: Sequence[CoreKind]) -> Iterator[CpuSet]:
 
 
 def _cluster(spec: MachineSpec, place: int) -> int | None:
-    """Number the cluster of the core at *place* in its die."""
+    """Return the number of the cluster of the core at *place* in its die."""
     if not spec.cluster and not spec.efficient:
         return None
     size = spec.cluster or 1
-    node, seat = divmod(place, spec.cores + spec.efficient)
+    node, core = divmod(place, spec.cores + spec.efficient)
     strong = -(-spec.cores // size)
     modules = -(-spec.efficient // _MODULE)
     inside = (
-        seat // size if seat < spec.cores else (strong + (seat - spec.cores) // _MODULE)
+        core // size if core < spec.cores else (strong + (core - spec.cores) // _MODULE)
     )
     return node * (strong + modules) + inside
 
 
 def _caches(spec: MachineSpec, cores: Sequence[Core]) -> Iterator[Cache]:
-    """Yield caches as a server has them; an efficient module shares its level 2."""
+    """Yield the caches of a server; efficient cores of a module share level 2."""
     per_die = len(cores) // (spec.sockets * spec.dies)
 
     def module(core: Core) -> tuple[object, ...]:
@@ -170,10 +174,10 @@ def _caches(spec: MachineSpec, cores: Sequence[Core]) -> Iterator[Cache]:
     def last(core: Core) -> tuple[object, ...]:
         return (core.package, core.die, core.id % per_die // (spec.l3 or per_die))
 
-    own = [core.cpus for core in cores]
+    private = [core.cpus for core in cores]
     rows = (
-        (1, CacheKind.DATA, own, _L1_DATA),
-        (1, CacheKind.INSTRUCTION, own, _L1_INSTRUCTION),
+        (1, CacheKind.DATA, private, _L1_DATA),
+        (1, CacheKind.INSTRUCTION, private, _L1_INSTRUCTION),
         (2, CacheKind.UNIFIED, _grouped(cores, module), _L2),
         (3, CacheKind.UNIFIED, _grouped(cores, last), _L3),
     )
@@ -192,18 +196,18 @@ def _grouped(
 
 
 def _places(spec: MachineSpec, cores: Sequence[Core]) -> Iterator[_Place]:
-    """Yield nodes with CPUs, then memory-only ones, all without their ids."""
+    """Yield the nodes with CPUs, then those with only memory."""
     each = spec.cores + spec.efficient
     owners = len(cores) // each
     for index in range(owners):
-        seats = cores[index * each : (index + 1) * each]
+        local = cores[index * each : (index + 1) * each]
         node = Node(
             index,
-            cpus=CpuSet.union(core.cpus for core in seats),
+            cpus=CpuSet.union(core.cpus for core in local),
             memory=spec.memory[index % len(spec.memory)],
             hugepages=spec.hugepages,
         )
-        yield _Place(seats[0].package, index, 0, node)
+        yield _Place(local[0].package, index, 0, node)
     for extra in spec.extra:
         for number in range(extra.count):
             owner = number * owners // extra.count
@@ -221,7 +225,7 @@ def _nodes(
     if len(ids) != len(places):
         raise BadMachineSpec(f"ids={spec.ids}", f"want {len(places)} ids")
     return tuple(
-        msgspec.structs.replace(place.node, id=number, cpus=place.node.cpus & online)
+        replace(place.node, id=number, cpus=place.node.cpus & online)
         for number, place in zip(ids, places, strict=True)
     )
 

@@ -1,4 +1,4 @@
-"""A machine as an indented tree for people."""
+"""A machine as an indented tree of text."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from nri_resmgr.values import format_bytes
 def format_tree(machine: Machine) -> str:
     """Return the machine as a tree of packages, dies, nodes and shared caches.
 
-    Levels that say nothing new are left out: the only die of a package, the
-    private caches of a core. The last line has no newline.
+    Levels without information are left out: the only die of a package, the private
+    caches of a core. The last line has no newline.
     """
     return "\n".join(_lines(machine))
 
@@ -32,7 +32,7 @@ def _lines(machine: Machine) -> Iterator[str]:
         for punit in machine.speed_select:
             if punit.package == package.id:
                 yield f"    {_punit(punit)}"
-    yield from _elsewhere(machine)
+    yield from _nodes_without_cpus(machine)
     yield from _distances(machine)
     yield from _devices(machine)
 
@@ -62,7 +62,7 @@ def _die(machine: Machine, die: Die) -> Iterator[str]:
 
 
 def _punit(punit: Punit) -> str:
-    """Return one line: what Speed Select could do, and what it does."""
+    """Return one line with the features of Speed Select and their states."""
     parts = [f"punit {punit.id}: CPUs {punit.cpus}", f"profile {punit.level}"]
     if punit.is_locked:
         parts.append("locked")
@@ -76,7 +76,7 @@ def _punit(punit: Punit) -> str:
     return ", ".join(parts)
 
 
-def _elsewhere(machine: Machine) -> Iterator[str]:
+def _nodes_without_cpus(machine: Machine) -> Iterator[str]:
     for node in machine.nodes:
         if not node.cpus:
             yield f"  {_node(node)}"
@@ -92,7 +92,7 @@ def _node(node: Node) -> str:
 
 
 def _distances(machine: Machine) -> Iterator[str]:
-    if len(machine.nodes) < 2:  # noqa: PLR2004 - one node is near to itself
+    if len(machine.nodes) < 2:  # noqa: PLR2004 - the only node has no distance
         return
     yield "  distances:"
     yield "    node " + "".join(f"{node.id:>4}" for node in machine.nodes)

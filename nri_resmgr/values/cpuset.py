@@ -15,18 +15,18 @@ _SHORT: Final = len(str(MAX_ID))  # a number with fewer digits is in range
 
 # The kernel takes any run of commas and blanks between two regions.
 _SEPARATORS: Final = re.compile(r"[,\s]+", re.ASCII)
-# Compiled when they are needed: what a kernel writes is read without them.
+# Compiled on first use: lists in the form that the kernel writes need no pattern.
 _REGION: Final = r"(\d{1,6})(?:-(\d{1,6})(?::(\d{1,6})/(\d{1,6}))?)?"
 _MASK: Final = r"[0-9a-f]{1,8}(?:,[0-9a-f]{1,8})*"
-# Digits that are looked at in the time that one step on integers takes.
+# Number of digits that are scanned in the time of one step on integers.
 _SPARSE: Final = 32
 _TRUTH: Final = bytes.maketrans(b"01", b"\0\1")
 
 
 class _IdSet:
-    """Base of CPU sets and node sets; never used as a type of its own.
+    """Base of CPU sets and node sets.
 
-    The one value that is no `msgspec.Struct`: msgspec would write a Struct as a
+    The only value that is not a `msgspec.Struct`: msgspec would write a Struct as a
     mapping, and sets are written as text (see `nri_resmgr.values.documents`).
     """
 
@@ -36,8 +36,7 @@ class _IdSet:
 
     def __init__(self, bits: int = 0) -> None:
         if bits < 0:
-            msg = f"a set has no negative ids: {bits}"
-            raise ValueError(msg)
+            raise ValueError(f"a set has no negative ids: {bits}")
         _set_bits(self, bits)  # the fastest way around `__setattr__`
 
     def __setattr__(self, name: str, _: object) -> None:
@@ -47,7 +46,7 @@ class _IdSet:
         raise AttributeError(f"cannot delete {name!r}: {type(self).__name__} is frozen")
 
     def __reduce__(self) -> tuple[type[Self], tuple[int]]:
-        # For copies: Python's own way would set attributes.
+        # For copies: by default Python would set attributes, which is forbidden.
         return type(self), (self.bits,)
 
     @classmethod
@@ -65,7 +64,7 @@ class _IdSet:
 
     @classmethod
     def union(cls, sets: Iterable[Self]) -> Self:
-        """Make the set of everything that is in any of *sets*."""
+        """Make the union of *sets*."""
         bits = 0
         for one in sets:
             bits |= one.bits
@@ -80,7 +79,7 @@ class _IdSet:
                 from 0 to 31. Blank text is the empty set.
 
         Raises:
-            BadListFormat: The kernel would refuse the text, or an id is above
+            BadListFormat: The kernel would reject the text, or an id is above
                 `MAX_ID`.
 
         Source:
@@ -109,14 +108,13 @@ class _IdSet:
 
     @property
     def first(self) -> int:
-        """The lowest id; asking an empty set is a bug of the caller's."""
+        """The lowest id; the set must not be empty."""
         if not self.bits:
-            msg = "an empty set has no lowest id"
-            raise ValueError(msg)
+            raise ValueError("an empty set has no lowest id")
         return (self.bits & -self.bits).bit_length() - 1
 
     def lowest(self, count: int) -> Self:
-        """Return the *count* lowest ids, or all when there are not so many."""
+        """Return the *count* lowest ids, or all if there are fewer."""
         if count <= 0:
             return type(self)()
         low, high = 0, self.bits.bit_length()
@@ -129,7 +127,7 @@ class _IdSet:
         return type(self)(self.bits & ((1 << low) - 1))
 
     def isdisjoint(self, other: Self) -> bool:
-        """Tell whether no id is in both sets."""
+        """Return whether no id is in both sets."""
         return not self.bits & other.bits
 
     def mask(self) -> str:
@@ -139,7 +137,7 @@ class _IdSet:
         return ",".join(digits[at : at + 8] for at in range(0, len(digits), 8))
 
     def __eq__(self, other: object) -> bool:
-        # By class, as CPUs are never nodes.
+        # Not by content alone: a CPU set never equals a node set.
         if other.__class__ is self.__class__:
             return self.bits == other.bits
         return NotImplemented
@@ -210,7 +208,7 @@ class CpuSet(_IdSet):
 class NodeSet(_IdSet):
     """NUMA nodes as one integer: bit *n* stands for node *n*.
 
-    Behaves as `CpuSet` does, and is another type so that nobody confuses them.
+    It behaves like `CpuSet`; the separate type prevents confusion of the two.
 
     >>> str(NodeSet.of(0, 1, 8))
     '0-1,8'
@@ -225,7 +223,7 @@ NO_NODES: Final = NodeSet()
 
 def _region_bits(text: str, region: str) -> int:
     if len(region) < _SHORT and region.isascii() and region.isdecimal():
-        return 1 << int(region)  # most regions by far are one id, or a plain range
+        return 1 << int(region)  # nearly all regions are one id or a plain range
     low, _, high = region.partition("-")
     if len(low) < _SHORT > len(high) and (low + high).isascii():
         in_order = low.isdecimal() and high.isdecimal() and int(low) <= int(high)
@@ -248,7 +246,7 @@ def _region_bits(text: str, region: str) -> int:
 
 
 def _ids(bits: int) -> Iterator[int]:
-    """Yield the places of ones, ascending."""
+    """Yield the positions of ones, ascending."""
     if bits.bit_count() * _SPARSE < bits.bit_length():
         return _few_ids(bits)
     # As text: arithmetic on 2048-bit integers is several times slower.

@@ -1,21 +1,23 @@
-"""Frozen values as plain data for JSON and YAML, and back, by msgspec."""
+"""Conversion of values to plain data for JSON and YAML and back, by msgspec."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from nri_resmgr.values.cpuset import CpuSet, NodeSet
 from nri_resmgr.values.errors import InputError
 
+ValueT = TypeVar("ValueT")
+
 
 @dataclass(eq=False)
 class BadValue(InputError):
-    """Plain data is not of the type that it should be.
+    """Plain data does not have the expected type.
 
     Attributes:
         why: What is wrong, with the path to it: ``... - at `$.spec.labels```.
@@ -28,27 +30,27 @@ class BadValue(InputError):
 
 
 def to_plain(value: object) -> Any:
-    """Turn a value into dictionaries, tuples, lists, texts and numbers.
+    """Convert a value to dictionaries, tuples, lists, strings and numbers.
 
     Sets of CPUs and nodes become text in the kernel's list format. Fields with
     their default are left out where the class has ``omit_defaults=True``, and so are
     the empty mappings of a Struct.
     """
-    # In order: what is written of equal values must be equal.
+    # Sorted, so that equal values are written in the same way.
     data = msgspec.to_builtins(value, enc_hook=_to_supported, order="deterministic")
     if isinstance(data, dict) and isinstance(value, msgspec.Struct):
-        # msgspec leaves out an empty `dict`, and not the empty mappings of other types
-        # that labels and annotations are.
+        # msgspec leaves out empty fields of type `dict`, but not those of other
+        # mapping types, such as labels and annotations.
         return {name: one for name, one in data.items() if one != {}}
     return data
 
 
-def from_plain(kind: Any, data: object) -> Any:
-    """Make a value out of what `to_plain` returned.
+def from_plain(kind: type[ValueT], data: object) -> ValueT:
+    """Convert plain data to a value; the inverse of `to_plain`.
 
     Args:
-        kind: A type: a Struct, or a tuple, mapping, ... of such.
-        data: From `to_plain`, or JSON or YAML.
+        kind: The type of the value, such as a Struct or a tuple of Structs.
+        data: Data from `to_plain`, JSON or YAML.
 
     Raises:
         BadValue: The data is not that of a value of *kind*.
@@ -57,7 +59,7 @@ def from_plain(kind: Any, data: object) -> Any:
         return msgspec.convert(data, kind, dec_hook=_from_supported)
     except msgspec.ValidationError as error:
         raise BadValue(str(error)) from None
-    # Of a class' `__post_init__`, of data without end, of text that is no UTF-8.
+    # Raised by a class' `__post_init__`, by deep nesting, by text that is not UTF-8.
     except (InputError, RecursionError, UnicodeError) as error:
         raise BadValue(str(error)) from error
 
@@ -65,7 +67,7 @@ def from_plain(kind: Any, data: object) -> Any:
 def _to_supported(value: object) -> object:
     if isinstance(value, CpuSet | NodeSet):
         return str(value)
-    if isinstance(value, Mapping):  # a frozen one, or one that is read when needed
+    if isinstance(value, Mapping):  # other mapping types than dict, such as proxies
         return dict(value)
     raise NotImplementedError(f"no plain form of {type(value).__name__}")
 
@@ -80,7 +82,7 @@ def _from_supported(kind: Any, data: object) -> Any:
 
 @lru_cache(maxsize=1024)
 def _parsed(kind: type[CpuSet | NodeSet], text: str) -> CpuSet | NodeSet:
-    # Cached, as most containers share theirs.
+    # Cached, as many containers have the same sets.
     try:
         return kind.parse(text)
     except InputError as error:

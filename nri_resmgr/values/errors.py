@@ -1,4 +1,4 @@
-"""The tree of errors: the branch says who can act, the leaf what happened."""
+"""The tree of errors: a branch for who can fix it, a leaf for what happened."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ class ResmgrError(Exception):
 
 
 class InputError(ResmgrError):
-    """Someone gave us bad text: a config file, an annotation, a command line."""
+    """Invalid input: a configuration, an annotation, a command line."""
 
 
 class PolicyError(ResmgrError):
@@ -18,7 +18,7 @@ class PolicyError(ResmgrError):
 
 
 class HostError(ResmgrError):
-    """The node is not as it should be: a kernel file is missing or says nonsense."""
+    """The node is not as expected: a kernel file is missing or has bad content."""
 
 
 @dataclass(eq=False)

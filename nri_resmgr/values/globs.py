@@ -1,4 +1,4 @@
-"""Globs of Go's, which are those of `fnmatch` but for the sign of a negated set."""
+"""Go's globs: those of `fnmatch`, except that ``[^]`` negates a set."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from nri_resmgr.values.errors import InputError
 
 @dataclass(eq=False)
 class BadGlob(InputError):
-    """A set of signs in a glob has no end."""
+    """A set of characters in a glob is not closed."""
 
     glob: str
 
@@ -19,10 +19,10 @@ class BadGlob(InputError):
 
 
 def check_glob(glob: str) -> None:
-    """Complain about a set that does not end, which is unlikely to be meant.
+    """Check that all sets of a glob are closed; `fnmatch` would take ``[`` literally.
 
     Raises:
-        BadGlob: It has one.
+        BadGlob: A set is not closed.
 
     Source:
         Go, path/filepath, ``Match``.
@@ -30,13 +30,13 @@ def check_glob(glob: str) -> None:
     at = 0
     while (at := glob.find("[", at)) >= 0:
         first = at + 2 if glob[at + 1 : at + 2] in ("^", "!") else at + 1
-        at = glob.find("]", first + 1)  # the first sign may be a bracket itself
+        at = glob.find("]", first + 1)  # the first character may be a bracket itself
         if at < 0:
             raise BadGlob(glob)
 
 
 def glob_pattern(glob: str) -> str:
-    """Write a glob as a regular expression for whole texts.
+    """Return a glob as a regular expression that matches whole strings.
 
     >>> import re
     >>> [name for name in ("a1", "b1", "a11") if re.match(glob_pattern("[^b]?"), name)]

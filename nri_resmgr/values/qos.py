@@ -1,4 +1,4 @@
-"""The quality-of-service classes that Kubernetes sorts pods into."""
+"""The quality-of-service classes of Kubernetes pods."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import enum
 
 
 class QosClass(enum.StrEnum):
-    """QoS class of a pod; the values are the words of the pod's status.
+    """QoS class of a pod; the values are those of the pod's status.
 
     Source:
         Kubernetes, "Pod Quality of Service Classes".

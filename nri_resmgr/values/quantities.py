@@ -1,4 +1,4 @@
-"""Amounts with a unit, and Kubernetes' text form of them, in exact arithmetic."""
+"""Quantities with a unit, and Kubernetes' text form of them, in exact arithmetic."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _SCALES: Final = (
 
 
 def parse_cpus(text: str) -> MilliCpus:
-    """Read a CPU quantity; what is finer than a thousandth is rounded up.
+    """Parse a CPU quantity, rounded up to thousandths.
 
     Raises:
         BadQuantity: Not a quantity, negative, or above an int64 of thousandths.
@@ -52,7 +52,7 @@ def parse_cpus(text: str) -> MilliCpus:
 
 
 def parse_bytes(text: str) -> Bytes:
-    """Read a memory quantity; a fraction of a byte is rounded up.
+    """Parse a memory quantity, rounded up to bytes.
 
     Raises:
         BadQuantity: Not a quantity, negative, or above an int64 of bytes.
@@ -67,13 +67,13 @@ def parse_bytes(text: str) -> Bytes:
 
 
 def format_cpus(amount: MilliCpus) -> str:
-    """Write CPUs as Kubernetes does: ``"2"``, ``"750m"``."""
+    """Format CPUs as Kubernetes does: ``"2"``, ``"750m"``."""
     whole, rest = divmod(amount, 1000)
     return f"{amount}m" if rest else str(whole)
 
 
 def format_bytes(amount: Bytes) -> str:
-    """Write memory with the largest binary suffix that needs no fraction."""
+    """Format memory with the largest binary suffix that needs no fraction."""
     for suffix, factor in reversed(_BINARY.items()):
         if amount and amount % factor == 0:
             return f"{amount // factor}{suffix}"

@@ -7,8 +7,8 @@ import enum
 import msgspec
 
 
-class SchedulerPolicy(enum.StrEnum):
-    """Scheduling policies of sched(7); the values are the words of documents."""
+class SchedulingPolicy(enum.StrEnum):
+    """Scheduling policies of sched(7); the values are those of configurations."""
 
     OTHER = "other"
     FIFO = "fifo"
@@ -19,8 +19,8 @@ class SchedulerPolicy(enum.StrEnum):
     DEADLINE = "deadline"
 
 
-class SchedulerFlag(enum.StrEnum):
-    """Flags of sched_setattr(2); the values are the words of documents."""
+class SchedulingFlag(enum.StrEnum):
+    """Flags of sched_setattr(2); the values are those of configurations."""
 
     RESET_ON_FORK = "reset-on-fork"
     RECLAIM = "reclaim"
@@ -32,7 +32,7 @@ class SchedulerFlag(enum.StrEnum):
 
 
 class IoClass(enum.StrEnum):
-    """I/O classes of ioprio_set(2); the values are the words of documents."""
+    """I/O classes of ioprio_set(2); the values are those of configurations."""
 
     RT = "rt"
     BEST_EFFORT = "be"
@@ -40,25 +40,25 @@ class IoClass(enum.StrEnum):
 
 
 class SchedulingClass(msgspec.Struct, frozen=True, kw_only=True):
-    """What a container's processes are started with.
+    """Scheduler and I/O priority of a container's processes.
 
     Attributes:
-        name: What documents and annotations call it.
-        policy: None leaves the scheduler alone.
+        name: Its name in configurations and annotations.
+        policy: Scheduling policy; None for no change.
         priority: 1 to 99 for fifo and rr, 0 for the others.
-        flags: Of the scheduler.
+        flags: Flags of the scheduler.
         nice: -20 to 19, for other and batch.
         runtime: Nanoseconds, for deadline.
         deadline: Nanoseconds, for deadline.
         period: Nanoseconds, for deadline.
-        io_class: None leaves I/O priority alone.
+        io_class: I/O class; None for no change.
         io_priority: 0 (highest) to 7, for rt and be.
     """
 
     name: str
-    policy: SchedulerPolicy | None = None
+    policy: SchedulingPolicy | None = None
     priority: int = 0
-    flags: tuple[SchedulerFlag, ...] = ()
+    flags: tuple[SchedulingFlag, ...] = ()
     nice: int = 0
     runtime: int = 0
     deadline: int = 0

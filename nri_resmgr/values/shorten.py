@@ -1,4 +1,4 @@
-"""Text of others in sentences of ours, as far as a reader wants it."""
+"""Quoted input, shortened for messages."""
 
 from __future__ import annotations
 

@@ -21,8 +21,8 @@ from nri_resmgr.policy.decision import Decision
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.policy.scheduling import (
     IoClass,
-    SchedulerPolicy,
     SchedulingClass,
+    SchedulingPolicy,
 )
 from nri_resmgr.stub import Container, ContainerAdjustment, Pod
 from nri_resmgr.stub.model import (
@@ -37,7 +37,7 @@ OLD: Final = Level(0, 8)
 NEW: Final = Level(0, 11)
 SLOW: Final = SchedulingClass(
     name="slow",
-    policy=SchedulerPolicy.BATCH,
+    policy=SchedulingPolicy.BATCH,
     nice=5,
     io_class=IoClass.IDLE,
 )
@@ -177,7 +177,7 @@ def test_a_part_that_is_refused_takes_the_other_back(
 ) -> None:
     odd = SchedulingClass(
         name="odd",
-        policy=SchedulerPolicy.DEADLINE,
+        policy=SchedulingPolicy.DEADLINE,
         runtime=2_000_000,
         deadline=1_000_000,
         period=1_000_000,

@@ -75,7 +75,7 @@ def check_apart(node: Node) -> None:
     if isinstance(node.plugin.policy, BalloonsPolicy):
         state: Any = node.plugin.state
         for name in node.runtime.world.containers:
-            mine = state.seats[name].balloon
+            mine = state.memberships[name].balloon
             others = [one.cpus for key, one in state.balloons.items() if key != mine]
             cpus = CpuSet.parse(node.pinned(name)[0])
             assert cpus.isdisjoint(CpuSet.union(others)), name

@@ -13,9 +13,9 @@ from nri_resmgr.app.classes.scheduling import (
 )
 from nri_resmgr.policy.scheduling import (
     IoClass,
-    SchedulerFlag,
-    SchedulerPolicy,
     SchedulingClass,
+    SchedulingFlag,
+    SchedulingPolicy,
 )
 from nri_resmgr.stub import ContainerAdjustment
 from nri_resmgr.stub.model import IoPriority, IoPriorityClass, Scheduler
@@ -25,7 +25,7 @@ from nri_resmgr.stub.runtime_info import RuntimeInfo
 
 BATCH = SchedulingClass(
     name="slow",
-    policy=SchedulerPolicy.BATCH,
+    policy=SchedulingPolicy.BATCH,
     nice=5,
     io_class=IoClass.BEST_EFFORT,
     io_priority=7,
@@ -50,8 +50,8 @@ def setter(level: Level | None) -> SchedulingSetter:
         pytest.param(
             SchedulingClass(
                 name="x",
-                policy=SchedulerPolicy.DEADLINE,
-                flags=(SchedulerFlag.RECLAIM, SchedulerFlag.UTIL_CLAMP_MAX),
+                policy=SchedulingPolicy.DEADLINE,
+                flags=(SchedulingFlag.RECLAIM, SchedulingFlag.UTIL_CLAMP_MAX),
                 runtime=1,
                 deadline=2,
                 period=3,
@@ -66,7 +66,7 @@ def setter(level: Level | None) -> SchedulingSetter:
             id="deadlines",
         ),
         pytest.param(
-            SchedulingClass(name="x", policy=SchedulerPolicy.FIFO, priority=9),
+            SchedulingClass(name="x", policy=SchedulingPolicy.FIFO, priority=9),
             Scheduler(policy=NriPolicy.FIFO, priority=9),
             id="real time",
         ),
@@ -76,16 +76,16 @@ def test_schedulers(scheduling: SchedulingClass, expected: Scheduler | None) -> 
     assert scheduler_of(scheduling) == expected
 
 
-@pytest.mark.parametrize("policy", SchedulerPolicy)
-def test_each_policy_has_its_number(policy: SchedulerPolicy) -> None:
+@pytest.mark.parametrize("policy", SchedulingPolicy)
+def test_each_policy_has_its_number(policy: SchedulingPolicy) -> None:
     found = scheduler_of(SchedulingClass(name="x", policy=policy))
 
     assert found == Scheduler(policy=NriPolicy[policy.value.upper()])
 
 
-@pytest.mark.parametrize("flag", SchedulerFlag)
-def test_each_flag_has_its_number(flag: SchedulerFlag) -> None:
-    one = SchedulingClass(name="x", policy=SchedulerPolicy.OTHER, flags=(flag,))
+@pytest.mark.parametrize("flag", SchedulingFlag)
+def test_each_flag_has_its_number(flag: SchedulingFlag) -> None:
+    one = SchedulingClass(name="x", policy=SchedulingPolicy.OTHER, flags=(flag,))
     found = scheduler_of(one)
 
     assert found is not None

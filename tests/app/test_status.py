@@ -9,7 +9,7 @@ import pytest
 import nri_resmgr.app.requests.errors
 import nri_resmgr.app.requests.resource_requirements
 import nri_resmgr.config.errors
-import nri_resmgr.policy.cpus.errors
+import nri_resmgr.policy.cpus.request
 import nri_resmgr.policy.errors
 import nri_resmgr.policy.mems.errors
 import nri_resmgr.stub.errors
@@ -46,7 +46,7 @@ def test_the_walk_meets_the_leaves_of_every_module() -> None:
         nri_resmgr.app.requests.errors.__name__,
         nri_resmgr.app.requests.resource_requirements.__name__,
         nri_resmgr.config.errors.__name__,
-        nri_resmgr.policy.cpus.errors.__name__,
+        nri_resmgr.policy.cpus.request.__name__,
         nri_resmgr.policy.errors.__name__,
         nri_resmgr.policy.mems.errors.__name__,
         nri_resmgr.stub.errors.__name__,

@@ -18,7 +18,7 @@ from nri_resmgr.config.balloon_types import BalloonTypeConfig, ExpressionConfig
 from nri_resmgr.config.balloons import BalloonsConfig, LoadClassConfig
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import CpuSet, KiloHertz
-from nri_resmgr.values.scheduling import SchedulerPolicy, SchedulingClass
+from nri_resmgr.values.scheduling import SchedulingClass, SchedulingPolicy
 
 ROOT: Final = Path(__file__).parents[2]
 HEAD: Final = "apiVersion: config.nri/v1alpha1\nkind: BalloonsPolicy\n"
@@ -148,7 +148,7 @@ def test_everything_that_can_be_said_of_the_policy() -> None:
         preserve=(preserve,),
         load_classes={"avx": LoadClassConfig("avx", "core", overloads=True)},
         scheduling_classes={
-            "low": SchedulingClass(name="low", policy=SchedulerPolicy.IDLE)
+            "low": SchedulingClass(name="low", policy=SchedulingPolicy.IDLE)
         },
         on_failure="shared",
         publish_resources=False,

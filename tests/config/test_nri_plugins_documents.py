@@ -32,9 +32,9 @@ from nri_resmgr.config.rdt_use import RdtUse
 from nri_resmgr.values import CpuSet, KiloHertz, QosClass
 from nri_resmgr.values.scheduling import (
     IoClass,
-    SchedulerFlag,
-    SchedulerPolicy,
     SchedulingClass,
+    SchedulingFlag,
+    SchedulingPolicy,
 )
 
 FOLDER: Final = Path(__file__).parent / "nri_plugins"
@@ -47,24 +47,24 @@ def l3(percent: int) -> dict[str, dict[int, CacheAllocation]]:
 CLASSES: Final = (
     SchedulingClass(
         name="control-loop",
-        policy=SchedulerPolicy.FIFO,
+        policy=SchedulingPolicy.FIFO,
         priority=42,
-        flags=(SchedulerFlag.RESET_ON_FORK,),
+        flags=(SchedulingFlag.RESET_ON_FORK,),
         io_class=IoClass.RT,
     ),
     SchedulingClass(
         name="frames",
-        policy=SchedulerPolicy.DEADLINE,
+        policy=SchedulingPolicy.DEADLINE,
         runtime=2_000_000,
         deadline=8_000_000,
         period=16_000_000,
     ),
     SchedulingClass(
-        name="leftovers", policy=SchedulerPolicy.IDLE, io_class=IoClass.IDLE
+        name="leftovers", policy=SchedulingPolicy.IDLE, io_class=IoClass.IDLE
     ),
     SchedulingClass(
         name="modest",
-        policy=SchedulerPolicy.BATCH,
+        policy=SchedulingPolicy.BATCH,
         nice=10,
         io_class=IoClass.BEST_EFFORT,
         io_priority=6,

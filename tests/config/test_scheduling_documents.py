@@ -5,9 +5,9 @@ import pytest
 from nri_resmgr.config import BadSetting, TopologyAwareConfig, parse_config
 from nri_resmgr.values.scheduling import (
     IoClass,
-    SchedulerFlag,
-    SchedulerPolicy,
     SchedulingClass,
+    SchedulingFlag,
+    SchedulingPolicy,
 )
 
 HEAD = "apiVersion: config.nri/v1alpha1\nkind: TopologyAwarePolicy\n"
@@ -139,13 +139,13 @@ def test_a_class_that_the_kernel_would_not_take_is_told(
     [
         pytest.param(
             "{name: a, policy: other, priority: 0, ioPriority: 0, runtime: 0}",
-            SchedulingClass(name="a", policy=SchedulerPolicy.OTHER),
+            SchedulingClass(name="a", policy=SchedulingPolicy.OTHER),
             id="zeros go with everything",
         ),
         pytest.param(
             "{name: a, policy: deadline, runtime: 1024, deadline: 1024}",
             SchedulingClass(
-                name="a", policy=SchedulerPolicy.DEADLINE, runtime=1024, deadline=1024
+                name="a", policy=SchedulingPolicy.DEADLINE, runtime=1024, deadline=1024
             ),
             id="a deadline without a period, all of it runtime",
         ),
@@ -153,9 +153,9 @@ def test_a_class_that_the_kernel_would_not_take_is_told(
             "{name: a, policy: other, nice: -20, flags: [reset-on-fork, keep-params]}",
             SchedulingClass(
                 name="a",
-                policy=SchedulerPolicy.OTHER,
+                policy=SchedulingPolicy.OTHER,
                 nice=-20,
-                flags=(SchedulerFlag.RESET_ON_FORK, SchedulerFlag.KEEP_PARAMS),
+                flags=(SchedulingFlag.RESET_ON_FORK, SchedulingFlag.KEEP_PARAMS),
             ),
             id="the least nice, with flags",
         ),

@@ -23,7 +23,7 @@ from nri_resmgr.policy.topology_aware.settings import (
 from nri_resmgr.stub.runtime_info import Configuration, RuntimeInfo
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import CpuSet, QosClass
-from nri_resmgr.values.scheduling import SchedulerPolicy, SchedulingClass
+from nri_resmgr.values.scheduling import SchedulingClass, SchedulingPolicy
 
 
 def config_of(**spec: object) -> TopologyAwareConfig:
@@ -111,7 +111,7 @@ EVERYTHING: Final[dict[str, object]] = {
 
 
 def test_all_that_is_said_reaches_the_policy() -> None:
-    low = SchedulingClass(name="low", policy=SchedulerPolicy.IDLE)
+    low = SchedulingClass(name="low", policy=SchedulingPolicy.IDLE)
 
     settings = topology_aware_settings(config_of(**EVERYTHING), parse_spec("1s2c1t"))
 

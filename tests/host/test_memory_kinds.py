@@ -10,7 +10,7 @@ from nri_resmgr.host.discovery import read_machine
 from nri_resmgr.host.recorded import RecordedTree
 from nri_resmgr.host.sysfs_writer import sysfs_files
 from nri_resmgr.topology import Machine, MemoryKind
-from nri_resmgr.topology.memory_kinds import NoMemoryThere, with_memory_kinds
+from nri_resmgr.topology.memory_kinds import NodesWithoutMemory, with_memory_kinds
 from nri_resmgr.topology.synthetic import parse_spec
 
 DRAM, HBM = MemoryKind.DRAM, MemoryKind.HBM
@@ -109,6 +109,6 @@ def test_without_numa_the_one_node_is_told_too() -> None:
 def test_a_machine_takes_no_kind_for_memory_that_is_not_there(
     told: dict[int, MemoryKind], sentence: str
 ) -> None:
-    with pytest.raises(NoMemoryThere) as refusal:
+    with pytest.raises(NodesWithoutMemory) as refusal:
         with_memory_kinds(MACHINE, told)
     assert str(refusal.value) == sentence

@@ -22,9 +22,9 @@ from nri_resmgr.host.scheduling import (
 from nri_resmgr.host.tree import HostTree
 from nri_resmgr.values.scheduling import (
     IoClass,
-    SchedulerFlag,
-    SchedulerPolicy,
     SchedulingClass,
+    SchedulingFlag,
+    SchedulingPolicy,
 )
 
 FOLDER: Final = "/cgroup"
@@ -91,21 +91,21 @@ def io_priorities(child: int) -> set[str]:
     ("scheduling", "expected"),
     [
         pytest.param(
-            SchedulingClass(name="x", policy=SchedulerPolicy.BATCH, nice=7),
+            SchedulingClass(name="x", policy=SchedulingPolicy.BATCH, nice=7),
             (os.SCHED_BATCH, 7),
             id="a batch job, with nice",
         ),
         pytest.param(
-            SchedulingClass(name="x", policy=SchedulerPolicy.IDLE),
+            SchedulingClass(name="x", policy=SchedulingPolicy.IDLE),
             (os.SCHED_IDLE, 0),
             id="what may starve",
         ),
         pytest.param(
             SchedulingClass(
                 name="x",
-                policy=SchedulerPolicy.OTHER,
+                policy=SchedulingPolicy.OTHER,
                 nice=3,
-                flags=(SchedulerFlag.RESET_ON_FORK,),
+                flags=(SchedulingFlag.RESET_ON_FORK,),
             ),
             (os.SCHED_OTHER | os.SCHED_RESET_ON_FORK, 3),
             id="a flag",
@@ -162,7 +162,7 @@ def test_only_the_first_threads_have_deadlines(tree: HostTree, child: int) -> No
     # Each needs time of its own that is set aside.
     deadline = SchedulingClass(
         name="x",
-        policy=SchedulerPolicy.DEADLINE,
+        policy=SchedulingPolicy.DEADLINE,
         runtime=1_000_000,
         deadline=10_000_000,
         period=10_000_000,
@@ -181,7 +181,7 @@ def test_what_the_kernel_refuses_is_told(tree: HostTree) -> None:
     # There is no time for that in its period.
     impossible = SchedulingClass(
         name="odd",
-        policy=SchedulerPolicy.DEADLINE,
+        policy=SchedulingPolicy.DEADLINE,
         runtime=20_000_000,
         deadline=10_000_000,
         period=10_000_000,
@@ -198,7 +198,7 @@ def test_threads_that_are_gone_do_no_harm(tree: HostTree, child: int) -> None:
     gone = subprocess.Popen(["true"])
     gone.wait()
     path.write_text(f"{path.read_text()}{gone.pid}\n")
-    batch = SchedulingClass(name="x", policy=SchedulerPolicy.BATCH)
+    batch = SchedulingClass(name="x", policy=SchedulingPolicy.BATCH)
 
     set_scheduler(tree, FOLDER, batch)
 
@@ -209,7 +209,7 @@ def test_processes_of_another_namespace_are_not_ours_to_set(tmp_path: Path) -> N
     folder = tmp_path / FOLDER.strip("/")
     folder.mkdir()
     (folder / "cgroup.threads").write_text("0\n")
-    batch = SchedulingClass(name="x", policy=SchedulerPolicy.BATCH)
+    batch = SchedulingClass(name="x", policy=SchedulingPolicy.BATCH)
 
     with pytest.raises(UnseenThreads):
         set_scheduler(HostTree(str(tmp_path)), FOLDER, batch)

@@ -67,17 +67,17 @@ class Node(policy_node.Node):
     def check(self, decision: Decision[State]) -> None:
         """A rule for each, and the balloon wherever there is one."""
         super().check(decision)
-        seats = decision.state.seats
+        memberships = decision.state.memberships
         for reason in decision.reasons:
-            if reason.container in seats:
-                assert reason.pool == seats[reason.container].balloon
+            if reason.container in memberships:
+                assert reason.pool == memberships[reason.container].balloon
 
     def check_found_again(self, there: Mapping[str, ContainerSpec]) -> None:
         """Everybody stays; only idle CPUs that are shared may be others now."""
         settings = self.policy.settings
         shares = any(kind.share_idle for kind in settings.types)
         for key, spec in there.items() if settings.pin_cpus else ():
-            if name := self.state.seats[key].balloon:
+            if name := self.state.memberships[key].balloon:
                 assert shares or self.runtime[key].cpus == spec.present.cpus
                 cores = map(self.policy.machine.core_of, spec.present.cpus)
                 near = CpuSet.union(core.cpus for core in cores)

@@ -26,7 +26,11 @@ def pins_by_recount(policy: Policy, state: State) -> dict[str, Pin]:
     """Say where every container belongs, from the CPUs of the balloons alone."""
     found = {}
     for key, entry in state.ledger.entries.items():
-        name, spec, settings = state.seats[key].balloon, entry.spec, policy.settings
+        name, spec, settings = (
+            state.memberships[key].balloon,
+            entry.spec,
+            policy.settings,
+        )
         found[key] = NO_PIN
         if name:
             kind = settings.by_name[state.balloons[name].type]
@@ -119,7 +123,11 @@ def check_balloons(policy: Policy, state: State) -> None:
     for name, one in state.balloons.items():
         kind = policy.settings.by_name[one.type]
         assert name == f"{one.type}[{one.index}]"
-        members = [key for key, seat in state.seats.items() if seat.balloon == name]
+        members = [
+            key
+            for key, membership in state.memberships.items()
+            if membership.balloon == name
+        ]
         assert sorted(one.members) == sorted(members)
         requests = [state.ledger.spec_of(key).request for key in members]
         assert one.load == sum(requests)
@@ -205,7 +213,7 @@ def type_of(spec: ContainerSpec, policy: Policy) -> str | None:
     return "default"
 
 
-def is_left_alone(spec: ContainerSpec, policy: Policy) -> bool:
+def is_preserved(spec: ContainerSpec, policy: Policy) -> bool:
     # And for namespaces only.
     named = [one for one in policy.settings.preserve if spec.namespace in one.values]
     return spec.preferences.preserve_cpus or bool(named)
@@ -214,7 +222,7 @@ def is_left_alone(spec: ContainerSpec, policy: Policy) -> bool:
 def scheduling_of(spec: ContainerSpec, policy: Policy) -> SchedulingClass | None:
     """Say what a container is started with: what it, or its type, names."""
     name = spec.preferences.scheduling_class
-    if not name and not is_left_alone(spec, policy):
+    if not name and not is_preserved(spec, policy):
         kind = policy.settings.by_name[type_of(spec, policy) or "default"]
         name = kind.scheduling_class
     return policy.settings.scheduling_classes.get(name)
@@ -248,7 +256,7 @@ def _most(balloon: Balloon | None, kind: BalloonType, free: int) -> int:
 def mates_with_room(spec: ContainerSpec, policy: Policy, state: State) -> set[str]:
     """Return the balloons with room that have a container of the same pod.
 
-    None where its type has other wishes, or components.
+    None if its type prefers other CPUs, or has components.
     """
     kind = policy.settings.by_name.get(type_of(spec, policy) or "")
     if kind is None or kind.components or kind.group_by or kind.spread_pods:
@@ -269,7 +277,7 @@ def is_as_before(spec: ContainerSpec, old: Policy, new: Policy) -> bool:
         return False
     if old.settings.available != new.settings.available:
         return False
-    if is_left_alone(spec, old) or is_left_alone(spec, new):
+    if is_preserved(spec, old) or is_preserved(spec, new):
         return False
     name = type_of(spec, old)
     return name is not None and _family(name, old) == _family(name, new)
@@ -288,9 +296,9 @@ def snapshot(state: State) -> Mapping[str, Any]:
     return {
         "ledger": dict(state.ledger.entries),
         "balloons": dict(state.balloons),
-        "seats": dict(state.seats),
+        "memberships": dict(state.memberships),
         "free": state.free,
         "memory": dict(state.memory.grants),
-        "vacated": dict(state.vacated),
+        "former_places": dict(state.former_places),
         "unsettled": state.unsettled,
     }

@@ -40,7 +40,7 @@ from tests.laws.balloons_recount import (
     cpus_of,
     idle,
     is_as_before,
-    is_left_alone,
+    is_preserved,
     leaves,
     mates_with_room,
     overloaded,
@@ -59,7 +59,7 @@ class BalloonsPolicyNeverErrs(Node):
     crowded: frozenset[str] = frozenset()
 
     def check(self, decision: Decision[State]) -> None:
-        """See who fell back: a refusal that was averted is told."""
+        """Collect containers that fell back; their refusals are in the reasons."""
         super().check(decision)
         self.crowded |= {one.container for one in decision.reasons if one.detail}
 
@@ -104,7 +104,7 @@ class BalloonsPolicyNeverErrs(Node):
         assert (
             not mates
             or self.why[spec.id] in others
-            or (self.state.seats[spec.id].balloon in mates)
+            or (self.state.memberships[spec.id].balloon in mates)
         )
 
     @rule(container=IDS, asked=AMOUNTS)
@@ -116,7 +116,7 @@ class BalloonsPolicyNeverErrs(Node):
 
     @rule(container=IDS, spec=containers(), present=PRESENT)
     def update_oddly(self, container: str, spec: ContainerSpec, present: Pin) -> None:
-        """Somebody asks for what there is, or of a container that nobody told us of."""
+        """A container is updated, which may be unknown."""
         if (known := self.specs.get(container)) is None:
             if spec.id not in self.specs:
                 self.runtime[spec.id] = self.believed[spec.id] = present
@@ -144,7 +144,7 @@ class BalloonsPolicyNeverErrs(Node):
 
     @rule(found=st.none() | OTHERS)
     def start_over(self, found: list[tuple[ContainerSpec, Pin]] | None) -> None:
-        """We forget all, and find what we left, or who knows what."""
+        """The policy restarts with the last state, or without one."""
         there, settled = self.present(), self.settled
         self.forget_all()
         if found is not None:
@@ -162,8 +162,8 @@ class BalloonsPolicyNeverErrs(Node):
         there = {k: one for k, one in self.present().items() if k not in left}
         self.synchronize((came | there).values())
 
-        for key in there.keys() & before.seats.keys():
-            assert self.state.seats[key] == before.seats[key]
+        for key in there.keys() & before.memberships.keys():
+            assert self.state.memberships[key] == before.memberships[key]
         assert not silent or self.updates_of_last == 0
 
     @rule(other=st.integers(0, 2) | documents())
@@ -184,7 +184,7 @@ class BalloonsPolicyNeverErrs(Node):
 
     @rule(classes=CLASSES)
     def change_classes(self, classes: Mapping[str, str]) -> None:
-        """The document changes in nothing but classes: that moves nobody."""
+        """A change of classes only moves no container."""
         before, silent = self.state.balloons, self.settled and not self.short
         spec = with_classes(self.conditions.spec, classes)
         self.rebuild(msgspec.structs.replace(self.conditions, spec=spec))
@@ -197,16 +197,16 @@ class BalloonsPolicyNeverErrs(Node):
         asked = [one for kind in now.types for one in (*kind.cpus, *kind.near)]
         for key in self.specs.keys() - self.crowded:
             same = is_as_before(self.specs[key], old, self.policy)
-            if same and (was := before.balloons[before.seats[key].balloon]):
+            if same and (was := before.balloons[before.memberships[key].balloon]):
                 names = {leaf.name for leaf, _ in leaves(was, before)}
                 if not names & self.short and was.cpus.isdisjoint(CpuSet.union(asked)):
                     is_ = self.state.balloons.get(was.name, was)
-                    assert self.state.seats[key].balloon == was.name
+                    assert self.state.memberships[key].balloon == was.name
                     assert set(is_.members) != set(was.members) or is_.cpus == was.cpus
 
     @invariant()
     def balloons_do_not_overlap(self) -> None:
-        """CPUs of a balloon are of no other, and nobody else runs there."""
+        """CPUs of a balloon are in no other one, and no other container runs there."""
         check_disjoint(self.policy, self.state)
         check_balloons(self.policy, self.state)
         check_numbers(self.policy, self.state)
@@ -229,8 +229,8 @@ class BalloonsPolicyNeverErrs(Node):
         """In a balloon, of its type if it did not fall back, or left alone."""
         for key, spec in self.specs.items():
             name, alone = (
-                self.state.seats[key].balloon,
-                is_left_alone(spec, self.policy),
+                self.state.memberships[key].balloon,
+                is_preserved(spec, self.policy),
             )
             kind = type_of(spec, self.policy) or "default"
             assert (not name) == alone
@@ -240,11 +240,11 @@ class BalloonsPolicyNeverErrs(Node):
             )
 
     @invariant()
-    def nobody_runs_on_cpus_of_others(self) -> None:
-        """Whatever the runtime was told is in the balloon, or idle beside it."""
+    def no_container_runs_on_cpus_of_others(self) -> None:
+        """Pins that were sent are in the balloon, or idle CPUs that it shares."""
         free, exact = idle(self.policy, self.state), reserved_exactly(self.conditions)
         for key, pin in self.runtime.items() if self.settled else ():
-            name = self.state.seats[key].balloon
+            name = self.state.memberships[key].balloon
             if name and self.policy.settings.pin_cpus:
                 balloon = self.state.balloons[name]
                 assert pin.cpus
@@ -253,16 +253,16 @@ class BalloonsPolicyNeverErrs(Node):
 
     @invariant()
     def the_books_are_right(self) -> None:
-        """Nobody is missing, nobody is left over."""
+        """The state has all containers and no others."""
         ledger = self.state.ledger
         assert {key: ledger.spec_of(key) for key in self.specs} == self.specs
         assert ledger.entries.keys() == self.specs.keys() == self.runtime.keys()
-        assert self.state.seats.keys() == self.specs.keys()
+        assert self.state.memberships.keys() == self.specs.keys()
         check_memory(self.policy.machine, self.state.memory)
 
     @invariant()
     def the_runtime_holds_what_the_state_says(self) -> None:
-        """What was told adds up to what should hold."""
+        """The pins that were sent add up to the desired ones."""
         wanted = self.wanted()
         assert self.policy.pins(self.state) == wanted
         if self.settled:

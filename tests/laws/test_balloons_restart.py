@@ -33,11 +33,11 @@ Node: TypeAlias = tuple[BalloonsPolicy, BalloonsState]
 def sized(draw: st.DrawFn) -> ContainerSpec:
     """Draw a container of a type that others are of, too, which may hide threads."""
     asked = st.sampled_from(["a", "a", "b", "whole", ""])
-    wishes = Preferences(
+    preferences = Preferences(
         balloon=draw(asked), hide_hyperthreads=draw(st.sampled_from([True, None, None]))
     )
     request = draw(st.sampled_from([200, 1000, 1500, 2000]))
-    spec = msgspec.structs.replace(draw(containers()), slot="", preferences=wishes)
+    spec = msgspec.structs.replace(draw(containers()), slot="", preferences=preferences)
     return msgspec.structs.replace(spec, request=MilliCpus(request))
 
 
@@ -55,7 +55,9 @@ def nodes(draw: st.DrawFn, levels: Sequence[str]) -> Node:
         )
         with suppress(PolicyError):
             state = policy.decide(state, Created(named)).state
-    for key in draw(st.sets(st.sampled_from(sorted(state.seats) or [""]), max_size=2)):
+    for key in draw(
+        st.sets(st.sampled_from(sorted(state.memberships) or [""]), max_size=2)
+    ):
         state = policy.decide(state, Stopped(key)).state
     assume(not short_leaves(policy, state))
     return policy, state
@@ -63,7 +65,7 @@ def nodes(draw: st.DrawFn, levels: Sequence[str]) -> Node:
 
 @st.composite
 def pinning(draw: st.DrawFn, levels: Sequence[str]) -> dict[str, Any]:
-    """Draw a document by which all are pinned, and nobody crowds in."""
+    """Draw a configuration that pins all containers and does not overfill balloons."""
     spec = draw(documents()) | {"pinCPU": True, "onFailure": "refuse"}
     return _with_shares(spec, draw(_each(levels)))
 
@@ -82,7 +84,7 @@ def _with_shares(spec: Mapping[str, Any], levels: Sequence[str]) -> dict[str, An
 
 
 def restarted(node: Node) -> BalloonsState:
-    """Begin anew, with what the runtime says of who runs."""
+    """Start again with the running containers that the runtime reports."""
     policy, state = node
     pins, entries = policy.pins(state), state.ledger.entries.values()
     there = (
@@ -106,25 +108,25 @@ def test_a_balloon_is_where_its_containers_ran(node: Node) -> None:
     policy, state = node
     after, pins = restarted(node), policy.pins(state)
 
-    for key, seat in after.seats.items():
+    for key, membership in after.memberships.items():
         cores = map(policy.machine.core_of, pins[key].cpus)
-        if seat.balloon:
+        if membership.balloon:
             near = CpuSet.union(core.cpus for core in cores)
-            assert cpus_of(after.balloons[seat.balloon], after) <= near
+            assert cpus_of(after.balloons[membership.balloon], after) <= near
 
 
 @given(nodes(LEVELS))
-def test_nobody_loses_cpus_of_their_own_to_others(node: Node) -> None:
+def test_no_container_loses_its_cpus_to_others(node: Node) -> None:
     _, state = node
     after = restarted(node)
 
-    for key, seat in state.seats.items():
-        if seat.balloon:
-            mine = cpus_of(state.balloons[seat.balloon], state)
-            here = state.balloons[seat.balloon].members
+    for key, membership in state.memberships.items():
+        if membership.balloon:
+            mine = cpus_of(state.balloons[membership.balloon], state)
+            here = state.balloons[membership.balloon].members
             others = [
                 cpus_of(after.balloons[one.balloon], after)
-                for other, one in after.seats.items()
+                for other, one in after.memberships.items()
                 if one.balloon and other not in here
             ]
             assert mine.isdisjoint(CpuSet.union(others)), key

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from nri_resmgr.policy.cpus import (
     CoreUse,
+    CpuPreferences,
     CpuPriority,
     CpuRequest,
     CpusExhausted,
-    Preferences,
     PrioritySets,
     allocate_cpus,
     release_cpus,
@@ -23,7 +23,12 @@ from nri_resmgr.policy.cpus import (
 from nri_resmgr.topology import Cache, CoreKind, Machine
 from nri_resmgr.values import NO_CPUS, CpuSet
 from tests.examples import examples
-from tests.policy.cpus.wishes import Case, machine_of, requests, wishes
+from tests.policy.cpus.drawn_requests import (
+    Case,
+    machine_of,
+    preferring_requests,
+    requests,
+)
 
 ANY = CpuPriority.ANY
 
@@ -120,7 +125,7 @@ def picks(cpus: CpuSet, count: int) -> Iterator[CpuSet]:
     return map(CpuSet.from_iterable, itertools.combinations(cpus, count))
 
 
-@given(wishes())
+@given(preferring_requests())
 def test_takes_the_wanted_number_of_free_cpus(case: Case) -> None:
     request, machine = case[0], machine_of(case[1])
     pick = allocate_cpus(request, machine)
@@ -140,9 +145,9 @@ def test_touches_the_fewest_groups_that_can_hold_the_request(case: Case) -> None
     assert touched(pick.cpus, machine) == fewest
 
 
-# Preferences meet in many ways, most of them rare.
+# CpuPreferences meet in many ways, most of them rare.
 @examples(4)
-@given(wishes())
+@given(preferring_requests())
 def test_no_other_pick_is_better(case: Case) -> None:
     request, machine = case[0], machine_of(case[1])
     pick = allocate_cpus(request, machine)
@@ -180,7 +185,7 @@ def test_refuses_just_what_cannot_be(case: Case) -> None:
     assert refusal.value.free == request.free
 
 
-@given(wishes())
+@given(preferring_requests())
 def test_asking_again_after_release_gives_the_same(case: Case) -> None:
     request, machine = case[0], machine_of(case[1])
     first = allocate_cpus(request, machine)
@@ -197,7 +202,9 @@ def test_asking_again_after_release_gives_the_same(case: Case) -> None:
 @given(requests())
 def test_what_stays_after_a_release_is_as_compact_as_can_be(case: Case) -> None:
     request, machine = case[0], machine_of(case[1])
-    gone = release_cpus(request.free, request.count, machine, Preferences(priority=ANY))
+    gone = release_cpus(
+        request.free, request.count, machine, CpuPreferences(priority=ANY)
+    )
     stay = request.free - gone.cpus
     fewest = min(touched(other, machine) for other in picks(request.free, len(stay)))
 

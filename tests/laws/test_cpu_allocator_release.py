@@ -7,22 +7,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nri_resmgr.policy.cpus import (
+    CpuPreferences,
     CpuRequest,
-    Preferences,
     allocate_cpus,
     release_cpus,
 )
 from nri_resmgr.values import CpuSet
-from tests.policy.cpus.wishes import (
+from tests.policy.cpus.drawn_requests import (
     LARGE,
     Case,
     machine_of,
-    plain_wishes,
+    preferring_requests,
     subsets,
-    wishes,
+    uniform_requests,
 )
 
-CASES = st.one_of(wishes(), wishes(LARGE), plain_wishes())
+CASES = st.one_of(preferring_requests(), preferring_requests(LARGE), uniform_requests())
 
 
 def asked_again(request: CpuRequest, pick: CpuSet, gone: CpuSet, spec: str) -> CpuSet:
@@ -55,7 +55,7 @@ def test_what_a_release_chose_is_found_again_beside_the_rest(
     request, spec = case
     pick = allocate_cpus(request, machine_of(spec)).cpus
     count = data.draw(st.integers(0, len(pick)), label="count")
-    kept = {name: getattr(request, name) for name in Preferences.__struct_fields__}
-    gone = release_cpus(pick, count, machine_of(spec), Preferences(**kept)).cpus
+    kept = {name: getattr(request, name) for name in CpuPreferences.__struct_fields__}
+    gone = release_cpus(pick, count, machine_of(spec), CpuPreferences(**kept)).cpus
 
     assert asked_again(request, pick, gone, spec) == gone

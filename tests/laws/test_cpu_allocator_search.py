@@ -4,45 +4,50 @@ from __future__ import annotations
 
 from hypothesis import event, given
 
-from nri_resmgr.policy.cpus.alike import Alike
 from nri_resmgr.policy.cpus.costs import costs_of
 from nri_resmgr.policy.cpus.index import index_of
-from nri_resmgr.policy.cpus.places import deepest
-from nri_resmgr.policy.cpus.problem import Problem, narrowed
-from nri_resmgr.policy.cpus.search import cheapest
+from nri_resmgr.policy.cpus.problem import PickProblem, deepest, reduced
+from nri_resmgr.policy.cpus.search import cheapest_pick
+from nri_resmgr.policy.cpus.uniform import UniformSearch
 from nri_resmgr.values import CpuSet
 from tests.examples import examples
-from tests.policy.cpus.wishes import LARGE, Case, machine_of, plain_wishes, wishes
+from tests.policy.cpus.drawn_requests import (
+    LARGE,
+    Case,
+    machine_of,
+    preferring_requests,
+    uniform_requests,
+)
 
 
-def problem_of(case: Case) -> Problem:
+def problem_of(case: Case) -> PickProblem:
     """Turn a request into the question that is left when near CPUs are a must."""
     request, index = case[0], index_of(machine_of(case[1]))
     take = (request.free & request.near or request.free).bits
     count = min(request.count, take.bit_count())
     costs = costs_of(request, index)
-    return Problem(count, take, request.free.bits, request.held.bits, costs, index)
+    return PickProblem(count, take, request.free.bits, request.held.bits, costs, index)
 
 
 # The ways through the search are many, and each needs its state of the machine.
 @examples(2)
-@given(plain_wishes().filter(lambda case: case[0].count))
+@given(uniform_requests().filter(lambda case: case[0].count))
 def test_alike_cpus_are_picked_as_any_cpus_are(case: Case) -> None:
     problem = problem_of(case)
     event(f"held: {bool(problem.held)}")
     # All costs and all ties, in the same order.
-    expected = cheapest(problem)
+    expected = cheapest_pick(problem)
 
     if problem.held:
-        assert Alike(narrowed(problem)).beside() == expected
+        assert UniformSearch(reduced(problem)).beside() == expected
     else:
-        assert Alike(problem).best(deepest(problem)) == expected
+        assert UniformSearch(problem).best(deepest(problem)) == expected
 
 
-@given(wishes(LARGE).filter(lambda case: case[0].count))
+@given(preferring_requests(LARGE).filter(lambda case: case[0].count))
 def test_narrowing_leaves_the_best_pick_as_it_is(case: Case) -> None:
     problem = problem_of(case)
-    near = narrowed(problem)
+    near = reduced(problem)
 
     assert CpuSet(near.take) <= CpuSet(problem.take)
-    assert cheapest(near) == cheapest(problem)
+    assert cheapest_pick(near) == cheapest_pick(problem)

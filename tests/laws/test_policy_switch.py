@@ -17,7 +17,7 @@ from tests.laws.balloons_recount import (
     check_balloons,
     check_disjoint,
     check_numbers,
-    is_left_alone,
+    is_preserved,
 )
 from tests.laws.memory_recount import check_memory
 from tests.laws.topology_aware_draws import IDS, MACHINES, SETTINGS, on
@@ -111,12 +111,12 @@ class PoliciesGiveWay(policy_node.Node):
         wanted = self.wanted()
         assert self.policy.pins(self.state) == wanted
         for key, pin in wanted.items():
-            assert pin.cpus or self.is_left_alone(self.specs[key])
+            assert pin.cpus or self.is_preserved(self.specs[key])
             assert self.runtime[key] == pin.over(self.runtime[key])
 
-    def is_left_alone(self, spec: ContainerSpec) -> bool:
+    def is_preserved(self, spec: ContainerSpec) -> bool:
         if isinstance(self.policy, BalloonsPolicy):
-            return is_left_alone(spec, self.policy)
+            return is_preserved(spec, self.policy)
         return spec.preferences.preserve_cpus
 
 

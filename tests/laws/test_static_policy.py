@@ -73,7 +73,7 @@ machine_of = functools.cache(parse_spec)
 
 
 class StaticPolicyNeverErrs(RuleBasedStateMachine):
-    """Plays a runtime that believes what it is told and nothing else."""
+    """Simulates a runtime that applies the pins that it is sent."""
 
     machine: Machine
     policy: StaticPolicy
@@ -145,9 +145,9 @@ class StaticPolicyNeverErrs(RuleBasedStateMachine):
             assert known is not None
             return
         self.specs[spec.id] = spec
-        told = self.runtime.get(spec.id, spec.present)
+        last_sent = self.runtime.get(spec.id, spec.present)
         self._take(decision)
-        self.runtime[spec.id] = decision.pin.over(told)
+        self.runtime[spec.id] = decision.pin.over(last_sent)
 
     @rule(container=IDS)
     def stop(self, container: str) -> None:
@@ -208,7 +208,7 @@ class StaticPolicyNeverErrs(RuleBasedStateMachine):
             assert self.specs[key].namespace != "kube-system"
 
     @invariant()
-    def everybody_else_runs_on_cpus_that_nobody_has_alone(self) -> None:
+    def other_containers_run_on_cpus_that_are_not_exclusive(self) -> None:
         """No pinning is empty or crosses a grant."""
         for key, pin in self.policy.pins(self.state).items():
             others = {k: g.cpus for k, g in self.state.grants.items() if k != key}
@@ -221,14 +221,14 @@ class StaticPolicyNeverErrs(RuleBasedStateMachine):
 
     @invariant()
     def the_books_are_right(self) -> None:
-        """Nobody is missing, nobody is left over."""
+        """The state has all containers and no others."""
         ledger = self.state.ledger
         assert ledger.entries.keys() == self.specs.keys() == self.runtime.keys()
         assert {key: ledger.spec_of(key) for key in self.specs} == self.specs
 
     @invariant()
     def the_runtime_holds_what_the_state_says(self) -> None:
-        """What was told adds up to what should hold."""
+        """The pins that were sent add up to the desired ones."""
         if self.settled:
             wanted = self.policy.pins(self.state)
             assert {k: wanted[k].over(pin) for k, pin in self.runtime.items()} == (
@@ -244,7 +244,7 @@ class StaticPolicyNeverErrs(RuleBasedStateMachine):
         for update in decision.updates:
             now = self.runtime[update.container]
             assert update.pin
-            # After a loss, what was told is told once more, needed or not.
+            # After a loss all pins are sent again, needed or not.
             assert self.lost or update.pin == update.pin.since(now)
             self.runtime[update.container] = update.pin.over(now)
         self.updates_of_last = len(decision.updates)

@@ -6,8 +6,8 @@ import yaml
 from nri_resmgr.policy.events import ContainerSpec, Created, Started
 from nri_resmgr.policy.preferences import Preferences
 from nri_resmgr.policy.scheduling import (
-    SchedulerPolicy,
     SchedulingClass,
+    SchedulingPolicy,
     scheduling_of,
 )
 from nri_resmgr.policy.topology_aware.settings import TopologyAwareSettings
@@ -72,6 +72,6 @@ def test_the_class_is_told_at_the_creation_and_at_the_start(kind: str) -> None:
     started = policy.decide(created.state, Started("c"))
     unknown = policy.decide(created.state, Started("other"))
 
-    fast = SchedulingClass(name="fast", policy=SchedulerPolicy.OTHER, nice=1)
+    fast = SchedulingClass(name="fast", policy=SchedulingPolicy.OTHER, nice=1)
     found = [one.scheduling for one in (created, started, unknown)]
     assert found == [fast, fast, None]

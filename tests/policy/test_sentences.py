@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nri_resmgr.policy.balloons.choose_type import choose_type
-from nri_resmgr.policy.cpus import Level
+from nri_resmgr.policy.cpus import TopologyLevel
 from nri_resmgr.policy.decision import Rule
 from nri_resmgr.policy.sentences import (
     DECIDED_SENTENCES,
@@ -16,7 +16,7 @@ from nri_resmgr.policy.topology_aware.criteria import Stage
 
 def test_every_rule_and_level_has_one() -> None:
     assert RULE_SENTENCES.keys() == set(Rule)
-    assert LEVEL_SENTENCES.keys() == set(Level)
+    assert LEVEL_SENTENCES.keys() == set(TopologyLevel)
 
 
 def test_whatever_tells_pools_apart_has_one() -> None:

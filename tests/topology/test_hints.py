@@ -7,7 +7,7 @@ import pytest
 from nri_resmgr.topology.hints import (
     Hint,
     complete_hints,
-    is_telling_mount,
+    gives_hint,
     pod_resource_hints,
 )
 from nri_resmgr.topology.synthetic import parse_spec
@@ -85,8 +85,8 @@ POD = "/var/lib/kubelet/pods/1234/volumes"
     ],
 )
 def test_mounts_that_tell(source: str, destination: str) -> None:
-    assert is_telling_mount(source, destination, read_only=False)
-    assert not is_telling_mount(source, destination, read_only=True)
+    assert gives_hint(source, destination, read_only=False)
+    assert not gives_hint(source, destination, read_only=True)
 
 
 @pytest.mark.parametrize(
@@ -100,4 +100,4 @@ def test_mounts_that_tell(source: str, destination: str) -> None:
     ],
 )
 def test_mounts_that_do_not(source: str, destination: str) -> None:
-    assert not is_telling_mount(source, destination, read_only=False)
+    assert not gives_hint(source, destination, read_only=False)

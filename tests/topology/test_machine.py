@@ -149,12 +149,12 @@ L3 = Cache(3, CacheKind.UNIFIED, 0, CpuSet.of(0), Bytes(0))
         pytest.param(
             {"caches": (msgspec.structs.replace(L3, cpus=CpuSet.of(1)),)},
             "CPU 1 has a cache and is not online",
-            id="a cache of nobody here",
+            id="a cache of an offline CPU",
         ),
         pytest.param(
             {"caches": (msgspec.structs.replace(L3, cpus=CpuSet()),)},
             "level 3 cache has no CPU",
-            id="a cache of nobody",
+            id="a cache without CPUs",
         ),
     ],
 )

@@ -16,7 +16,7 @@ from nri_resmgr.values import Bytes, CpuSet, NodeSet
         pytest.param("2s1c2t", "0,2 1,3", id="servers number first threads first"),
         pytest.param("1s2c2t numbering=adjacent", "0-1 2-3", id="or core by core"),
         pytest.param("1s1c2t1e", "0-1 2", id="hybrid parts go core by core"),
-        pytest.param("1s1c2t1e numbering=split", "0,2 1", id="if not told otherwise"),
+        pytest.param("1s1c2t1e numbering=split", "0,2 1", id="the default"),
         pytest.param("3c", "0 1 2", id="what is left out is one"),
         pytest.param("1s0c2e", "0 1", id="only efficient cores"),
     ],
@@ -104,7 +104,9 @@ def test_bad_words_are_named(spec: str, word: str) -> None:
     [
         pytest.param("1c offline=0", "no CPU is online", id="all offline"),
         pytest.param("2c offline=1 isolated=1", "CPU 1 is isolated", id="isolated"),
-        pytest.param("2s1c distances=10", "no 2 by 2 matrix", id="too few distances"),
+        pytest.param(
+            "2s1c distances=10", "not a 2 by 2 matrix", id="too few distances"
+        ),
         pytest.param("1c distances=9", "distance below 10", id="nearer than here"),
     ],
 )

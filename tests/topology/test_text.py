@@ -87,7 +87,7 @@ def test_a_document_survives_json_and_yaml() -> None:
         ),
         pytest.param(
             {"nodes": []},
-            "the machine contradicts itself: CPU 0 is online and in no node",
+            "inconsistent machine: CPU 0 is online and in no node",
             id="a contradiction",
         ),
     ],

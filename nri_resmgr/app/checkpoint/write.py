@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 from nri_resmgr.kinds import kind_named
 from nri_resmgr.policy.decision import Policy
 from nri_resmgr.values.documents import to_plain
-from nri_resmgr.values.recall import Recall
+from nri_resmgr.values.identity_cache import IdentityCache
 
 CHECKPOINT_NAME: Final = "policy.checkpoint"
 """The checkpoint's file in the state directory."""
@@ -66,7 +66,7 @@ class Draft:
     ) -> Iterator[None]:
         before = self._made.get(name, {})
         # Containers that share have the same pins.
-        text_of = Recall(_text, most=_AT_ONCE)
+        text_of = IdentityCache(_text, most=_AT_ONCE)
         written = 0
         for key, value in rows.items():
             known = before.get(key)

@@ -12,7 +12,7 @@ from nri_resmgr.log import Logger
 from nri_resmgr.stub.model import Container, Device, DeviceCgroupRule
 from nri_resmgr.topology import Machine
 from nri_resmgr.topology.hint_options import ALL_HINTS, HintOptions, HintSource
-from nri_resmgr.topology.hints import Hint, complete_hints, is_telling_mount
+from nri_resmgr.topology.hints import Hint, complete_hints, gives_hint
 from nri_resmgr.values import HostError
 
 log = Logger(__name__)
@@ -104,7 +104,7 @@ def _telling_paths(container: Container) -> list[str]:
         # Most are file systems of the kernel, most others cannot be written to.
         if (path := mount.source)[:1] == "/"
         and "ro" not in mount.options
-        and is_telling_mount(path, mount.destination, read_only=False)
+        and gives_hint(path, mount.destination, read_only=False)
     ]
 
 

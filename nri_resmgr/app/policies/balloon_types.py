@@ -19,7 +19,7 @@ from nri_resmgr.config.balloon_types import BalloonTypeConfig, ExpressionConfig
 from nri_resmgr.config.balloons import BalloonsConfig
 from nri_resmgr.host.tree import Tree
 from nri_resmgr.policy.affinity import Expression, Operator
-from nri_resmgr.policy.balloons.groups import parts_of
+from nri_resmgr.policy.balloons.choose_type import parts_of
 from nri_resmgr.policy.balloons.settings import (
     DEFAULT,
     RESERVED,

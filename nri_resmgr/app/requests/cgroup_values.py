@@ -14,7 +14,7 @@ from nri_resmgr.stub.model import Container, LinuxResources
 from nri_resmgr.stub.model.resources import HugepageLimit, LinuxCpu, LinuxMemory
 from nri_resmgr.topology import HugePages
 from nri_resmgr.values import Bytes
-from nri_resmgr.values.recall import Recall
+from nri_resmgr.values.identity_cache import IdentityCache
 
 # The kubelet's memory QoS writes the request into one of these.
 _FLOORS: Final = ("memory.min", "memory.low")
@@ -89,7 +89,7 @@ def _read(resources: LinuxResources) -> CgroupValues:
 
 # The replicas of a deployment have the same resources, and the stub the same value
 # for them. So have their values, with the same OOM score, for whoever comes next.
-_told: Final = Recall(_read, most=32)
+_told: Final = IdentityCache(_read, most=32)
 _values: Final = lru_cache(maxsize=_REMEMBERED)(CgroupValues)
 
 

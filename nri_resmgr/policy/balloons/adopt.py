@@ -1,91 +1,95 @@
-"""Places for containers that run already: theirs if legal, else new ones, by age."""
+"""Balloons for running containers: their present ones if allowed, else by age."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import msgspec
+from msgspec.structs import replace
 
 from nri_resmgr.policy.balloons.choose_balloon import Search
-from nri_resmgr.policy.balloons.context import Ground
+from nri_resmgr.policy.balloons.context import BalloonsContext as Context
+from nri_resmgr.policy.balloons.lifecycle import create_given, create_minimum
 from nri_resmgr.policy.balloons.memory import (
-    follow_cpus,
-    promise_again,
+    add_nearby_nodes,
+    reoffer_memory,
     request_of,
     size_of,
 )
-from nri_resmgr.policy.balloons.pins import allowed_cpus
 from nri_resmgr.policy.balloons.place import (
-    Placement,
-    crowd_into,
+    BalloonPlacement,
+    force_into,
     new_balloon,
     place,
-    search_anyway,
+    search_or_default,
 )
-from nri_resmgr.policy.balloons.recognise import Presence, doubt, recognise
+from nri_resmgr.policy.balloons.recognise import Occupancy, ambiguity, recognise
 from nri_resmgr.policy.balloons.restore import restore, restore_empty
 from nri_resmgr.policy.balloons.settings import DEFAULT, RESERVED
-from nri_resmgr.policy.balloons.standing import with_given, with_minimum
-from nri_resmgr.policy.balloons.state import BalloonsState
+from nri_resmgr.policy.balloons.state import BalloonsState as State
 from nri_resmgr.policy.decision import Rule
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.policy.mems import MemoryRequest
 from nri_resmgr.values import NodeSet, PolicyError
 
-State = BalloonsState
-
 
 def adopt(
-    specs: Sequence[ContainerSpec], old: State, ground: Ground
-) -> tuple[State, dict[str, Placement]]:
-    """Place running containers; never refuses, for they run anyway.
+    specs: Sequence[ContainerSpec], old: State, context: Context
+) -> tuple[State, dict[str, BalloonPlacement]]:
+    """Place running containers; never refuses, as they run in any case.
 
-    First come those whose balloons are known, then those whose CPUs can be those of
-    a balloon, then the others, each in the order given.
+    Containers with a known balloon come first, then those whose present CPUs may be
+    those of a balloon, then the others, each group in the given order.
 
     Args:
-        specs: Who runs, oldest first.
-        old: What was known before, on this ground or on another one.
-        ground: The machine and the settings.
+        specs: The running containers, oldest first.
+        old: The last state, possibly of another machine or other settings.
+        context: The machine and the settings.
 
     Returns:
-        The state with all of them in it, and a placement for each, by id.
+        The state with all of them, and the placement of each, by id.
     """
-    state = State.empty(ground.memory, ground.settings.available)
-    state = with_given(state, ground, as_far=True)
+    state = State.empty(context.memory, context.settings.available)
+    # Configured and reserved CPUs come first: no other balloon may take them.
+    state = create_given(state, context, partial=True)
+    # All of them before any is placed, as strategies look at pods and namespaces.
     for spec in specs:
         state = state.put(spec, spec.present)
-    state = restore({one.id: one for one in specs}, old, state, ground)
+    state = restore({one.id: one for one in specs}, old, state, context)
     placed = {
-        key: Placement(state=state, rule=_rule_of(seat.balloon, old, state))
-        for key, seat in state.seats.items()
+        key: BalloonPlacement(
+            state=state, rule=_rule_of(membership.balloon, old, state)
+        )
+        for key, membership in state.memberships.items()
     }
-    presence = Presence.of(((one, one.present.cpus) for one in specs), ground)
-    for spec in sorted(_unplaced(specs, placed), key=lambda one: doubt(one, ground)):
-        if found := recognise(spec, state, ground, presence):
+    occupancy = Occupancy.of(((one, one.present.cpus) for one in specs), context)
+    for spec in sorted(
+        _unplaced(specs, placed), key=lambda one: ambiguity(one, context)
+    ):
+        if found := recognise(spec, state, context, occupancy):
             placed[spec.id], state = found, found.state
-    state = with_minimum(restore_empty(old, state, ground), ground, as_far=True)
+    # Only now, so that empty balloons do not take CPUs that containers run on.
+    state = create_minimum(restore_empty(old, state, context), context, partial=True)
     for spec in _unplaced(specs, placed):
-        found = _anywhere(spec, state, ground)
+        found = _place_anywhere(spec, state, context)
         placed[spec.id], state = found, found.state
-    return _with_memory(specs, old, state, ground), placed
+    return _with_memory(specs, old, state, context), placed
 
 
-def adopt_one(spec: ContainerSpec, state: State, ground: Ground) -> Placement:
-    """Place one more container that runs already; never refuses, either.
+def adopt_one(spec: ContainerSpec, state: State, context: Context) -> BalloonPlacement:
+    """Place one more running container; never refuses.
 
     Args:
-        spec: The container, which the ledger of *state* knows.
-        state: All balloons without it.
-        ground: The machine and the settings.
+        spec: The container; the ledger of *state* has it.
+        state: All balloons, without it.
+        context: The machine and the settings.
     """
     entries = state.ledger.entries.values()
-    presence = Presence.of(((one.spec, one.last_sent.cpus) for one in entries), ground)
-    found = recognise(spec, state, ground, presence)
-    found = found or _anywhere(spec, state, ground)
-    return msgspec.structs.replace(
-        found, state=_with_memory((spec,), state, found.state, ground)
+    occupancy = Occupancy.of(
+        ((one.spec, one.last_sent.cpus) for one in entries), context
     )
+    found = recognise(spec, state, context, occupancy)
+    found = found or _place_anywhere(spec, state, context)
+    return replace(found, state=_with_memory((spec,), state, found.state, context))
 
 
 def _rule_of(balloon: str, old: State, state: State) -> Rule:
@@ -94,52 +98,50 @@ def _rule_of(balloon: str, old: State, state: State) -> Rule:
 
 
 def _unplaced(
-    specs: Sequence[ContainerSpec], placed: Mapping[str, Placement]
+    specs: Sequence[ContainerSpec], placed: Mapping[str, BalloonPlacement]
 ) -> list[ContainerSpec]:
     return [one for one in specs if one.id not in placed]
 
 
-def _anywhere(spec: ContainerSpec, state: State, ground: Ground) -> Placement:
-    """Place a container that is nowhere it may be; what runs cannot be refused."""
+def _place_anywhere(
+    spec: ContainerSpec, state: State, context: Context
+) -> BalloonPlacement:
+    """Place a running container, in a balloon without room for it if need be."""
     try:
-        return place(spec, state, ground)
+        return place(spec, state, context)
     except PolicyError as error:
         why = str(error)
-    search, settings = search_anyway(spec, state, ground), ground.settings
+    search, settings = search_or_default(spec, state, context), context.settings
     others = (one.name for one in settings.types if one.name != RESERVED)
     kinds = dict.fromkeys((DEFAULT, search.kind.name, *others, RESERVED))
-    # Somewhere there are CPUs: settings whose types may have none do not exist.
-    found = next(filter(None, (_crowd(kind, search) for kind in kinds)))
-    return Placement(state=found, rule=Rule.FELL_BACK, detail=why)
+    # One of them succeeds: `BalloonsSettings` rejects types without any CPU.
+    found = next(filter(None, (_force_into_type(kind, search) for kind in kinds)))
+    return BalloonPlacement(state=found, rule=Rule.FELL_BACK, detail=why)
 
 
-def _crowd(kind: str, search: Search) -> State | None:
-    """Put a container into any balloon of a type, a new one if need be."""
-    if found := crowd_into(kind, search):
+def _force_into_type(kind: str, search: Search) -> State | None:
+    """Put a container into any balloon of a type, if need be into a new one."""
+    if found := force_into(kind, search):
         return found
-    wanted = msgspec.structs.replace(search, kind=search.ground.settings.by_name[kind])
+    wanted = replace(search, kind=search.context.settings.by_name[kind])
     made = new_balloon(wanted)
-    return (
-        crowd_into(kind, msgspec.structs.replace(wanted, state=made[0]))
-        if made
-        else None
-    )
+    return force_into(kind, replace(wanted, state=made[0])) if made else None
 
 
 def _with_memory(
-    specs: Sequence[ContainerSpec], old: State, state: State, ground: Ground
+    specs: Sequence[ContainerSpec], old: State, state: State, context: Context
 ) -> State:
-    """Promise memory, first to those who have some."""
+    """Grant memory, first to containers that have some."""
     memory = state.memory
     rows = [(_zone(spec, old), spec) for spec in specs]
     for zone, spec in sorted(rows, key=lambda row: not row[0]):
-        name = state.seats[spec.id].balloon
-        if name and ground.type_of(state.balloons[name]).pin_memory:
-            request = _request(spec, name, old, state, ground)
-            memory = promise_again(request, zone, memory).ledger
-            near = allowed_cpus(state.balloons[name], state)
-            memory, _ = follow_cpus((spec.id,), near, memory, ground)
-    return msgspec.structs.replace(state, memory=memory)
+        name = state.memberships[spec.id].balloon
+        if name and context.type_of(state.balloons[name]).pin_memory:
+            request = _request(spec, name, old, state, context)
+            memory = reoffer_memory(request, zone, memory).ledger
+            near = state.allowed_cpus(state.balloons[name])
+            memory, _ = add_nearby_nodes((spec.id,), near, memory, context)
+    return replace(state, memory=memory)
 
 
 def _zone(spec: ContainerSpec, old: State) -> NodeSet:
@@ -147,15 +149,15 @@ def _zone(spec: ContainerSpec, old: State) -> NodeSet:
 
 
 def _request(
-    spec: ContainerSpec, name: str, old: State, state: State, ground: Ground
+    spec: ContainerSpec, name: str, old: State, state: State, context: Context
 ) -> MemoryRequest:
-    """Say what a container asks for: what it was granted, if it asks for the same.
+    """Build a container's memory request: its former grant if the spec is the same.
 
-    That may be less than it asks for, and is what there was room for.
+    A grant may be less than the request, as much as there was room for.
     """
-    balloon, by = state.balloons[name], ground.settings.memory_by
-    cpus = allowed_cpus(balloon, state)
-    request = request_of(spec, ground.type_of(balloon), cpus, ground)
+    balloon, by = state.balloons[name], context.settings.memory_by
+    cpus = state.allowed_cpus(balloon)
+    request = request_of(spec, context.type_of(balloon), cpus, context)
     if spec.id not in old.memory:
         return request
     granted, before = old.memory.grants[spec.id].request, old.ledger.spec_of(spec.id)
@@ -164,6 +166,4 @@ def _request(
     )
     if not same:
         return request
-    return msgspec.structs.replace(
-        request, size=granted.size, hugepages=granted.hugepages
-    )
+    return replace(request, size=granted.size, hugepages=granted.hugepages)

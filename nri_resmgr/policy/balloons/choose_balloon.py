@@ -1,4 +1,4 @@
-"""Which balloon of its type a container goes into, or whether it gets a new one."""
+"""The balloon of its type that a container joins, or a new one."""
 
 from __future__ import annotations
 
@@ -7,72 +7,73 @@ from typing import TypeAlias
 
 import msgspec
 
-from nri_resmgr.policy.balloons.context import Ground
-from nri_resmgr.policy.balloons.resize import create
-from nri_resmgr.policy.balloons.settings import BalloonType
-from nri_resmgr.policy.balloons.sizes import (
+from nri_resmgr.policy.balloons.context import BalloonsContext as Context
+from nri_resmgr.policy.balloons.lifecycle import (
     capacity,
+    create,
+    free_capacity,
     has_room,
-    need,
-    spare,
+    needed_cpus,
 )
-from nri_resmgr.policy.balloons.state import Balloon, BalloonsState, Seat
+from nri_resmgr.policy.balloons.settings import BalloonType
+from nri_resmgr.policy.balloons.state import Balloon, Membership
+from nri_resmgr.policy.balloons.state import BalloonsState as State
 from nri_resmgr.policy.decision import Rule
 from nri_resmgr.policy.events import ContainerSpec
 
-Way: TypeAlias = Callable[["Search"], "Found | None"]
+Strategy: TypeAlias = Callable[["Search"], "BalloonChoice | None"]
 
 
-class Found(msgspec.Struct, frozen=True):
-    """A balloon for a container.
+class BalloonChoice(msgspec.Struct, frozen=True):
+    """The balloon chosen for a container.
 
     Attributes:
         balloon: Its name.
-        rule: What led to it.
-        state: All balloons, a new one among them.
+        rule: Why this one.
+        state: All balloons, including the chosen one if it is new.
     """
 
     balloon: str
     rule: Rule
-    state: BalloonsState
+    state: State
 
 
 class Search(msgspec.Struct, frozen=True):
-    """One container that looks for a balloon.
+    """The search for a container's balloon.
 
     Attributes:
         spec: The container.
-        seat: What it would count for; its balloon is not known yet.
-        kind: Its type.
-        state: All balloons, without it.
-        ground: The machine and the settings.
+        membership: Its request and group; the balloon is still empty.
+        kind: The requested type.
+        state: All balloons, without the container.
+        context: The machine and the settings.
     """
 
     spec: ContainerSpec
-    seat: Seat
+    membership: Membership
     kind: BalloonType
-    state: BalloonsState
-    ground: Ground
+    state: State
+    context: Context
 
 
-def choose_balloon(search: Search) -> Found | None:
-    """Go through the ways to find a balloon; the first that finds one counts.
+def choose_balloon(search: Search) -> BalloonChoice | None:
+    """Choose a balloon by the first strategy of the type that finds one.
 
     Source:
         nri-plugins, balloons, ``fillchain.go``, ``allocateBalloonOfDef``.
     """
-    for way in _ways(search.kind):
-        if found := way(search):
+    for strategy in _strategies(search.kind):
+        if found := strategy(search):
             return found
     return None
 
 
 def fits(search: Search, balloon: Balloon) -> bool:
-    """Tell whether a balloon, as large as it can become, has room."""
-    return _room(search, balloon) >= search.seat.request
+    """Return whether a balloon has room once it has grown as far as possible."""
+    return _max_free(search, balloon) >= search.membership.request
 
 
-def _ways(kind: BalloonType) -> Iterator[Way]:
+def _strategies(kind: BalloonType) -> Iterator[Strategy]:
     if kind.group_by:
         yield _same_group
     if not kind.spread_pods:
@@ -86,90 +87,94 @@ def _ways(kind: BalloonType) -> Iterator[Way]:
         yield from (_balanced, _inflated, _new)
 
 
-def _same_group(search: Search) -> Found | None:
-    seats, group = search.state.seats, search.seat.group
+def _same_group(search: Search) -> BalloonChoice | None:
+    memberships, group = search.state.memberships, search.membership.group
     if not group:
         return None
     mine = [
         one
-        for one in _own(search)
-        if group in [seats[key].group for key in one.members]
+        for one in _of_type(search)
+        if group in [memberships[key].group for key in one.members]
     ]
-    return _beside(search, mine, Rule.SAME_GROUP)
+    return _roomiest(search, mine, Rule.SAME_GROUP)
 
 
-def _same_pod(search: Search) -> Found | None:
+def _same_pod(search: Search) -> BalloonChoice | None:
     state = search.state
     pod = state.ledger.in_pod(search.spec.pod) if search.spec.pod else ()
-    names = {state.seats[one].balloon for one in pod if one in state.seats}
+    names = {state.memberships[one].balloon for one in pod if one in state.memberships}
     if not names:
         return None
-    mine = [one for one in _own(search) if one.name in names]
-    return _beside(search, mine, Rule.SAME_POD)
+    mine = [one for one in _of_type(search) if one.name in names]
+    return _roomiest(search, mine, Rule.SAME_POD)
 
 
-def _same_namespace(search: Search) -> Found | None:
+def _same_namespace(search: Search) -> BalloonChoice | None:
     entries, namespace = search.state.ledger.entries, search.spec.namespace
     mine = []
-    for one in _own(search):
+    for one in _of_type(search):
         for key in one.members:
             if entries[key].spec.namespace == namespace:
                 mine.append(one)
                 break
-    return _beside(search, mine, Rule.SAME_NAMESPACE) if mine else None
+    return _roomiest(search, mine, Rule.SAME_NAMESPACE) if mine else None
 
 
-def _beside(search: Search, mine: Iterable[Balloon], rule: Rule) -> Found | None:
-    """Take the one with the most room, of equal ones that with fewer containers."""
-    request, best, most = search.seat.request, None, (0, 0)
+def _roomiest(
+    search: Search, mine: Iterable[Balloon], rule: Rule
+) -> BalloonChoice | None:
+    """Choose the balloon with the most room, then with the fewest containers."""
+    request, best, most = search.membership.request, None, (0, 0)
     for one in mine:
-        rank = _room(search, one), -len(one.members)
+        rank = _max_free(search, one), -len(one.members)
         if rank[0] >= request and (best is None or rank > most):
             best, most = one, rank
-    return None if best is None else Found(best.name, rule, search.state)
+    return None if best is None else BalloonChoice(best.name, rule, search.state)
 
 
-def _balanced(search: Search) -> Found | None:
-    request, state = search.seat.request, search.state
+def _balanced(search: Search) -> BalloonChoice | None:
+    request, state = search.membership.request, search.state
     best, most = None, (0, 0)
-    for one in _own(search):
-        # Many have room, and few more of it than the best so far.
-        rank = spare(one, state), -len(one.members)
+    for one in _of_type(search):
+        # `has_room` last: it takes longest, and few balloons beat the best so far.
+        rank = free_capacity(one, state), -len(one.members)
         if (best is None or rank > most) and has_room(one, request, state):
             best, most = one, rank
-    return None if best is None else Found(best.name, Rule.BALANCED, state)
+    return None if best is None else BalloonChoice(best.name, Rule.BALANCED, state)
 
 
-def _inflated(search: Search) -> Found | None:
-    return _beside(search, _own(search), Rule.INFLATED)
+def _inflated(search: Search) -> BalloonChoice | None:
+    return _roomiest(search, _of_type(search), Rule.INFLATED)
 
 
-def _new(search: Search) -> Found | None:
-    """Take an empty balloon, or make one."""
+def _new(search: Search) -> BalloonChoice | None:
+    """Choose an empty balloon, or create one."""
     count = 0
-    for one in _own(search):
+    for one in _of_type(search):
         count += 1
         if not one.members and fits(search, one):
-            return Found(one.name, Rule.EMPTY_BALLOON, search.state)
-    kind, ground = search.kind, search.ground
+            return BalloonChoice(one.name, Rule.EMPTY_BALLOON, search.state)
+    kind, context = search.kind, search.context
     full = kind.max_balloons is not None and count >= kind.max_balloons
+    # A new balloon needs a CPU even for a container that requests none.
     if full or not search.state.free:
         return None
-    state, name = create(kind, search.state, ground)
-    found = Search(search.spec, search.seat, kind, state, ground)
-    least = sum(need(state.balloons[name], state, ground).values())
+    state, name = create(kind, search.state, context)
+    found = Search(search.spec, search.membership, kind, state, context)
+    # The minimum size of its type, or of its components, must be free as well.
+    least = sum(needed_cpus(state.balloons[name], state, context).values())
     if least > len(state.free) or not fits(found, state.balloons[name]):
         return None
-    return Found(name, Rule.NEW_BALLOON, state)
+    return BalloonChoice(name, Rule.NEW_BALLOON, state)
 
 
-def _own(search: Search) -> Iterator[Balloon]:
+def _of_type(search: Search) -> Iterator[Balloon]:
     return search.state.of_type(search.kind.name)
 
 
-def _room(search: Search, balloon: Balloon) -> int:
-    """Return what a balloon, as large as it can become, has left; -1 without CPUs."""
+def _max_free(search: Search, balloon: Balloon) -> int:
+    """Return the room of a balloon once it has grown; -1 if it can have no CPU."""
     most = 0
     if search.kind.max_cpus != 0:
-        most = capacity(balloon, search.state, search.ground)
+        most = capacity(balloon, search.state, search.context)
     return most - balloon.load if most > 0 else -1

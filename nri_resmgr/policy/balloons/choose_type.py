@@ -1,7 +1,8 @@
-"""Which type of balloon a container goes into."""
+"""The type of a container's balloon, its group and its scheduling class."""
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import Final
 
@@ -15,64 +16,108 @@ from nri_resmgr.policy.balloons.settings import (
     BalloonType,
 )
 from nri_resmgr.policy.events import ContainerSpec
-from nri_resmgr.policy.matching import Predicate, predicate_of
+from nri_resmgr.policy.matching import Predicate, Reader, predicate_of, reader_of
+from nri_resmgr.policy.scheduling import SchedulingClass
 from nri_resmgr.values.globs import glob_pattern
-from nri_resmgr.values.recall import Recall
+from nri_resmgr.values.identity_cache import IdentityCache
+
+_KEY: Final = re.compile(r"\$\{([^}]*)\}")
 
 
-class Choice(msgspec.Struct, frozen=True):
-    """A type, and what about the container made it this one."""
+class TypeChoice(msgspec.Struct, frozen=True):
+    """The type of a container's balloon, and what decided on it."""
 
     kind: BalloonType
     decided: str
 
 
-def is_left_alone(spec: ContainerSpec, settings: BalloonsSettings) -> bool:
-    """Tell whether a container is to be neither in a balloon nor pinned."""
-    if settings.preserve and _fits_any(spec, settings.preserve):
+def is_preserved(spec: ContainerSpec, settings: BalloonsSettings) -> bool:
+    """Return whether a container keeps the CPUs it has: no balloon, no pinning."""
+    if settings.preserve and _matches_expression(spec, settings.preserve):
         return True
     return spec.preferences.preserve_cpus
 
 
-def choose_type(spec: ContainerSpec, settings: BalloonsSettings) -> Choice:
+def choose_type(spec: ContainerSpec, settings: BalloonsSettings) -> TypeChoice:
     """Find a container's type.
 
-    Its annotation decides; else the first type of which an expression, or a
-    namespace, fits; else it is the default type.
+    Its annotation decides; else the first type with a matching expression or
+    namespace; else it is the default type.
 
     Raises:
-        NoSuchType: The annotation names a type that there is not.
+        NoSuchType: The annotation names an unknown type.
 
     Source:
         nri-plugins, balloons, ``chooseBalloonDef``.
     """
-    if asked := spec.preferences.balloon:
-        if asked not in settings.by_name:
-            raise NoSuchType(spec.title or spec.id, asked, tuple(settings.by_name))
-        return Choice(settings.by_name[asked], "annotation")
+    if requested := spec.preferences.balloon:
+        if requested not in settings.by_name:
+            known = tuple(settings.by_name)
+            raise NoSuchType(spec.title or spec.id, requested, known)
+        return TypeChoice(settings.by_name[requested], "annotation")
     for kind in settings.types:
-        if kind.expressions and _fits_any(spec, kind.expressions):
-            return Choice(kind, "expression")
+        if kind.expressions and _matches_expression(spec, kind.expressions):
+            return TypeChoice(kind, "expression")
         if kind.namespaces and matches_any(spec.namespace, kind.namespaces):
-            return Choice(kind, "namespace")
-    return Choice(settings.by_name[DEFAULT], "no other type")
+            return TypeChoice(kind, "namespace")
+    return TypeChoice(settings.by_name[DEFAULT], "no other type")
+
+
+def group_of(spec: ContainerSpec, template: str) -> str:
+    """Expand a `group_by` template; a key that the container has not is empty.
+
+    Raises:
+        BadKey: The template has an unknown key.
+
+    >>> group_of(ContainerSpec("a", namespace="shop"), "ns-${namespace}")
+    'ns-shop'
+    """
+    return "".join(
+        part if isinstance(part, str) else part(spec) or ""
+        for part in parts_of(template)
+    )
+
+
+@lru_cache(maxsize=64)
+def parts_of(template: str) -> tuple[str | Reader, ...]:
+    """Split a `group_by` template into texts and readers of keys.
+
+    Raises:
+        BadKey: It has an unknown key.
+    """
+    parts: list[str | Reader] = list(_KEY.split(template))
+    parts[1::2] = [reader_of(str(key)) for key in parts[1::2]]
+    return tuple(parts)
+
+
+def scheduling_of(
+    spec: ContainerSpec, settings: BalloonsSettings
+) -> SchedulingClass | None:
+    """Return a container's scheduling class: its annotation's, else its type's."""
+    name = spec.preferences.scheduling_class
+    if not name and settings.scheduling_classes:
+        if is_preserved(spec, settings):
+            return None
+        name = choose_type(spec, settings).kind.scheduling_class
+    return settings.scheduling_classes.get(name)
 
 
 @lru_cache(maxsize=1024)
 def matches_any(text: str, patterns: tuple[str, ...]) -> bool:
-    """Tell whether a text fits any of some shell patterns."""
-    import re  # compiled once per document
-
+    """Return whether a text matches any of some shell patterns."""
     return any(re.match(glob_pattern(pattern), text) for pattern in patterns)
 
 
-def _fits_any(spec: ContainerSpec, expressions: tuple[Expression, ...]) -> bool:
-    return any(fits(spec) for fits in _predicates(expressions))
+def _matches_expression(
+    spec: ContainerSpec, expressions: tuple[Expression, ...]
+) -> bool:
+    return any(matches(spec) for matches in _predicates(expressions))
 
 
-def _made(expressions: tuple[Expression, ...]) -> tuple[Predicate, ...]:
+def _compiled(expressions: tuple[Expression, ...]) -> tuple[Predicate, ...]:
     return tuple(map(predicate_of, expressions))
 
 
-# Those of all types are asked at every creation, and to hash them takes longer.
-_predicates: Final = Recall(_made, most=256)
+# By identity: every creation evaluates those of all types, and hashing them takes
+# longer than evaluating.
+_predicates: Final = IdentityCache(_compiled, most=256)

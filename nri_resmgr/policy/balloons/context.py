@@ -1,4 +1,4 @@
-"""What balloons are made on: the machine and the settings, prepared for questions."""
+"""The machine and the settings that balloons are made on, with cached lookups."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from nri_resmgr.policy.balloons.settings import (
     BalloonType,
     ShareLevel,
 )
-from nri_resmgr.policy.balloons.state import Balloon
+from nri_resmgr.policy.balloons.state import Balloon, Membership
 from nri_resmgr.policy.mems import MemoryLayout
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import NO_CPUS, CpuSet
 
 
-class Ground:
-    """Answers about one machine under one document; never changes.
-
-    It remembers answers: hashing a whole machine for a cache of the module takes
-    longer than a decision.
+class BalloonsContext:
+    """One machine and the settings of the policy on it; never changes.
 
     Args:
-        machine: What the CPUs are taken from.
-        settings: What the policy is told to do.
+        machine: The machine whose CPUs are allocated.
+        settings: The policy's settings.
 
     Attributes:
-        memory: The machine's memory; one object, since it is a key of caches.
-        kinds: The kinds of memory that there are.
+        memory: The machine's memory; one object, since caches compare it by identity.
+        kinds: The kinds of memory that the machine has.
         threads: The first threads of all cores, then the second ones, and so on.
     """
+
+    # Caches belong to the instance: as a key of a module's cache, the whole machine
+    # would be hashed, which takes longer than a decision.
 
     def __init__(self, machine: Machine, settings: BalloonsSettings) -> None:
         self.machine: Final = machine
@@ -49,10 +49,14 @@ class Ground:
         return self.settings.by_name[balloon.type]
 
     def reach_of(self, kind: BalloonType, cpus: CpuSet) -> CpuSet:
-        """Return where a balloon with these CPUs may use CPUs of no balloon."""
+        """Return where a balloon with *cpus* may use idle CPUs, those in no balloon."""
         if kind.share_idle is None:
             return NO_CPUS
         return self.around(kind.share_idle, cpus) - self.machine.isolated
+
+    def visible(self, cpus: CpuSet, membership: Membership) -> CpuSet:
+        """Return the CPUs without the threads that are hidden from a container."""
+        return self.one_per_core(cpus) if membership.hidden else cpus
 
     def _around(self, level: ShareLevel, cpus: CpuSet) -> CpuSet:
         """Return all CPUs of the elements of a level that have any of *cpus*."""
@@ -61,9 +65,9 @@ class Ground:
         )
 
     def _elements(self, level: ShareLevel) -> tuple[CpuSet, ...]:
-        """Cut the machine into the elements of a level.
+        """Divide the machine's CPUs into the elements of a level.
 
-        Where nothing is known of caches, cores are what shares them.
+        Without data about caches, each core counts as one that has its own.
         """
         machine = self.machine
         cores = tuple(core.cpus for core in machine.cores)
@@ -79,13 +83,13 @@ class Ground:
         return tuple(dict.fromkeys(rows[level])) or cores
 
     def _one_per_core(self, cpus: CpuSet) -> CpuSet:
-        """Leave the lowest of a set's threads in each core."""
+        """Return the lowest thread of each core that a set has CPUs of."""
         cores = (core.cpus & cpus for core in self.machine.cores)
         return CpuSet.from_iterable(mine.first for mine in cores if mine)
 
 
 def _threads(machine: Machine) -> Iterator[CpuSet]:
-    """Take the lowest thread of each core, again and again."""
+    """Yield the lowest threads of all cores, then the next ones, and so on."""
     left = [core.cpus for core in machine.cores]
     while left:
         lowest = CpuSet.from_iterable(cpus.first for cpus in left)

@@ -1,4 +1,4 @@
-"""Why the balloons policy refuses."""
+"""Refusals of the balloons policy."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ from nri_resmgr.values import CpuSet, PolicyError
 
 @dataclass(eq=False)
 class NoSuchType(PolicyError):
-    """A container's annotation names a balloon type that there is not."""
+    """A container's annotation names an unknown balloon type."""
 
     title: str
-    asked: str
+    requested: str
     known: tuple[str, ...]
 
     def __str__(self) -> str:
         known = ", ".join(self.known)
-        return f"{self.title} asks for balloon type {self.asked!r}; there are: {known}"
+        return (
+            f"{self.title} asks for balloon type {self.requested!r}; there are: {known}"
+        )
 
 
 @dataclass(eq=False)
@@ -25,16 +27,16 @@ class NoBalloonFits(PolicyError):
     """No balloon of a container's type can take it.
 
     Attributes:
-        title: The container, for people.
-        asked: What it asks for, in words.
+        title: Namespace, pod and name of the container.
+        requested: Its CPU request as Kubernetes writes it.
         kind: The name of its type.
         free: CPUs that are in no balloon.
-        balloons: The balloons of the type, in words.
-        helps: What would help, in words.
+        balloons: A phrase about each balloon of the type.
+        helps: A phrase about each remedy.
     """
 
     title: str
-    asked: str
+    requested: str
     kind: str
     free: CpuSet
     balloons: tuple[str, ...]
@@ -42,17 +44,17 @@ class NoBalloonFits(PolicyError):
 
     def __str__(self) -> str:
         cpus = f" ({self.free})" if self.free else ""
-        there = "; ".join(self.balloons) or "there is none yet"
         return (
-            f"{self.title} asks for {self.asked} CPU of a balloon of type {self.kind}; "
-            f"{there}; CPUs in no balloon: {len(self.free)}{cpus}; "
+            f"{self.title} asks for {self.requested} CPU of a balloon of type "
+            f"{self.kind}; {'; '.join(self.balloons)}; "
+            f"CPUs in no balloon: {len(self.free)}{cpus}; "
             f"to help, {', or '.join(self.helps)}"
         )
 
 
 @dataclass(eq=False)
 class BalloonShort(PolicyError):
-    """A balloon cannot have the CPUs that it should have."""
+    """Too few CPUs are free for the size that a balloon must have."""
 
     name: str
     wanted: int
@@ -61,6 +63,6 @@ class BalloonShort(PolicyError):
     def __str__(self) -> str:
         which = f" ({self.free})" if self.free else ""
         return (
-            f"balloon {self.name} needs {self.wanted} more CPUs, "
-            f"{len(self.free)}{which} are free"
+            f"balloon {self.name} needs {self.wanted} more CPUs, free: "
+            f"{len(self.free)}{which}; to help, lower minCPUs or minBalloons of a type"
         )

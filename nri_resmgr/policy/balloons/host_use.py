@@ -1,4 +1,4 @@
-"""What the host does for the CPUs of balloons: class, interrupts."""
+"""Host settings that follow balloons: CPU classes, interrupts, isolation."""
 
 from __future__ import annotations
 
@@ -6,71 +6,74 @@ from collections.abc import Iterator, Mapping
 
 from nri_resmgr.classes.irq.requests import BalloonCpus
 from nri_resmgr.classes.isolation.requests import Isolated
-from nri_resmgr.policy.balloons.context import Ground
-from nri_resmgr.policy.balloons.state import BalloonsState
+from nri_resmgr.policy.balloons.context import BalloonsContext as Context
+from nri_resmgr.policy.balloons.state import BalloonsState as State
 from nri_resmgr.policy.host_use import HostUse
 from nri_resmgr.values import NO_CPUS, CpuSet
 
 
-def host_use_of(state: BalloonsState, ground: Ground) -> HostUse:
-    """Say what the host's own settings follow; nothing where nobody is pinned."""
-    settings = ground.settings
+def host_use_of(state: State, context: Context) -> HostUse:
+    """Return what host settings follow; nothing without CPU pinning."""
+    settings = context.settings
     if not settings.pin_cpus:
         return HostUse()
     return HostUse(
-        _cpus_by_class(state, ground),
-        balloons=tuple(_of_balloons(state, ground)) if _says(ground) else (),
+        _cpus_by_class(state, context),
+        balloons=tuple(_of_balloons(state, context))
+        if _sets_interrupts(context)
+        else (),
         isolated=tuple(_isolated(state)),
         available=settings.available,
     )
 
 
-def _says(ground: Ground) -> bool:
-    """Tell whether any type says anything about interrupts."""
-    return any(one.interrupts for one in ground.settings.types)
+def _sets_interrupts(context: Context) -> bool:
+    return any(one.interrupts for one in context.settings.types)
 
 
-def _of_balloons(state: BalloonsState, ground: Ground) -> list[BalloonCpus]:
+def _of_balloons(state: State, context: Context) -> list[BalloonCpus]:
     found = []
     for balloon in state.balloons.values():
-        rule = ground.type_of(balloon).interrupts
-        # One without containers does not count.
+        rule = context.type_of(balloon).interrupts
+        # A balloon without containers has no work to protect from interrupts.
         if rule and balloon.members:
             found.append(BalloonCpus(balloon.cpus, rule))
     return found
 
 
-def _isolated(state: BalloonsState) -> Iterator[Isolated]:
-    """Yield those who ask for it and have whole CPUs, alone in their balloon."""
+def _isolated(state: State) -> Iterator[Isolated]:
+    """Yield containers that request isolation and have whole CPUs exclusively."""
     for key, entry in state.ledger.entries.items():
         spec = entry.spec
-        wish = spec.preferences.isolation
-        if wish and spec.whole_cpus and (cpus := _own_cpus(key, state)):
-            yield Isolated(spec.id, cpus, wish, spec.cgroup, spec.pid)
+        requested = spec.preferences.isolation
+        if requested and spec.whole_cpus and (cpus := _exclusive_cpus(key, state)):
+            yield Isolated(spec.id, cpus, requested, spec.cgroup, spec.pid)
 
 
-def _own_cpus(container: str, state: BalloonsState) -> CpuSet:
+def _exclusive_cpus(container: str, state: State) -> CpuSet:
     """Return the CPUs of a container's balloon; none where others are in it."""
-    seat = state.seats.get(container)
-    balloon = state.balloons.get(seat.balloon) if seat else None
+    membership = state.memberships.get(container)
+    balloon = state.balloons.get(membership.balloon) if membership else None
     if balloon is None or balloon.members != (container,):
         return NO_CPUS
     return balloon.cpus
 
 
-def _cpus_by_class(state: BalloonsState, ground: Ground) -> Mapping[str, CpuSet]:
-    """Say which CPUs are in which class.
+def _cpus_by_class(state: State, context: Context) -> Mapping[str, CpuSet]:
+    """Return the CPUs of each class.
 
-    CPUs of balloons whose type names no class are as those of no balloon.
+    CPUs of balloons whose type names no class get the class of idle CPUs.
     """
-    settings = ground.settings
+    settings = context.settings
     if not settings.cpu_classes:
         return {}
     found: dict[str, CpuSet] = {}
     rest = settings.available
     for balloon in state.balloons.values():
-        name = ground.type_of(balloon).cpu_class
-        if name and not balloon.parts:  # those have no CPUs but their components'
+        name = context.type_of(balloon).cpu_class
+        if (
+            name and not balloon.parts
+        ):  # a composite one has only those of its components
             found[name] = found.get(name, NO_CPUS) | balloon.cpus
             rest -= balloon.cpus
     if settings.idle_cpu_class and rest:

@@ -1,12 +1,13 @@
-"""Memory for a container of a balloon: what it asks the memory allocator for."""
+"""Memory of containers in balloons: requests to the memory allocator and grants."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Final
 
-from nri_resmgr.policy.balloons.context import Ground
+from nri_resmgr.policy.balloons.context import BalloonsContext as Context
 from nri_resmgr.policy.balloons.settings import BalloonType, MemoryBy
+from nri_resmgr.policy.balloons.state import BalloonsState as State
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.policy.memory_preferences import PRIORITIES, USUAL_KINDS
 from nri_resmgr.policy.mems import (
@@ -23,33 +24,53 @@ from nri_resmgr.policy.mems import (
 from nri_resmgr.topology import MemoryKind
 from nri_resmgr.values import Bytes, CpuSet, NodeSet, PolicyError
 
-# Looked up once: with enums of Python 3.11 that takes as long as making a list.
+# Looked up once: an enum's member takes as long as making a list in Python 3.11.
 _LIMIT: Final = MemoryBy.LIMIT
 
 
-def promise(
+def grant_memory(
+    spec: ContainerSpec, state: State, context: Context
+) -> tuple[State, dict[str, None]]:
+    """Grant memory to a container that is in a balloon.
+
+    A container with a grant keeps its nodes, and its new request is accounted.
+
+    Returns:
+        The new state, and the ids of containers whose memory moved.
+    """
+    name = state.memberships[spec.id].balloon
+    if not name or not context.type_of(state.balloons[name]).pin_memory:
+        return state, {}
+    offer = _offer(spec, name, state, context)
+    if offer is None:
+        return state, {}
+    moved = [one.id for one in offer.moved] if offer.widened else ()
+    return state.with_memory(offer.ledger), dict.fromkeys(moved)
+
+
+def offer_memory(
     spec: ContainerSpec,
     kind: BalloonType,
     cpus: CpuSet,
     memory: MemoryLedger,
-    ground: Ground,
+    context: Context,
 ) -> MemoryOffer:
-    """Offer a new container memory near its CPUs.
+    """Offer a new container memory near its CPUs; never refuses.
 
-    Nobody is refused for memory: limits are often more than there is. What does not
-    fit is not counted, and the container has the nodes of its CPUs.
+    The sum of limits often exceeds the node's memory. A container that does not fit
+    gets the nodes of its CPUs, and what exceeds them is not accounted.
     """
-    request = request_of(spec, kind, cpus, ground)
+    request = request_of(spec, kind, cpus, context)
     try:
         return allocate_memory(request, memory)
     except PolicyError:
         return adopt_memory(request, request.affinity, memory)
 
 
-def promise_again(
+def reoffer_memory(
     request: MemoryRequest, zone: NodeSet, memory: MemoryLedger
 ) -> MemoryOffer:
-    """Offer a container that runs the nodes it has, as far as there is room."""
+    """Offer a running container the nodes that it has, as far as memory is free."""
     if zone and zone.bits & ~memory.layout.nodes == 0:
         try:
             return restore_memory(request, zone, memory)
@@ -61,17 +82,18 @@ def promise_again(
         return adopt_memory(request, request.affinity, memory)
 
 
-def follow_cpus(
-    containers: Iterable[str], cpus: CpuSet, memory: MemoryLedger, ground: Ground
+def add_nearby_nodes(
+    containers: Iterable[str], cpus: CpuSet, memory: MemoryLedger, context: Context
 ) -> tuple[MemoryLedger, dict[str, None]]:
-    """Add the nodes of CPUs to what containers have; they lose none.
+    """Add the nodes of *cpus* to the memory nodes of containers, which keep theirs.
 
     Returns:
-        What all have then, and whose nodes changed.
+        The new memory ledger, and the ids of containers whose nodes changed.
     """
-    near = ground.nodes_of(cpus)
+    near = context.nodes_of(cpus)
     moved: dict[str, None] = {}
-    wanted: dict[frozenset[MemoryKind], int] = {}  # of many who want the same
+    # Computed once per set of kinds: most containers want the same.
+    wanted: dict[frozenset[MemoryKind], int] = {}
     for container in containers:
         known = memory.grants.get(container)
         if known is None or known.request.priority is MemoryPriority.PRESERVED:
@@ -87,33 +109,48 @@ def follow_cpus(
 
 
 def request_of(
-    spec: ContainerSpec, kind: BalloonType, cpus: CpuSet, ground: Ground
+    spec: ContainerSpec, kind: BalloonType, cpus: CpuSet, context: Context
 ) -> MemoryRequest:
-    """Say what a container asks the memory allocator for."""
-    machine = ground.machine
-    wished = spec.preferences.memory_kinds or kind.memory_kinds or USUAL_KINDS
-    near = ground.nodes_of(cpus) or machine.node_ids
+    """Build the request of a container to the memory allocator."""
+    machine = context.machine
+    kinds = spec.preferences.memory_kinds or kind.memory_kinds or USUAL_KINDS
+    # A balloon without CPUs is near to all nodes.
+    near = context.nodes_of(cpus) or machine.node_ids
     priority = PRIORITIES[spec.qos]
     if spec.preferences.preserve_memory:
         near = spec.present.mems & machine.node_ids or machine.node_ids
-        wished, priority = frozenset(), MemoryPriority.PRESERVED
-    size = size_of(spec, ground.settings.memory_by)
+        kinds, priority = frozenset(), MemoryPriority.PRESERVED
+    size = size_of(spec, context.settings.memory_by)
     return MemoryRequest(
         spec.id,
         near,
         size,
         spec.hugepages,
-        wished & ground.kinds,
+        kinds & context.kinds,
         priority=priority,
         title=spec.title or spec.id,
     )
 
 
 def size_of(spec: ContainerSpec, by: MemoryBy) -> Bytes:
-    """Return how much memory counts for a container."""
+    """Return how much memory is accounted for a container: its limit or its request."""
     if by is _LIMIT:
         return spec.memory_limit or Bytes(0)
     return spec.memory_request or spec.memory_limit or Bytes(0)
+
+
+def _offer(
+    spec: ContainerSpec, name: str, state: State, context: Context
+) -> MemoryOffer | None:
+    kind, memory = context.type_of(state.balloons[name]), state.memory
+    cpus = state.allowed_cpus(state.balloons[name])
+    if spec.id not in memory:
+        return offer_memory(spec, kind, cpus, memory, context)
+    known = memory.grants[spec.id]
+    request = request_of(spec, kind, cpus, context)
+    if known.request.demand == request.demand:
+        return None
+    return reoffer_memory(request, known.zone, memory.release(spec.id))
 
 
 def _of_kinds(kinds: frozenset[MemoryKind], near: NodeSet, layout: MemoryLayout) -> int:

@@ -1,22 +1,30 @@
-"""The balloons policy: events in, decisions out."""
+"""The balloons policy: answers to events, and what is published and shown."""
 
 from __future__ import annotations
 
 from types import MappingProxyType
 from typing import ClassVar
 
-import msgspec
+from msgspec.structs import replace
 
 from nri_resmgr.policy.balloons.adopt import adopt, adopt_one
-from nri_resmgr.policy.balloons.assign import scheduling_of, with_memory
-from nri_resmgr.policy.balloons.context import Ground
-from nri_resmgr.policy.balloons.pins import allowed_cpus, pin_of, visible
-from nri_resmgr.policy.balloons.place import Placement, move, place
-from nri_resmgr.policy.balloons.release import lose, release, vacated_since
+from nri_resmgr.policy.balloons.choose_type import scheduling_of
+from nri_resmgr.policy.balloons.context import BalloonsContext as Context
+from nri_resmgr.policy.balloons.host_use import host_use_of
+from nri_resmgr.policy.balloons.lifecycle import create_given, create_minimum
+from nri_resmgr.policy.balloons.memory import grant_memory
+from nri_resmgr.policy.balloons.pins import extend_memory, pin_of, pins_of, settle
+from nri_resmgr.policy.balloons.place import (
+    BalloonPlacement,
+    former_places_since,
+    lose,
+    move,
+    place,
+    release,
+)
+from nri_resmgr.policy.balloons.pool_use import pool_uses
 from nri_resmgr.policy.balloons.settings import BalloonsSettings
-from nri_resmgr.policy.balloons.settle import follow, pins_of, settle
-from nri_resmgr.policy.balloons.standing import with_given, with_minimum
-from nri_resmgr.policy.balloons.state import BalloonsState
+from nri_resmgr.policy.balloons.state import BalloonsState as State
 from nri_resmgr.policy.base import PolicyBase
 from nri_resmgr.policy.capacity import PoolUse
 from nri_resmgr.policy.decision import Decision, Reason, Resources, Rule
@@ -31,14 +39,12 @@ from nri_resmgr.policy.population import oldest_first
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import NO_CPUS
 
-State = BalloonsState
 
+class BalloonsPolicy(PolicyBase[State]):
+    """Containers in balloons, which grow and shrink with their requests.
 
-class BalloonsPolicy(PolicyBase[BalloonsState]):
-    """Containers in balloons, which grow and shrink with what they ask for.
-
-    No CPU is in two balloons. What is in none can be used by those beside it, where
-    their types say so.
+    No CPU is in two balloons. Idle CPUs, those in no balloon, are shared by balloons
+    whose types say so.
     """
 
     kind: ClassVar[str] = "BalloonsPolicy"
@@ -46,89 +52,88 @@ class BalloonsPolicy(PolicyBase[BalloonsState]):
     def __init__(self, machine: Machine, settings: BalloonsSettings) -> None:
         self.machine = machine
         self.settings = settings
-        self.ground = Ground(machine, settings)
+        self.context = Context(machine, settings)
 
     def start(self) -> State:
         """Return the state of a node without containers.
 
         Raises:
-            BalloonShort: There are too few CPUs for the balloons that there have to
-                be.
+            BalloonShort: There are too few CPUs for the minimum of balloons.
         """
-        empty = State.empty(self.ground.memory, self.settings.available)
-        return with_minimum(with_given(empty, self.ground), self.ground)
+        empty = State.empty(self.context.memory, self.settings.available)
+        return create_minimum(create_given(empty, self.context), self.context)
 
     def pins(self, state: State) -> dict[str, Pin]:
-        """Return what should hold for every container in *state*, by id."""
-        return pins_of(state.ledger.entries, state, self.ground)
+        """Return the desired pin of every container, by id."""
+        return pins_of(state.ledger.entries, state, self.context)
 
     def publishes(self, state: State, container: str) -> bool:
-        """Say whether a container is told what it has."""
-        seat = state.seats.get(container)
+        """Return whether a container's resources are published to it."""
+        membership = state.memberships.get(container)
         return (
-            self.settings.publish_resources and seat is not None and bool(seat.balloon)
+            self.settings.publish_resources
+            and membership is not None
+            and bool(membership.balloon)
         )
 
     def resources_of(self, state: State, container: str) -> Resources | None:
-        """Say what a container has, for its own eyes."""
+        """Return the resources that are published to a container."""
         if not self.publishes(state, container):
             return None
-        seat = state.seats[container]
-        balloon, isolated = state.balloons[seat.balloon], self.machine.isolated
-        all_of_it = visible(allowed_cpus(balloon, state), seat, self.ground)
-        own = all_of_it & balloon.cpus if len(balloon.members) == 1 else NO_CPUS
+        membership = state.memberships[container]
+        balloon, isolated = state.balloons[membership.balloon], self.machine.isolated
+        allowed = self.context.visible(state.allowed_cpus(balloon), membership)
+        # The CPUs of a balloon are exclusive to the only container in it.
+        exclusive = allowed & balloon.cpus if len(balloon.members) == 1 else NO_CPUS
         zone = self.machine.memory_nodes
         if container in state.memory:
             zone = state.memory.zone_of(container)
         found = {
             kind: self.machine.nodes_of_kind(kind) & zone
-            for kind in sorted(self.ground.kinds)
+            for kind in sorted(self.context.kinds)
         }
         return Resources(
-            shared=all_of_it - own,
-            isolated=own & isolated,
-            exclusive=own - isolated,
+            shared=allowed - exclusive,
+            isolated=exclusive & isolated,
+            exclusive=exclusive - isolated,
             mems={kind: nodes for kind, nodes in found.items() if nodes},
         )
 
     def pools(self, state: State) -> tuple[PoolUse, ...]:
-        """Say what every balloon has, and how much of it is granted."""
-        # Nobody asks while a runtime waits for us to register.
-        from nri_resmgr.policy.balloons.uses import uses_of
-
-        return uses_of(state, self.ground)
+        """Return the use of every balloon and of the idle CPUs."""
+        return pool_uses(state, self.context)
 
     def host_use(self, state: State) -> HostUse:
-        """Say what the host's own settings are to follow."""
-        # Nobody asks while a runtime waits for us to register.
-        from nri_resmgr.policy.balloons.host_use import host_use_of
-
-        return host_use_of(state, self.ground)
+        """Return the CPUs and containers that host settings follow."""
+        return host_use_of(state, self.context)
 
     def classes_of(self, state: State, container: str) -> GivenClasses:
-        """Say which classes a container has by the type of its balloon."""
-        seat = state.seats.get(container)
-        if seat is None or not seat.balloon:
+        """Return the classes that the type of its balloon gives a container."""
+        membership = state.memberships.get(container)
+        if membership is None or not membership.balloon:
             return NO_CLASSES
-        kind = self.ground.type_of(state.balloons[seat.balloon])
+        kind = self.context.type_of(state.balloons[membership.balloon])
         return GivenClasses(kind.rdt_class, kind.blockio_class)
 
     def started(self, state: State, container: str) -> Decision[State]:
-        """Set the scheduling class of a container that begins to run."""
+        """Set the scheduling class of a container that starts."""
         entry = state.ledger.entries.get(container)
         scheduling = scheduling_of(entry.spec, self.settings) if entry else None
         return Decision(state, (), scheduling=scheduling)
 
     def created(self, state: State, spec: ContainerSpec) -> Decision[State]:
         """Place a container that is about to be created."""
-        left = lose(state, state.ledger.preceding(spec), self.ground)
-        told = pinning(0, 0, spec.present.shares)
-        old = left.vacated.get((spec.pod, spec.slot)) if spec.slot else None
-        placement = place(spec, left.put(spec, told), self.ground, old)
-        found = self._seated(state, spec, placement, told)
-        scheduling = scheduling_of(spec, self.settings)
-        news = found.pin.since(told)
-        return Decision(found.state, found.reasons, news, found.updates, scheduling)
+        left = lose(state, state.ledger.preceding(spec), self.context)
+        # A new container has the shares of its OCI spec, and no pinning yet.
+        last_sent = pinning(0, 0, spec.present.shares)
+        old = left.former_places.get((spec.pod, spec.slot)) if spec.slot else None
+        placement = place(spec, left.put(spec, last_sent), self.context, old)
+        decision = self._decided(state, spec, placement, last_sent)
+        return replace(
+            decision,
+            pin=decision.pin.since(last_sent),
+            scheduling=scheduling_of(spec, self.settings),
+        )
 
     def updated(self, state: State, spec: ContainerSpec) -> Decision[State]:
         """Resize a container, or adopt one that is unknown."""
@@ -136,79 +141,86 @@ class BalloonsPolicy(PolicyBase[BalloonsState]):
             return self._adopt_one(state, spec)
         known = state.ledger.entries[spec.id]
         left = state.put(spec, known.last_sent)
-        if not state.seats[spec.id].balloon:
-            placement = Placement(state=left, rule=Rule.PRESERVED)
-        elif spec.request == state.seats[spec.id].request:
-            placement = Placement(state=left, rule=Rule.UNCHANGED)
+        if not state.memberships[spec.id].balloon:
+            placement = BalloonPlacement(state=left, rule=Rule.PRESERVED)
+        elif spec.request == state.memberships[spec.id].request:
+            placement = BalloonPlacement(state=left, rule=Rule.UNCHANGED)
         else:
-            placement = move(spec, left, self.ground)
-        # All of the pin, told or not: the kubelet may have said otherwise since.
-        return self._seated(state, spec, placement, known.last_sent)
+            placement = move(spec, left, self.context)
+        # The whole pin, even if it was sent: the kubelet may have changed it since.
+        return self._decided(state, spec, placement, known.last_sent)
 
     def _adopt_one(self, state: State, spec: ContainerSpec) -> Decision[State]:
-        """Take in a container that runs, of whose creation we were not told."""
-        # Its memory may widen anybody's.
-        present = msgspec.structs.replace(state.put(spec, spec.present), unsettled=True)
-        placement = adopt_one(spec, present, self.ground)
-        return self._seated(state, spec, placement, spec.present)
+        """Adopt a running container whose creation was not reported."""
+        # All pins are compared: its memory may widen that of any container.
+        present = replace(state.put(spec, spec.present), unsettled=True)
+        placement = adopt_one(spec, present, self.context)
+        return self._decided(state, spec, placement, spec.present)
 
-    def _seated(
-        self, before: State, spec: ContainerSpec, found: Placement, told: Pin
+    def _decided(
+        self,
+        before: State,
+        spec: ContainerSpec,
+        found: BalloonPlacement,
+        last_sent: Pin,
     ) -> Decision[State]:
-        """Give a container that has its balloon its memory, and tell everybody."""
-        state, moved = with_memory(spec, found.state, self.ground)
-        state, touched = follow(before, state, self.ground)
-        pin = pin_of(spec, state, self.ground)
-        state = state.put(spec, pin.over(told))
-        others = [key for key in (touched | moved) if key != spec.id]
+        """Grant memory to a placed container, and collect the updates for others."""
+        state, moved = grant_memory(spec, found.state, self.context)
+        state, affected = extend_memory(before, state, self.context)
+        pin = pin_of(spec, state, self.context)
+        state = state.put(spec, pin.over(last_sent))
+        others = [key for key in (affected | moved) if key != spec.id]
         reason = self._reason(spec, found, pin, state)
-        state, updates = settle(state, others, self.ground)
+        state, updates = settle(state, others, self.context)
         return Decision(state, (reason,), pin, updates)
 
     def settled(
         self, before: State, after: State, reasons: tuple[Reason, ...]
     ) -> Decision[State]:
-        """Decide on *after*, with updates for those whose balloons changed."""
-        after, touched = follow(before, after, self.ground)
-        after, updates = settle(after, touched, self.ground)
+        """Decide on *after*, with updates for containers whose balloons changed."""
+        after, affected = extend_memory(before, after, self.context)
+        after, updates = settle(after, affected, self.context)
         return Decision(after, reasons, updates=updates)
 
     def release(self, state: State, container: str) -> State:
-        """Drop a container that is here and has stopped."""
-        return release(state, container, self.ground)
+        """Remove a container that has stopped."""
+        return release(state, container, self.context)
 
     def lose(self, state: State, containers: tuple[str, ...]) -> State:
-        """Drop containers that are gone without having stopped."""
-        left, _ = follow(state, lose(state, containers, self.ground), self.ground)
+        """Remove containers that are gone without having stopped."""
+        left, _ = extend_memory(
+            state, lose(state, containers, self.context), self.context
+        )
         return left
 
     def close(self, state: State, pod: str) -> State:
-        """Drop what a pod's containers left behind."""
-        kept = {key: one for key, one in state.vacated.items() if key[0] != pod}
-        return msgspec.structs.replace(state, vacated=MappingProxyType(kept))
+        """Discard the former places of a pod's containers."""
+        kept = {key: one for key, one in state.former_places.items() if key[0] != pod}
+        return replace(state, former_places=MappingProxyType(kept))
 
     def pool_of(self, state: State, container: str) -> str:
         """Return the name of a container's balloon."""
-        return state.seats[container].balloon
+        return state.memberships[container].balloon
 
     def synchronized(self, old: State, event: Synchronized) -> Decision[State]:
-        """Place all containers that run, each where it is if it may be there."""
+        """Place all running containers, where possible on their present CPUs."""
         ordered = oldest_first(event.specs)
-        vacated = vacated_since(old, event)
-        state, placed = adopt(ordered, old, self.ground)
-        state = msgspec.structs.replace(state, vacated=vacated)
-        pins = pins_of(placed, state, self.ground)
+        former_places = former_places_since(old, event)
+        state, placed = adopt(ordered, old, self.context)
+        state = replace(state, former_places=former_places)
+        pins = pins_of(placed, state, self.context)
         reasons = tuple(
             self._reason(
-                one, _kept(placed[one.id], pins[one.id], one), pins[one.id], state
+                one, _as_kept(placed[one.id], pins[one.id], one), pins[one.id], state
             )
             for one in ordered
         )
-        unsettled = msgspec.structs.replace(state, unsettled=True)
+        # The runtime may have lost any pin, so that all of them are compared.
+        unsettled = replace(state, unsettled=True)
         return self.settled(state, unsettled, reasons)
 
     def _reason(
-        self, spec: ContainerSpec, found: Placement, pin: Pin, state: State
+        self, spec: ContainerSpec, found: BalloonPlacement, pin: Pin, state: State
     ) -> Reason:
         return Reason(
             found.rule,
@@ -217,13 +229,15 @@ class BalloonsPolicy(PolicyBase[BalloonsState]):
             pin.cpus,
             found.detail,
             pin.mems,
-            pool=state.seats[spec.id].balloon,
+            pool=state.memberships[spec.id].balloon,
             decided=found.decided,
             source=str(spec.source),
         )
 
 
-def _kept(found: Placement, pin: Pin, spec: ContainerSpec) -> Placement:
-    """Call it kept, however it was found, where a container runs where it did."""
+def _as_kept(
+    found: BalloonPlacement, pin: Pin, spec: ContainerSpec
+) -> BalloonPlacement:
+    """Replace the rule by `KEPT` for a container whose CPUs stay the same."""
     same = pin.cpus and pin.cpus == spec.present.cpus
-    return msgspec.structs.replace(found, rule=Rule.KEPT) if same else found
+    return replace(found, rule=Rule.KEPT) if same else found

@@ -1,37 +1,35 @@
-"""Balloons found again by the CPUs on which their containers run."""
+"""Balloons reconstructed from the CPUs on which their containers run."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
 import msgspec
+from msgspec.structs import replace
 
 from nri_resmgr.policy.balloons.choose_balloon import Search
-from nri_resmgr.policy.balloons.choose_type import is_left_alone
-from nri_resmgr.policy.balloons.context import Ground
-from nri_resmgr.policy.balloons.pins import visible
+from nri_resmgr.policy.balloons.choose_type import is_preserved
+from nri_resmgr.policy.balloons.context import BalloonsContext as Context
+from nri_resmgr.policy.balloons.lifecycle import inflate, needed_cpus
 from nri_resmgr.policy.balloons.place import (
-    Placement,
-    leave_alone,
+    BalloonPlacement,
     new_balloon,
+    preserve,
     search_for,
 )
-from nri_resmgr.policy.balloons.resize import inflate
-from nri_resmgr.policy.balloons.sizes import need
-from nri_resmgr.policy.balloons.state import Balloon, BalloonsState
+from nri_resmgr.policy.balloons.state import Balloon
+from nri_resmgr.policy.balloons.state import BalloonsState as State
 from nri_resmgr.policy.decision import Rule
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.values import NO_CPUS, CpuSet, PolicyError
 
-State = BalloonsState
 
-
-class Presence(msgspec.Struct, frozen=True):
-    """Where those run who are pinned.
+class Occupancy(msgspec.Struct, frozen=True):
+    """CPUs that pinned containers run on.
 
     Attributes:
-        occupied: CPUs that somebody runs on.
-        contested: CPUs that containers of several balloons run on.
+        occupied: CPUs with any container.
+        contested: CPUs with containers of several balloons.
     """
 
     occupied: CpuSet
@@ -39,78 +37,87 @@ class Presence(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(
-        cls, runs: Iterable[tuple[ContainerSpec, CpuSet]], ground: Ground
-    ) -> Presence:
-        """Look at where containers run that are not left alone."""
-        settings = ground.settings
+        cls, runs: Iterable[tuple[ContainerSpec, CpuSet]], context: Context
+    ) -> Occupancy:
+        """Collect the CPUs of containers that are pinned to some of them."""
+        settings = context.settings
         places = {
             place
             for spec, place in runs
             if not settings.available <= place
-            if not is_left_alone(spec, settings)
+            if not is_preserved(spec, settings)
         }
-        # Who hides threads is in the balloon of those who see them.
-        seen = ((one, ground.one_per_core(one)) for one in places)
+        # A container with hidden threads is in a balloon of containers that see them.
+        seen = ((one, context.one_per_core(one)) for one in places)
         views = {view for one, view in seen if view != one}
         return cls(CpuSet.union(places), _twice(places - views))
 
 
-def doubt(spec: ContainerSpec, ground: Ground) -> tuple[bool, bool, int]:
-    """Tell whose present CPUs say least: who shares idle ones, then who hides some."""
-    if is_left_alone(spec, ground.settings):
+def ambiguity(spec: ContainerSpec, context: Context) -> tuple[bool, bool, int]:
+    """Return a sort key: last are containers whose CPUs say least about their balloon.
+
+    CPUs of types that share idle ones say least, then those with hidden threads.
+    """
+    if is_preserved(spec, context.settings):
         return False, False, 0
     try:
-        search, _ = search_for(spec, State.empty(ground.memory, CpuSet()), ground)
+        search, _ = search_for(spec, State.empty(context.memory, CpuSet()), context)
     except PolicyError:
         return True, True, len(spec.present.cpus)
     shares = search.kind.share_idle is not None
-    return shares, search.seat.hidden, len(spec.present.cpus)
+    return shares, search.membership.hidden, len(spec.present.cpus)
 
 
 def recognise(
-    spec: ContainerSpec, state: State, ground: Ground, presence: Presence
-) -> Placement | None:
-    """Put a container into a balloon inside of the CPUs that it runs on.
+    spec: ContainerSpec, state: State, context: Context, occupancy: Occupancy
+) -> BalloonPlacement | None:
+    """Put a running container into a balloon inside of its present CPUs.
 
-    Containers of one balloon run on the same CPUs, but for threads that some do not
-    see: so it joins one whose containers do, or else makes one there. CPUs that
-    containers of others run on, too, are likely idle ones: they are taken last.
+    Containers of one balloon run on the same CPUs, except for hidden threads. So the
+    container joins a balloon whose containers run there, or a new one is created
+    there. CPUs with containers of other balloons are probably shared idle CPUs and
+    are taken last.
 
     Args:
-        spec: The container, which runs.
-        state: All balloons without it.
-        ground: The machine and the settings.
-        presence: Where all run.
+        spec: The container.
+        state: All balloons, without it.
+        context: The machine and the settings.
+        occupancy: The present CPUs of all containers.
 
     Returns:
-        None where its CPUs tell nothing, or cannot be those of a balloon of its type.
+        None where its CPUs are not those of a balloon of its type.
     """
-    if is_left_alone(spec, ground.settings):
-        return leave_alone(spec, state)
+    if is_preserved(spec, context.settings):
+        return preserve(spec, state)
     try:
-        search, decided = search_for(spec, state, ground)
+        search, decided = search_for(spec, state, context)
     except PolicyError:
         return None
-    present = spec.present.cpus & ground.settings.available
-    if not present or present == ground.settings.available:
+    present = spec.present.cpus & context.settings.available
+    # On all available CPUs it was not pinned, so these say nothing.
+    if not present or present == context.settings.available:
         return None
-    unseen = NO_CPUS
-    if search.seat.hidden:
-        unseen = _unseen(present, ground) - presence.occupied
-    for made, name in _candidates(search, present | unseen):
+    hidden = NO_CPUS
+    if search.membership.hidden:
+        hidden = _hidden_threads(present, context) - occupancy.occupied
+    for made, name in _candidates(search, present | hidden):
         known = present | _known(made.balloons[name], made)
-        state = made.sit(spec.id, msgspec.structs.replace(search.seat, balloon=name))
-        for inside in (known - presence.contested, known, known | unseen):
-            state = inflate(name, state, ground, inside=inside, as_far=True)
-        if _suffices(name, state, ground):
-            return Placement(state=state, rule=Rule.KEPT, decided=decided)
+        state = made.with_member(spec.id, replace(search.membership, balloon=name))
+        for inside in (known - occupancy.contested, known, known | hidden):
+            state = inflate(name, state, context, inside=inside, partial=True)
+        if _suffices(name, state, context):
+            return BalloonPlacement(state=state, rule=Rule.KEPT, decided=decided)
     return None
 
 
 def _candidates(search: Search, inside: CpuSet) -> Iterator[tuple[State, str]]:
-    """Go through balloons that it may be in: as its containers say, as its CPUs do."""
+    """Yield balloons that it may be in: first by their containers, then by CPUs."""
     here = search.spec.present.cpus
-    near = here | _unseen(here, search.ground) if search.seat.hidden else here
+    near = (
+        here | _hidden_threads(here, search.context)
+        if search.membership.hidden
+        else here
+    )
     mine = [
         one
         for one in search.state.of_type(search.kind.name)
@@ -125,28 +132,29 @@ def _candidates(search: Search, inside: CpuSet) -> Iterator[tuple[State, str]]:
 
 
 def _agrees(balloon: Balloon, search: Search) -> bool:
-    """Tell whether all in a balloon run where a container does, seen or not."""
-    state, ground = search.state, search.ground
-    told, hidden = search.state.ledger.last_sent_to, search.seat.hidden
+    """Return whether all containers of a balloon run on the CPUs of this one."""
+    state, context = search.state, search.context
+    last_sent, hidden = state.ledger.last_sent_to, search.membership.hidden
     here = search.spec.present.cpus
     for key in balloon.members:
-        there, seat = told(key).cpus, state.seats[key]
-        if seat.hidden == hidden:
+        there, membership = last_sent(key).cpus, state.memberships[key]
+        if membership.hidden == hidden:
             same = there == here
         elif hidden:
-            same = visible(there, search.seat, ground) == here
+            same = context.visible(there, search.membership) == here
         else:
-            same = visible(here, seat, ground) == there
+            same = context.visible(here, membership) == there
         if not same:
             return False
     return bool(balloon.members)
 
 
 def _known(balloon: Balloon, state: State) -> CpuSet:
-    """Return the CPUs that those run on who see all of the balloon."""
-    told, seats = state.ledger.last_sent_to, state.seats
-    seeing = (told(key).cpus for key in balloon.members if not seats[key].hidden)
-    return CpuSet.union(seeing)
+    """Return the CPUs of those containers from which no threads are hidden."""
+    last_sent, memberships = state.ledger.last_sent_to, state.memberships
+    return CpuSet.union(
+        last_sent(key).cpus for key in balloon.members if not memberships[key].hidden
+    )
 
 
 def _twice(places: Iterable[CpuSet]) -> CpuSet:
@@ -157,23 +165,23 @@ def _twice(places: Iterable[CpuSet]) -> CpuSet:
     return CpuSet(twice)
 
 
-def _unseen(cpus: CpuSet, ground: Ground) -> CpuSet:
-    """Return the CPUs that a container may not see because of those it does.
+def _hidden_threads(cpus: CpuSet, context: Context) -> CpuSet:
+    """Return the threads that may be hidden from a container with these CPUs.
 
-    It sees the lowest thread of each core that its balloon has: lower ones are not
-    there.
+    The visible thread is the lowest of each core that the balloon has, so only higher
+    threads can be hidden.
     """
-    online = cpus & ground.machine.online  # the runtime may tell of others
-    cores = {ground.machine.core_of(cpu).cpus for cpu in online}
+    online = cpus & context.machine.online  # the runtime may report others
+    cores = {context.machine.core_of(cpu).cpus for cpu in online}
     lower = CpuSet.union(
         CpuSet((1 << (core & online).first) - 1) & core for core in cores
     )
-    return (CpuSet.union(cores) & ground.settings.available) - lower
+    return (CpuSet.union(cores) & context.settings.available) - lower
 
 
-def _suffices(name: str, state: State, ground: Ground) -> bool:
+def _suffices(name: str, state: State, context: Context) -> bool:
     balloon = state.balloons[name]
-    needs = need(balloon, state, ground)
+    needs = needed_cpus(balloon, state, context)
     return all(
         len(leaf.cpus) >= max(needs[leaf.name], 1)
         and 1000 * len(leaf.cpus) * shares >= balloon.load

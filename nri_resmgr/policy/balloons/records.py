@@ -1,13 +1,18 @@
-"""States of the balloons policy as records, and back."""
+"""The checkpoint form of the balloons policy's state."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Final
 
 from nri_resmgr.policy.balloons.policy import BalloonsPolicy
-from nri_resmgr.policy.balloons.state import Balloon, BalloonsState, Seat, Vacated
+from nri_resmgr.policy.balloons.state import (
+    Balloon,
+    BalloonsState,
+    FormerPlace,
+    Membership,
+)
 from nri_resmgr.policy.mems import Grant as MemoryGrant
 from nri_resmgr.policy.records import (
     LEDGER_TABLES,
@@ -22,82 +27,90 @@ from nri_resmgr.policy.records import (
 )
 from nri_resmgr.values import CpuSet
 
-TABLES: Final[Mapping[str, Any]] = {
+# Names of tables and fields are the checkpoint's format: after a rename, checkpoints
+# of earlier versions cannot be read.
+TABLES: Final[Mapping[str, type]] = {
     **LEDGER_TABLES,
     "balloon": Balloon,
-    "seat": Seat,
+    "membership": Membership,
     "memory": MemoryGrant,
-    "vacated": Vacated,
+    "former_place": FormerPlace,
     "node": bool,
 }
 
-KEYS: Final[Mapping[str, type]] = {"vacated": tuple}
+KEYS: Final[Mapping[str, type]] = {"former_place": tuple}
 
 
 def tables_of(state: BalloonsState) -> Tables:
-    """Return what a state consists of; what is free follows from the balloons."""
+    """Return the tables of a state; free CPUs are computed from the balloons."""
     return {
         **ledger_tables(state.ledger),
         "balloon": state.balloons,
-        "seat": state.seats,
+        "membership": state.memberships,
         "memory": state.memory.grants,
-        "vacated": state.vacated,
+        "former_place": state.former_places,
         "node": {"unsettled": state.unsettled},
     }
 
 
 def state_from(tables: Tables, policy: BalloonsPolicy) -> Restored[BalloonsState]:
-    """Make a state with the balloons that there were.
+    """Make the state that *tables* describe.
 
-    Whether these can be is seen when it is told who runs: their types may be gone.
+    Balloons may not fit the present settings: `synchronized` restores those that do.
 
     Raises:
-        BadRecord: The tables are of no state.
+        BadRecord: The tables contradict each other.
     """
     balloons: Mapping[str, Balloon] = tables["balloon"]
     check_ids("balloon", {key: one.name for key, one in balloons.items()})
-    check_keys("seat", tables["seat"], tables["container"])
+    check_keys("membership", tables["membership"], tables["container"])
     for key in tables["memory"].keys() - tables["container"].keys():
-        raise BadRecord(f"memory {key}", "belongs to nobody")
-    _check_members(balloons, tables["seat"])
+        raise BadRecord(f"memory {key}", "there is no such container")
+    _check_members(balloons, tables["membership"])
     for balloon in balloons.values():
         _check_parts(balloon, balloons)
-    memory, dropped = memory_from(tables["memory"], policy.ground.memory)
+    memory, dropped = memory_from(tables["memory"], policy.context.memory)
     taken = CpuSet.union(one.cpus for one in balloons.values() if not one.parts)
     state = BalloonsState(
         ledger=ledger_from(tables, {}),
         balloons=MappingProxyType(dict(balloons)),
-        seats=MappingProxyType(dict(tables["seat"])),
+        memberships=MappingProxyType(dict(tables["membership"])),
         free=policy.settings.available - taken,
         memory=memory,
-        vacated=MappingProxyType(dict(tables["vacated"])),
+        former_places=MappingProxyType(dict(tables["former_place"])),
         unsettled=tables["node"].get("unsettled", True),
     )
     return Restored(state, dropped)
 
 
-def _check_members(balloons: Mapping[str, Balloon], seats: Mapping[str, Seat]) -> None:
-    """See that those who sit in a balloon are just its members."""
-    seated = {(key, one.balloon) for key, one in seats.items() if one.balloon}
+def _check_members(
+    balloons: Mapping[str, Balloon], memberships: Mapping[str, Membership]
+) -> None:
+    """Check that balloons and memberships name each other, and each just once."""
+    expected = {(key, one.balloon) for key, one in memberships.items() if one.balloon}
     for name, balloon in balloons.items():
         for key in balloon.members:
-            if (key, name) not in seated:
-                raise BadRecord(f"balloon {name}", f"{key} is not, or twice, in it")
-            seated.remove((key, name))
-    for key, name in seated:
-        raise BadRecord(f"seat {key}", f"is unknown to balloon {name!r}")
+            if (key, name) not in expected:
+                raise BadRecord(
+                    f"balloon {name}", f"{key} is not a member, or listed twice"
+                )
+            expected.remove((key, name))
+    for key, name in expected:
+        raise BadRecord(f"membership {key}", f"is not listed in balloon {name!r}")
 
 
 def _check_parts(balloon: Balloon, balloons: Mapping[str, Balloon]) -> None:
     for name in balloon.parts:
         part = balloons.get(name)
         if part is None or part.within != balloon.name:
-            raise BadRecord(f"balloon {balloon.name}", f"{name!r} is no part of it")
+            raise BadRecord(
+                f"balloon {balloon.name}", f"{name!r} is not a component of it"
+            )
     whole = balloon.within and balloons.get(balloon.within)
     if balloon.within and not (whole and balloon.name in whole.parts):
         raise BadRecord(f"balloon {balloon.name}", f"is not within {balloon.within!r}")
     above = balloon
-    for _ in balloons:  # no more steps than there are balloons lead out of all
+    for _ in balloons:  # a chain without a cycle is no longer than this
         if not above.within:
             return
         above = balloons.get(above.within, balloon)

@@ -1,122 +1,131 @@
-"""Balloons of an earlier state, made again with the CPUs that they had."""
+"""Balloons of an earlier state, restored with the CPUs that they had."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-import msgspec
+from msgspec.structs import replace
 
-from nri_resmgr.policy.balloons.choose_type import choose_type, is_left_alone
-from nri_resmgr.policy.balloons.context import Ground
-from nri_resmgr.policy.balloons.place import search_anyway
-from nri_resmgr.policy.balloons.resize import deflate, inflate, place_cpus, remove
+from nri_resmgr.policy.balloons.choose_type import choose_type, is_preserved
+from nri_resmgr.policy.balloons.context import BalloonsContext as Context
+from nri_resmgr.policy.balloons.lifecycle import (
+    capacity,
+    deflate,
+    has_room,
+    inflate,
+    place_cpus,
+    remove,
+)
+from nri_resmgr.policy.balloons.place import search_or_default
 from nri_resmgr.policy.balloons.settings import DEFAULT
-from nri_resmgr.policy.balloons.sizes import capacity, has_room
-from nri_resmgr.policy.balloons.state import Balloon, BalloonsState
+from nri_resmgr.policy.balloons.state import Balloon
+from nri_resmgr.policy.balloons.state import BalloonsState as State
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.values import NO_CPUS, MilliCpus, PolicyError
 
-State = BalloonsState
-
 
 def restore(
-    specs: Mapping[str, ContainerSpec], old: State, state: State, ground: Ground
+    specs: Mapping[str, ContainerSpec], old: State, state: State, context: Context
 ) -> State:
-    """Make the balloons of *old* again in which containers may stay.
+    """Restore the balloons of *old* in which containers may stay.
 
-    A container stays if its balloon is still of its type, and has room for it. CPUs
-    that may not be used any more are left out, and CPUs that are not needed given
-    back. Empty balloons come again, too, but those of a node without containers:
-    others may run there by now, so it is for the caller to make them later.
+    A container stays if its balloon is still of its type and has room for it. CPUs
+    that are not available any more are left out, and CPUs that are not needed are
+    released. Empty balloons are restored as well, except if *old* had no containers:
+    then others may run on these CPUs by now, and the caller restores them later.
 
     Args:
-        specs: Who runs, by id; the ledger of *state* knows them.
-        old: What was, on other ground maybe.
-        state: Balloons that exist on this one already.
-        ground: The machine and the settings.
+        specs: The running containers by id; the ledger of *state* has them.
+        old: The last state, possibly of another machine or other settings.
+        state: The new state, possibly with balloons that were created before.
+        context: The machine and the settings.
     """
     staying = {
         name: members
         for name, one in old.balloons.items()
-        if not one.within and (members := _staying(one, specs, old, ground))
+        if not one.within and (members := _staying(one, specs, old, context))
     }
     for name in staying:
-        again = _regrown if name in state.balloons else _again
-        state = again(old.balloons[name], old, state, ground)
+        revived = _regrown if name in state.balloons else _recreated
+        state = revived(old.balloons[name], old, state, context)
     for name, members in staying.items():
         if name in state.balloons:
-            state = _seated(members, name, old, state, ground)
-    state = _trimmed(staying, state, ground)
+            state = _rejoined(members, name, old, state, context)
+    state = _trimmed(staying, state, context)
     if old.ledger:
-        state = restore_empty(old, state, ground)
-    # Only now: who had to do with less must not take what the empty ones had.
-    return _grown(staying, state, ground)
+        state = restore_empty(old, state, context)
+    # Last, so that balloons that lost CPUs do not take those of the empty ones.
+    return _grown(staying, state, context)
 
 
-def restore_empty(old: State, state: State, ground: Ground) -> State:
-    """Make those without containers again, where there have to be more."""
+def restore_empty(old: State, state: State, context: Context) -> State:
+    """Restore balloons without containers up to the minimum number of their types."""
     for name, balloon in old.balloons.items():
         if not balloon.within and name not in state.balloons:
-            kind = ground.settings.by_name.get(balloon.type)
-            if kind and _count(kind.name, state) < kind.min_balloons:
-                state = _again(balloon, old, state, ground)
-                state = _trimmed((name,), state, ground)
-                state = _grown((name,), state, ground)
+            kind = context.settings.by_name.get(balloon.type)
+            if kind and state.count_whole(kind.name) < kind.min_balloons:
+                state = _recreated(balloon, old, state, context)
+                state = _trimmed((name,), state, context)
+                state = _grown((name,), state, context)
     return state
 
 
 def _staying(
-    balloon: Balloon, specs: Mapping[str, ContainerSpec], old: State, ground: Ground
+    balloon: Balloon, specs: Mapping[str, ContainerSpec], old: State, context: Context
 ) -> list[ContainerSpec]:
     mine = [specs[key] for key in balloon.members if key in specs]
-    return [one for one in mine if _asks_for(one, ground) == old.seats[one.id].kind]
+    return [
+        one for one in mine if _asks_for(one, context) == old.memberships[one.id].kind
+    ]
 
 
-def _asks_for(spec: ContainerSpec, ground: Ground) -> str | None:
-    """Return the type that a container asks for; None where it is to be elsewhere."""
-    if is_left_alone(spec, ground.settings):
+def _asks_for(spec: ContainerSpec, context: Context) -> str | None:
+    """Return the type that a container asks for; None if it is not pinned."""
+    if is_preserved(spec, context.settings):
         return None
     try:
-        return choose_type(spec, ground.settings).kind.name
-    except PolicyError:  # its type is gone; what runs goes on in the default balloon
+        return choose_type(spec, context.settings).kind.name
+    except PolicyError:  # no such type any more: it stays, in the default balloon
         return DEFAULT
 
 
-def _again(balloon: Balloon, old: State, state: State, ground: Ground) -> State:
-    """Make a balloon of the same name, parts and CPUs, if its type allows it."""
-    kind = ground.settings.by_name.get(balloon.type)
-    if kind is None or kind.cpus or not _is_like_before(balloon, old, ground):
+def _recreated(balloon: Balloon, old: State, state: State, context: Context) -> State:
+    """Restore a balloon with its name, parts and CPUs, if its type allows it."""
+    kind = context.settings.by_name.get(balloon.type)
+    if kind is None or kind.cpus or not _has_same_parts(balloon, old, context):
         return state
-    if kind.max_balloons is not None and _count(kind.name, state) >= kind.max_balloons:
+    if (
+        kind.max_balloons is not None
+        and state.count_whole(kind.name) >= kind.max_balloons
+    ):
         return state
+    # Members are added later: those that do not fit any more are placed elsewhere.
     family = list(_family(balloon, old))
-    bare = [
-        msgspec.structs.replace(one, members=(), load=MilliCpus(0)) for one in family
-    ]
-    if any(one.name in state.balloons for one in bare):
+    emptied = [replace(one, members=(), load=MilliCpus(0)) for one in family]
+    if any(one.name in state.balloons for one in emptied):
         return state
     made = state.with_balloons(
-        msgspec.structs.replace(one, cpus=NO_CPUS, reach=NO_CPUS) for one in bare
+        replace(one, cpus=NO_CPUS, reach=NO_CPUS) for one in emptied
     )
-    for one in bare:
+    for one in emptied:
         if not one.parts:
-            made = place_cpus(one.name, one.cpus & made.free, made, ground)
+            made = place_cpus(one.name, one.cpus & made.free, made, context)
     if balloon.cpus and not made.balloons[balloon.name].cpus:
-        return state  # nothing is left of it
+        return state  # none of its CPUs is free
     return made
 
 
-def _regrown(balloon: Balloon, old: State, state: State, ground: Ground) -> State:
-    """Let a balloon that is there already have what it had besides."""
-    name, kind = balloon.name, ground.type_of(state.balloons[balloon.name])
-    if kind.cpus or not _is_like_before(balloon, old, ground):
+def _regrown(balloon: Balloon, old: State, state: State, context: Context) -> State:
+    """Add its former CPUs to a balloon that was already created."""
+    name, kind = balloon.name, context.type_of(state.balloons[balloon.name])
+    if kind.cpus or not _has_same_parts(balloon, old, context):
         return state
     cpus = state.balloons[name].cpus | (balloon.cpus & state.free)
-    return place_cpus(name, cpus, state, ground)
+    return place_cpus(name, cpus, state, context)
 
 
-def _is_like_before(balloon: Balloon, old: State, ground: Ground) -> bool:
-    kind = ground.settings.by_name.get(balloon.type)
+def _has_same_parts(balloon: Balloon, old: State, context: Context) -> bool:
+    kind = context.settings.by_name.get(balloon.type)
     parts = [old.balloons[name] for name in balloon.parts]
     if kind is None or kind.cpus:
         return False
@@ -125,7 +134,7 @@ def _is_like_before(balloon: Balloon, old: State, ground: Ground) -> bool:
         same = len(types) == 1 and types[0] in kind.components
     else:
         same = types == kind.components
-    return same and all(_is_like_before(one, old, ground) for one in parts)
+    return same and all(_has_same_parts(one, old, context) for one in parts)
 
 
 def _family(balloon: Balloon, old: State) -> Iterable[Balloon]:
@@ -134,63 +143,59 @@ def _family(balloon: Balloon, old: State) -> Iterable[Balloon]:
         yield from _family(old.balloons[name], old)
 
 
-def _seated(
-    members: list[ContainerSpec], name: str, old: State, state: State, ground: Ground
+def _rejoined(
+    members: list[ContainerSpec], name: str, old: State, state: State, context: Context
 ) -> State:
     untouched = state.balloons[name].cpus == old.balloons[name].cpus
-    letter = untouched and _is_within_limits(name, state, ground)
+    as_before = untouched and _is_within_limits(name, state, context)
     for spec in members:
         balloon = state.balloons[name]
-        as_it_was = spec.request <= old.seats[spec.id].request
-        if (letter and as_it_was) or _holds(balloon, spec, state, ground):
-            search = search_anyway(spec, state, ground)
-            state = state.sit(
-                spec.id, msgspec.structs.replace(search.seat, balloon=name)
-            )
+        not_more = spec.request <= old.memberships[spec.id].request
+        if (as_before and not_more) or _holds(balloon, spec, state, context):
+            search = search_or_default(spec, state, context)
+            state = state.with_member(spec.id, replace(search.membership, balloon=name))
     return state
 
 
-def _is_within_limits(name: str, state: State, ground: Ground) -> bool:
+def _is_within_limits(name: str, state: State, context: Context) -> bool:
     whole = state.balloons[name]
     for leaf, shares in state.leaves(whole):
-        if (most := ground.type_of(leaf).max_cpus) is not None and len(
+        if (most := context.type_of(leaf).max_cpus) is not None and len(
             leaf.cpus
         ) > most:
             return False
-        most = ground.type_of(whole).max_cpus
+        most = context.type_of(whole).max_cpus
         if most is not None and len(leaf.cpus) > -(-most // shares):
             return False
     return True
 
 
-def _holds(balloon: Balloon, spec: ContainerSpec, state: State, ground: Ground) -> bool:
-    """Tell whether a container has room without more CPUs than there may be."""
+def _holds(
+    balloon: Balloon, spec: ContainerSpec, state: State, context: Context
+) -> bool:
+    """Return whether a container fits now and within the limits of the type."""
     wanted = balloon.load + spec.request
-    enough = 0 < capacity(balloon, state, ground) >= wanted
+    enough = 0 < capacity(balloon, state, context) >= wanted
     return enough and has_room(balloon, spec.request, state)
 
 
-def _trimmed(names: Iterable[str], state: State, ground: Ground) -> State:
+def _trimmed(names: Iterable[str], state: State, context: Context) -> State:
     for name in names:
         if name in state.balloons:
-            if not state.balloons[name].members and _is_too_many(name, state, ground):
+            if not state.balloons[name].members and _is_too_many(name, state, context):
                 state = remove(name, state)
             else:
-                state = deflate(name, state, ground)
+                state = deflate(name, state, context)
     return state
 
 
-def _grown(names: Iterable[str], state: State, ground: Ground) -> State:
+def _grown(names: Iterable[str], state: State, context: Context) -> State:
     for name in names:
         if name in state.balloons:
-            state = inflate(name, state, ground, as_far=True)
+            state = inflate(name, state, context, partial=True)
     return state
 
 
-def _is_too_many(name: str, state: State, ground: Ground) -> bool:
-    kind = ground.type_of(state.balloons[name])
-    return _count(kind.name, state) > kind.min_balloons
-
-
-def _count(kind: str, state: State) -> int:
-    return sum(1 for _ in state.of_type(kind))
+def _is_too_many(name: str, state: State, context: Context) -> bool:
+    kind = context.type_of(state.balloons[name])
+    return state.count_whole(kind.name) > kind.min_balloons

@@ -1,4 +1,4 @@
-"""What the balloons policy is told to do."""
+"""Settings of the balloons policy."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from nri_resmgr.topology import MemoryKind
 from nri_resmgr.values import NO_CPUS, CpuSet
 
 RESERVED: Final = "reserved"
-"""The type of the node's own containers."""
+"""The type for containers of the system's namespaces."""
 
 DEFAULT: Final = "default"
-"""The type of containers that no other type claims."""
+"""The type for containers that match no other one."""
 
 
 class ShareLevel(enum.StrEnum):
-    """Within what a balloon's containers also use CPUs that are in no balloon."""
+    """The level within which a balloon's containers also use idle CPUs."""
 
     SYSTEM = "system"
     PACKAGE = "package"
@@ -36,18 +36,18 @@ class ShareLevel(enum.StrEnum):
 
 
 class MemoryBy(enum.StrEnum):
-    """Which amount of memory counts for a container."""
+    """Which amount of memory is accounted for a container."""
 
     LIMIT = "limit"
     REQUEST = "request"
 
 
 class LoadClass(msgspec.Struct, frozen=True):
-    """A load that CPUs suffer from which share something.
+    """A load that slows down other CPUs with which a resource is shared.
 
     Attributes:
-        level: What they share: a core, or a level 2 cache.
-        overloads: Whether CPUs of one balloon suffer from each other, too.
+        level: The shared resource: a core, or a level 2 cache.
+        overloads: Whether CPUs of the same balloon slow down each other as well.
     """
 
     level: ShareLevel
@@ -58,42 +58,42 @@ class BalloonType(msgspec.Struct, frozen=True, kw_only=True):
     """A template of balloons.
 
     Attributes:
-        name: Unlike all others.
-        components: Types of which a composite balloon is made; it has no CPUs but
-            theirs.
+        name: Unique among types.
+        components: Types of the components of a composite balloon, which has only
+            the CPUs of its components.
         balance_components: Whether a composite balloon has one component only, of
             the type with the fewest balloons.
-        namespaces: Shell patterns of namespaces whose containers go here.
-        expressions: Containers that any of them fits go here.
-        group_by: Containers for which this text expands to the same prefer the
-            same balloon; see `nri_resmgr.policy.balloons.groups`.
-        cpus: The CPUs of each balloon, where they are given; then there are just
-            these balloons, and they never change.
+        namespaces: Shell patterns of namespaces whose containers get this type.
+        expressions: A container that matches any of them gets this type.
+        group_by: Template such as ``${pod/labels/app}``; containers for which it
+            expands to the same text prefer the same balloon.
+        cpus: The CPUs of each balloon, if configured: these balloons always exist,
+            there are no others, and their CPUs never change.
         homes: CPUs that the first, second, ... balloon takes before all others.
-        min_cpus: What a balloon always has.
-        max_cpus: What it never exceeds; None for no limit.
-        min_balloons: How many are kept when empty.
-        max_balloons: How many there can be; None for no limit.
-        spread_pods: Whether containers of a pod need not go together.
-        per_namespace: Whether containers of a namespace prefer to go together.
-        prefer_new: Whether a new balloon is better than one with room.
-        share_idle: Within what CPUs of no balloon are used besides.
+        min_cpus: Minimum number of CPUs of a balloon.
+        max_cpus: Maximum number of CPUs of a balloon; None for no limit.
+        min_balloons: Number of balloons that are kept even when empty.
+        max_balloons: Maximum number of balloons; None for no limit.
+        spread_pods: Whether containers of a pod may be in different balloons.
+        per_namespace: Whether containers of a namespace prefer the same balloon.
+        prefer_new: Whether a new balloon is preferred to one with room.
+        share_idle: Level within which idle CPUs are used as well; None for none.
         near: CPUs to take first, in this order.
-        devices: Shell patterns of devices that the kubelet gave to a container;
+        devices: Shell patterns of devices that the kubelet assigned to a container;
             CPUs near them are taken next.
         far: CPUs to take last, the first of these very last.
         hide_hyperthreads: Whether containers see one thread of each core.
         spread: Whether new balloons go where most CPUs are free.
         one_thread: Whether one thread of each core is taken first.
-        priority: The class of CPUs, and who comes first when balloons are made.
-        loads: What its containers do to CPUs that share something with theirs.
-        memory_kinds: Kinds of memory; none for all but HBM.
-        pin_memory: Whether containers are told memory nodes.
-        scheduling_class: Of containers that name none.
-        cpu_class: Of its CPUs.
-        interrupts: Which interrupts its CPUs take; None where it says nothing.
-        rdt_class: Of containers whose annotations name none.
-        blockio_class: Likewise.
+        priority: Preferred class of CPUs; also the order of creation at the start.
+        loads: Loads of its containers on resources that CPUs share.
+        memory_kinds: Kinds of memory; empty for all but HBM.
+        pin_memory: Whether containers are pinned to memory nodes.
+        scheduling_class: Class of containers whose annotations name none.
+        cpu_class: Class of its CPUs.
+        interrupts: Which interrupts its CPUs handle; None for no rule.
+        rdt_class: Class of containers whose annotations name none.
+        blockio_class: Likewise, for block I/O.
     """
 
     name: str
@@ -130,23 +130,23 @@ class BalloonType(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BalloonsSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """Settings that fit the machine they were made for.
+    """Settings, checked against the machine that they are for.
 
     Attributes:
         available: Online CPUs that the policy may use.
-        types: In the order in which containers are matched; `RESERVED` and
-            `DEFAULT` are among them. One at least may have CPUs.
-        reserved: CPUs that are reserved by number, which balloons of the type
-            `RESERVED` have before anybody else is placed.
-        pin_cpus: Whether CPU sets and shares are told to the runtime.
-        memory_by: Which amount of memory counts for a container.
-        preserve: Containers that any of these fits are left alone.
+        types: In the order in which containers are matched, including `RESERVED`
+            and `DEFAULT`. At least one may have CPUs.
+        reserved: CPUs that are reserved by number: balloons of the type `RESERVED`
+            get them before any other balloon is created.
+        pin_cpus: Whether containers are pinned to CPUs.
+        memory_by: Which amount of memory is accounted for a container.
+        preserve: Containers that match any of these are not pinned.
         scheduling_classes: By name.
-        on_failure: What becomes of a container that fits nowhere.
-        publish_resources: Whether containers are told what they have.
-        cpu_classes: The names of all; none where CPUs are left as they are.
-        idle_cpu_class: Of CPUs that belong to no balloon with a class of its own.
-        by_name: The types by name; always derived, whatever is given.
+        on_failure: Handling of a container for which no balloon has room.
+        publish_resources: Whether resources are published to the container.
+        cpu_classes: Names of all classes; empty if CPUs are not configured.
+        idle_cpu_class: Class of CPUs in no balloon whose type names one.
+        by_name: The types by name; derived from `types` even if given.
     """
 
     available: CpuSet
@@ -163,6 +163,7 @@ class BalloonsSettings(msgspec.Struct, frozen=True, kw_only=True):
     by_name: Mapping[str, BalloonType] = {}
 
     def __post_init__(self) -> None:
+        # `adopt` relies on it: running containers have to be somewhere.
         if all(one.components or one.max_cpus == 0 for one in self.types):
             raise ValueError("no type may have a CPU")
         by_name = {one.name: one for one in self.types}

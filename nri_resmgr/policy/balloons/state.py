@@ -1,4 +1,4 @@
-"""Balloons and who is in them: the state that decisions replace."""
+"""The state of the balloons policy: balloons and their containers."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Final, TypeAlias
 
 import msgspec
+from msgspec.structs import replace
 
 from nri_resmgr.policy.events import ContainerSpec, Pin
 from nri_resmgr.policy.ledger import Ledger
@@ -26,13 +27,13 @@ class Balloon(
 
     Attributes:
         type: The name of its type.
-        index: The lowest that was free among those of its type.
-        cpus: What belongs to it; of a composite one, to its components.
-        reach: Where it uses CPUs of no balloon besides.
+        index: Its number among those of its type; a new one gets the lowest free.
+        cpus: Its CPUs; of a composite one, those of its components.
+        reach: CPUs that it also uses while they are idle, that is, in no balloon.
         parts: The names of its components.
         within: The name of the composite balloon that it is a component of.
-        members: The containers in it, by id.
-        load: What these ask for, in thousandths of a CPU.
+        members: Ids of its containers.
+        load: CPU requests of these, in thousandths of a CPU.
     """
 
     type: str
@@ -46,42 +47,22 @@ class Balloon(
 
     @property
     def name(self) -> str:
-        """The name by which it is known: its type and index."""
+        """Its type and index, such as ``web[0]``."""
         return f"{self.type}[{self.index}]"
 
-    def holding(self, members: tuple[str, ...], load: int) -> Balloon:
-        """Return the same balloon with other containers in it."""
-        return self._replaced(self.cpus, self.reach, members, load)
 
-    def sized(self, cpus: CpuSet, reach: CpuSet) -> Balloon:
-        """Return the same balloon with other CPUs."""
-        return self._replaced(cpus, reach, self.members, self.load)
-
-    def _replaced(
-        self, cpus: CpuSet, reach: CpuSet, members: tuple[str, ...], load: int
-    ) -> Balloon:
-        return Balloon(
-            self.type,
-            self.index,
-            cpus,
-            reach,
-            self.parts,
-            self.within,
-            members,
-            MilliCpus(load),
-        )
-
-
-class Seat(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """Where a container is.
+class Membership(
+    msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
+):
+    """The place of a container: its balloon, and what it adds to the load.
 
     Attributes:
-        balloon: The name of its balloon; empty for who is left alone.
-        kind: The name of the type that it asked for, which its balloon may not be of
-            if there was no room.
-        request: What it counts for there, in thousandths of a CPU.
-        group: What its type's template expands to, where there is one.
-        hidden: Whether it sees one thread of each core.
+        balloon: The name of its balloon; empty for a container that is not pinned.
+        kind: The name of the requested type; its balloon is of another one if there
+            was no room.
+        request: Its CPU request, in thousandths of a CPU.
+        group: The expanded `group_by` template of its type.
+        hidden: Whether all but one thread of each core are hidden from it.
     """
 
     balloon: str
@@ -90,73 +71,77 @@ class Seat(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_field
     group: str = ""
     hidden: bool = False
 
-    def within(self, balloon: str) -> Seat:
-        """Return the same seat in a balloon."""
-        return Seat(balloon, self.kind, self.request, self.group, self.hidden)
+    def within(self, balloon: str) -> Membership:
+        """Return the same membership in a balloon of this name."""
+        return replace(self, balloon=balloon)
 
 
-LEFT_ALONE: Final = Seat("")
-"""Of containers that are none of ours."""
+PRESERVED: Final = Membership("")
+"""Of containers that the policy does not pin."""
 
 
-class Vacated(
+class FormerPlace(
     msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
 ):
-    """Where a container was that may come again."""
+    """Balloon and CPUs of a stopped container, for its restart in the same pod."""
 
     balloon: str
     cpus: CpuSet
 
 
 class BalloonsState(msgspec.Struct, frozen=True):
-    """Containers, balloons, and places to come back to.
+    """All containers and balloons, and the former places of stopped containers.
 
     Attributes:
         ledger: All containers.
-        balloons: By name, older before younger.
-        seats: By container id.
+        balloons: By name, oldest first.
+        memberships: By container id.
         free: Available CPUs that are in no balloon.
-        memory: What each container has of the memory, by id.
-        vacated: Where the last container of a pod's slot was.
-        unsettled: Whether a decision changed pins in a reply that has no room
-            for updates, so that all of them have to be looked at.
+        memory: Memory grants of containers.
+        former_places: The place of the last container of a pod's slot.
+        unsettled: Whether a decision changed pins in a reply that cannot carry
+            updates, so that the next one has to compare all pins.
     """
 
     ledger: Ledger
     balloons: MappingProxyType[str, Balloon]
-    seats: MappingProxyType[str, Seat]
+    memberships: MappingProxyType[str, Membership]
     free: CpuSet
     memory: MemoryLedger
-    vacated: MappingProxyType[Slot, Vacated]
+    former_places: MappingProxyType[Slot, FormerPlace]
     unsettled: bool = False
 
     @classmethod
     def empty(cls, layout: MemoryLayout, available: CpuSet) -> BalloonsState:
         """Return the state of a node without balloons."""
-        nothing: MappingProxyType[str, Seat] = MappingProxyType({})
+        nothing: MappingProxyType[str, Membership] = MappingProxyType({})
         return cls(
             ledger=Ledger.of(),
             balloons=MappingProxyType({}),
-            seats=nothing,
+            memberships=nothing,
             free=available,
             memory=MemoryLedger.counted(layout),
-            vacated=MappingProxyType({}),
+            former_places=MappingProxyType({}),
         )
 
     def of_type(self, name: str) -> Iterator[Balloon]:
-        """Go through the balloons of a type that are on their own."""
+        """Yield the balloons of a type that are no components of others."""
         return (
             one for one in self.balloons.values() if one.type == name and not one.within
         )
 
+    def count_whole(self, name: str) -> int:
+        """Count the balloons of a type that are no components of others."""
+        return sum(1 for _ in self.of_type(name))
+
     def count(self, name: str) -> int:
-        """Count all balloons of a type, components of others too."""
+        """Count all balloons of a type, including components of others."""
         return sum(one.type == name for one in self.balloons.values())
 
     def leaves(self, balloon: Balloon) -> tuple[tuple[Balloon, int], ...]:
-        """Return the balloons that the CPUs are in, and into how many shares.
+        """Return the balloons that have the CPUs, each with its divisor of the load.
 
-        A balloon that is not composite is its only leaf, with all of the load.
+        A balloon that is not composite is its only leaf, with divisor 1.
         """
         if not balloon.parts:
             return ((balloon, 1),)
@@ -167,89 +152,67 @@ class BalloonsState(msgspec.Struct, frozen=True):
             for leaf, share in self.leaves(self.balloons[name])
         )
 
+    def allowed_cpus(self, balloon: Balloon) -> CpuSet:
+        """Return a balloon's CPUs and the idle ones that it shares."""
+        idle = balloon.reach.bits & self.free.bits
+        return CpuSet(balloon.cpus.bits | idle) if idle else balloon.cpus
+
     def with_balloons(
         self, changed: Iterable[Balloon], free: CpuSet | None = None
     ) -> BalloonsState:
-        """Put balloons in place of those of the same names, or beside the others."""
+        """Add balloons, or replace those of the same names."""
+        # Replaced in place, as a union keeps the order of the balloons.
         new = {one.name: one for one in changed}
         balloons = MappingProxyType(self.balloons | new)
-        left = self.free if free is None else free
-        return self._replaced(self.ledger, balloons, self.seats, left)
+        return replace(
+            self, balloons=balloons, free=self.free if free is None else free
+        )
 
     def without_balloons(self, names: Iterable[str]) -> BalloonsState:
-        """Take balloons away; the CPUs of those that have no parts are free."""
+        """Remove balloons; the CPUs of those without parts become free."""
         balloons, free = dict(self.balloons), self.free
         for name in names:
             gone = balloons.pop(name)
             if not gone.parts:
                 free |= gone.cpus
-        return msgspec.structs.replace(
-            self, balloons=MappingProxyType(balloons), free=free
-        )
+        return replace(self, balloons=MappingProxyType(balloons), free=free)
 
-    def sit(self, container: str, seat: Seat) -> BalloonsState:
-        """Count a container where it is; it must not be anywhere yet."""
-        seats, balloons = self.seats.copy(), self.balloons
-        seats[container] = seat
-        if seat.balloon:
-            old = balloons[seat.balloon]
+    def with_member(self, container: str, membership: Membership) -> BalloonsState:
+        """Add a container to its balloon; it must not be in any yet."""
+        memberships, balloons = self.memberships.copy(), self.balloons
+        memberships[container] = membership
+        if membership.balloon:
+            old = balloons[membership.balloon]
             members = (*old.members, container)
-            fuller = old.holding(members, old.load + seat.request)
-            balloons = MappingProxyType(balloons | {seat.balloon: fuller})
-        return self._replaced(self.ledger, balloons, MappingProxyType(seats), self.free)
+            load = MilliCpus(old.load + membership.request)
+            fuller = replace(old, members=members, load=load)
+            balloons = MappingProxyType(balloons | {membership.balloon: fuller})
+        return replace(
+            self, balloons=balloons, memberships=MappingProxyType(memberships)
+        )
 
-    def get_up(self, container: str) -> BalloonsState:
-        """Take a container out of its balloon, whose size stays as it is."""
-        seats, balloons = self.seats.copy(), self.balloons
-        seat = seats.pop(container)
-        if seat.balloon:
-            old = balloons[seat.balloon]
+    def without_member(self, container: str) -> BalloonsState:
+        """Remove a container from its balloon, whose size stays as it is."""
+        memberships, balloons = self.memberships.copy(), self.balloons
+        membership = memberships.pop(container)
+        if membership.balloon:
+            old = balloons[membership.balloon]
             members = tuple([one for one in old.members if one != container])
-            emptier = old.holding(members, old.load - seat.request)
-            balloons = MappingProxyType(balloons | {seat.balloon: emptier})
-        return self._replaced(self.ledger, balloons, MappingProxyType(seats), self.free)
-
-    def put(self, spec: ContainerSpec, told: Pin) -> BalloonsState:
-        """Note what is known of a container and what the runtime knows of it."""
-        ledger = self.ledger.put(spec, told)
-        return self._replaced(ledger, self.balloons, self.seats, self.free)
-
-    def told(self, ledger: Ledger) -> BalloonsState:
-        """Note what all have been told: from now on only changes are looked for."""
-        return BalloonsState(
-            ledger,
-            self.balloons,
-            self.seats,
-            self.free,
-            self.memory,
-            self.vacated,
+            load = MilliCpus(old.load - membership.request)
+            emptier = replace(old, members=members, load=load)
+            balloons = MappingProxyType(balloons | {membership.balloon: emptier})
+        return replace(
+            self, balloons=balloons, memberships=MappingProxyType(memberships)
         )
 
-    def promised(self, memory: MemoryLedger) -> BalloonsState:
-        """Replace what each container has of the memory."""
-        return BalloonsState(
-            self.ledger,
-            self.balloons,
-            self.seats,
-            self.free,
-            memory,
-            self.vacated,
-            self.unsettled,
-        )
+    def put(self, spec: ContainerSpec, last_sent: Pin) -> BalloonsState:
+        """Replace a container's spec and the pin that was last sent for it."""
+        return replace(self, ledger=self.ledger.put(spec, last_sent))
 
-    def _replaced(
-        self,
-        ledger: Ledger,
-        balloons: MappingProxyType[str, Balloon],
-        seats: MappingProxyType[str, Seat],
-        free: CpuSet,
-    ) -> BalloonsState:
-        return BalloonsState(
-            ledger,
-            balloons,
-            seats,
-            free,
-            self.memory,
-            self.vacated,
-            self.unsettled,
-        )
+    def with_updates_sent(self, ledger: Ledger) -> BalloonsState:
+        """Replace the ledger after all pins in it were sent: the state is settled."""
+        return replace(self, ledger=ledger, unsettled=False)
+
+    def with_memory(self, memory: MemoryLedger) -> BalloonsState:
+        """Replace the memory grants."""
+        return replace(self, memory=memory)

@@ -1,14 +1,15 @@
-"""The CPU allocator: which CPUs to take out of the free ones, and which to give back.
+"""The CPU allocator: CPUs to take out of the free ones, and CPUs to release.
 
-Pure functions over `nri_resmgr.topology.Machine`. A pick is the best there is by
-the order of `nri_resmgr.policy.cpus.costs`, not the first that a greedy walk met.
+Pure functions over `nri_resmgr.topology.Machine`. A pick is the best one by the order
+of `costs`, not the first of a greedy walk. `allocate` makes a `problem` of a request;
+`uniform` solves it where CPUs are interchangeable (with `limits` and `core_formulas`
+to prune), `search` where they differ. `index` and `levels` are the machine's groups.
 """
 
 from __future__ import annotations
 
 from nri_resmgr.policy.cpus.allocate import allocate_cpus, release_cpus
-from nri_resmgr.policy.cpus.errors import CpusExhausted
-from nri_resmgr.policy.cpus.levels import Level
+from nri_resmgr.policy.cpus.levels import TopologyLevel
 from nri_resmgr.policy.cpus.priorities import (
     CpuPriority,
     PrioritySets,
@@ -17,23 +18,24 @@ from nri_resmgr.policy.cpus.priorities import (
 from nri_resmgr.policy.cpus.request import (
     CoreUse,
     CpuPick,
+    CpuPreferences,
     CpuRequest,
-    Preferences,
-    Reason,
-    Rule,
+    CpusExhausted,
+    PickReason,
+    PickRule,
 )
 
 __all__ = [
     "CoreUse",
     "CpuPick",
+    "CpuPreferences",
     "CpuPriority",
     "CpuRequest",
     "CpusExhausted",
-    "Level",
-    "Preferences",
+    "PickReason",
+    "PickRule",
     "PrioritySets",
-    "Reason",
-    "Rule",
+    "TopologyLevel",
     "allocate_cpus",
     "machine_priorities",
     "release_cpus",

@@ -1,4 +1,4 @@
-"""The order of picks: what is compared first, and what only after that."""
+"""The order of picks: the criteria that are compared, as one price."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from functools import lru_cache
 import msgspec
 
 from nri_resmgr.policy.cpus.index import CpuIndex
-from nri_resmgr.policy.cpus.levels import Level
+from nri_resmgr.policy.cpus.levels import TopologyLevel
 from nri_resmgr.policy.cpus.priorities import CpuPriority
-from nri_resmgr.policy.cpus.request import CoreUse, Preferences
+from nri_resmgr.policy.cpus.request import CoreUse, CpuPreferences
 
 
-class Costs(msgspec.Struct, frozen=True):
-    """What a pick pays, as one integer with a digit per criterion.
+class PickCosts(msgspec.Struct, frozen=True):
+    """Prices, each one integer with a digit per criterion.
 
-    A pick pays for every group that it touches and for every CPU. Of two picks
-    the one that pays less is better. Digits are wide enough for any sum, so
-    that comparing sums compares criterion by criterion, the first one first:
+    A pick costs the sum of the prices of all groups that it touches and of all its
+    CPUs; the cheaper of two picks is the better one. Digits are wide enough for any
+    sum, so that comparing sums compares criterion by criterion, in this order:
 
     1. groups touched, level by level, of packages, dies and NUMA nodes;
     2. CPUs of a class other than the preferred one, then those of the class
@@ -44,34 +44,34 @@ class Costs(msgspec.Struct, frozen=True):
 
     @property
     def counts_groups(self) -> bool:
-        """Whether touching costs something at every level."""
+        """Whether touching a group has a price at every level."""
         return all(self.touch)
 
     @property
     def is_plain(self) -> bool:
-        """Whether threads of a core are all the same to the pick."""
+        """Whether the threads of a core are interchangeable."""
         return not self.sibling and not self.broken and self.counts_groups
 
 
-# One entry per wish in use: policies have a handful.
+# One entry per set of preferences in use, of which policies have a handful.
 @lru_cache(maxsize=64)
-def costs_of(wish: Preferences, index: CpuIndex) -> Costs:
+def costs_of(preferences: CpuPreferences, index: CpuIndex) -> PickCosts:
     """Turn preferences into prices on one machine."""
-    # Every pick touches the machine; that it counts makes no difference.
-    counts = wish.levels | {Level.MACHINE}
+    # Every pick touches the machine, so counting it changes no comparison.
+    counts = preferences.levels | {TopologyLevel.MACHINE}
     counted = [bool(cut.levels & counts) for cut in index.partitions]
     digits = _Digits(2 * len(counted) + 3, index.root.bits.bit_count())
     outer = [digits.take(counted=on) for on in counted[: index.inside]]
     other, farthest = digits.take(), digits.take()
     threads = digits.take()
     inner = [digits.take(counted=on) for on in counted[index.inside :]]
-    sign = -1 if wish.spread else 1
-    return Costs(
+    sign = -1 if preferences.spread else 1
+    return PickCosts(
         touch=(*outer, *inner),
         room=tuple(sign * digits.take(counted=on) for on in counted),
-        cpus=_cpu_prices(wish, index, other, farthest),
-        sibling=threads if wish.cores is CoreUse.ONE_THREAD else 0,
-        broken=threads if wish.cores is CoreUse.FRAGMENTS else 0,
+        cpus=_cpu_prices(preferences, index, other, farthest),
+        sibling=threads if preferences.cores is CoreUse.ONE_THREAD else 0,
+        broken=threads if preferences.cores is CoreUse.FRAGMENTS else 0,
     )
 
 
@@ -84,23 +84,23 @@ class _Digits:
         self._left = count
 
     def take(self, *, counted: bool = True) -> int:
-        """Return the weight of the next digit; nothing where it does not count."""
+        """Return the weight of the next digit; 0 if it is not counted."""
         self._left -= 1
         return counted << self._width * self._left
 
 
 def _cpu_prices(
-    wish: Preferences, index: CpuIndex, other: int, farthest: int
+    preferences: CpuPreferences, index: CpuIndex, other: int, farthest: int
 ) -> tuple[tuple[int, int], ...]:
     every = index.root.bits
-    if wish.priority is CpuPriority.ANY:
+    if preferences.priority is CpuPriority.ANY:
         return ((every, 0),)
-    sets = wish.classes or index.priorities
+    sets = preferences.classes or index.priorities
     high, low = sets.high.bits & every, sets.low.bits & every
     normal = every & ~high & ~low
     ranked = {
         CpuPriority.HIGH: (high, normal, low),
         CpuPriority.NORMAL: (normal, low, high),
         CpuPriority.LOW: (low, normal, high),
-    }[wish.priority]
+    }[preferences.priority]
     return tuple(zip(ranked, (0, other, other + farthest), strict=True))

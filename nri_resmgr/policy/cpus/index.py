@@ -1,4 +1,4 @@
-"""A machine's groups of CPUs as a tree, built once per machine."""
+"""Lookup tables of a machine's groups of CPUs, built once per machine."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from typing import Final
 
 import msgspec
 
-from nri_resmgr.policy.cpus.levels import Level, Partition, partitions
+from nri_resmgr.policy.cpus.levels import CpuPartition, TopologyLevel, partitions
 from nri_resmgr.policy.cpus.priorities import PrioritySets, machine_priorities
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import CpuSet
-from nri_resmgr.values.recall import Recall
+from nri_resmgr.values.identity_cache import IdentityCache
 
-# What counts before the class of a CPU: remote memory costs more than slow cores.
-_WIDE: Final = frozenset({Level.PACKAGE, Level.DIE, Level.NODE})
+# Compared before the class of CPUs: remote memory costs more than slow cores.
+_WIDE: Final = frozenset({TopologyLevel.PACKAGE, TopologyLevel.DIE, TopologyLevel.NODE})
 
 
-class Group(msgspec.Struct, frozen=True):
-    """A node of the tree; a core has no children.
+class CpuGroup(msgspec.Struct, frozen=True):
+    """A group in the tree of groups; a core has no children.
 
     Attributes:
         depth: Index of the partition that the group belongs to.
@@ -28,12 +28,13 @@ class Group(msgspec.Struct, frozen=True):
 
     depth: int
     bits: int
-    children: tuple[Group, ...]
+    children: tuple[CpuGroup, ...]
 
 
-# By identity, as it is a key of caches: to compare two takes longer than is saved.
+# Compared by identity, as a key of caches: comparing contents takes longer than a
+# lookup saves.
 class CpuIndex(msgspec.Struct, frozen=True, eq=False):
-    """What the allocator needs of a machine, in the form in which it is fast.
+    """The groups of a machine in the forms that the allocator looks up.
 
     Attributes:
         partitions: Groups by depth: the machine first, cores last.
@@ -41,27 +42,28 @@ class CpuIndex(msgspec.Struct, frozen=True, eq=False):
             the group around it.
         within: Per depth and group, per depth below: indices of the groups inside.
         largest: Per depth: the most CPUs that a group has.
-        shapes: Per depth and group: a number that groups of the same build share.
+        shapes: Per depth and group: a number that equally built groups share.
         home: Per depth and CPU: the mask of the group that the CPU is in.
-        pairs: Cores of two CPUs, by the distance of the two: a mask of the first ones.
+        pairs: Cores with two CPUs, by the distance of the two ids: a mask of the lower
+            ones.
         root: The same groups as a tree.
         inside: The first depth inside of packages, dies and nodes.
-        priorities: What the model tells of better and worse CPUs.
+        priorities: The machine's CPUs of high and of low priority.
     """
 
-    partitions: tuple[Partition, ...]
+    partitions: tuple[CpuPartition, ...]
     ancestors: tuple[tuple[tuple[int, ...], ...], ...]
     within: tuple[tuple[tuple[tuple[int, ...], ...], ...], ...]
     largest: tuple[int, ...]
     shapes: tuple[tuple[int, ...], ...]
     home: tuple[Mapping[int, int], ...]
     pairs: tuple[tuple[int, int], ...]
-    root: Group
+    root: CpuGroup
     inside: int
     priorities: PrioritySets
 
-    def pairs_in(self, bits: int) -> int:
-        """Return the first CPUs of the cores of two that are in *bits* as a whole."""
+    def whole_pairs(self, bits: int) -> int:
+        """Return the lower CPUs of those pairs that are in *bits* as a whole."""
         found = 0
         for distance, firsts in self.pairs:
             found |= bits & firsts & bits >> distance
@@ -71,15 +73,15 @@ class CpuIndex(msgspec.Struct, frozen=True, eq=False):
 def index_of(machine: Machine) -> CpuIndex:
     """Return the index of a machine; it is built once for each `Machine` object.
 
-    Comparing models by content costs more than an allocation. A model that is
-    equal and not the same object only costs the time of building once more.
+    Comparing machines by content takes longer than an allocation. For an equal machine
+    that is another object, the index is built once more.
     """
     return _indexes(machine)
 
 
 def _build(machine: Machine) -> CpuIndex:
     cuts = partitions(machine)
-    groups: Sequence[Group] = ()
+    groups: Sequence[CpuGroup] = ()
     for depth in reversed(range(len(cuts))):
         groups = _above(depth, cuts[depth].groups, groups)
     wide = max(depth for depth, cut in enumerate(cuts) if cut.levels & _WIDE)
@@ -100,11 +102,11 @@ def _build(machine: Machine) -> CpuIndex:
     )
 
 
-# Two are in use while a new model replaces the old one; tests use some more.
-_indexes: Final = Recall(_build, most=8)
+# Two are in use while a new machine replaces the old one; tests use some more.
+_indexes: Final = IdentityCache(_build, most=8)
 
 
-def _ancestors(cuts: Sequence[Partition]) -> Iterator[tuple[tuple[int, ...], ...]]:
+def _ancestors(cuts: Sequence[CpuPartition]) -> Iterator[tuple[tuple[int, ...], ...]]:
     firsts = [[CpuSet(bits).first for bits in cut.groups] for cut in cuts]
     homes = [
         {cpu: place for place, bits in enumerate(cut.groups) for cpu in CpuSet(bits)}
@@ -117,7 +119,7 @@ def _ancestors(cuts: Sequence[Partition]) -> Iterator[tuple[tuple[int, ...], ...
 
 
 def _within(
-    cuts: Sequence[Partition], ancestors: Sequence[Sequence[Sequence[int]]]
+    cuts: Sequence[CpuPartition], ancestors: Sequence[Sequence[Sequence[int]]]
 ) -> Iterator[tuple[tuple[tuple[int, ...], ...], ...]]:
     for depth, cut in enumerate(cuts):
         rows: list[list[list[int]]] = [
@@ -129,16 +131,16 @@ def _within(
         yield tuple(tuple(map(tuple, row)) for row in rows)
 
 
-def _shapes(root: Group, depths: int) -> tuple[tuple[int, ...], ...]:
-    """Number the builds: how many CPUs, in what groups in turn."""
+def _shapes(root: CpuGroup, depths: int) -> tuple[tuple[int, ...], ...]:
+    """Number the structures: how many CPUs, in which groups, recursively."""
     known: dict[tuple[int, ...], int] = {}
     rows: list[list[int]] = [[] for _ in range(depths)]
 
-    def number(group: Group) -> int:
+    def number(group: CpuGroup) -> int:
         inner = [number(child) for child in group.children]
-        # Negative, so that no size looks like a build.
-        build = tuple(inner) or (-group.bits.bit_count(),)
-        shape = known.setdefault(build, len(known))
+        # Negative, so that no size equals a number.
+        structure = tuple(inner) or (-group.bits.bit_count(),)
+        shape = known.setdefault(structure, len(known))
         rows[group.depth].append(shape)
         return shape
 
@@ -156,10 +158,12 @@ def _pairs(cores: Iterable[int]) -> tuple[tuple[int, int], ...]:
     return tuple(found.items())
 
 
-def _above(depth: int, masks: Sequence[int], below: Sequence[Group]) -> list[Group]:
-    """Put the groups of the partition below into the groups that they are part of."""
+def _above(
+    depth: int, masks: Sequence[int], below: Sequence[CpuGroup]
+) -> list[CpuGroup]:
+    """Make the groups of a partition, with those of the next one as children."""
     home = {cpu: mask for mask in masks for cpu in CpuSet(mask)}
-    children: dict[int, list[Group]] = {mask: [] for mask in masks}
+    children: dict[int, list[CpuGroup]] = {mask: [] for mask in masks}
     for group in below:
         children[home[CpuSet(group.bits).first]].append(group)
-    return [Group(depth, mask, tuple(children[mask])) for mask in masks]
+    return [CpuGroup(depth, mask, tuple(children[mask])) for mask in masks]

@@ -1,4 +1,4 @@
-"""The groups of CPUs that a pick should not cut, from the machine down to threads."""
+"""Groups of CPUs by topology level, from the machine down to cores."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from nri_resmgr.topology import Machine
 from nri_resmgr.values import CpuSet
 
 
-class Level(enum.StrEnum):
-    """Kinds of group, widest first.
+class TopologyLevel(enum.StrEnum):
+    """Levels of the topology, widest first.
 
-    `CACHE` groups share the last cache level that they have. `CLUSTER` is what
-    the kernel calls so; where it knows none, cores that share a level 2 cache.
+    `CACHE` groups share their last level of cache. `CLUSTER` groups are the kernel's
+    clusters; if it reports none, cores that share a level 2 cache.
     """
 
     MACHINE = "machine"
@@ -28,60 +28,61 @@ class Level(enum.StrEnum):
     THREAD = "thread"
 
 
-COUNTED = frozenset(Level) - {Level.MACHINE, Level.THREAD}
+COUNTED = frozenset(TopologyLevel) - {TopologyLevel.MACHINE, TopologyLevel.THREAD}
 """The levels at which a pick touches as few groups as it can."""
 
 
-class Partition(msgspec.Struct, frozen=True):
-    """All online CPUs in groups, which cut no group of the partition before.
+class CpuPartition(msgspec.Struct, frozen=True):
+    """All online CPUs in disjoint groups; each is inside one group of the one before.
 
     Attributes:
         levels: The levels that group the CPUs in just this way.
-        groups: CPU masks; those of one group of the partition before stand
-            together, in its order, by lowest CPU.
-        narrowest: The last of the levels, which is what the groups are called.
+        groups: CPU masks, in the order of the groups around them, then by lowest CPU.
+        narrowest: The narrowest of the levels, which names the groups.
     """
 
-    levels: frozenset[Level]
+    levels: frozenset[TopologyLevel]
     groups: tuple[int, ...]
-    narrowest: Level
+    narrowest: TopologyLevel
 
     @classmethod
-    def of(cls, levels: frozenset[Level], groups: tuple[int, ...]) -> Partition:
-        """Make the partition into *groups*, which is that of some levels."""
-        return cls(levels, groups, max(levels, key=tuple(Level).index))
+    def of(
+        cls, levels: frozenset[TopologyLevel], groups: tuple[int, ...]
+    ) -> CpuPartition:
+        """Make the partition of *levels* into *groups*."""
+        return cls(levels, groups, max(levels, key=tuple(TopologyLevel).index))
 
 
-def partitions(machine: Machine) -> tuple[Partition, ...]:
-    """Cut the machine's CPUs finer and finer, in the order in which picks count.
+def partitions(machine: Machine) -> tuple[CpuPartition, ...]:
+    """Divide the machine's CPUs ever finer, in the order in which groups are counted.
 
-    The order is that of `Level`, but a level with fewer groups goes first: one
-    node over two packages is outside of them. Where levels cross, as a node
-    over two halves of dies does, the later one is cut along the earlier one.
+    The order is that of `TopologyLevel`, but a level with fewer groups goes first: a
+    node with two packages is around them. Where levels cross, such as a node with two
+    halves of dies, the later one is cut along the earlier one.
 
     Returns:
         Partitions without repetition, the whole machine first and cores last.
     """
     rows = [
-        (Level.MACHINE, [machine.online]),
-        (Level.PACKAGE, [package.cpus for package in machine.packages]),
-        (Level.DIE, [die.cpus for die in machine.dies]),
-        (Level.NODE, [node.cpus for node in machine.nodes]),
-        (Level.CACHE, _last_caches(machine)),
-        (Level.CLUSTER, _clusters(machine)),
-        (Level.CORE, [core.cpus for core in machine.cores]),
+        (TopologyLevel.MACHINE, [machine.online]),
+        (TopologyLevel.PACKAGE, [package.cpus for package in machine.packages]),
+        (TopologyLevel.DIE, [die.cpus for die in machine.dies]),
+        (TopologyLevel.NODE, [node.cpus for node in machine.nodes]),
+        (TopologyLevel.CACHE, _last_caches(machine)),
+        (TopologyLevel.CLUSTER, _clusters(machine)),
+        (TopologyLevel.CORE, [core.cpus for core in machine.cores]),
     ]
-    # A level of which the kernel knows nothing has no groups, and no say.
+    # A level that the kernel does not report has no groups.
     known = [row for row in rows[1:-1] if row[1]]
     inner = sorted(known, key=lambda row: sum(map(bool, row[1])))
-    found: list[Partition] = []
+    found: list[CpuPartition] = []
     outer: Sequence[int] = (machine.online.bits,)
     for level, sets in (rows[0], *inner, rows[-1]):
         groups = _cut(outer, [cpus.bits for cpus in sets], machine)
         if found and found[-1].groups == groups:
-            found[-1] = Partition.of(found[-1].levels | {level}, groups)
+            found[-1] = CpuPartition.of(found[-1].levels | {level}, groups)
         else:
-            found.append(Partition.of(frozenset({level}), groups))
+            found.append(CpuPartition.of(frozenset({level}), groups))
         outer = groups
     return tuple(found)
 
@@ -89,7 +90,7 @@ def partitions(machine: Machine) -> tuple[Partition, ...]:
 def _cut(
     outer: Sequence[int], sets: Sequence[int], machine: Machine
 ) -> tuple[int, ...]:
-    """Cut *outer* groups along *sets*; CPUs in none of these stay core by core."""
+    """Cut *outer* groups along *sets*; CPUs in none of these are grouped by core."""
     loose = machine.online.bits
     for bits in sets:
         loose &= ~bits
@@ -108,7 +109,7 @@ def _cut(
 
 
 def _last_caches(machine: Machine) -> list[CpuSet]:
-    """Return the sets that share a cache, of each CPU the farthest cache."""
+    """Return the CPUs of each last-level cache."""
     found: list[CpuSet] = []
     seen = CpuSet()
     for cache in sorted(machine.caches, key=lambda cache: -cache.level):

@@ -1,4 +1,4 @@
-"""Which CPUs of a machine are better and which are worse than the others."""
+"""CPUs of high and of low priority on a machine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nri_resmgr.topology import CoreKind, Cpu, Machine
 from nri_resmgr.topology.speed_select import ClosOrder, Feature, Punit
 from nri_resmgr.values import NO_CPUS, CpuSet
 
-# What the words stand for in the hardware's 0 (fastest) to 255 (Linux,
+# The words as the hardware's numbers, 0 (fastest) to 255 (Linux,
 # drivers/cpufreq/intel_pstate.c, epp_values); "default" is the firmware's
 # choice, and that is balance_performance on every machine seen so far.
 _EPP: Final = {
@@ -22,14 +22,14 @@ _EPP: Final = {
     "balance_power": 192,
     "power": 255,
 }
-_LAZIEST: Final = 255
+_SLOWEST_EPP: Final = 255
 
 # Turbo frequency favours these classes of service; the hardware fixes it.
 _TURBO_CLASSES: Final = 2
 
 
 class CpuPriority(enum.StrEnum):
-    """The class of CPUs that a request prefers; `ANY` does not look at classes."""
+    """The class of CPUs that a request prefers; `ANY` ignores classes."""
 
     HIGH = "high"
     NORMAL = "normal"
@@ -38,9 +38,9 @@ class CpuPriority(enum.StrEnum):
 
 
 class PrioritySets(msgspec.Struct, frozen=True):
-    """CPUs better and worse than normal; every other CPU is normal.
+    """CPUs of high and of low priority; every other CPU is normal.
 
-    A caller that knows more than the model builds its own.
+    Callers with better data than the machine's build their own sets.
     """
 
     high: CpuSet = NO_CPUS
@@ -48,12 +48,13 @@ class PrioritySets(msgspec.Struct, frozen=True):
 
     def __post_init__(self) -> None:
         if self.high & self.low:
-            msg = f"CPU {self.high & self.low} is of high and of low priority"
-            raise ValueError(msg)
+            raise ValueError(
+                f"CPU {self.high & self.low} is of high and of low priority"
+            )
 
 
 def machine_priorities(machine: Machine) -> PrioritySets:
-    """Tell better CPUs from worse ones by what the hardware and its drivers say.
+    """Find better and worse CPUs by what the hardware and its drivers report.
 
     In a package where a feature of Speed Select is on, the first one that is on
     decides, punit by punit:
@@ -80,8 +81,8 @@ def machine_priorities(machine: Machine) -> PrioritySets:
     high, low = NO_CPUS, weak
     for package in machine.packages:
         punits = [p for p in machine.speed_select if p.package == package.id]
-        verdicts = [_by_speed_select(punit) for punit in punits]
-        active = [verdict for verdict in verdicts if verdict is not None]
+        found = [_by_speed_select(punit) for punit in punits]
+        active = [sets for sets in found if sets is not None]
         if not active:
             active = [_compare([machine.cpu(number) for number in package.cpus - weak])]
         high |= CpuSet.union(better for better, _ in active)
@@ -111,7 +112,7 @@ def _ranked(punit: Punit) -> list[CpuSet]:
 
 
 def _ends(ranked: Sequence[CpuSet]) -> tuple[CpuSet, CpuSet]:
-    """Return the first and the last; with fewer than two nobody is better."""
+    """Return the first and the last of the classes; nothing for fewer than two."""
     if len(ranked) > 1:
         return ranked[0], ranked[-1]
     return NO_CPUS, NO_CPUS
@@ -122,28 +123,28 @@ def _compare(cpus: Sequence[Cpu]) -> tuple[CpuSet, CpuSet]:
     found = (NO_CPUS, NO_CPUS)
     if differ := _differing({cpu.id: cpu.max for cpu in cpus}):
         found = (_where(differ, max(differ.values())), NO_CPUS)
-    for facts in (
+    for values in (
         {cpu.id: cpu.base for cpu in cpus},
         {cpu.id: _eagerness(cpu) for cpu in cpus},
     ):
-        if differ := _differing(facts):
+        if differ := _differing(values):
             worse = _where(differ, min(differ.values()))
             found = (CpuSet.from_iterable(differ) - worse, worse)
     return found
 
 
-def _differing(facts: Mapping[int, int | None]) -> dict[int, int]:
-    """Leave out CPUs without the fact, and all when there is nothing to compare."""
-    known = {cpu: fact for cpu, fact in facts.items() if fact}
+def _differing(values: Mapping[int, int | None]) -> dict[int, int]:
+    """Return the known values by CPU; none if all are equal."""
+    known = {cpu: value for cpu, value in values.items() if value}
     return known if len(set(known.values())) > 1 else {}
 
 
-def _where(facts: Mapping[int, int], wanted: int) -> CpuSet:
-    return CpuSet.from_iterable(cpu for cpu, fact in facts.items() if fact == wanted)
+def _where(values: Mapping[int, int], wanted: int) -> CpuSet:
+    return CpuSet.from_iterable(cpu for cpu, value in values.items() if value == wanted)
 
 
 def _eagerness(cpu: Cpu) -> int | None:
-    """Turn the preference round, so that more is better; 1 is the least."""
+    """Return the energy performance preference inverted: larger means faster."""
     if cpu.epp.isdecimal():
-        return _LAZIEST + 1 - int(cpu.epp)
-    return _LAZIEST + 1 - _EPP[cpu.epp] if cpu.epp in _EPP else None
+        return _SLOWEST_EPP + 1 - int(cpu.epp)
+    return _SLOWEST_EPP + 1 - _EPP[cpu.epp] if cpu.epp in _EPP else None

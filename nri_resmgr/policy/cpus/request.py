@@ -1,14 +1,15 @@
-"""What is asked of the CPU allocator and what it answers."""
+"""Requests to the CPU allocator, its answers and its refusal."""
 
 from __future__ import annotations
 
 import enum
+from dataclasses import dataclass
 
 import msgspec
 
-from nri_resmgr.policy.cpus.levels import COUNTED, Level
+from nri_resmgr.policy.cpus.levels import COUNTED, TopologyLevel
 from nri_resmgr.policy.cpus.priorities import CpuPriority, PrioritySets
-from nri_resmgr.values import NO_CPUS, CpuSet
+from nri_resmgr.values import NO_CPUS, CpuSet, PolicyError
 
 
 class CoreUse(enum.StrEnum):
@@ -23,17 +24,17 @@ class CoreUse(enum.StrEnum):
     ONE_THREAD = "one-thread"
 
 
-class Preferences(msgspec.Struct, frozen=True, kw_only=True):
-    """What makes one pick better than another of the same size.
+class CpuPreferences(msgspec.Struct, frozen=True, kw_only=True):
+    """Preferences among picks of the same size.
 
     Attributes:
         near: CPUs to take first, such as those of a device's node.
-        far: CPUs to take last; `near` weighs more where both speak.
-        held: CPUs that the container has already: groups they sit in cost
-            nothing, so the pick grows beside them.
+        far: CPUs to take last; `near` weighs more for CPUs in both.
+        held: CPUs that the container has already: their groups cost nothing, so that
+            the pick extends them.
         priority: The preferred class of CPUs. It weighs less than packages,
             dies and nodes, and more than caches, clusters and cores.
-        classes: The classes; None for what `machine_priorities` finds.
+        classes: The classes; None for those of `machine_priorities`.
         spread: Whether the roomiest of equally good groups wins, not the
             tightest.
         cores: How threads of a core are treated; weighs as `priority` does.
@@ -47,11 +48,12 @@ class Preferences(msgspec.Struct, frozen=True, kw_only=True):
     classes: PrioritySets | None = None
     spread: bool = False
     cores: CoreUse = CoreUse.WHOLE
-    levels: frozenset[Level] = COUNTED
+    levels: frozenset[TopologyLevel] = COUNTED
 
-    def without_sets(self) -> Preferences:
-        """Return what stays the same while the sets change with every request."""
-        return Preferences(
+    # As a key of caches: with the sets there would be an entry for every request.
+    def without_sets(self) -> CpuPreferences:
+        """Return the preferences without CPU sets, which change with every request."""
+        return CpuPreferences(
             priority=self.priority,
             classes=self.classes,
             spread=self.spread,
@@ -60,8 +62,8 @@ class Preferences(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-class CpuRequest(Preferences, frozen=True):
-    """A wish for *count* CPUs out of *free*.
+class CpuRequest(CpuPreferences, frozen=True):
+    """A request for *count* CPUs out of *free*.
 
     >>> CpuRequest(2, CpuSet.parse("0-3"), spread=True).count
     2
@@ -72,17 +74,16 @@ class CpuRequest(Preferences, frozen=True):
 
     def __post_init__(self) -> None:
         if self.count < 0:
-            msg = f"nobody can want {self.count} CPUs"
-            raise ValueError(msg)
+            raise ValueError(f"the number of CPUs must not be negative: {self.count}")
 
 
-class Rule(enum.StrEnum):
+class PickRule(enum.StrEnum):
     """Why these CPUs; logged with every decision and asserted by tests.
 
-    `EVERYTHING`: there was no choice, all free CPUs or none were wanted.
+    `EVERYTHING`: all free CPUs or none were requested.
     `ONLY_GROUP`: just one group of the level could hold the request.
     `TIGHTEST`, `ROOMIEST`: several could; the fullest or the emptiest won,
-    unless priority or the use of cores told them apart before.
+    unless priority or the use of cores decided before.
     `SPILL`: no group below the machine could hold it.
     """
 
@@ -93,17 +94,17 @@ class Rule(enum.StrEnum):
     SPILL = "spill"
 
 
-class Reason(msgspec.Struct, frozen=True):
-    """How a pick came about.
+class PickReason(msgspec.Struct, frozen=True):
+    """Why an allocator picked these CPUs.
 
     Attributes:
-        rule: What decided.
+        rule: The deciding rule.
         candidates: How many groups of the pick's level could hold the request.
         near: How many CPUs of the pick are in the request's `near` set.
         far: How many are in its `far` set.
     """
 
-    rule: Rule
+    rule: PickRule
     candidates: int
     near: int = 0
     far: int = 0
@@ -113,11 +114,23 @@ class CpuPick(msgspec.Struct, frozen=True):
     """The chosen CPUs.
 
     Attributes:
-        cpus: The CPUs, as many as were wanted.
+        cpus: The CPUs, as many as were requested.
         level: The narrowest level with one group that holds them all.
         reason: Why these.
     """
 
     cpus: CpuSet
-    level: Level
-    reason: Reason
+    level: TopologyLevel
+    reason: PickReason
+
+
+@dataclass(eq=False)
+class CpusExhausted(PolicyError):
+    """Fewer CPUs are free than requested."""
+
+    wanted: int
+    free: CpuSet
+
+    def __str__(self) -> str:
+        which = f" ({self.free})" if self.free else ""
+        return f"wanted {self.wanted} CPUs, {len(self.free)} free{which}"

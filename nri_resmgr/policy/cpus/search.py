@@ -1,26 +1,26 @@
-"""The cheapest pick of every size, group by group from the cores up."""
+"""The cheapest pick of CPUs that differ, from the cores up to the machine."""
 
 from __future__ import annotations
 
 from operator import add
 
-from nri_resmgr.policy.cpus.index import Group
-from nri_resmgr.policy.cpus.problem import Problem
+from nri_resmgr.policy.cpus.index import CpuGroup
+from nri_resmgr.policy.cpus.problem import PickProblem
 from nri_resmgr.values import CpuSet
 
 # Price and CPUs of the best pick of 0, 1, 2, ... CPUs out of one group.
 _Best = tuple[list[int], list[int]]
 
 
-def cheapest(problem: Problem) -> CpuSet:
-    """Return the cheapest pick; of equal ones, lower groups give more.
+def cheapest_pick(problem: PickProblem) -> CpuSet:
+    """Return the cheapest pick; of equal ones, lower groups contribute more.
 
-    Costs about as many steps as CPUs to take times CPUs wanted.
+    Takes about as many steps as CPUs to take times CPUs requested.
     """
     return CpuSet(_best(problem.index.root, problem)[1][problem.count])
 
 
-def _best(group: Group, problem: Problem) -> _Best:
+def _best(group: CpuGroup, problem: PickProblem) -> _Best:
     best = _core(group, problem)
     for child in group.children:
         if child.bits & problem.take:
@@ -34,8 +34,8 @@ def _best(group: Group, problem: Problem) -> _Best:
     return [0, *(price + touch for price in prices[1:])], picks
 
 
-def _core(group: Group, problem: Problem) -> _Best:
-    """Return the picks out of a core, of other groups only the empty one."""
+def _core(group: CpuGroup, problem: PickProblem) -> _Best:
+    """Return the picks out of a core; out of a group of cores only the empty one."""
     prices, picks = [0], [0]
     if group.children:
         return prices, picks
@@ -54,20 +54,20 @@ def _core(group: Group, problem: Problem) -> _Best:
 
 
 def _joined(a: _Best, b: _Best, count: int) -> _Best:
-    """Return the best of both groups; on equal prices *a* gives more."""
+    """Return the best picks out of both; at equal prices *a* contributes more."""
     (prices_a, picks_a), (prices_b, picks_b) = a, b
     most_a, most_b = len(prices_a) - 1, len(prices_b) - 1
     falling = prices_a[::-1]
     prices, picks = [], []
     for size in range(min(most_a + most_b, count) + 1):
-        # Pairs by what b gives, ascending: the first of equal prices is taken.
+        # By the contribution of b, ascending: the first of equal prices counts.
         low, high = max(0, size - most_a), min(size, most_b)
         start = most_a - size + low
         sums = list(
             map(add, falling[start : start + high - low + 1], prices_b[low : high + 1])
         )
         price = min(sums)
-        given = low + sums.index(price)
+        part = low + sums.index(price)
         prices.append(price)
-        picks.append(picks_a[size - given] | picks_b[given])
+        picks.append(picks_a[size - part] | picks_b[part])
     return prices, picks

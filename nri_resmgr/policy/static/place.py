@@ -1,10 +1,11 @@
-"""Where a container goes: to CPUs of its own, or to a pool, and why."""
+"""Placement of containers: on exclusive CPUs or in a shared pool."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
+from msgspec.structs import replace
 
 from nri_resmgr.policy.cpus import (
     CpuPick,
@@ -14,25 +15,25 @@ from nri_resmgr.policy.cpus import (
 )
 from nri_resmgr.policy.decision import Rule
 from nri_resmgr.policy.errors import ExclusiveCpusShort, OnFailure
-from nri_resmgr.policy.events import ContainerSpec
+from nri_resmgr.policy.events import NO_PIN, ContainerSpec, Pin
 from nri_resmgr.policy.static.settings import StaticSettings, Supply
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import NO_CPUS, CpuSet, PolicyError, QosClass
 
 
-class Placement(msgspec.Struct, frozen=True):
-    """CPUs for one container alone, or none and a rule that names its pool."""
+class StaticPlacement(msgspec.Struct, frozen=True):
+    """The decision on a container: exclusive CPUs, or none and the pool's rule."""
 
     rule: Rule
     cpus: CpuSet = NO_CPUS
     detail: str = ""
 
 
-class Room(msgspec.Struct, frozen=True):
-    """What can be granted at one moment.
+class FreeCpus(msgspec.Struct, frozen=True):
+    """The CPUs that can be granted to a container.
 
     Attributes:
-        taken: CPUs granted to other containers than the one being placed.
+        taken: CPUs granted to other containers.
     """
 
     machine: Machine
@@ -42,25 +43,25 @@ class Room(msgspec.Struct, frozen=True):
 
     @property
     def ordinary(self) -> CpuSet:
-        """Ordinary CPUs that nobody has to himself."""
+        """Ordinary CPUs that are not granted."""
         return self.supply.ordinary - self.taken
 
     @property
     def isolated(self) -> CpuSet:
-        """Isolated CPUs that nobody has; none where they may not be used."""
+        """Isolated CPUs that are not granted; none if the settings exclude them."""
         if not self.settings.prefer_isolated:
             return NO_CPUS
         return self.supply.isolated - self.taken
 
     def can_grant(self, cpus: CpuSet, count: int) -> bool:
-        """Tell whether exactly *cpus* are a legal grant for *count* CPUs."""
+        """Return whether just *cpus* are a valid grant for *count* CPUs."""
         if len(cpus) != count or not cpus:
             return False
         return cpus <= self.ordinary or (count == 1 and cpus <= self.isolated)
 
 
 def pool_rule(spec: ContainerSpec, settings: StaticSettings) -> Rule | None:
-    """Tell why a container shares CPUs; None when it asks for its own."""
+    """Return why a container shares CPUs; None if it asks for exclusive ones."""
     if settings.reserves_for(spec.namespace):
         return Rule.RESERVED_NAMESPACE
     if spec.whole_cpus:
@@ -70,88 +71,127 @@ def pool_rule(spec: ContainerSpec, settings: StaticSettings) -> Rule | None:
     return Rule.NOT_GUARANTEED
 
 
-def place(spec: ContainerSpec, room: Room, offers: Iterable[CpuSet] = ()) -> Placement:
-    """Find a place for a container that has none.
+def place(
+    spec: ContainerSpec, free: FreeCpus, offers: Iterable[CpuSet] = ()
+) -> StaticPlacement:
+    """Place a container that has no grant.
 
     Args:
         spec: The container.
-        room: What can be granted to it.
-        offers: Places to take as they are, best first, if they are legal.
+        free: What can be granted to it.
+        offers: FormerPlaces to take as they are, best first, if they are legal.
 
     Raises:
-        ExclusiveCpusShort: It asks for more CPUs than are free, and the
-            settings say to refuse.
+        ExclusiveCpusShort: It asks for more CPUs than are free, and `on_failure` is
+            `REFUSE`.
     """
-    rule = pool_rule(spec, room.settings)
+    rule = pool_rule(spec, free.settings)
     if rule is not None:
-        return Placement(rule)
+        return StaticPlacement(rule)
     for offer in offers:
-        if room.can_grant(offer, spec.whole_cpus):
-            return Placement(Rule.OLD_PLACE, offer)
+        if free.can_grant(offer, spec.whole_cpus):
+            return StaticPlacement(Rule.OLD_PLACE, offer)
     try:
-        return _allocate(spec, room)
+        return _allocate(spec, free)
     except PolicyError as refusal:
-        if room.settings.on_failure is OnFailure.REFUSE:
+        if free.settings.on_failure is OnFailure.REFUSE:
             raise
-        return Placement(Rule.FELL_BACK, detail=str(refusal))
+        return StaticPlacement(Rule.FELL_BACK, detail=str(refusal))
 
 
-def resize(spec: ContainerSpec, held: CpuSet, room: Room) -> Placement:
-    """Find CPUs for a container that holds *held* and asks for another number.
+def resize(spec: ContainerSpec, held: CpuSet, free: FreeCpus) -> StaticPlacement:
+    """Place a container that has the CPUs *held* and asks for another number.
 
-    Growing stays in place while that costs no further node; else the container
-    moves, if it touches fewer nodes elsewhere. Failing to grow is always refused,
-    whatever the settings say: the container would lose what it has.
+    It grows in place, unless it fits on fewer NUMA nodes elsewhere. A request that
+    does not fit is always refused: on shared CPUs the container would lose its grant.
 
     Raises:
-        ExclusiveCpusShort: The node cannot give as many; *held* stays valid.
+        ExclusiveCpusShort: Too few CPUs are free; *held* stays valid.
     """
     count = spec.whole_cpus
     if count <= len(held):
-        pick = release_cpus(held, len(held) - count, room.machine)
-        return Placement(Rule.SHRUNK_IN_PLACE, held - pick.cpus, pick.level)
-    if not held <= room.supply.ordinary:
-        return msgspec.structs.replace(_allocate(spec, room, held), rule=Rule.MOVED)
-    if len(room.ordinary) < count:
-        raise _short(spec, room, held)
-    grown = _pick(count - len(held), room.ordinary - held, room.machine, held)
-    fresh = _pick(count, room.ordinary, room.machine)
-    stay = room.machine.nodes_of(held | grown.cpus)
-    if len(room.machine.nodes_of(fresh.cpus)) < len(stay):
-        return Placement(Rule.MOVED, fresh.cpus, fresh.level)
-    return Placement(Rule.GROWN_IN_PLACE, held | grown.cpus, grown.level)
+        pick = release_cpus(held, len(held) - count, free.machine)
+        return StaticPlacement(Rule.SHRUNK_IN_PLACE, held - pick.cpus, pick.level)
+    # An isolated CPU cannot be extended: the scheduler balances no load over several.
+    if not held <= free.supply.ordinary:
+        return replace(_allocate(spec, free, held), rule=Rule.MOVED)
+    if len(free.ordinary) < count:
+        raise _short(spec, free, held)
+    grown = _pick(count - len(held), free.ordinary - held, free.machine, held)
+    fresh = _pick(count, free.ordinary, free.machine)
+    stay = free.machine.nodes_of(held | grown.cpus)
+    if len(free.machine.nodes_of(fresh.cpus)) < len(stay):
+        return StaticPlacement(Rule.MOVED, fresh.cpus, fresh.level)
+    return StaticPlacement(Rule.GROWN_IN_PLACE, held | grown.cpus, grown.level)
 
 
-def _allocate(spec: ContainerSpec, room: Room, held: CpuSet = NO_CPUS) -> Placement:
+def adopt(
+    specs: Sequence[ContainerSpec], known: Mapping[str, Pin], free: FreeCpus
+) -> dict[str, StaticPlacement]:
+    """Place running containers; never refuses, as they run in any case.
+
+    Containers on valid CPUs stay there. Next come those with a valid earlier grant,
+    then the others, each group in the given order.
+
+    Args:
+        specs: The running containers, oldest first.
+        known: Earlier grants by container id.
+        free: The CPUs that can be granted.
+
+    Returns:
+        The placement of every container, by id.
+    """
+    shared = replace(free.settings, on_failure=OnFailure.SHARED)
+    free = replace(free, settings=shared)
+    exclusive = [spec for spec in specs if pool_rule(spec, free.settings) is None]
+    placed: dict[str, StaticPlacement] = {}
+    present = {spec.id: spec.present for spec in exclusive}
+    # Without CPU pinning, a container's present CPUs say nothing about its grant.
+    for claims in (present, known) if free.settings.pin_cpus else (known, present):
+        for spec in exclusive:
+            claim = claims.get(spec.id, NO_PIN).cpus
+            if spec.id not in placed and free.can_grant(claim, spec.whole_cpus):
+                placed[spec.id] = StaticPlacement(Rule.KEPT, claim)
+                free = replace(free, taken=free.taken | claim)
+    for spec in specs:
+        if spec.id not in placed:
+            placed[spec.id] = placement = place(spec, free)
+            free = replace(free, taken=free.taken | placement.cpus)
+    return placed
+
+
+def _allocate(
+    spec: ContainerSpec, free: FreeCpus, held: CpuSet = NO_CPUS
+) -> StaticPlacement:
     count = spec.whole_cpus
-    if count == 1 and room.isolated:
-        pick = allocate_cpus(CpuRequest(count=1, free=room.isolated), room.machine)
-        return Placement(Rule.ISOLATED_CPU, pick.cpus, pick.level)
-    if len(room.ordinary) < count:
-        raise _short(spec, room, held)
-    pick = _pick(count, room.ordinary, room.machine)
-    return Placement(Rule.WHOLE_CPUS, pick.cpus, pick.level)
+    if count == 1 and free.isolated:
+        pick = allocate_cpus(CpuRequest(count=1, free=free.isolated), free.machine)
+        return StaticPlacement(Rule.ISOLATED_CPU, pick.cpus, pick.level)
+    if len(free.ordinary) < count:
+        raise _short(spec, free, held)
+    pick = _pick(count, free.ordinary, free.machine)
+    return StaticPlacement(Rule.WHOLE_CPUS, pick.cpus, pick.level)
 
 
 def _pick(
     count: int, free: CpuSet, machine: Machine, held: CpuSet = NO_CPUS
 ) -> CpuPick:
-    """Take CPUs of one kind of core where one kind has enough, strongest first."""
+    """Take CPUs of one kind of core if one kind has enough, strongest first."""
     for kind in machine.kinds:
-        alike = machine.cpus_of_kind(kind)
-        if held <= alike and len(free & alike) >= count:
-            free &= alike
+        equal = machine.cpus_of_kind(kind)
+        if held <= equal and len(free & equal) >= count:
+            free &= equal
             break
     return allocate_cpus(CpuRequest(count=count, free=free, held=held), machine)
 
 
-def _short(spec: ContainerSpec, room: Room, held: CpuSet) -> ExclusiveCpusShort:
+def _short(spec: ContainerSpec, free: FreeCpus, held: CpuSet) -> ExclusiveCpusShort:
     return ExclusiveCpusShort(
         title=spec.title or spec.id,
         wanted=spec.whole_cpus,
-        free=room.ordinary - held,
-        taken=room.taken & room.supply.ordinary,
-        reserved=room.supply.reserved,
-        isolated=room.isolated,
+        free=free.ordinary - held,
+        taken=free.taken & free.supply.ordinary,
+        reserved=free.supply.reserved,
+        isolated=free.isolated,
         held=held,
     )

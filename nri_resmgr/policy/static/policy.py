@@ -1,11 +1,11 @@
-"""The static policy: CPUs of their own for those who ask for whole ones."""
+"""The static policy: answers to events, and what is shown of its pools."""
 
 from __future__ import annotations
 
 from functools import lru_cache
 from typing import ClassVar
 
-import msgspec
+from msgspec.structs import replace
 
 from nri_resmgr.policy.base import PolicyBase
 from nri_resmgr.policy.capacity import PoolUse
@@ -19,8 +19,14 @@ from nri_resmgr.policy.events import (
 from nri_resmgr.policy.ledger import Entry, Ledger
 from nri_resmgr.policy.memory import nodes_near
 from nri_resmgr.policy.population import oldest_first
-from nri_resmgr.policy.static.adopt import adopt
-from nri_resmgr.policy.static.place import Placement, Room, place, resize
+from nri_resmgr.policy.static.place import (
+    FreeCpus,
+    StaticPlacement,
+    adopt,
+    place,
+    resize,
+)
+from nri_resmgr.policy.static.pool_use import pool_uses
 from nri_resmgr.policy.static.settings import StaticSettings, Supply
 from nri_resmgr.policy.static.state import StaticState
 from nri_resmgr.topology import Machine
@@ -30,9 +36,9 @@ from nri_resmgr.values import NO_CPUS, NO_NODES, CpuSet, NodeSet
 class StaticPolicy(PolicyBase[StaticState]):
     """Exclusive CPUs for Guaranteed containers with whole CPUs; others share.
 
-    Named after the kubelet's static CPU manager, which it replaces. The shared
-    pool is what is not granted; it shrinks and grows with every grant, and always
-    has the reserved CPUs. Containers of reserved namespaces run on these alone.
+    It replaces the kubelet's static CPU manager. The shared pool consists of all CPUs
+    that are not granted, always including the reserved ones. Containers of reserved
+    namespaces run on the reserved CPUs only.
     """
 
     kind: ClassVar[str] = "StaticPolicy"
@@ -47,7 +53,7 @@ class StaticPolicy(PolicyBase[StaticState]):
         return StaticState.empty()
 
     def pins(self, state: StaticState) -> dict[str, Pin]:
-        """Return what should hold for every container in *state*, by id."""
+        """Return the desired pin of every container, by id."""
         pool = self._pool(state)
         return {
             key: self._pin(entry.spec, state.grants.get(key), pool)
@@ -55,52 +61,50 @@ class StaticPolicy(PolicyBase[StaticState]):
         }
 
     def pools(self, state: StaticState) -> tuple[PoolUse, ...]:
-        """Say what is shared, reserved and had by one container each."""
-        # Nobody asks while a runtime waits for us to register.
-        from nri_resmgr.policy.static.uses import uses_of
-
-        return uses_of(state, self._room(state))
+        """Return the use of exclusive, shared and reserved CPUs."""
+        return pool_uses(state, self._free_cpus(state))
 
     def created(self, state: StaticState, spec: ContainerSpec) -> Decision[StaticState]:
         """Place a container that is about to be created."""
+        # A container of the same slot is gone, even if its end was not reported.
         left = state.lose(*state.ledger.preceding(spec))
-        offer = left.vacated.get((spec.pod, spec.slot), NO_CPUS)
-        placement = place(spec, self._room(left), (offer,))
-        return self._seat(left, spec, placement, told=NO_PIN)
+        offer = left.former_places.get((spec.pod, spec.slot), NO_CPUS)
+        placement = place(spec, self._free_cpus(left), (offer,))
+        return self._decided(left, spec, placement, last_sent=NO_PIN)
 
     def updated(self, state: StaticState, spec: ContainerSpec) -> Decision[StaticState]:
         """Resize a container, or adopt one that is unknown."""
         if spec.id not in state.ledger:
-            (placement,) = adopt((spec,), {}, self._room(state)).values()
-            return self._seat(state, spec, placement, told=spec.present)
+            (placement,) = adopt((spec,), {}, self._free_cpus(state)).values()
+            return self._decided(state, spec, placement, last_sent=spec.present)
         held = state.held_by(spec.id)
-        room = self._room(state, besides=spec.id)
+        free = self._free_cpus(state, besides=spec.id)
         if spec.whole_cpus == state.ledger.spec_of(spec.id).whole_cpus:
-            placement = Placement(Rule.UNCHANGED, held)
+            placement = StaticPlacement(Rule.UNCHANGED, held)
         elif held and spec.whole_cpus:
-            placement = resize(spec, held, room)
+            placement = resize(spec, held, free)
         else:
-            placement = place(spec, room)
-        return self._seat(state, spec, placement, state.ledger.last_sent_to(spec.id))
+            placement = place(spec, free)
+        return self._decided(state, spec, placement, state.ledger.last_sent_to(spec.id))
 
     def release(self, state: StaticState, container: str) -> StaticState:
-        """Drop a container that is here and has stopped."""
+        """Remove a container that has stopped."""
         return state.release(container)
 
     def lose(self, state: StaticState, containers: tuple[str, ...]) -> StaticState:
-        """Drop containers that are gone without having stopped."""
+        """Remove containers that are gone without having stopped."""
         return state.lose(*containers)
 
     def close(self, state: StaticState, pod: str) -> StaticState:
-        """Drop what a pod's containers left behind."""
+        """Discard the former places of a pod's containers."""
         return state.close(pod)
 
     def synchronized(
         self, old: StaticState, event: Synchronized
     ) -> Decision[StaticState]:
-        """Place all containers that run, each where it is if it may be there."""
+        """Place all running containers, where possible on their present CPUs."""
         ordered = oldest_first(event.specs)
-        placements = adopt(ordered, old.grants, self._room(StaticState.empty()))
+        placements = adopt(ordered, old.grants, self._free_cpus(StaticState.empty()))
         state = StaticState(
             ledger=Ledger.of({s.id: Entry(s, s.present) for s in ordered}),
             grants={
@@ -108,20 +112,24 @@ class StaticPolicy(PolicyBase[StaticState]):
                 for key, one in placements.items()
                 if one.cpus
             },
-            vacated=old.vacated_since(event),
+            former_places=old.former_places_since(event),
         )
         pins = self.pins(state)
         reasons = tuple(_reason(s, placements[s.id], pins[s.id]) for s in ordered)
         return self.settled(state, state, reasons)
 
-    def _seat(
-        self, state: StaticState, spec: ContainerSpec, placement: Placement, told: Pin
+    def _decided(
+        self,
+        state: StaticState,
+        spec: ContainerSpec,
+        placement: StaticPlacement,
+        last_sent: Pin,
     ) -> Decision[StaticState]:
         grant = self._grant(placement.cpus)
-        pin = self._pin(spec, grant, self._pool(state.put(spec, grant, told)))
-        seated = state.put(spec, grant, pin.over(told))
-        settled = self.settled(state, seated, (_reason(spec, placement, pin),))
-        return msgspec.structs.replace(settled, pin=pin)
+        pin = self._pin(spec, grant, self._pool(state.put(spec, grant, last_sent)))
+        after = state.put(spec, grant, pin.over(last_sent))
+        settled = self.settled(state, after, (_reason(spec, placement, pin),))
+        return replace(settled, pin=pin)
 
     def settled(
         self,
@@ -131,13 +139,11 @@ class StaticPolicy(PolicyBase[StaticState]):
     ) -> Decision[StaticState]:
         """Decide on *after*, with updates for all whose pins differ from the ledger."""
         ledger, updates = after.ledger.settle(self.pins(after))
-        return Decision(
-            msgspec.structs.replace(after, ledger=ledger), reasons, updates=updates
-        )
+        return Decision(replace(after, ledger=ledger), reasons, updates=updates)
 
-    def _room(self, state: StaticState, besides: str = "") -> Room:
+    def _free_cpus(self, state: StaticState, besides: str = "") -> FreeCpus:
         taken = state.taken - state.held_by(besides)
-        return Room(self.machine, self.settings, self.supply, taken)
+        return FreeCpus(self.machine, self.settings, self.supply, taken)
 
     def _grant(self, cpus: CpuSet) -> Pin:
         return Pin(cpus, nodes_near(cpus, self.machine)) if cpus else NO_PIN
@@ -159,9 +165,9 @@ class StaticPolicy(PolicyBase[StaticState]):
 
 @lru_cache(maxsize=256)
 def _interned(cpus: CpuSet, mems: NodeSet) -> Pin:
-    # Containers that share then share the object, and comparing them is cheap.
+    # Containers of a pool share one object, so that comparing their pins is cheap.
     return Pin(cpus, mems)
 
 
-def _reason(spec: ContainerSpec, placement: Placement, pin: Pin) -> Reason:
+def _reason(spec: ContainerSpec, placement: StaticPlacement, pin: Pin) -> Reason:
     return Reason(placement.rule, spec.id, spec.title, pin.cpus, placement.detail)

@@ -1,9 +1,9 @@
-"""States of the static policy as records, and back."""
+"""The checkpoint form of the static policy's state."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from nri_resmgr.policy.events import Pin
 from nri_resmgr.policy.records import (
@@ -18,26 +18,30 @@ from nri_resmgr.policy.static.policy import StaticPolicy
 from nri_resmgr.policy.static.state import StaticState
 from nri_resmgr.values import CpuSet
 
-TABLES: Final[Mapping[str, Any]] = {**LEDGER_TABLES, "grant": Pin, "vacated": CpuSet}
+TABLES: Final[Mapping[str, type]] = {
+    **LEDGER_TABLES,
+    "grant": Pin,
+    "former_place": CpuSet,
+}
 
-KEYS: Final[Mapping[str, type]] = {"vacated": tuple}
+KEYS: Final[Mapping[str, type]] = {"former_place": tuple}
 
 
 def tables_of(state: StaticState) -> Tables:
-    """Return what a state consists of."""
+    """Return the tables of a state."""
     ledger = ledger_tables(state.ledger)
-    return {**ledger, "grant": state.grants, "vacated": state.vacated}
+    return {**ledger, "grant": state.grants, "former_place": state.former_places}
 
 
 def state_from(tables: Tables, _policy: StaticPolicy) -> Restored[StaticState]:
-    """Make a state again.
+    """Make the state that *tables* describe.
 
-    Whether its CPUs can be granted is seen when it is told who runs.
+    Its grants may be invalid by now: `synchronized` keeps those that are not.
 
     Raises:
-        BadRecord: The tables are of no state.
+        BadRecord: The tables contradict each other.
     """
     ledger, grants = ledger_from(tables, {}), tables["grant"]
     for key in grants.keys() - ledger.entries.keys():
-        raise BadRecord(f"grant {key}", "belongs to nobody")
-    return Restored(StaticState(ledger, grants, tables["vacated"]), {})
+        raise BadRecord(f"grant {key}", "there is no such container")
+    return Restored(StaticState(ledger, grants, tables["former_place"]), {})

@@ -1,4 +1,4 @@
-"""What the static policy is told to do, and which CPUs that leaves for what."""
+"""Settings of the static policy, and the CPUs that these make available."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from nri_resmgr.values import CpuSet, NodeSet
 
 
 class StaticSettings(msgspec.Struct, frozen=True):
-    """Settings that fit the machine they were made for.
+    """Settings, checked against the machine that they are for.
 
     Attributes:
         available: Online CPUs that the policy may use.
-        reserved: Some of these, never granted to one container alone. Not empty.
+        reserved: Some of these, which are never granted exclusively. Not empty.
         reserved_namespaces: Shell patterns of namespaces whose containers run
             on the reserved CPUs.
-        pin_cpus: Whether CPU sets are told to the runtime.
-        pin_memory: Whether memory nodes are.
-        prefer_isolated: Whether a container that asks for one CPU gets an
-            isolated one where one is free. Nobody else ever does.
-        on_failure: What to do when exclusive CPUs cannot be had.
+        pin_cpus: Whether containers are pinned to CPUs.
+        pin_memory: Whether containers are pinned to memory nodes.
+        prefer_isolated: Whether a container that asks for one CPU gets a free
+            isolated one. Other containers never get any.
+        on_failure: Handling of a container when too few exclusive CPUs are free.
     """
 
     available: CpuSet
@@ -41,23 +41,23 @@ class StaticSettings(msgspec.Struct, frozen=True):
             raise ValueError(f"cannot reserve {self.reserved!r} of {self.available!r}")
 
     def reserves_for(self, namespace: str) -> bool:
-        """Tell whether containers of *namespace* run on the reserved CPUs."""
+        """Return whether containers of *namespace* run on the reserved CPUs."""
         return _matches_any(namespace, self.reserved_namespaces)
 
 
 class Supply(msgspec.Struct, frozen=True):
-    """The CPUs of a machine by what may become of them.
+    """The CPUs of a machine by their use.
 
     Attributes:
-        ordinary: Can be granted to one container, and are shared otherwise.
-        isolated: Can be granted to a container that asks for one CPU. Nobody
-            shares them: the scheduler would not spread tasks over them.
-        reserved: Never granted.
-        shared: What the shared pool has when nothing is granted.
-        shared_mems: Memory for the shared pool. It stays the same while the
-            pool shrinks: the kernel would move a container's pages at once,
-            and back when the pool grows.
-        reserved_mems: Memory for the reserved CPUs.
+        ordinary: CPUs that can be granted, and are shared otherwise.
+        isolated: CPUs that can be granted to a container that asks for one CPU. They
+            are never shared: the scheduler does not spread tasks over them.
+        reserved: CPUs that are never granted.
+        shared: The shared pool when nothing is granted.
+        shared_mems: Memory nodes of the shared pool. They stay the same while the
+            pool shrinks: the kernel would move pages of containers away, and back
+            when the pool grows.
+        reserved_mems: Memory nodes of the reserved CPUs.
     """
 
     ordinary: CpuSet
@@ -84,5 +84,5 @@ class Supply(msgspec.Struct, frozen=True):
 
 @lru_cache(maxsize=1024)
 def _matches_any(namespace: str, patterns: tuple[str, ...]) -> bool:
-    # Asked for every container at every decision, of a few namespaces.
+    # Called for every container at every decision, with few namespaces.
     return any(fnmatch.fnmatchcase(namespace, pattern) for pattern in patterns)

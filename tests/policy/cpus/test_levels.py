@@ -5,16 +5,21 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from nri_resmgr.policy.cpus.levels import Level, partitions
+from nri_resmgr.policy.cpus.levels import TopologyLevel, partitions
 from nri_resmgr.topology import CacheKind
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import CpuSet
 
-M, P, D, N = Level.MACHINE, Level.PACKAGE, Level.DIE, Level.NODE
-CACHE, CLUSTER, CORE = Level.CACHE, Level.CLUSTER, Level.CORE
+M, P, D, N = (
+    TopologyLevel.MACHINE,
+    TopologyLevel.PACKAGE,
+    TopologyLevel.DIE,
+    TopologyLevel.NODE,
+)
+CACHE, CLUSTER, CORE = TopologyLevel.CACHE, TopologyLevel.CLUSTER, TopologyLevel.CORE
 
 
-def cut(spec: str) -> list[tuple[set[Level], str]]:
+def cut(spec: str) -> list[tuple[set[TopologyLevel], str]]:
     return [
         (set(row.levels), " ".join(str(CpuSet(bits)) for bits in row.groups))
         for row in partitions(parse_spec(spec))
@@ -72,7 +77,9 @@ def cut(spec: str) -> list[tuple[set[Level], str]]:
         ),
     ],
 )
-def test_cuts_finer_and_finer(spec: str, rows: list[tuple[set[Level], str]]) -> None:
+def test_cuts_finer_and_finer(
+    spec: str, rows: list[tuple[set[TopologyLevel], str]]
+) -> None:
     assert cut(spec) == rows
 
 

@@ -13,10 +13,10 @@ from nri_resmgr.policy.cpus import (
     CpuPriority,
     CpuRequest,
     CpusExhausted,
-    Level,
+    PickReason,
+    PickRule,
     PrioritySets,
-    Reason,
-    Rule,
+    TopologyLevel,
     allocate_cpus,
 )
 from nri_resmgr.topology import Machine
@@ -30,12 +30,14 @@ TWO_NODES = parse_spec("2s4c2t")
 
 LOW, HIGH, ANY = CpuPriority.LOW, CpuPriority.HIGH, CpuPriority.ANY
 
-SPILLED = Reason(Rule.SPILL, 1)
-EVERYTHING = Reason(Rule.EVERYTHING, 1)
+SPILLED = PickReason(PickRule.SPILL, 1)
+EVERYTHING = PickReason(PickRule.EVERYTHING, 1)
 
 
-def tightest(candidates: int) -> Reason:
-    return Reason(Rule.TIGHTEST if candidates > 1 else Rule.ONLY_GROUP, candidates)
+def tightest(candidates: int) -> PickReason:
+    return PickReason(
+        PickRule.TIGHTEST if candidates > 1 else PickRule.ONLY_GROUP, candidates
+    )
 
 
 @pytest.mark.parametrize(
@@ -72,11 +74,13 @@ def tightest(candidates: int) -> Reason:
         pytest.param("3,7", "", "thread", EVERYTHING, id="nothing at all"),
     ],
 )
-def test_keeps_groups_whole(free: str, taken: str, level: str, reason: Reason) -> None:
+def test_keeps_groups_whole(
+    free: str, taken: str, level: str, reason: PickReason
+) -> None:
     wanted = cpus(taken)
     pick = allocate_cpus(CpuRequest(len(wanted), cpus(free)), TWO_NODES)
 
-    assert pick == CpuPick(wanted, Level(level), reason)
+    assert pick == CpuPick(wanted, TopologyLevel(level), reason)
 
 
 @pytest.mark.parametrize(
@@ -151,7 +155,7 @@ HYBRID = parse_spec("4c2t8e")
             "low", "0-9", 4, "0-1,8-9", id="strong ones where there is no more"
         ),
         pytest.param("normal", "6-15", 4, "6-9", id="efficient ones for the rest"),
-        pytest.param("none", "0-15", 4, "8-11", id="one cluster when nobody minds"),
+        pytest.param("none", "0-15", 4, "8-11", id="one cluster without priority"),
     ],
 )
 def test_prefers_the_right_kind_of_core(
@@ -207,7 +211,7 @@ four = partial(CpuRequest, 4, cpus("0-3,8-11,4-5,12-13,7"))
 
 
 @pytest.mark.parametrize(
-    ("wish", "taken"),
+    ("preferred", "taken"),
     [
         pytest.param(four(), "4-5,12-13", id="the tightest node"),
         pytest.param(four(spread=True), "0-1,8-9", id="the roomiest node"),
@@ -232,8 +236,8 @@ four = partial(CpuRequest, 4, cpus("0-3,8-11,4-5,12-13,7"))
         pytest.param(four(held=cpus("0")), "0-1,8-9", id="beside what is held"),
     ],
 )
-def test_follows_preferences(wish: CpuRequest, taken: str) -> None:
-    assert allocate_cpus(wish, TWO_NODES).cpus == cpus(taken)
+def test_follows_preferences(preferred: CpuRequest, taken: str) -> None:
+    assert allocate_cpus(preferred, TWO_NODES).cpus == cpus(taken)
 
 
 @pytest.mark.parametrize(
@@ -262,8 +266,8 @@ def test_a_core_that_the_near_cpu_breaks_is_not_idle_any_more() -> None:
 def test_counts_near_and_far_cpus_of_the_pick() -> None:
     request = CpuRequest(3, cpus("0-15"), near=cpus("0,8"), far=cpus("1,9"))
 
-    assert allocate_cpus(request, TWO_NODES).reason == Reason(
-        Rule.TIGHTEST, candidates=2, near=2, far=0
+    assert allocate_cpus(request, TWO_NODES).reason == PickReason(
+        PickRule.TIGHTEST, candidates=2, near=2, far=0
     )
 
 

@@ -25,7 +25,7 @@ class Facts:
 
 def machine_with(spec: str, facts: Facts) -> Machine:
     machine = parse_spec(spec)
-    told = (
+    cpus_known = (
         msgspec.structs.replace(
             cpu,
             base=facts.base.get(cpu.id, cpu.base),
@@ -34,7 +34,7 @@ def machine_with(spec: str, facts: Facts) -> Machine:
         )
         for cpu in machine.cpus
     )
-    return msgspec.structs.replace(machine, cpus=tuple(told))
+    return msgspec.structs.replace(machine, cpus=tuple(cpus_known))
 
 
 def ghz(*values: float) -> dict[int, KiloHertz]:
@@ -44,7 +44,7 @@ def ghz(*values: float) -> dict[int, KiloHertz]:
 @pytest.mark.parametrize(
     ("spec", "facts", "high", "low"),
     [
-        pytest.param("4c", Facts(), "", "", id="nothing is told"),
+        pytest.param("4c", Facts(), "", "", id="nothing is known"),
         pytest.param("4c", Facts(base=ghz(2, 2, 2, 2)), "", "", id="all are alike"),
         pytest.param(
             "4c", Facts(base=ghz(2, 3, 2, 2.5)), "1,3", "0,2", id="base frequencies"
@@ -88,7 +88,7 @@ def ghz(*values: float) -> dict[int, KiloHertz]:
             Facts(epp={0: "whatever", 1: "power"}),
             "",
             "",
-            id="a word nobody knows",
+            id="an unknown word",
         ),
         pytest.param("1c2t4e", Facts(), "", "2-5", id="efficient cores are low"),
         pytest.param(

@@ -6,11 +6,11 @@ import pytest
 
 from nri_resmgr.policy.cpus import (
     CpuPick,
+    CpuPreferences,
     CpusExhausted,
-    Level,
-    Preferences,
-    Reason,
-    Rule,
+    PickReason,
+    PickRule,
+    TopologyLevel,
     release_cpus,
 )
 from nri_resmgr.topology.synthetic import parse_spec
@@ -40,23 +40,23 @@ def test_fragments_go_first(held: str, count: int, gone: str) -> None:
 
 def test_tells_what_holds_the_rest() -> None:
     assert release_cpus(cpus("0-1,8"), 1, TWO_NODES) == CpuPick(
-        cpus("1"), Level.CORE, Reason(Rule.ONLY_GROUP, candidates=1)
+        cpus("1"), TopologyLevel.CORE, PickReason(PickRule.ONLY_GROUP, candidates=1)
     )
 
 
 @pytest.mark.parametrize(
-    ("held", "wish", "gone"),
+    ("held", "preferred", "gone"),
     [
         pytest.param(
-            "0-1,8-9", Preferences(near=cpus("1,9")), "0,8", id="near ones stay"
+            "0-1,8-9", CpuPreferences(near=cpus("1,9")), "0,8", id="near ones stay"
         ),
-        pytest.param("0-3", Preferences(far=cpus("0-1")), "0-1", id="far ones go"),
+        pytest.param("0-3", CpuPreferences(far=cpus("0-1")), "0-1", id="far ones go"),
     ],
 )
 def test_preferences_are_those_of_what_stays(
-    held: str, wish: Preferences, gone: str
+    held: str, preferred: CpuPreferences, gone: str
 ) -> None:
-    given_back = release_cpus(cpus(held), 2, TWO_NODES, wish)
+    given_back = release_cpus(cpus(held), 2, TWO_NODES, preferred)
 
     assert given_back.cpus == cpus(gone)
 

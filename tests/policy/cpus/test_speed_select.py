@@ -100,11 +100,11 @@ def test_the_first_feature_that_is_on_decides(
 
 def with_base(machine: Machine) -> Machine:
     """Give every even CPU a lower base frequency."""
-    told = (
+    cpus_known = (
         msgspec.structs.replace(cpu, base=KiloHertz(2_000_000 + cpu.id % 2))
         for cpu in machine.cpus
     )
-    return msgspec.structs.replace(machine, cpus=tuple(told))
+    return msgspec.structs.replace(machine, cpus=tuple(cpus_known))
 
 
 def test_packages_without_an_active_feature_go_by_frequency() -> None:

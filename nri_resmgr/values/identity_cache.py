@@ -1,4 +1,4 @@
-"""What was made of frozen values, found again by the values themselves."""
+"""A small cache of results, with frozen values as keys that compare by identity."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ ValueT = TypeVar("ValueT")
 MadeT = TypeVar("MadeT")
 
 
-class Recall(Generic[ValueT, MadeT]):
-    """Makes something of a value once, for as long as the same object comes again.
+class IdentityCache(Generic[ValueT, MadeT]):
+    """Caches the results of a function for the same objects.
 
-    It compares by identity, one after the other: values with mappings have no hash,
-    and comparing contents may take as long as what is saved. So *most* is to be
-    small, or few values to be in use.
+    Values with mappings have no hash, and comparing contents may take as long as the
+    function. So keys are compared by identity, one after the other: *most* should be
+    small, or few values in use.
 
     Args:
-        make: Takes a value that never changes.
-        most: How many are kept; with one more it begins anew.
+        make: The function; its argument must never change.
+        most: Maximum number of results; when it is exceeded, all are discarded.
 
-    >>> length = Recall(len, most=2)
+    >>> length = IdentityCache(len, most=2)
     >>> length("four"), length("four")
     (4, 4)
     """
@@ -31,7 +31,7 @@ class Recall(Generic[ValueT, MadeT]):
         self._known: list[tuple[ValueT, MadeT]] = []
 
     def __call__(self, value: ValueT) -> MadeT:
-        """Return what was made of *value*; whatever making it raises comes out."""
+        """Return the result for *value*; errors of the function are not caught."""
         for known, made in self._known:
             if known is value:
                 return made

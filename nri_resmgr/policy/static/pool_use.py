@@ -1,4 +1,4 @@
-"""What the static policy's pools have, and how much of it is granted."""
+"""The use of the static policy's pools, for status and metrics."""
 
 from __future__ import annotations
 
@@ -7,28 +7,28 @@ from collections.abc import Iterable
 from nri_resmgr.policy.capacity import PoolUse
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.policy.memory import nodes_near
-from nri_resmgr.policy.static.place import Room
+from nri_resmgr.policy.static.place import FreeCpus
 from nri_resmgr.policy.static.state import StaticState
 from nri_resmgr.values import MilliCpus
 
 _CPU = 1000  # thousandths
 
 
-def uses_of(state: StaticState, room: Room) -> tuple[PoolUse, ...]:
-    """Say what is shared, of it reserved, and had by one container each."""
-    settings, specs = room.settings, [one.spec for one in state.ledger.entries.values()]
+def pool_uses(state: StaticState, free: FreeCpus) -> tuple[PoolUse, ...]:
+    """Return the use of exclusive, shared and reserved CPUs."""
+    settings, specs = free.settings, [one.spec for one in state.ledger.entries.values()]
     sharing = [one for one in specs if one.id not in state.grants]
-    own = [one for one in sharing if settings.reserves_for(one.namespace)]
+    reserved = [one for one in sharing if settings.reserves_for(one.namespace)]
     others = [one for one in sharing if not settings.reserves_for(one.namespace)]
     return (
-        _exclusive(state, room),
-        _shared(others, room),
-        _reserved(own, room),
+        _exclusive(state, free),
+        _shared(others, free),
+        _reserved(reserved, free),
     )
 
 
-def _exclusive(state: StaticState, room: Room) -> PoolUse:
-    supply, taken = room.supply, room.taken
+def _exclusive(state: StaticState, free: FreeCpus) -> PoolUse:
+    supply, taken = free.supply, free.taken
     unused = supply.isolated - taken
     return PoolUse(
         kind="exclusive",
@@ -38,15 +38,15 @@ def _exclusive(state: StaticState, room: Room) -> PoolUse:
         exclusive=taken,
         capacity=MilliCpus(_CPU * len(supply.ordinary | supply.isolated)),
         granted=MilliCpus(_CPU * len(taken)),
-        free=MilliCpus(_CPU * len(room.ordinary)),
-        mems=nodes_near(taken, room.machine),
+        free=MilliCpus(_CPU * len(free.ordinary)),
+        mems=nodes_near(taken, free.machine),
         containers=tuple(key for key in state.ledger.entries if key in state.grants),
     )
 
 
-def _shared(specs: list[ContainerSpec], room: Room) -> PoolUse:
-    supply, cpus = room.supply, room.supply.shared - room.taken
-    granted, capacity = _asked(specs), _CPU * len(cpus)
+def _shared(specs: list[ContainerSpec], free: FreeCpus) -> PoolUse:
+    supply, cpus = free.supply, free.supply.shared - free.taken
+    granted, capacity = _requested(specs), _CPU * len(cpus)
     return PoolUse(
         kind="shared",
         name="shared CPUs",
@@ -61,9 +61,9 @@ def _shared(specs: list[ContainerSpec], room: Room) -> PoolUse:
     )
 
 
-def _reserved(specs: list[ContainerSpec], room: Room) -> PoolUse:
-    supply, cpus = room.supply, room.supply.reserved
-    granted, capacity = _asked(specs), _CPU * len(cpus)
+def _reserved(specs: list[ContainerSpec], free: FreeCpus) -> PoolUse:
+    supply, cpus = free.supply, free.supply.reserved
+    granted, capacity = _requested(specs), _CPU * len(cpus)
     return PoolUse(
         kind="reserved",
         name="reserved CPUs",
@@ -78,5 +78,5 @@ def _reserved(specs: list[ContainerSpec], room: Room) -> PoolUse:
     )
 
 
-def _asked(specs: Iterable[ContainerSpec]) -> int:
+def _requested(specs: Iterable[ContainerSpec]) -> int:
     return sum(one.request for one in specs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from nri_resmgr.policy.cpus.joining import joined
+from nri_resmgr.policy.cpus.uniform import merge_prices
 
 
 def price_lists(most: int, smallest: int) -> st.SearchStrategy[dict[int, int]]:
@@ -38,6 +38,6 @@ def test_the_cheapest_two_parts_and_of_these_the_smaller_gift(
     ]
     best = {size: (price, gift) for size, price, gift in sorted(offers, reverse=True)}
 
-    total, gifts = joined(before, prices, low, low + more)
+    total, gifts = merge_prices(before, prices, low, low + more)
 
     assert {size: (total[size], gifts[size]) for size in total} == best

@@ -1,50 +1,50 @@
-"""What balloons have, and how much of it is granted."""
+"""The use of each balloon and of the idle CPUs, for status and metrics."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from nri_resmgr.policy.balloons.context import Ground
-from nri_resmgr.policy.balloons.pins import allowed_cpus
+from nri_resmgr.policy.balloons.context import BalloonsContext as Context
+from nri_resmgr.policy.balloons.lifecycle import max_free_capacity
 from nri_resmgr.policy.balloons.settings import RESERVED
-from nri_resmgr.policy.balloons.sizes import most_spare
-from nri_resmgr.policy.balloons.state import Balloon, BalloonsState
+from nri_resmgr.policy.balloons.state import Balloon
+from nri_resmgr.policy.balloons.state import BalloonsState as State
 from nri_resmgr.policy.capacity import PoolUse
 from nri_resmgr.values import NO_CPUS, MilliCpus, NodeSet
 
 _CPU = 1000  # thousandths
 
 
-def uses_of(state: BalloonsState, ground: Ground) -> tuple[PoolUse, ...]:
-    """Go through the balloons, each before its components, and the CPUs of none.
+def pool_uses(state: State, context: Context) -> tuple[PoolUse, ...]:
+    """Return the use of all balloons, each before its components, and of idle CPUs.
 
     Labels of a balloon: ``type``, ``instance``, ``cpu_class``; ``min_cpus`` and
     ``max_cpus`` of its type, 0 for no limit; ``groups`` and ``components``, joined by
     commas; ``packages``, ``dies`` (``package/die``) and ``nodes`` of its CPUs.
     """
     wholes = (one for one in state.balloons.values() if not one.within)
-    rows = (row for one in wholes for row in _family(one, one.load, state, ground))
-    return (*rows, _idle(state, ground))
+    rows = (row for one in wholes for row in _family(one, one.load, state, context))
+    return (*rows, _idle(state, context))
 
 
 def _family(
-    balloon: Balloon, load: int, state: BalloonsState, ground: Ground
+    balloon: Balloon, load: int, state: State, context: Context
 ) -> Iterator[PoolUse]:
-    yield _of_balloon(balloon, load, state, ground)
+    yield _of_balloon(balloon, load, state, context)
     for name in balloon.parts:
+        # Components carry equal shares of the load.
         each = -(-load // len(balloon.parts))
-        yield from _family(state.balloons[name], each, state, ground)
+        yield from _family(state.balloons[name], each, state, context)
 
 
-def _of_balloon(
-    balloon: Balloon, load: int, state: BalloonsState, ground: Ground
-) -> PoolUse:
+def _of_balloon(balloon: Balloon, load: int, state: State, context: Context) -> PoolUse:
     cpus, memory = balloon.cpus, state.memory
-    allowed = allowed_cpus(balloon, state)
+    allowed = state.allowed_cpus(balloon)
     is_reserved = _outermost(balloon, state).type == RESERVED
     zones = (memory.zone_of(one) for one in balloon.members if one in memory)
-    mems = NodeSet.union(zones) or ground.nodes_of(allowed)
-    free = 0 if balloon.within else most_spare(balloon, state, ground)
+    mems = NodeSet.union(zones) or context.nodes_of(allowed)
+    # Counted once, in the outermost balloon.
+    free = 0 if balloon.within else max_free_capacity(balloon, state, context)
     return PoolUse(
         kind="balloon",
         name=balloon.name,
@@ -60,15 +60,13 @@ def _of_balloon(
         memory=memory.capacity(mems),
         memory_granted=memory.usage(mems),
         containers=balloon.members,
-        labels=_labels(balloon, state, ground),
+        labels=_labels(balloon, state, context),
     )
 
 
-def _labels(
-    balloon: Balloon, state: BalloonsState, ground: Ground
-) -> Mapping[str, str]:
-    kind, cpus, machine = ground.type_of(balloon), balloon.cpus, ground.machine
-    groups = {state.seats[one].group for one in balloon.members} - {""}
+def _labels(balloon: Balloon, state: State, context: Context) -> Mapping[str, str]:
+    kind, cpus, machine = context.type_of(balloon), balloon.cpus, context.machine
+    groups = {state.memberships[one].group for one in balloon.members} - {""}
     packages = (one.id for one in machine.packages if one.cpus & cpus)
     dies = (f"{one.package}/{one.id}" for one in machine.dies if one.cpus & cpus)
     return {
@@ -81,25 +79,25 @@ def _labels(
         "components": ",".join(balloon.parts),
         "packages": ",".join(map(str, packages)),
         "dies": ",".join(dies),
-        "nodes": str(ground.nodes_of(cpus)),
+        "nodes": str(context.nodes_of(cpus)),
     }
 
 
-def _idle(state: BalloonsState, ground: Ground) -> PoolUse:
+def _idle(state: State, context: Context) -> PoolUse:
     free = state.free
     return PoolUse(
         kind="idle",
         name="idle CPUs",
         cpus=free,
-        shared=free - ground.machine.isolated,
-        isolated=free & ground.machine.isolated,
+        shared=free - context.machine.isolated,
+        isolated=free & context.machine.isolated,
         capacity=MilliCpus(_CPU * len(free)),
         free=MilliCpus(_CPU * len(free)),
-        mems=ground.nodes_of(free),
+        mems=context.nodes_of(free),
     )
 
 
-def _outermost(balloon: Balloon, state: BalloonsState) -> Balloon:
+def _outermost(balloon: Balloon, state: State) -> Balloon:
     while balloon.within:
         balloon = state.balloons[balloon.within]
     return balloon

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nri_resmgr.values.recall import Recall
+from nri_resmgr.values.identity_cache import IdentityCache
 
 
 def texts_of(letters: Iterable[str]) -> list[tuple[str, ...]]:
@@ -18,7 +18,7 @@ def texts_of(letters: Iterable[str]) -> list[tuple[str, ...]]:
 
 @given(st.lists(st.integers(0, 5)))
 def test_it_gives_what_its_function_gives(asked: list[int]) -> None:
-    made: Recall[tuple[int, ...], list[int]] = Recall(list, most=2)
+    made: IdentityCache[tuple[int, ...], list[int]] = IdentityCache(list, most=2)
     values = {place: (place,) for place in asked}
 
     assert [made(values[place]) for place in asked] == [[place] for place in asked]
@@ -26,7 +26,7 @@ def test_it_gives_what_its_function_gives(asked: list[int]) -> None:
 
 def test_the_same_object_is_asked_about_once_an_equal_one_again() -> None:
     asked: list[tuple[str, ...]] = []
-    recall = Recall(asked.append, most=8)
+    recall = IdentityCache(asked.append, most=8)
     one, twin = texts_of("aa")
     for value in (one, one, twin, one):
         recall(value)
@@ -37,7 +37,7 @@ def test_the_same_object_is_asked_about_once_an_equal_one_again() -> None:
 
 def test_with_one_more_than_the_most_it_begins_anew() -> None:
     asked: list[tuple[str, ...]] = []
-    recall = Recall(asked.append, most=2)
+    recall = IdentityCache(asked.append, most=2)
     a, b, c = texts_of("abc")
     for value in (a, b, a, c, c, a):
         recall(value)
@@ -46,7 +46,7 @@ def test_with_one_more_than_the_most_it_begins_anew() -> None:
 
 
 def test_an_error_is_not_recalled() -> None:
-    recall = Recall(int, most=2)
+    recall = IdentityCache(int, most=2)
     for _ in range(2):
         with pytest.raises(ValueError, match="none"):
             recall("none")

@@ -64,7 +64,7 @@ def requests(draw: st.DrawFn) -> Case:
 
 
 @st.composite
-def wishes(draw: st.DrawFn, specs: st.SearchStrategy[str] = SMALL) -> Case:
+def preferring_requests(draw: st.DrawFn, specs: st.SearchStrategy[str] = SMALL) -> Case:
     """Draw a machine and a request with all kinds of preferences."""
     spec = draw(specs)
     machine = machine_of(spec)
@@ -87,7 +87,7 @@ def wishes(draw: st.DrawFn, specs: st.SearchStrategy[str] = SMALL) -> Case:
 
 
 @st.composite
-def plain_wishes(draw: st.DrawFn, specs: st.SearchStrategy[str] = LARGE) -> Case:
+def uniform_requests(draw: st.DrawFn, specs: st.SearchStrategy[str] = LARGE) -> Case:
     """Draw a machine, whole cores and threads taken, and a request without classes."""
     spec = draw(specs)
     machine = machine_of(spec)
