@@ -1,4 +1,4 @@
-"""Which annotations are ours, and which of them speaks to a container."""
+"""Splits annotation keys, and selects the one that is effective for a container."""
 
 from __future__ import annotations
 
@@ -8,18 +8,17 @@ from typing import Final
 
 import msgspec
 
-from nri_resmgr.app.annotations.read import CRI_O, CRI_RM, KUBERNETES, NATIVE
+from nri_resmgr.app.annotations.reading import CRI_O, CRI_RM, KUBERNETES, NATIVE
 
 _POD: Final = "pod"
 _CONTAINER: Final = "container."
 
-# Keys that older releases of CRI-RM had behind the name space, as affinity still is.
+# Keys that older releases of CRI-RM wrote after the name space, as affinity still is.
 DEPRECATED: Final = frozenset(
     ("prefer-isolated-cpus", "prefer-shared-cpus", "memory-type", "cold-start")
 )
 
-
-# By the names that runtimes know them, and by ours.
+# The runtimes' names, and ours.
 _CLASSES: Final = {"rdt": "rdtclass", "blockio": "blockioclass"}
 
 ISOLATION: Final = frozenset(
@@ -33,32 +32,32 @@ ISOLATION: Final = frozenset(
         "cpu-shared",
     )
 )
-"""Keys of CRI-O that have a meaning here; their stems are the whole of them."""
+"""Keys of CRI-O that are read here; the stem is the whole key."""
 
 
 class Scope(enum.IntEnum):
-    """How narrow an annotation is; the narrower one counts.
+    """The scope of an annotation; the narrowest one is effective.
 
-    `ELSEWHERE` speaks to another container, `NOWHERE` to none at all.
+    `OTHER` is that of an annotation for another container, `INVALID` applies to none.
     """
 
     CONTAINER = 0
     POD = 1
     ALL = 2
     DEPRECATED = 3
-    ELSEWHERE = 4
-    NOWHERE = 5
+    OTHER = 4
+    INVALID = 5
 
 
 class Written(msgspec.Struct, frozen=True):
     """An annotation of ours.
 
     Attributes:
-        stem: Its key without name space and scope; with a slash in front where it
-            stands behind the name space.
-        key: Its key as it is written.
-        value: Its value as it is written.
-        scope: How narrow it is.
+        stem: The key without name space and scope; with a leading slash where it
+            follows the name space.
+        key: The key as it is written.
+        value: The value as it is written.
+        scope: The containers that it applies to.
     """
 
     stem: str
@@ -67,14 +66,14 @@ class Written(msgspec.Struct, frozen=True):
     scope: Scope
 
 
-def take_apart(
+def split_keys(
     annotations: Iterable[tuple[str, str]], container: str
 ) -> tuple[Written, ...]:
-    """Take the keys of annotations apart, the native ones first.
+    """Split the keys of annotations, the native ones first.
 
     Args:
         annotations: Of all name spaces.
-        container: The name in the pod of the container that is asked about.
+        container: Name in the pod of the container that they are read for.
     """
     return tuple(
         found
@@ -85,11 +84,11 @@ def take_apart(
 
 
 def effective(annotations: Iterable[Written]) -> dict[str, Written]:
-    """Find what speaks to the container: for each key the narrowest, then the first."""
+    """Select, for each stem, the annotation of the narrowest scope, then the first."""
     found: dict[str, Written] = {}
     for one in annotations:
         known = found.get(one.stem)
-        if one.scope < Scope.ELSEWHERE and (not known or one.scope < known.scope):
+        if one.scope < Scope.OTHER and (not known or one.scope < known.scope):
             found[one.stem] = one
     return found
 
@@ -111,7 +110,7 @@ def _written(key: str, value: str, name_space: str, container: str) -> Written |
 
 
 def _class(key: str, value: str, container: str) -> Written | None:
-    """Read what others put into this name space, of which we know but the classes."""
+    """Split a key of Kubernetes' name space, of which only classes are read."""
     head, slash, tail = key.partition("/")
     stem = _CLASSES.get(head.removesuffix(f".{KUBERNETES}"))
     if stem is None:
@@ -121,13 +120,13 @@ def _class(key: str, value: str, container: str) -> Written | None:
 
 
 def _isolation(key: str, value: str, container: str) -> Written | None:
-    """Read a key of CRI-O, which names a container without a word before it."""
+    """Split a key of CRI-O, whose scope is a container's bare name."""
     head, slash, tail = key.partition("/")
     if head not in ISOLATION:
         return None
     if not slash:
         return Written(head, key, value, Scope.ALL)
-    scope = Scope.CONTAINER if tail == container else Scope.ELSEWHERE
+    scope = Scope.CONTAINER if tail == container else Scope.OTHER
     return Written(head, key, value, scope)
 
 
@@ -136,9 +135,9 @@ def _scope(text: str, container: str) -> Scope:
         return Scope.POD
     name = text.removeprefix(_CONTAINER)
     if not name or name == text:
-        return Scope.NOWHERE
-    return Scope.CONTAINER if name == container else Scope.ELSEWHERE
+        return Scope.INVALID
+    return Scope.CONTAINER if name == container else Scope.OTHER
 
 
-# Of which we know a few keys, each without the forms that ours have.
+# Name spaces of others: only a few of their keys are read.
 _FOREIGN: Final = {KUBERNETES: _class, CRI_O: _isolation}
