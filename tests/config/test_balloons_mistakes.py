@@ -177,19 +177,19 @@ def test_a_mistake_is_told_with_its_path(spec: str, complaint: str) -> None:
         ),
         pytest.param(
             types('{name: a, cpus: ["3-4", "4"]}'),
-            f"{TYPES}[0].cpus: CPU 4 is given twice",
+            f"{TYPES}[0].cpus: CPU 4 is listed for two balloons",
             id="a CPU by number twice",
         ),
         pytest.param(
             "{reservedResources: {cpu: 3}, "
             "balloonTypes: [{name: reserved, minCPUs: 2}]}",
-            f"{TYPES}[0].minCPUs: 2, of reservedResources.cpu there are 3",
+            f"{TYPES}[0].minCPUs: 2, but reservedResources.cpu is 3 CPUs",
             id="another minimum than what is reserved",
         ),
         pytest.param(
             "{reservedResources: {cpu: 3}, "
             "balloonTypes: [{name: reserved, maxCPUs: 2}]}",
-            f"{TYPES}[0].maxCPUs: 2, of reservedResources.cpu there are 3",
+            f"{TYPES}[0].maxCPUs: 2, but reservedResources.cpu is 3 CPUs",
             id="a maximum below what is reserved",
         ),
         pytest.param(
@@ -200,14 +200,14 @@ def test_a_mistake_is_told_with_its_path(spec: str, complaint: str) -> None:
         pytest.param(
             "{reservedResources: {cpu: 'cpuset:0'}, balloonTypes:"
             " [{name: default, maxCPUs: -1}, {name: reserved, maxCPUs: -1}]}",
-            "$.spec.balloonTypes: by its maxCPUs no type may have a CPU",
+            "$.spec.balloonTypes: maxCPUs of every type is below 0, so none has a CPU",
             id="no CPUs for anybody",
         ),
         pytest.param(
             "{reservedResources: {cpu: 'cpuset:0'}, reservedExact: true,"
             " balloonTypes: [{name: reserved, shareIdleCPUsInSame: numa}]}",
             "$.spec.balloonTypes[0].shareIdleCPUsInSame: "
-            "reservedExact keeps them off other CPUs",
+            "contradicts reservedExact, which excludes all other CPUs",
             id="idle CPUs for those who are to have the reserved ones only",
         ),
     ],

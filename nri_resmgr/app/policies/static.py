@@ -1,4 +1,4 @@
-"""The static policy out of its configuration, for one machine."""
+"""Builds the static policy from its configuration and a machine."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Resource requests of containers: the first available source wins.
 
 A source declares the requests of a whole pod, before any container exists
-(`RequestSource` in `chain`; `annotation` is one). They are validated against the cgroup
-values that the kubelet made (`cgroup_values`). Where both contradict, or no source knows
-the pod, the requests are reconstructed from these values.
+(`RequestSource` in `chain`; `annotation` is one). They are validated against the
+cgroup values that the kubelet made (`cgroup_values`). Where both contradict, or no
+source knows the pod, the requests are reconstructed from these values.
 """
 
 from __future__ import annotations

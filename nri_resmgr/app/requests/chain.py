@@ -66,7 +66,7 @@ class RequestSources:
 
     @property
     def stale(self) -> int:
-        """Number of containers and pods so far whose declared requests were rejected."""
+        """Number of containers and pods so far whose requests were rejected."""
         return self._count
 
     def requests_of(
