@@ -36,22 +36,22 @@ def types(*rows: str) -> str:
         ),
         pytest.param(
             types("{name: a}", "{name: a}"),
-            f"{TYPES}[1].name: 'a' comes twice",
+            f"{TYPES}[1].name: duplicate name 'a'",
             id="a name twice",
         ),
         pytest.param(
             types("{name: a, minCPUs: 3, maxCPUs: 2}"),
-            f"{TYPES}[0].minCPUs: 3, more than maxCPUs (2)",
+            f"{TYPES}[0].minCPUs: 3 is more than maxCPUs (2)",
             id="a minimum above the maximum",
         ),
         pytest.param(
             types("{name: a, minBalloons: 3, maxBalloons: 2}"),
-            f"{TYPES}[0].minBalloons: 3, more than maxBalloons (2)",
+            f"{TYPES}[0].minBalloons: 3 is more than maxBalloons (2)",
             id="a minimum number above the maximum",
         ),
         pytest.param(
             types("{name: reserved, maxBalloons: 2}"),
-            f"{TYPES}[0].maxBalloons: 2, of type reserved there is one",
+            f"{TYPES}[0].maxBalloons: expected at most 1 for type reserved, not 2",
             id="two reserved balloons",
         ),
         pytest.param(
@@ -95,12 +95,12 @@ def types(*rows: str) -> str:
             types(
                 "{name: a, components: [{balloonType: b}], cpuClass: fast}", "{name: b}"
             ),
-            f"{TYPES}[0].cpuClass: goes with no components",
+            f"{TYPES}[0].cpuClass: not allowed with components",
             id="a composite type with a CPU class",
         ),
         pytest.param(
             types("{name: a, components: [{balloonType: b}], loads: []}", "{name: b}"),
-            f"{TYPES}[0].loads: goes with no components",
+            f"{TYPES}[0].loads: not allowed with components",
             id="a composite type that allocates CPUs",
         ),
         pytest.param(
@@ -114,13 +114,13 @@ def types(*rows: str) -> str:
         ),
         pytest.param(
             types("{name: a, components: [{balloonType: b}]}", '{name: b, cpus: "3"}'),
-            f"{TYPES}[0].components[0].balloonType: 'b' has CPUs by number, and no "
-            "balloons but these",
+            f"{TYPES}[0].components[0].balloonType: 'b' has explicit cpus, so it "
+            "cannot be a component",
             id="a component with CPUs by number",
         ),
         pytest.param(
             types("{name: a, cpus: 4-5, maxCPUs: 2}"),
-            f"{TYPES}[0].maxCPUs: goes with no cpus, which say it already",
+            f"{TYPES}[0].maxCPUs: not allowed with cpus, which determine it",
             id="CPUs by number, and a limit",
         ),
         pytest.param(

@@ -14,8 +14,8 @@ from nri_resmgr.classes.memory.numa_values import is_word
 from nri_resmgr.classes.rdt import Capabilities, plan_of
 from nri_resmgr.classes.rdt.errors import BadClass, CannotAllocate, TooManyClasses
 from nri_resmgr.config import BadSetting, PolicyConfig
-from nri_resmgr.config.cpu_class_use import CpuClassUse
-from nri_resmgr.config.rdt_use import RdtUse
+from nri_resmgr.config.cpu_classes import CpuClassUse
+from nri_resmgr.config.rdt import RdtUse
 from nri_resmgr.host.cpu_knobs import read_cpu_knobs
 from nri_resmgr.host.interrupts import read_interrupts
 from nri_resmgr.host.platform import read_cgroup_layout
