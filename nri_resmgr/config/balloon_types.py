@@ -14,8 +14,10 @@ from nri_resmgr.values import CpuSet, InputError
 
 RESERVED: Final = "reserved"
 """The built-in type of the node's own containers."""
+
 INEFFECTIVE: Final = ("showContainersInNrt",)
 """Keys of a type that have no effect yet."""
+
 # Not allowed in a composite type, whose CPUs are those of its components.
 _NOT_OF_COMPOSITES: Final = (
     "cpus",
@@ -29,6 +31,7 @@ _NOT_OF_COMPOSITES: Final = (
     "cpuClass",
 )
 _NOT_WITH_CPUS: Final = ("minCPUs", "maxCPUs", "minBalloons", "maxBalloons")
+
 _MOST: Final = 1 << 16
 _SHARE: Final = ("system", "package", "die", "numa", "l2cache", "core", "thread")
 _KINDS: Final = ("dram", "hbm", "pmem", "cxl")
@@ -129,7 +132,7 @@ def read_balloon_types(spec: Table, names: ClassNames) -> tuple[BalloonTypeConfi
     """Read ``balloonTypes``.
 
     Raises:
-        BadSetting: The first problem met; its ``path`` says where.
+        BadSetting: The first error; its ``path`` is its place.
     """
     rows = spec.tables("balloonTypes", *_KEYS)
     found: dict[str, BalloonTypeConfig] = {}

@@ -135,7 +135,7 @@ def read_balloons(top: Table) -> BalloonsConfig:
     """Read the ``spec`` of a document of this kind.
 
     Raises:
-        BadSetting: The first problem met; its ``path`` says where.
+        BadSetting: The first error; its ``path`` is its place.
 
     Source:
         nri-plugins, ``BalloonsPolicy``: its names, defaults and meanings.

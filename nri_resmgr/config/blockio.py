@@ -52,7 +52,7 @@ def read_block_io(document: object, path: str = "$") -> BlockIoConfig:
         path: Its place in a larger document.
 
     Raises:
-        BadSetting: The first problem met.
+        BadSetting: The first error.
 
     Source:
         goresctrl, doc/blockio.md.
@@ -64,7 +64,7 @@ def read_block_io_control(control: Table) -> BlockIoControl:
     """Read ``blockio`` of a document's ``control``: nri-plugins' flags and classes.
 
     Raises:
-        BadSetting: The first problem met.
+        BadSetting: The first error.
     """
     keys = ("enable", "usePodQoSAsDefaultClass", "classes")
     table = control.table("blockio", *keys)

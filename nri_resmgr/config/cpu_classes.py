@@ -35,6 +35,7 @@ _POOL_CLASSES: Final = (
     "reservedPoolCPUClass",
     "defaultExclusiveCPUClass",
 )
+
 # CRI Resource Manager's name of the class of idle CPUs.
 _DEFAULT: Final = "default"
 

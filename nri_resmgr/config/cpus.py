@@ -11,11 +11,12 @@ from nri_resmgr.config.table import Table
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import BadQuantity, CpuSet, InputError, parse_cpus
 
+AVAILABLE: Final = "$.spec.availableResources.cpu"
+RESERVED: Final = "$.spec.reservedResources.cpu"
+
 _LISTED: Final = "cpuset:"
 _ALL_BUT: Final = "exclude-cpuset:"
 _CGROUP: Final = "cgroup:"
-AVAILABLE: Final = "$.spec.availableResources.cpu"
-RESERVED: Final = "$.spec.reservedResources.cpu"
 
 
 class Listed(msgspec.Struct, frozen=True):
@@ -25,7 +26,7 @@ class Listed(msgspec.Struct, frozen=True):
 
 
 class AllBut(msgspec.Struct, frozen=True):
-    """All CPUs there are but these."""
+    """All CPUs except these."""
 
     cpus: CpuSet
 

@@ -15,12 +15,14 @@ if TYPE_CHECKING:
     from nri_resmgr.config.memory_classes import NumaPolicyConfig
     from nri_resmgr.config.rdt import RdtUse
 
-MEMORY_KEYS: Final = ("memoryQos", "memoryPolicy", "miscLimits")
-"""Of documents of all kinds; `read_memory_use` reads them."""
 CONTROL: Final = "control"
+
 _QOS: Final = "memoryQos"
 _POLICY: Final = "memoryPolicy"
 _MISC: Final = "miscLimits"
+
+MEMORY_KEYS: Final = (_QOS, _POLICY, _MISC)
+"""Of documents of all kinds; `read_memory_use` reads them."""
 
 
 class PolicyConfig(msgspec.Struct, frozen=True):
@@ -99,17 +101,16 @@ def read_memory_use(spec: Table) -> dict[str, Any]:
         BadSetting: The first error.
     """
     found: dict[str, Any] = {"misc_limits": spec.flag(_MISC, default=True)}
-    # Late imports, as above.
-    if _QOS in spec.rows:
-        from nri_resmgr.config.memory_classes import read_memory_qos
+    if not spec.rows.keys() & {_QOS, _POLICY}:
+        return found
+    # Late import, as above.
+    from nri_resmgr.config.memory_classes import read_memory_qos, read_numa_policies
 
+    if _QOS in spec.rows:
         found["memory_qos"] = read_memory_qos(spec.rows[_QOS], spec.at(_QOS))
     if _POLICY in spec.rows:
-        from nri_resmgr.config.memory_classes import read_numa_policies
-
-        found["memory_policy"] = read_numa_policies(
-            spec.rows[_POLICY], spec.at(_POLICY)
-        )
+        path = spec.at(_POLICY)
+        found["memory_policy"] = read_numa_policies(spec.rows[_POLICY], path)
     return found
 
 

@@ -29,7 +29,7 @@ from nri_resmgr.config.table import Table
 
 _T = TypeVar("_T")
 
-RDT_KEYS: Final = ("options", "partitions")
+_RDT_KEYS: Final = ("options", "partitions")
 _CACHES: Final = {"L2": "l2Allocation", "L3": "l3Allocation"}
 _BANDWIDTH: Final = "mbAllocation"
 _KEYS: Final = {**_CACHES, "MB": _BANDWIDTH}
@@ -42,7 +42,7 @@ def read_rdt_document(document: object) -> RdtConfig:
     Raises:
         BadSetting: The first error.
     """
-    return read_rdt(Table.read(document, *RDT_KEYS))
+    return read_rdt(Table.read(document, *_RDT_KEYS))
 
 
 def read_rdt(table: Table) -> RdtConfig:
@@ -209,11 +209,11 @@ def read_rdt_use(control: Table) -> RdtUse | None:
     Raises:
         BadSetting: The first error.
     """
-    own = ("enable", "usePodQoSAsDefaultClass", "force", "adoptGroups", "monitorPods")
-    table = control.table("rdt", *own, *RDT_KEYS)
+    keys = ("enable", "usePodQoSAsDefaultClass", "force", "adoptGroups", "monitorPods")
+    table = control.table("rdt", *keys, *_RDT_KEYS)
     config = read_rdt(table)
     enable, by_qos, forces, adopts, monitors = (
-        table.flag(key, default=False) for key in own
+        table.flag(key, default=False) for key in keys
     )
     if not enable:
         return None

@@ -26,7 +26,7 @@ class _Loader(_Safe):  # type: ignore[misc] # the base class is chosen at run ti
     """A safe loader that rejects duplicate keys."""
 
 
-def _mapping(loader: Any, node: yaml.MappingNode) -> dict[object, object]:
+def _mapping(loader: yaml.SafeLoader, node: yaml.MappingNode) -> dict[object, object]:
     seen: set[object] = set()
     for key, _ in node.value:
         name = key.value if isinstance(key, yaml.ScalarNode) else None
@@ -34,8 +34,7 @@ def _mapping(loader: Any, node: yaml.MappingNode) -> dict[object, object]:
             what = "a key must be text" if name is None else f"duplicate key {name!r}"
             raise yaml.constructor.ConstructorError(None, None, what, key.start_mark)
         seen.add(name)
-    found: dict[object, object] = loader.construct_mapping(node, deep=True)
-    return found
+    return loader.construct_mapping(node, deep=True)
 
 
 _Loader.add_constructor("tag:yaml.org,2002:map", _mapping)

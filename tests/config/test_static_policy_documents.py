@@ -220,7 +220,9 @@ def test_a_document_says_what_it_is(text: str, complaint: str) -> None:
         pytest.param("a: \x01", "", id="a control character"),
         pytest.param("a: \ud800", "invalid value: ", id="half a character"),
         pytest.param("\n" + "[" * 9999, "line 2: more than 64 levels deep", id="deep"),
-        pytest.param("#" * (2 << 20) + "#", "2097153 characters, expected at most", id="large"),
+        pytest.param(
+            "#" * (2 << 20) + "#", "2097153 characters, expected at most", id="large"
+        ),
         pytest.param("a: &x [*x, *y]", "line 1: ", id="an anchor that is not there"),
     ],
 )

@@ -6,6 +6,7 @@ from typing import Final
 
 from nri_resmgr.app.annotations.errors import NotAccepted
 from nri_resmgr.config.errors import BadSetting
+from nri_resmgr.config.syntax import parse_yaml
 
 # All annotations of a pod together may have 256 KiB. Compiling the rules of the worst
 # text of this size takes half a second.
@@ -20,8 +21,6 @@ def read_document(text: str) -> object:
     """
     if len(text) > MAX_TEXT:
         raise NotAccepted(text, f"at most {MAX_TEXT} characters long")
-    from nri_resmgr.config.syntax import parse_yaml  # few annotations are YAML
-
     return parse_yaml(text, references=False)
 
 

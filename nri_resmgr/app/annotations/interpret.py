@@ -200,7 +200,7 @@ def _is_known(stem: str) -> bool:
 
 
 def _unknown(stem: str) -> str:
-    import difflib  # only a mistake pays for it
+    import difflib  # late: only for errors
 
     known = (*KEYS, *AFFINITY_KEYS)
     if close := difflib.get_close_matches(stem, known, n=1):

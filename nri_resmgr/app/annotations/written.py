@@ -50,7 +50,7 @@ class Scope(enum.IntEnum):
 
 
 class Written(msgspec.Struct, frozen=True):
-    """An annotation of ours.
+    """One annotation, with its key split.
 
     Attributes:
         stem: The key without name space and scope; with a leading slash where it

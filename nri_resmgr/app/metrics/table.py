@@ -1,4 +1,4 @@
-"""The table of all metrics; docs/insight.md is generated from it."""
+"""The table of all metrics; the list in docs/insight.md is generated from it."""
 
 from __future__ import annotations
 

@@ -44,8 +44,7 @@ def policy_for(
     Raises:
         BadSetting: The configuration does not fit the machine.
     """
-    policy: ViewedPolicy[Any] = kind_named(config.kind).build(config, machine, tree)
-    return policy
+    return kind_named(config.kind).build(config, machine, tree)
 
 
 def host_warnings(
