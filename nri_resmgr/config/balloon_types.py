@@ -200,6 +200,7 @@ def _containers(row: Table) -> dict[str, Any]:
 def _size(row: Table) -> dict[str, Any]:
     return {
         "min_cpus": row.number("minCPUs", 0, _MOST, 0),
+        # Negative: nri-plugins' notation for a type without CPUs; 0 is no limit.
         "max_cpus": row.number("maxCPUs", -_MOST, _MOST, 0),
         "min_balloons": row.number("minBalloons", 0, _MOST, 0),
         "max_balloons": row.number("maxBalloons", 0, _MOST, 0),
@@ -236,15 +237,19 @@ def _interrupts(row: Table) -> IrqRule | None:
 
 
 def _flag(row: Table, key: str) -> bool | None:
+    # None where absent: the default is that of the whole policy, not false.
     return row.flag(key, default=False) if key in row.rows else None
 
 
 def _kinds(row: Table) -> tuple[str, ...]:
+    # In any letter case, as nri-plugins reads them: "DRAM" is common.
     lower = [text.lower() for text in row.texts("memoryTypes", ())]
     return Table(row.path, {"memoryTypes": lower}).choices("memoryTypes", _KINDS)
 
 
 def _explicit_cpus(row: Table) -> tuple[CpuSet, ...]:
+    # One set for the only balloon, or a list with one set for each balloon. A single
+    # CPU is a number in YAML.
     if not isinstance(row.rows.get("cpus"), list):
         text = row.amount("cpus")
         return () if text is None else (_listed(text, row.at("cpus")),)
@@ -298,14 +303,16 @@ def _refuse(row: Table, keys: Sequence[str], why: str) -> None:
 
 
 def _check_components(types: Mapping[str, BalloonTypeConfig]) -> None:
-    known = (*types, RESERVED, "default")
+    known = (*types, RESERVED, "default")  # the built-in types need not be listed
     for one in types.values():
         for place, name in enumerate(one.components):
             path = f"{one.path}.components[{place}]"
             Table(path, {"balloonType": name}).choice("balloonType", known, "")
+            # Components are made on demand; explicit CPUs fix the number of balloons.
             if name in types and types[name].cpus:
                 why = f"{name!r} has explicit cpus, so it cannot be a component"
                 raise BadSetting(f"{path}.balloonType", why)
+            # Creating such a balloon would never end.
             if _contains(name, one.name, types):
                 why = f"{name!r} itself contains {one.name!r}"
                 raise BadSetting(f"{path}.balloonType", why)

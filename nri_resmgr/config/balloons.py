@@ -212,6 +212,7 @@ def _host(spec: Table) -> tuple[dict[str, Any], tuple[tuple[str, str], ...]]:
         from nri_resmgr.config.interrupts import read_controllable
 
         found["interrupts"] = read_controllable(spec)
+    # Types may name classes in a document that defines none: that is a warning.
     named = any("cpuClass" in row for row in spec.open_rows("balloonTypes"))
     if named or spec.rows.keys() & {*_CPU_CLASSES, "control"}:
         from nri_resmgr.config.cpu_classes import class_warnings, read_of_balloons

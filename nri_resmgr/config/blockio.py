@@ -68,6 +68,7 @@ def read_block_io_control(control: Table) -> BlockIoControl:
     """
     keys = ("enable", "usePodQoSAsDefaultClass", "classes")
     table = control.table("blockio", *keys)
+    # Present but empty differs from absent: then no class is valid.
     classes = _classes(table, "classes") if "classes" in table.rows else None
     return BlockIoControl(
         enabled=table.flag("enable", default=False),
@@ -101,6 +102,7 @@ def _parameter_set(document: object, path: str) -> ParameterSet:
         _check_pattern(pattern, f"{row.at(_DEVICES)}[{place}]")
     rates = [_quantity(row, key) for key in _THROTTLES]
     for key, rate in zip(_THROTTLES, rates, strict=True):
+        # A weight can be for all devices; the kernel throttles single ones only.
         if rate is not None and not patterns:
             raise BadSetting(row.at(key), "needs Devices")
     return ParameterSet(patterns, Limits(_weight(row), *rates))

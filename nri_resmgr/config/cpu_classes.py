@@ -93,6 +93,7 @@ def read_old_cpu_classes(spec: Table) -> Mapping[str, CpuClass]:
     Source:
         CRI Resource Manager, ``cpu.classes``; nri-plugins kept it.
     """
+    # The other keys of control are read by `nri_resmgr.config.policy_config`.
     control = spec.table("control", "cpu", "rdt", "blockio")
     classes = control.table("cpu", "classes").open_table("classes")
     return {name: _read_old(classes, name) for name in classes.rows}
@@ -206,6 +207,7 @@ def read_of_topology_aware(spec: Table) -> CpuClassUse | None:
     )
     if not classes:
         return None
+    # Required where any class is defined, as in nri-plugins.
     if not shared:
         path = spec.at("sharedPoolCPUClass")
         raise BadSetting(path, f"missing, expected {' or '.join(names)}")
@@ -226,7 +228,7 @@ def read_of_balloons(spec: Table) -> CpuClassUse | None:
     """
     domain = spec.choice("turboDomain", tuple(TurboDomain), TurboDomain.PACKAGE)
     old, new = read_old_cpu_classes(spec), read_cpu_classes(spec)
-    classes = {**old, **new}
+    classes = {**old, **new}  # of the same name the new notation wins
     names = tuple(classes)
     if not classes:
         return None

@@ -79,7 +79,7 @@ def _parse(text: str) -> CpuChoice:
         return AllBut(CpuSet.parse(text.removeprefix(_ALL_BUT)))
     if text.startswith(_CGROUP) and text != _CGROUP:
         return OfCgroup(text.removeprefix(_CGROUP))
-    return Amount(-(-parse_cpus(text) // 1000))
+    return Amount(-(-parse_cpus(text) // 1000))  # thousandths, rounded up
 
 
 def _hint(text: str) -> str:
@@ -113,12 +113,14 @@ def fit_cpus(
     usable = _available(available, machine)
     if reserved is None:
         return FittingCpus(usable, None)
+    # Which CPUs an amount stands for is chosen later, by the allocator.
     if isinstance(usable, int):
         return FittingCpus(usable, _count(reserved, usable))
     match reserved:
         case Amount(count):
-            ordinary = usable - machine.isolated
-            most = len(ordinary) or 1
+            # Isolated CPUs are not counted, except that one may be reserved where
+            # there are no others.
+            most = len(usable - machine.isolated) or 1
             _check_count(RESERVED, count, most, "available, not isolated")
             return FittingCpus(usable, count)
         case Listed(cpus):

@@ -92,6 +92,7 @@ def _log(spec: Table) -> Iterable[str]:
     log = spec.table("log", "debug", "source", "klog")
     log.texts("debug", ())
     log.flag("source", default=False)
+    # Flags of klog: numbers and booleans may be quoted or not.
     klog = log.table("klog", *_KLOG)
     for key, value in klog.rows.items():
         if not isinstance(value, str | int):
@@ -123,4 +124,4 @@ def _control(spec: Table) -> Iterable[str]:
     control = spec.table("control", "cpu", "rdt", "blockio")
     control.table("cpu", "classes")
     read_old_cpu_classes(spec)
-    return ()
+    return ()  # effective or not, by policy: `read_foreign` lists it

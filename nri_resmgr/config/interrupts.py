@@ -64,10 +64,12 @@ def read_patterns(table: Table, key: str) -> tuple[str, ...]:
     rows = dict(table.rows)
     found = rows.get(key)
     if isinstance(found, list):
+        # type(), not isinstance: a boolean is an int as well, and is an error.
         rows[key] = [str(one) if type(one) is int else one for one in found]
     patterns = Table(table.path, rows).texts(key, ())
     for place, pattern in enumerate(patterns):
         path = f"{table.at(key)}[{place}]"
+        # A negative number would be a glob that matches nothing.
         if not pattern or pattern.startswith("-"):
             what = "expected the number of an interrupt, or a pattern of its name"
             raise BadSetting(path, f"{what}, not {pattern!r}")

@@ -64,7 +64,7 @@ def read_static_policy(top: Table) -> StaticPolicyConfig:
         CONTROL,
         *MEMORY_KEYS,
     )
-    default = StaticPolicyConfig()
+    default = StaticPolicyConfig()  # the built-in defaults, in one place only
     namespaces = spec.texts("reservedPoolNamespaces", ())
     return StaticPolicyConfig(
         available=read_cpus(spec.table("availableResources", "cpu")),

@@ -65,7 +65,7 @@ class Table(msgspec.Struct, frozen=True):
     def number(self, key: str, low: int, high: int, default: int) -> int:
         """Read a whole number of *low* to *high*."""
         found = self.rows.get(key, default)
-        if isinstance(found, bool) or not isinstance(found, int):
+        if isinstance(found, bool) or not isinstance(found, int):  # True is an int
             raise BadSetting(self.at(key), f"expected a number, not {_kind(found)}")
         # The default need not be in range.
         if key in self.rows and not low <= found <= high:

@@ -4,7 +4,7 @@
 
 * `reading`: the result for one container, `Reading`, and the name spaces of keys;
 * `read`: `read_preferences`; pods without one of our keys go no further;
-* `written`: splits keys into name space, stem and scope, and selects the effective one;
+* `scopes`: splits keys into name space, stem and scope, and selects the effective one;
 * `keys`: the table of keys, each with the reader of its value (`values`, `affinities`);
 * `interpret`: applies these readers and collects problems;
 * `report`: logs problems once; `queryable`: limits what expressions may query.

@@ -21,13 +21,13 @@ from nri_resmgr.app.annotations.keys import (
     Target,
 )
 from nri_resmgr.app.annotations.reading import AnnotationProblem, Reading
-from nri_resmgr.app.annotations.values import cold_start_of
-from nri_resmgr.app.annotations.written import (
+from nri_resmgr.app.annotations.scopes import (
     Scope,
-    Written,
+    ScopedAnnotation,
     effective,
     split_keys,
 )
+from nri_resmgr.app.annotations.values import cold_start_of
 from nri_resmgr.classes.irq.requests import IrqAffinity
 from nri_resmgr.classes.isolation.requests import IsolationRequest, Mistake
 from nri_resmgr.classes.request import ClassRequest, IrqRequest
@@ -75,6 +75,7 @@ def _interpret(
     builder = _ReadingBuilder(container)
     for one in everything:
         builder.check_key(one)
+    # Keys are checked in all scopes, values only where they are effective.
     for one in effective(everything).values():
         builder.add(one, testing=testing)
     return builder.reading()
@@ -113,7 +114,7 @@ class _ReadingBuilder:
             tuple(self._problems),
         )
 
-    def check_key(self, one: Written) -> None:
+    def check_key(self, one: ScopedAnnotation) -> None:
         is_valid = one.scope is not Scope.INVALID
         if is_valid and (_is_known(one.stem) or one.stem.endswith(OTHER_POLICIES)):
             return
@@ -130,7 +131,7 @@ class _ReadingBuilder:
                 why = _NO_CONTAINER
         self._add_problem(one, why)
 
-    def add(self, one: Written, *, testing: bool) -> None:
+    def add(self, one: ScopedAnnotation, *, testing: bool) -> None:
         if not _is_known(one.stem):
             return
         try:
@@ -143,13 +144,13 @@ class _ReadingBuilder:
             strict = one.stem in KEYS and KEYS[one.stem].strict
             self._add_problem(one, str(error), strict=strict)
 
-    def _read_affinity(self, one: Written) -> None:
+    def _read_affinity(self, one: ScopedAnnotation) -> None:
         rules = read_affinities(one.value, self._container, AFFINITY_KEYS[one.stem])
         earlier = self._preferences.get("affinities", ())
         if earlier or rules:
             self._preferences["affinities"] = (*earlier, *rules)
 
-    def _read_value(self, one: Written, *, testing: bool) -> None:
+    def _read_value(self, one: ScopedAnnotation, *, testing: bool) -> None:
         key = KEYS[one.stem]
         if key.target is Target.ISOLATION:
             self._read_isolation(one, key)
@@ -173,7 +174,7 @@ class _ReadingBuilder:
             case Target.PENDING:
                 self._add_problem(one, "valid, but not implemented yet", pending=True)
 
-    def _read_isolation(self, one: Written, key: Key) -> None:
+    def _read_isolation(self, one: ScopedAnnotation, key: Key) -> None:
         # A mistake is no problem here: the configuration, which is not known here,
         # decides whether isolation annotations are followed at all.
         try:
@@ -183,12 +184,12 @@ class _ReadingBuilder:
             earlier = self._isolation.get("mistakes", ())
             self._isolation["mistakes"] = (*earlier, mistake)
 
-    def _add_problem(self, one: Written, why: str, **more: bool) -> None:
+    def _add_problem(self, one: ScopedAnnotation, why: str, **more: bool) -> None:
         why = shortened(why, _MOST_WHY)
         self._problems.append(AnnotationProblem(one.key, one.value, why, **more))
 
 
-def _class_request(found: object, one: Written) -> ClassRequest | IrqRequest:
+def _class_request(found: object, one: ScopedAnnotation) -> ClassRequest | IrqRequest:
     of_container = one.scope is Scope.CONTAINER
     if isinstance(found, IrqAffinity):
         return IrqRequest(found, one.key, of_container)
@@ -211,7 +212,7 @@ def _unknown(stem: str) -> str:
 _COLD_START: Final = "cold-start"
 
 
-def read_deprecated(one: Written, container: str) -> object:
+def read_deprecated(one: ScopedAnnotation, container: str) -> object:
     """Read a value for all containers, or a YAML mapping of containers to values.
 
     Returns:

@@ -116,10 +116,12 @@ class Metrics(DecisionObserver, Observer):
 
     def answered(self, method: str, seconds: float, code: int) -> None:
         """Count an answer and its duration."""
+        # Labels must come from a fixed set: a peer could send any name.
         if method not in PLUGIN_METHODS:
             method = _OTHER
         self._open = max(self._open - 1, 0)
         self._answers[method, code] += 1
+        # On the path of each request: the key nearly always exists.
         try:
             self._seconds[method].add(seconds)
         except KeyError:

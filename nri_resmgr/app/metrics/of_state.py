@@ -108,6 +108,7 @@ def _of_pools(pools: Sequence[PoolUse]) -> Iterator[Series]:
 
 def _containers(now: StateSnapshot) -> Series:
     reserved = CpuSet.union(pool.reserved for pool in now.pools)
+    # Counted per CPU set first: many containers share few sets.
     sets = Counter(
         (now.pins.get(key, NO_PIN).cpus, spec.qos.value)
         for key, spec in now.specs.items()

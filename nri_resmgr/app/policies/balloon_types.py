@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from nri_resmgr.app.policies.reserved_balloons import (
-    Reserved,
+    ReservedCpus,
     exactly,
     per_socket,
     reserved_type,
@@ -62,7 +62,7 @@ class _LocatedType(msgspec.Struct, frozen=True):
 
 
 def balloon_types(
-    config: BalloonsConfig, reserved: Reserved, machine: Machine, tree: Tree | None
+    config: BalloonsConfig, reserved: ReservedCpus, machine: Machine, tree: Tree | None
 ) -> tuple[BalloonType, ...]:
     """Make the balloon types of *config* for *machine*.
 
@@ -98,10 +98,11 @@ def _expression(written: ExpressionConfig) -> Expression:
 
 
 def _with_built_in(
-    config: BalloonsConfig, reserved: Reserved
+    config: BalloonsConfig, reserved: ReservedCpus
 ) -> list[BalloonTypeConfig]:
     path, types = "$.spec.balloonTypes", list(config.types)
     names = [one.name for one in types]
+    # Types are matched in this order: reserved first, default last.
     if RESERVED not in names:
         built_in = BalloonTypeConfig(path=path, name=RESERVED, priority="low")
         types.insert(0, built_in)
@@ -120,7 +121,7 @@ def _with_built_in(
 def _locate(
     written: BalloonTypeConfig,
     config: BalloonsConfig,
-    reserved: Reserved,
+    reserved: ReservedCpus,
     machine: Machine,
     tree: Tree | None,
 ) -> _LocatedType:
@@ -149,7 +150,7 @@ def _close_to(
     for place, name in enumerate(getattr(written, field)):
         path = f"{written.path}.{key[field]}[{place}]"
         if name.startswith(_POD_RESOURCE):
-            continue
+            continue  # depends on the container: the policy resolves it
         if not name.startswith("/sys/"):
             raise BadSetting(path, f"expected /sys/... or {_POD_RESOURCE}NAME")
         try:
@@ -259,6 +260,7 @@ def _cpus_of_device(path: str, machine: Machine, tree: Tree) -> CpuSet:
     for name in _LISTS:
         if found := optional_cpus(tree, f"{folder}/{name}"):
             return found & machine.online
+    # Not a list of CPUs itself, and none in the folder: the hint of the device.
     real = tree.target(folder)
     hint = None if real is None else path_hint(tree, real)
     if hint is None:

@@ -7,7 +7,7 @@ from typing import Final
 
 from nri_resmgr.app.policies.balloon_types import balloon_types, expressions_of
 from nri_resmgr.app.policies.chosen_cpus import choose_cpus
-from nri_resmgr.app.policies.reserved_balloons import Reserved
+from nri_resmgr.app.policies.reserved_balloons import ReservedCpus
 from nri_resmgr.config import Amount, BadSetting
 from nri_resmgr.config.balloons import BalloonsConfig
 from nri_resmgr.host.tree import Tree
@@ -30,6 +30,7 @@ def build_balloons(
 ) -> BalloonsPolicy:
     """See `nri_resmgr.app.policies.build.build_policy`."""
     policy = BalloonsPolicy(machine, balloons_settings(config, machine, tree))
+    # Balloons that exist from the start may not fit the machine together.
     try:
         policy.start()
     except PolicyError as error:
@@ -50,7 +51,7 @@ def balloons_settings(
     chosen = chosen or CpuSet()
     # An amount only sets the size: that reserved balloon is made like any other.
     cpus = None if isinstance(wanted, Amount) else chosen
-    reserved = Reserved(len(chosen), cpus)
+    reserved = ReservedCpus(len(chosen), cpus)
     types = balloon_types(config, reserved, machine, tree)
     _check_cpus(types, config, available)
     classes = config.cpu_classes if config.pin_cpu else None

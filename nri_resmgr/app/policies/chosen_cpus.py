@@ -44,6 +44,7 @@ def choose_cpus(
     usable, chosen = fitting.available, fitting.reserved
     if isinstance(usable, int):
         usable = _take(usable, machine.online - machine.isolated, machine)
+    # Ordinary CPUs first: the kernel does not balance load over isolated ones.
     if isinstance(chosen, int):
         chosen = _take(chosen, usable - machine.isolated or usable, machine)
     return usable, chosen

@@ -11,7 +11,7 @@ from nri_resmgr.topology import Machine
 from nri_resmgr.values import CpuSet
 
 
-class Reserved(msgspec.Struct, frozen=True):
+class ReservedCpus(msgspec.Struct, frozen=True):
     """The number of reserved CPUs, and which ones where they are listed."""
 
     count: int
@@ -19,7 +19,7 @@ class Reserved(msgspec.Struct, frozen=True):
 
 
 def reserved_type(
-    written: BalloonTypeConfig, config: BalloonsConfig, reserved: Reserved
+    written: BalloonTypeConfig, config: BalloonsConfig, reserved: ReservedCpus
 ) -> BalloonTypeConfig:
     """Return the type with the sizes and namespaces that the reservation gives it.
 
@@ -61,7 +61,7 @@ def _check_reserved_count(written: BalloonTypeConfig, count: int) -> None:
 def per_socket(
     written: BalloonTypeConfig,
     config: BalloonsConfig,
-    reserved: Reserved,
+    reserved: ReservedCpus,
     machine: Machine,
 ) -> tuple[BalloonTypeConfig, tuple[CpuSet, ...]]:
     """Give every socket a reserved balloon, with its part of the reserved CPUs.
@@ -73,7 +73,7 @@ def per_socket(
         BadSetting: The type has CPUs of its own.
     """
     sockets = [package.cpus for package in machine.packages]
-    each = -(-written.min_cpus // len(sockets))
+    each = -(-written.min_cpus // len(sockets))  # rounded up
     if reserved.cpus is not None:
         sockets = [cpus & reserved.cpus for cpus in sockets if cpus & reserved.cpus]
         each = min(each, *(len(cpus) for cpus in sockets))

@@ -59,6 +59,7 @@ def topology_aware_settings(
 
 def _cpu_classes(config: TopologyAwareConfig) -> CpuClassRules:
     use = config.cpu_classes
+    # Without pinning it is not known which CPUs a container uses.
     if use is None or not config.pin_cpu:
         return NO_CPU_CLASSES
     return CpuClassRules(tuple(use.classes), use.shared, use.reserved, use.exclusive)

@@ -169,6 +169,7 @@ class Verification:
 
     def _conclude(self, findings: dict[str, Finding]) -> bool:
         entries = self._verified.state.ledger.entries
+        # Containers may have been removed during the round.
         for key in findings.keys() - entries.keys():
             del findings[key]
         self._findings = findings

@@ -49,7 +49,7 @@ class Scope(enum.IntEnum):
     INVALID = 5
 
 
-class Written(msgspec.Struct, frozen=True):
+class ScopedAnnotation(msgspec.Struct, frozen=True):
     """One annotation, with its key split.
 
     Attributes:
@@ -68,7 +68,7 @@ class Written(msgspec.Struct, frozen=True):
 
 def split_keys(
     annotations: Iterable[tuple[str, str]], container: str
-) -> tuple[Written, ...]:
+) -> tuple[ScopedAnnotation, ...]:
     """Split the keys of annotations, the native ones first.
 
     Args:
@@ -79,13 +79,13 @@ def split_keys(
         found
         for name_space in (NATIVE, CRI_RM, KUBERNETES, CRI_O)
         for key, value in annotations
-        if (found := _written(key, value, name_space, container))
+        if (found := _split(key, value, name_space, container))
     )
 
 
-def effective(annotations: Iterable[Written]) -> dict[str, Written]:
+def effective(annotations: Iterable[ScopedAnnotation]) -> dict[str, ScopedAnnotation]:
     """Select, for each stem, the annotation of the narrowest scope, then the first."""
-    found: dict[str, Written] = {}
+    found: dict[str, ScopedAnnotation] = {}
     for one in annotations:
         known = found.get(one.stem)
         if one.scope < Scope.OTHER and (not known or one.scope < known.scope):
@@ -93,41 +93,43 @@ def effective(annotations: Iterable[Written]) -> dict[str, Written]:
     return found
 
 
-def _written(key: str, value: str, name_space: str, container: str) -> Written | None:
+def _split(
+    key: str, value: str, name_space: str, container: str
+) -> ScopedAnnotation | None:
     head, slash, tail = key.partition("/")
     if name_space in _FOREIGN:
         return _FOREIGN[name_space](key, value, container)
     if head == name_space:
         if name_space == CRI_RM and tail in DEPRECATED:
-            return Written(tail, key, value, Scope.DEPRECATED)
-        return Written(f"/{tail}", key, value, Scope.ALL)
+            return ScopedAnnotation(tail, key, value, Scope.DEPRECATED)
+        return ScopedAnnotation(f"/{tail}", key, value, Scope.ALL)
     if not head.endswith(f".{name_space}"):
         return None
     stem = head[: -len(name_space) - 1]
     if not slash:
-        return Written(stem, key, value, Scope.ALL)
-    return Written(stem, key, value, _scope(tail, container))
+        return ScopedAnnotation(stem, key, value, Scope.ALL)
+    return ScopedAnnotation(stem, key, value, _scope(tail, container))
 
 
-def _class(key: str, value: str, container: str) -> Written | None:
+def _class(key: str, value: str, container: str) -> ScopedAnnotation | None:
     """Split a key of Kubernetes' name space, of which only classes are read."""
     head, slash, tail = key.partition("/")
     stem = _CLASSES.get(head.removesuffix(f".{KUBERNETES}"))
     if stem is None:
         return None
     scope = _scope(tail, container) if slash else Scope.ALL
-    return Written(stem, key, value, scope)
+    return ScopedAnnotation(stem, key, value, scope)
 
 
-def _isolation(key: str, value: str, container: str) -> Written | None:
+def _isolation(key: str, value: str, container: str) -> ScopedAnnotation | None:
     """Split a key of CRI-O, whose scope is a container's bare name."""
     head, slash, tail = key.partition("/")
     if head not in ISOLATION:
         return None
     if not slash:
-        return Written(head, key, value, Scope.ALL)
+        return ScopedAnnotation(head, key, value, Scope.ALL)
     scope = Scope.CONTAINER if tail == container else Scope.OTHER
-    return Written(head, key, value, scope)
+    return ScopedAnnotation(head, key, value, scope)
 
 
 def _scope(text: str, container: str) -> Scope:
