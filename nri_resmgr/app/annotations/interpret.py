@@ -18,7 +18,7 @@ from nri_resmgr.app.annotations.keys import (
     OTHER_POLICIES,
     READ_ELSEWHERE,
     Key,
-    Target,
+    KeyTarget,
 )
 from nri_resmgr.app.annotations.reading import AnnotationProblem, Reading
 from nri_resmgr.app.annotations.scopes import (
@@ -152,7 +152,7 @@ class _ReadingBuilder:
 
     def _read_value(self, one: ScopedAnnotation, *, testing: bool) -> None:
         key = KEYS[one.stem]
-        if key.target is Target.ISOLATION:
+        if key.target is KeyTarget.ISOLATION:
             self._read_isolation(one, key)
             return
         if key.testing and not testing:
@@ -164,14 +164,14 @@ class _ReadingBuilder:
         else:
             found = key.read(one.value)
         match key.target:
-            case Target.PREFERENCE:
+            case KeyTarget.PREFERENCE:
                 self._preferences[key.field] = found
                 self._scopes[key.field] = one.scope
-            case Target.CLASS:
+            case KeyTarget.CLASS:
                 self._preferences[key.field] = _class_request(found, one)
-            case Target.HINTS:
+            case KeyTarget.HINTS:
                 self._hints[key.field] = found
-            case Target.PENDING:
+            case KeyTarget.PENDING:
                 self._add_problem(one, "valid, but not implemented yet", pending=True)
 
     def _read_isolation(self, one: ScopedAnnotation, key: Key) -> None:

@@ -31,7 +31,7 @@ from nri_resmgr.classes.isolation.values import (
 )
 
 
-class Target(enum.Enum):
+class KeyTarget(enum.Enum):
     """The part of a `Reading` that an annotation sets.
 
     A `CLASS` is a preference that records its key and scope. An `ISOLATION` is a part
@@ -59,13 +59,13 @@ class Key(msgspec.Struct, frozen=True):
 
     read: Callable[[str], object]
     field: str = ""
-    target: Target = Target.PREFERENCE
+    target: KeyTarget = KeyTarget.PREFERENCE
     strict: bool = False
     testing: bool = False
 
 
 def _isolation(read: Callable[[str], object], field: str) -> Key:
-    return Key(read, field, Target.ISOLATION, strict=True)
+    return Key(read, field, KeyTarget.ISOLATION, strict=True)
 
 
 # Strict keys are requirements: a container placed without one would silently run where
@@ -86,21 +86,21 @@ KEYS: Final[Mapping[str, Key]] = {
     "cpu.preserve": Key(read_exact_flag, "preserve_cpus", strict=True),
     "memory.preserve": Key(read_exact_flag, "preserve_memory", strict=True),
     "strict.topologyhints": Key(read_flag, "strict_hints", strict=True),
-    "topologyhints": Key(read_sources, "sources", Target.HINTS),
-    "deny.topologyhints": Key(read_path_rule, "deny", Target.HINTS),
-    "allow.topologyhints": Key(read_path_rule, "allow", Target.HINTS),
-    "test.topologyhints": Key(read_hints, "given", Target.HINTS, testing=True),
-    "cpu-class": Key(read_name, "cpu_class", Target.CLASS, strict=True),
-    "irq-affinity": Key(read_interrupts, "irq", Target.CLASS, strict=True),
-    "rdtclass": Key(read_name, "rdt_class", Target.CLASS, strict=True),
-    "blockioclass": Key(read_name, "blockio_class", Target.CLASS, strict=True),
+    "topologyhints": Key(read_sources, "sources", KeyTarget.HINTS),
+    "deny.topologyhints": Key(read_path_rule, "deny", KeyTarget.HINTS),
+    "allow.topologyhints": Key(read_path_rule, "allow", KeyTarget.HINTS),
+    "test.topologyhints": Key(read_hints, "given", KeyTarget.HINTS, testing=True),
+    "cpu-class": Key(read_name, "cpu_class", KeyTarget.CLASS, strict=True),
+    "irq-affinity": Key(read_interrupts, "irq", KeyTarget.CLASS, strict=True),
+    "rdtclass": Key(read_name, "rdt_class", KeyTarget.CLASS, strict=True),
+    "blockioclass": Key(read_name, "blockio_class", KeyTarget.CLASS, strict=True),
     "cpu-load-balancing.crio.io": _isolation(read_disabled, "unbalanced"),
     "cpu-quota.crio.io": _isolation(read_disabled, "unlimited"),
     "irq-load-balancing.crio.io": _isolation(read_irq_balancing, "irq"),
     "cpu-c-states.crio.io": _isolation(read_wake_latency, "wake_latency"),
     "cpu-freq-governor.crio.io": _isolation(read_governor, "governor"),
     "cpu-shared.crio.io": _isolation(read_enabled, "shared"),
-    "toptierlimit": Key(read_amount, target=Target.PENDING),
+    "toptierlimit": Key(read_amount, target=KeyTarget.PENDING),
 }
 
 # With the sign of their weights. Their values name containers.
