@@ -124,8 +124,8 @@ def test_the_file_of_memory_policy_is_read() -> None:
         ),
         pytest.param(
             "unifiedannotations: [../memory.high]",
-            "$.unifiedAnnotations[0]: expected a file of cgroup v2 such as memory.high, "
-            "not '../memory.high'",
+            "$.unifiedAnnotations[0]: expected a file of cgroup v2 such as "
+            "memory.high, not '../memory.high'",
             id="a file elsewhere",
         ),
         pytest.param(
