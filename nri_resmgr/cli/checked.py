@@ -12,15 +12,14 @@ from nri_resmgr.app.policies.build import host_warnings, policy_for
 from nri_resmgr.cli.amounts import size_text
 from nri_resmgr.cli.tables import format_table
 from nri_resmgr.config import PolicyConfig
-from nri_resmgr.config.balloons import BalloonsConfig
-from nri_resmgr.config.mistakes import judge
+from nri_resmgr.config.mistakes import check_document
 from nri_resmgr.host.text_file import UnreadableFile
 from nri_resmgr.host.tree import Tree
 from nri_resmgr.policy.capacity import PoolUse
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import InputError
 
-_NOT_IN_FORCE: Final = "has no effect here"
+_INEFFECTIVE: Final = "has no effect here"
 _MORE: Final = "there may be more mistakes, which show once these are mended"
 
 
@@ -53,7 +52,7 @@ class Checked(msgspec.Struct, frozen=True):
         """Path and sentence of what is right and hardly meant."""
         if self.config is None:
             return ()
-        idle = ((path, _NOT_IN_FORCE) for path in self.config.not_in_force)
+        idle = ((path, _INEFFECTIVE) for path in self.config.ineffective)
         return (*idle, *self.config.warnings, *self.on_host)
 
 
@@ -73,10 +72,10 @@ class Checker:
         """Judge the text of a file, or tell why there is none."""
         if isinstance(text, InputError):
             return Checked(file, None, (str(text),))
-        found = judge(text, self._fits)
+        found = check_document(text, self._fits)
         if found.config is None:
             mistakes = tuple(str(mistake) for mistake in found.mistakes)
-            return Checked(file, None, mistakes, found.is_all)
+            return Checked(file, None, mistakes, found.is_complete)
         policy = self._policy(found.config)
         pools = policy.pools(policy.start())
         on_host = self._warnings(found.config)
@@ -137,11 +136,10 @@ def _row(pool: PoolUse) -> tuple[str, ...]:
 
 
 def _types_without_balloon(one: Checked) -> Iterator[tuple[str, ...]]:
-    if isinstance(one.config, BalloonsConfig):
-        present = {pool.labels.get("type") for pool in one.pools}
-        for kind in one.config.types:
-            if kind.name not in present:
-                yield (kind.name, "balloon type", "-", "-", "-", "-")
+    present = {pool.labels.get("type") for pool in one.pools}
+    for name in one.config.listed_types if one.config else ():
+        if name not in present:
+            yield (name, "balloon type", "-", "-", "-", "-")
 
 
 def _as_data(one: Checked) -> Mapping[str, object]:

@@ -91,8 +91,8 @@ def _configuration(found: Data) -> Iterator[str]:
     if error := found["error"]:
         where = f"{error['source']} {error['name']}".strip()
         yield _row("", f"refused at {error['when']} from {where}: {error['why']}")
-    if found["notInForce"]:
-        yield _row("", f"without effect: {', '.join(found['notInForce'])}")
+    if found["ineffective"]:
+        yield _row("", f"without effect: {', '.join(found['ineffective'])}")
 
 
 def _node(node: Data) -> str:

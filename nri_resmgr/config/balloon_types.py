@@ -1,23 +1,74 @@
-"""The balloon types of a document."""
+"""Reads and validates the balloon types of a document."""
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
 
 import msgspec
 
 from nri_resmgr.classes.irq.requests import IrqRule
-from nri_resmgr.values import CpuSet
+from nri_resmgr.config.errors import BadSetting
+from nri_resmgr.config.table import Table
+from nri_resmgr.values import CpuSet, InputError
 
 RESERVED: Final = "reserved"
 """The built-in type of the node's own containers."""
 
+INEFFECTIVE: Final = ("showContainersInNrt",)
+"""Keys of a type that have no effect yet."""
+
+# Not allowed in a composite type, whose CPUs are those of its components.
+_NOT_OF_COMPOSITES: Final = (
+    "cpus",
+    "preferCloseToDevices",
+    "preferFarFromDevices",
+    "preferIsolCpus",
+    "preferCoreType",
+    "allocatorTopologyBalancing",
+    "preferSpreadOnPhysicalCores",
+    "loads",
+    "cpuClass",
+)
+_NOT_WITH_CPUS: Final = ("minCPUs", "maxCPUs", "minBalloons", "maxBalloons")
+
+_MOST: Final = 1 << 16
+_SHARE: Final = ("system", "package", "die", "numa", "l2cache", "core", "thread")
+_KINDS: Final = ("dram", "hbm", "pmem", "cxl")
+_KEYS: Final = (
+    "name",
+    "components",
+    "componentCreation",
+    "namespaces",
+    "matchExpressions",
+    "groupBy",
+    "minCPUs",
+    "maxCPUs",
+    "minBalloons",
+    "maxBalloons",
+    "preferSpreadingPods",
+    "preferPerNamespaceBalloon",
+    "preferNewBalloons",
+    "shareIdleCPUsInSame",
+    "hideHyperthreads",
+    "allocatorPriority",
+    "memoryTypes",
+    "pinMemory",
+    "schedulingClass",
+    "irqClaim",
+    "irqMode",
+    "rdtClass",
+    "blockioClass",
+    *_NOT_OF_COMPOSITES,
+    *INEFFECTIVE,
+)
+
 
 class ExpressionConfig(msgspec.Struct, frozen=True):
-    """A question about containers, as it is written.
+    """An expression about containers, not validated yet.
 
     Attributes:
-        path: Where it is written, for those who judge it.
+        path: Its place in the document, for errors.
     """
 
     key: str
@@ -27,11 +78,11 @@ class ExpressionConfig(msgspec.Struct, frozen=True):
 
 
 class BalloonTypeConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """One entry of ``balloonTypes``; None is "as the policy, or the CRD, says".
+    """One entry of ``balloonTypes``; None stands for the default of the policy.
 
     Attributes:
-        path: Where it is written.
-        cpus: The CPUs of each instance, where they are said.
+        path: Its place in the document.
+        cpus: The explicit CPUs of each balloon, if any.
         max_cpus: 0 for no limit, below 0 for no CPUs at all.
         max_balloons: 0 for no limit.
     """
@@ -68,3 +119,224 @@ class BalloonTypeConfig(msgspec.Struct, frozen=True, kw_only=True):
     interrupts: IrqRule | None = None
     rdt_class: str = ""
     blockio_class: str = ""
+
+
+class ClassNames(msgspec.Struct, frozen=True):
+    """Names of the load classes and scheduling classes that types may use."""
+
+    loads: tuple[str, ...]
+    scheduling: tuple[str, ...]
+
+
+def read_balloon_types(spec: Table, names: ClassNames) -> tuple[BalloonTypeConfig, ...]:
+    """Read ``balloonTypes``.
+
+    Raises:
+        BadSetting: The first error; its ``path`` is its place.
+    """
+    rows = spec.tables("balloonTypes", *_KEYS)
+    found: dict[str, BalloonTypeConfig] = {}
+    for row in rows:
+        name = row.name("name")
+        if name in found:
+            raise BadSetting(row.at("name"), f"duplicate name {name!r}")
+        found[name] = _type(row, name, names)
+    _check_components(found)
+    return tuple(found.values())
+
+
+def read_expressions(table: Table, key: str) -> tuple[ExpressionConfig, ...]:
+    """Read a list of expressions; the builder of the policy validates them."""
+    return tuple(
+        ExpressionConfig(
+            row.text("key", ""),
+            row.name("operator"),
+            row.texts("values", ()),
+            row.path,
+        )
+        for row in table.tables(key, "key", "operator", "values")
+    )
+
+
+def _type(row: Table, name: str, names: ClassNames) -> BalloonTypeConfig:
+    found = BalloonTypeConfig(
+        path=row.path,
+        name=name,
+        **_containers(row),
+        **_size(row),
+        **_cpus(row, names.loads),
+    )
+    row.flag("showContainersInNrt", default=False)  # validated, without effect
+    _check_sizes(found)
+    _check_keys(row, found)
+    if row.rows.get("schedulingClass"):
+        row.choice("schedulingClass", names.scheduling, "")
+    return found
+
+
+def _containers(row: Table) -> dict[str, Any]:
+    """Read which containers a type is for, and the classes that they get."""
+    parts = row.tables("components", "balloonType")
+    return {
+        "components": tuple(part.name("balloonType") for part in parts),
+        "balance_components": row.choice(
+            "componentCreation", ("all", "balance-balloons"), "all"
+        )
+        != "all",
+        "namespaces": row.texts("namespaces", ()),
+        "expressions": read_expressions(row, "matchExpressions"),
+        "group_by": row.text("groupBy", ""),
+        "spread_pods": row.flag("preferSpreadingPods", default=False),
+        "per_namespace": row.flag("preferPerNamespaceBalloon", default=False),
+        "prefer_new": row.flag("preferNewBalloons", default=False),
+        "scheduling_class": row.text("schedulingClass", ""),
+        "cpu_class": row.text("cpuClass", ""),
+        "interrupts": _interrupts(row),
+        "rdt_class": row.text("rdtClass", ""),
+        "blockio_class": row.text("blockioClass", ""),
+    }
+
+
+def _size(row: Table) -> dict[str, Any]:
+    return {
+        "min_cpus": row.number("minCPUs", 0, _MOST, 0),
+        # Negative: nri-plugins' notation for a type without CPUs; 0 is no limit.
+        "max_cpus": row.number("maxCPUs", -_MOST, _MOST, 0),
+        "min_balloons": row.number("minBalloons", 0, _MOST, 0),
+        "max_balloons": row.number("maxBalloons", 0, _MOST, 0),
+        "memory_types": _kinds(row),
+        "pin_memory": _flag(row, "pinMemory"),
+    }
+
+
+def _cpus(row: Table, loads: Sequence[str]) -> dict[str, Any]:
+    return {
+        "cpus": _explicit_cpus(row),
+        "share_idle": row.choice("shareIdleCPUsInSame", ("", *_SHARE), ""),
+        "close_to": row.texts("preferCloseToDevices", ()),
+        "far_from": row.texts("preferFarFromDevices", ()),
+        "prefer_isolated": row.flag("preferIsolCpus", default=False),
+        "core_type": row.choice("preferCoreType", ("performance", "efficient"), ""),
+        "hide_hyperthreads": row.flag("hideHyperthreads", default=False),
+        "topology_balancing": _flag(row, "allocatorTopologyBalancing"),
+        "spread_on_cores": _flag(row, "preferSpreadOnPhysicalCores"),
+        "priority": row.choice(
+            "allocatorPriority", ("high", "normal", "low", "none"), "high"
+        ),
+        "loads": row.choices("loads", loads),
+    }
+
+
+def _interrupts(row: Table) -> IrqRule | None:
+    if not row.rows.get("irqClaim") and not row.rows.get("irqMode"):
+        return None
+    # Late: on the start path, and few documents have any.
+    from nri_resmgr.config.interrupts import read_irq_rule
+
+    return read_irq_rule(row)
+
+
+def _flag(row: Table, key: str) -> bool | None:
+    # None where absent: the default is that of the whole policy, not false.
+    return row.flag(key, default=False) if key in row.rows else None
+
+
+def _kinds(row: Table) -> tuple[str, ...]:
+    # In any letter case, as nri-plugins reads them: "DRAM" is common.
+    lower = [text.lower() for text in row.texts("memoryTypes", ())]
+    return Table(row.path, {"memoryTypes": lower}).choices("memoryTypes", _KINDS)
+
+
+def _explicit_cpus(row: Table) -> tuple[CpuSet, ...]:
+    # One set for the only balloon, or a list with one set for each balloon. A single
+    # CPU is a number in YAML.
+    if not isinstance(row.rows.get("cpus"), list):
+        text = row.amount("cpus")
+        return () if text is None else (_listed(text, row.at("cpus")),)
+    texts = row.texts("cpus", ())
+    paths = (f"{row.at('cpus')}[{place}]" for place in range(len(texts)))
+    return tuple(_listed(text, path) for text, path in zip(texts, paths, strict=True))
+
+
+def _listed(text: str, path: str) -> CpuSet:
+    try:
+        cpus = CpuSet.parse(text.removeprefix("cpuset:"))
+    except InputError as error:
+        raise BadSetting(path, str(error)) from None
+    if not cpus:
+        raise BadSetting(path, "expected CPUs, as in 4-7")
+    return cpus
+
+
+def _check_sizes(found: BalloonTypeConfig) -> None:
+    for low, high, name in (
+        (found.min_cpus, found.max_cpus, "CPUs"),
+        (found.min_balloons, found.max_balloons, "Balloons"),
+    ):
+        if high and low > max(high, 0):
+            path = f"{found.path}.min{name}"
+            raise BadSetting(path, f"{low} is more than max{name} ({high})")
+    if found.name == RESERVED:
+        for key, count in (
+            ("minBalloons", found.min_balloons),
+            ("maxBalloons", found.max_balloons),
+        ):
+            if count > 1:
+                path = f"{found.path}.{key}"
+                why = f"expected at most 1 for type {RESERVED}, not {count}"
+                raise BadSetting(path, why)
+
+
+def _check_keys(row: Table, found: BalloonTypeConfig) -> None:
+    if "componentCreation" in row.rows and not found.components:
+        raise BadSetting(row.at("componentCreation"), "needs components")
+    if found.components:
+        _refuse(row, _NOT_OF_COMPOSITES, "not allowed with components")
+    if found.cpus:
+        _refuse(row, _NOT_WITH_CPUS, "not allowed with cpus, which determine it")
+
+
+def _refuse(row: Table, keys: Sequence[str], why: str) -> None:
+    for key in keys:
+        if key in row.rows:
+            raise BadSetting(row.at(key), why)
+
+
+def _check_components(types: Mapping[str, BalloonTypeConfig]) -> None:
+    known = (*types, RESERVED, "default")  # the built-in types need not be listed
+    for one in types.values():
+        for place, name in enumerate(one.components):
+            path = f"{one.path}.components[{place}]"
+            Table(path, {"balloonType": name}).choice("balloonType", known, "")
+            # Components are made on demand; explicit CPUs fix the number of balloons.
+            if name in types and types[name].cpus:
+                why = f"{name!r} has explicit cpus, so it cannot be a component"
+                raise BadSetting(f"{path}.balloonType", why)
+            # Creating such a balloon would never end.
+            if _contains(name, one.name, types):
+                why = f"{name!r} itself contains {one.name!r}"
+                raise BadSetting(f"{path}.balloonType", why)
+
+
+def type_warnings(types: Sequence[BalloonTypeConfig]) -> Iterator[tuple[str, str]]:
+    """Yield path and reason of valid settings with an unexpected effect."""
+    mixed = (
+        "with preferIsolCpus containers run on isolated and other CPUs, "
+        "between which the kernel moves no process"
+    )
+    for one in types:
+        if one.prefer_isolated and one.share_idle:
+            yield f"{one.path}.shareIdleCPUsInSame", mixed
+
+
+def _contains(start: str, wanted: str, types: Mapping[str, BalloonTypeConfig]) -> bool:
+    """Return whether a type has another one for a component, at any depth."""
+    seen, ahead = set[str](), [start]
+    while ahead:
+        name = ahead.pop()
+        if name == wanted:
+            return True
+        if name not in seen and name in types:
+            seen.add(name)
+            ahead += types[name].components
+    return False

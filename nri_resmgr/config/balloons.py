@@ -7,24 +7,29 @@ from typing import Any, ClassVar, Final
 
 import msgspec
 
-from nri_resmgr.config.balloon_rows import (
-    NOT_IN_FORCE,
-    Names,
+from nri_resmgr.config.balloon_types import (
+    INEFFECTIVE,
+    BalloonTypeConfig,
+    ClassNames,
+    ExpressionConfig,
     read_balloon_types,
     read_expressions,
+    type_warnings,
 )
-from nri_resmgr.config.balloon_rules import type_warnings
-from nri_resmgr.config.balloon_types import BalloonTypeConfig, ExpressionConfig
-from nri_resmgr.config.control import read_control
 from nri_resmgr.config.cpus import CpuChoice, read_cpus
 from nri_resmgr.config.errors import BadSetting
-from nri_resmgr.config.memory_use import ignored_of_memory, read_memory_use
-from nri_resmgr.config.policy_config import MEMORY_KEYS, PolicyConfig
+from nri_resmgr.config.policy_config import (
+    MEMORY_KEYS,
+    PolicyConfig,
+    ineffective_of_memory,
+    read_control,
+    read_memory_use,
+)
 from nri_resmgr.config.table import Table
 from nri_resmgr.values.scheduling import SchedulingClass
 
 _SERVICES: Final = ("agent", "log", "instrumentation", "control", "dra")
-_NOT_IN_FORCE: Final = "showContainersInNrt"
+_SHOW_CONTAINERS: Final = "showContainersInNrt"
 _SCHEDULING: Final = ("schedulingClasses", "schedulingBy")
 _CPU_CLASSES: Final = ("cpuClasses", "idleCPUClass", "turboDomain")
 _INTERRUPTS: Final = "controllableInterrupts"
@@ -48,7 +53,7 @@ _KEYS: Final = (
     *_SCHEDULING,
     *_CPU_CLASSES,
     _INTERRUPTS,
-    _NOT_IN_FORCE,
+    _SHOW_CONTAINERS,
     *MEMORY_KEYS,
     *_SERVICES,
 )
@@ -56,12 +61,12 @@ _LEVELS: Final = ("core", "l2cache")
 
 
 class LoadClassConfig(msgspec.Struct, frozen=True):
-    """A kind of load that CPUs which share something are to be spared.
+    """A kind of load that should not run on CPUs which share a core or an L2 cache.
 
     Attributes:
-        name: Once in a document.
+        name: Unique in a document.
         level: ``core`` or ``l2cache``: what is shared.
-        overloads: Whether CPUs of one balloon are to be spared each other, too.
+        overloads: Whether this holds between CPUs of one balloon as well.
     """
 
     name: str
@@ -74,22 +79,22 @@ class BalloonsConfig(PolicyConfig, frozen=True, kw_only=True):
 
     Attributes:
         available: CPUs that may be used; None for all that are online.
-        reserved: CPUs for reserved namespaces; None for one, whichever.
+        reserved: CPUs for reserved namespaces; None for any one.
         reserved_exact: Whether reserved containers never run elsewhere.
         reserved_per_socket: Whether every socket has a reserved balloon.
         reserved_pool_namespaces: Shell patterns of further reserved namespaces.
-        pin_cpu: Whether to tell the runtime CPU sets and shares.
-        pin_memory: Whether to tell it memory nodes.
+        pin_cpu: Whether to set CPU sets and shares of containers.
+        pin_memory: Whether to set their memory nodes.
         memory_by: ``limit`` or ``request``: which amount of memory counts.
         topology_balancing: Whether balloons are spread over the machine.
         spread_on_cores: Whether one thread of each core is taken first.
         types: The balloon types that are listed.
-        preserve: Containers that any of these fits are left alone.
+        preserve: Containers that match any of these are not changed.
         load_classes: By name.
         scheduling_classes: By name.
-        on_failure: ``refuse`` or ``shared``: what becomes of a container that
+        on_failure: ``refuse`` or ``shared``: what happens to a container that
             fits nowhere.
-        publish_resources: Whether containers are told what they have.
+        publish_resources: Whether resources are published to containers.
     """
 
     kind: ClassVar[str] = "BalloonsPolicy"
@@ -111,12 +116,26 @@ class BalloonsConfig(PolicyConfig, frozen=True, kw_only=True):
     on_failure: str = "refuse"
     publish_resources: bool = True
 
+    @property
+    def interrupt_claims(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """Path and patterns of the interrupts that balloon types claim."""
+        return tuple(
+            (f"{one.path}.irqClaim", one.interrupts.claim)
+            for one in self.types
+            if one.interrupts and one.interrupts.claim
+        )
+
+    @property
+    def listed_types(self) -> tuple[str, ...]:
+        """Names of the balloon types that are listed."""
+        return tuple(one.name for one in self.types)
+
 
 def read_balloons(top: Table) -> BalloonsConfig:
     """Read the ``spec`` of a document of this kind.
 
     Raises:
-        BadSetting: The first problem met; its ``path`` says where.
+        BadSetting: The first error; its ``path`` is its place.
 
     Source:
         nri-plugins, ``BalloonsPolicy``: its names, defaults and meanings.
@@ -124,7 +143,7 @@ def read_balloons(top: Table) -> BalloonsConfig:
     spec = top.table("spec", *_KEYS)
     loads, scheduling = _load_classes(spec), _scheduling(spec)
     preserve = spec.table("preserve", "matchExpressions")
-    names = Names(tuple(loads), tuple(scheduling.get("scheduling_classes", ())))
+    names = ClassNames(tuple(loads), tuple(scheduling.get("scheduling_classes", ())))
     types = read_balloon_types(spec, names)
     host, warnings = _host(spec)
     return BalloonsConfig(
@@ -144,7 +163,7 @@ def read_balloons(top: Table) -> BalloonsConfig:
         on_failure=spec.choice("onFailure", ("refuse", "shared"), "refuse"),
         publish_resources=spec.flag("publishResources", default=True),
         isolation=spec.flag("isolationAnnotations", default=False),
-        not_in_force=tuple(_not_in_force(spec)),
+        ineffective=tuple(_ineffective(spec)),
         warnings=(*type_warnings(types), *warnings),
         **scheduling,
         **host,
@@ -159,7 +178,7 @@ def _load_classes(spec: Table) -> dict[str, LoadClassConfig]:
     for row in spec.tables("loadClasses", *keys):
         name = row.name("name")
         if name in found:
-            raise BadSetting(row.at("name"), f"{name!r} comes twice")
+            raise BadSetting(row.at("name"), f"duplicate name {name!r}")
         if "level" not in row.rows:
             path = row.at("level")
             raise BadSetting(path, f"missing, expected {' or '.join(_LEVELS)}")
@@ -171,53 +190,51 @@ def _load_classes(spec: Table) -> dict[str, LoadClassConfig]:
     return found
 
 
-# What follows few documents have: only they pay for the readers.
+# Late imports: readers of keys that few documents have stay off the start path.
 
 
 def _scheduling(spec: Table) -> dict[str, Any]:
     if not spec.rows.keys() & set(_SCHEDULING):
         return {}
-    from nri_resmgr.config.scheduling import read_scheduling_classes, read_who_sets
+    from nri_resmgr.config.scheduling import read_scheduling_by, read_scheduling_classes
 
     return {
-        "scheduling_by": read_who_sets(spec),
+        "scheduling_by": read_scheduling_by(spec),
         "scheduling_classes": read_scheduling_classes(spec),
     }
 
 
 def _host(spec: Table) -> tuple[dict[str, Any], tuple[tuple[str, str], ...]]:
-    """Read what is about the host itself, and find what is hardly meant in it."""
+    """Read settings of the host itself, and warnings about them."""
     found: dict[str, Any] = {}
     warnings: tuple[tuple[str, str], ...] = ()
     if _INTERRUPTS in spec.rows:
         from nri_resmgr.config.interrupts import read_controllable
 
         found["interrupts"] = read_controllable(spec)
+    # Types may name classes in a document that defines none: that is a warning.
     named = any("cpuClass" in row for row in spec.open_rows("balloonTypes"))
     if named or spec.rows.keys() & {*_CPU_CLASSES, "control"}:
-        from nri_resmgr.config.cpu_class_rows import (
-            class_warnings,
-            read_of_balloons,
-        )
+        from nri_resmgr.config.cpu_classes import class_warnings, read_of_balloons
 
         found["cpu_classes"] = classes = read_of_balloons(spec)
         warnings = () if classes else tuple(class_warnings(spec))
     return found, warnings
 
 
-def _not_in_force(spec: Table) -> Iterator[str]:
+def _ineffective(spec: Table) -> Iterator[str]:
     if spec.rows.keys() & set(_SERVICES):
         from nri_resmgr.config.foreign import read_services
 
         yield from read_services(spec)
-    if spec.flag(_NOT_IN_FORCE, default=False):
-        yield spec.at(_NOT_IN_FORCE)
+    if spec.flag(_SHOW_CONTAINERS, default=False):
+        yield spec.at(_SHOW_CONTAINERS)
     if "cpuClasses" in spec.rows:
-        from nri_resmgr.config.cpu_class_rows import not_published
+        from nri_resmgr.config.cpu_classes import not_published
 
         yield from not_published(spec)
-    yield from ignored_of_memory(spec)
+    yield from ineffective_of_memory(spec)
     for place, row in enumerate(spec.open_rows("balloonTypes")):
-        for key in NOT_IN_FORCE:
+        for key in INEFFECTIVE:
             if row.get(key):
                 yield f"{spec.at('balloonTypes')}[{place}].{key}"

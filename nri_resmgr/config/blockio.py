@@ -1,4 +1,4 @@
-"""Block I/O classes of goresctrl's files, and of documents that hold the same."""
+"""Reads block I/O classes in goresctrl's files and in policy documents."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ import msgspec
 
 from nri_resmgr.classes.blockio import BlockIoConfig, Limits, ParameterSet
 from nri_resmgr.classes.blockio.values import LEAST_WEIGHT, MOST_WEIGHT
-from nri_resmgr.config.any_case import read_any_case
 from nri_resmgr.config.errors import BadSetting
-from nri_resmgr.config.table import Table
+from nri_resmgr.config.table import Table, read_any_case
 from nri_resmgr.values import BadQuantity, parse_bytes
 from nri_resmgr.values.globs import BadGlob, check_glob
 
@@ -31,10 +30,10 @@ class BlockIoControl(msgspec.Struct, frozen=True):
 
     Attributes:
         enabled: Whether containers get classes at all.
-        by_qos: Whether a container without one gets the class that is called like
-            its QoS class.
-        classes: Those that we know. Without any, classes are names that the runtime
-            knows.
+        by_qos: Whether a container without one gets the class with the name of its
+            QoS class.
+        classes: The classes that this plugin applies. None where the runtime knows
+            the classes, and only their names are sent.
     """
 
     enabled: bool = False
@@ -50,10 +49,10 @@ def read_block_io(document: object, path: str = "$") -> BlockIoConfig:
 
     Args:
         document: Plain values; None for an empty file.
-        path: Where it stands in a larger document.
+        path: Its place in a larger document.
 
     Raises:
-        BadSetting: The first problem met.
+        BadSetting: The first error.
 
     Source:
         goresctrl, doc/blockio.md.
@@ -65,10 +64,11 @@ def read_block_io_control(control: Table) -> BlockIoControl:
     """Read ``blockio`` of a document's ``control``: nri-plugins' flags and classes.
 
     Raises:
-        BadSetting: The first problem met.
+        BadSetting: The first error.
     """
     keys = ("enable", "usePodQoSAsDefaultClass", "classes")
     table = control.table("blockio", *keys)
+    # Present but empty differs from absent: then no class is valid.
     classes = _classes(table, "classes") if "classes" in table.rows else None
     return BlockIoControl(
         enabled=table.flag("enable", default=False),
@@ -83,8 +83,8 @@ def _classes(owner: Table, key: str) -> dict[str, tuple[ParameterSet, ...]]:
     found: dict[str, tuple[ParameterSet, ...]] = {}
     for name in names if isinstance(names, Mapping) else ():
         if not name:
-            raise BadSetting(table.path, "a class without a name")
-        # A class without content is one that sets nothing.
+            raise BadSetting(table.path, "a class needs a name")
+        # A class without content is valid and sets nothing.
         sets = table.rows.get(name, [])
         if not isinstance(sets, list):
             raise BadSetting(table.at(name), "expected a list of parameter sets")
@@ -102,8 +102,9 @@ def _parameter_set(document: object, path: str) -> ParameterSet:
         _check_pattern(pattern, f"{row.at(_DEVICES)}[{place}]")
     rates = [_quantity(row, key) for key in _THROTTLES]
     for key, rate in zip(_THROTTLES, rates, strict=True):
+        # A weight can be for all devices; the kernel throttles single ones only.
         if rate is not None and not patterns:
-            raise BadSetting(row.at(key), "needs Devices to throttle")
+            raise BadSetting(row.at(key), "needs Devices")
     return ParameterSet(patterns, Limits(_weight(row), *rates))
 
 
@@ -127,7 +128,7 @@ def _quantity(row: Table, key: str) -> int | None:
 
 def _check_pattern(pattern: str, path: str) -> None:
     if not pattern.startswith("/"):
-        raise BadSetting(path, f"expected a path from the root on, not {pattern!r}")
+        raise BadSetting(path, f"expected an absolute path, not {pattern!r}")
     try:
         for name in pattern.split("/"):
             check_glob(name)

@@ -1,4 +1,4 @@
-"""CPUs as configurations name them: a list, all but a list, how many, a cgroup's."""
+"""CPUs in a configuration: a list, all but a list, a number, or those of a cgroup."""
 
 from __future__ import annotations
 
@@ -8,7 +8,11 @@ import msgspec
 
 from nri_resmgr.config.errors import BadSetting
 from nri_resmgr.config.table import Table
+from nri_resmgr.topology import Machine
 from nri_resmgr.values import BadQuantity, CpuSet, InputError, parse_cpus
+
+AVAILABLE: Final = "$.spec.availableResources.cpu"
+RESERVED: Final = "$.spec.reservedResources.cpu"
 
 _LISTED: Final = "cpuset:"
 _ALL_BUT: Final = "exclude-cpuset:"
@@ -22,22 +26,22 @@ class Listed(msgspec.Struct, frozen=True):
 
 
 class AllBut(msgspec.Struct, frozen=True):
-    """All CPUs there are but these."""
+    """All CPUs except these."""
 
     cpus: CpuSet
 
 
 class Amount(msgspec.Struct, frozen=True):
-    """So many CPUs, whichever."""
+    """A number of CPUs, any of them."""
 
     count: int
 
 
 class OfCgroup(msgspec.Struct, frozen=True):
-    """The CPUs that a cgroup of the host has, at the time of reading.
+    """The CPUs that a cgroup of the host has when the configuration is applied.
 
     Attributes:
-        path: Of its folder: absolute, or below where cgroups are mounted.
+        path: Of its folder: absolute, or relative to the mount point of cgroups.
     """
 
     path: str
@@ -51,7 +55,7 @@ def read_cpus(resources: Table) -> CpuChoice | None:
     """Read the ``cpu`` row of ``availableResources`` or ``reservedResources``.
 
     Returns:
-        None where nothing is said. A fraction of a CPU counts as a whole one.
+        None where there is none. Fractions of a CPU are rounded up.
 
     Raises:
         BadSetting: It is none of ``cpuset:LIST``, ``exclude-cpuset:LIST``,
@@ -75,7 +79,7 @@ def _parse(text: str) -> CpuChoice:
         return AllBut(CpuSet.parse(text.removeprefix(_ALL_BUT)))
     if text.startswith(_CGROUP) and text != _CGROUP:
         return OfCgroup(text.removeprefix(_CGROUP))
-    return Amount(-(-parse_cpus(text) // 1000))
+    return Amount(-(-parse_cpus(text) // 1000))  # thousandths, rounded up
 
 
 def _hint(text: str) -> str:
@@ -84,3 +88,98 @@ def _hint(text: str) -> str:
     except InputError:
         return f"; expected a quantity, {_LISTED}LIST, {_ALL_BUT}LIST or {_CGROUP}PATH"
     return f"; for a list of CPUs write {_LISTED}{cpus}" if cpus else ""
+
+
+class FittingCpus(msgspec.Struct, frozen=True):
+    """CPUs of a configuration on one machine: a set, or a number of CPUs to choose.
+
+    Attributes:
+        available: Of the online CPUs.
+        reserved: Of the available CPUs; None where none are configured.
+    """
+
+    available: CpuSet | int
+    reserved: CpuSet | int | None
+
+
+def fit_cpus(
+    available: KnownCpus | None, reserved: KnownCpus | None, machine: Machine
+) -> FittingCpus:
+    """Check the CPUs of a configuration against *machine*.
+
+    Raises:
+        BadSetting: A CPU does not exist or is offline, or there are too few.
+    """
+    usable = _available(available, machine)
+    if reserved is None:
+        return FittingCpus(usable, None)
+    # Which CPUs an amount stands for is chosen later, by the allocator.
+    if isinstance(usable, int):
+        return FittingCpus(usable, _count(reserved, usable))
+    match reserved:
+        case Amount(count):
+            # Isolated CPUs are not counted, except that one may be reserved where
+            # there are no others.
+            most = len(usable - machine.isolated) or 1
+            _check_count(RESERVED, count, most, "available, not isolated")
+            return FittingCpus(usable, count)
+        case Listed(cpus):
+            chosen = cpus
+        case AllBut(cpus):
+            chosen = usable - cpus
+    _check_reserved(chosen, usable, machine)
+    return FittingCpus(usable, chosen)
+
+
+def _available(choice: KnownCpus | None, machine: Machine) -> CpuSet | int:
+    match choice:
+        case None:
+            return machine.online
+        case Amount(count):
+            ordinary = machine.online - machine.isolated
+            _check_count(AVAILABLE, count, len(ordinary), "online, not isolated")
+            return count
+        case Listed(cpus):
+            _check_online(AVAILABLE, cpus, machine)
+            available = cpus
+        case AllBut(cpus):
+            available = machine.online - cpus
+    if not available:
+        raise BadSetting(AVAILABLE, f"no CPU is left of {machine.online}")
+    return available
+
+
+def _count(choice: KnownCpus, available: int) -> int:
+    if not isinstance(choice, Amount):
+        raise BadSetting(
+            RESERVED, "a list of CPUs needs a list of available CPUs (cpuset:LIST)"
+        )
+    _check_count(RESERVED, choice.count, available, "available")
+    return choice.count
+
+
+def _check_count(path: str, count: int, most: int, what: str) -> None:
+    if not 1 <= count <= most:
+        raise BadSetting(path, f"expected 1 to {most} CPUs ({what}), not {count}")
+
+
+def _check_online(path: str, cpus: CpuSet, machine: Machine) -> None:
+    if missing := cpus - machine.present:
+        raise BadSetting(path, f"this machine has no CPU {missing}")
+    if offline := cpus - machine.online:
+        raise BadSetting(path, f"CPU {offline} is offline")
+
+
+def _check_reserved(reserved: CpuSet, available: CpuSet, machine: Machine) -> None:
+    _check_online(RESERVED, reserved, machine)
+    if not reserved:
+        raise BadSetting(RESERVED, f"no CPU is left of {available}, expected 1 or more")
+    if outside := reserved - available:
+        raise BadSetting(RESERVED, f"CPU {outside} is not available ({available})")
+    isolated = reserved & machine.isolated
+    if isolated and len(reserved) > 1:
+        raise BadSetting(
+            RESERVED,
+            f"CPU {isolated} is isolated: the kernel does not balance load over "
+            "isolated CPUs; reserve others, or this one alone",
+        )

@@ -1,4 +1,4 @@
-"""One document, wherever it comes from: version, kind, and a spec for each kind."""
+"""Reads a configuration document: version and kind, then the spec of that kind."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def parse_config(text: str) -> PolicyConfig:
 
     Raises:
         BadSyntax: The text is not one YAML document.
-        BadSetting: The first problem met in it.
+        BadSetting: The first error in it.
     """
     if not text.strip():
         return TopologyAwareConfig()
@@ -27,14 +27,14 @@ def parse_config(text: str) -> PolicyConfig:
 
 
 def read_config(document: object) -> PolicyConfig:
-    """Read a configuration that is YAML no more; None is the built-in default.
+    """Read a parsed configuration; None is the built-in default.
 
     Raises:
-        BadSetting: The first problem met in it.
+        BadSetting: The first error in it.
     """
     if document is None:
         return TopologyAwareConfig()
-    # Metadata and status are the cluster's; documents are taken as it stores them.
+    # A document as the cluster stores it has metadata and status; both are ignored.
     top = Table.read(document, "apiVersion", "kind", "metadata", "spec", "status")
     if "apiVersion" not in top.rows:
         raise BadSetting(top.at("apiVersion"), f"missing, expected {API_VERSION}")

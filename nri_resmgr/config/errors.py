@@ -1,4 +1,4 @@
-"""What can be wrong with a configuration document."""
+"""Errors in configuration documents."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 from nri_resmgr.values import InputError
 from nri_resmgr.values.shorten import shortened
 
-# A document may be one long word, and each complaint goes to the log and to status.
+# Characters. Errors quote the document, and go to the log and to status.
 _PATH: Final = 200
 _SENTENCE: Final = 600
 
@@ -18,7 +18,7 @@ class BadSyntax(InputError):
     """The text is not YAML, or not one document.
 
     Attributes:
-        line: Counted from 1; 0 where the parser did not tell.
+        line: Counted from 1; 0 where the parser gives none.
     """
 
     why: str
@@ -31,10 +31,10 @@ class BadSyntax(InputError):
 
 @dataclass(eq=False)
 class BadSetting(InputError):
-    """A part of the document does not mean anything, or not on this machine.
+    """A part of the document is invalid, or does not fit this machine.
 
     Attributes:
-        path: Where, as in ``$.spec.reservedResources.cpu``.
+        path: Its place, as in ``$.spec.reservedResources.cpu``.
     """
 
     path: str

@@ -1,4 +1,4 @@
-"""What nri-plugins' documents say that nothing of ours follows, checked and listed."""
+"""Validates the settings of nri-plugins' documents that have no effect here."""
 
 from __future__ import annotations
 
@@ -50,34 +50,33 @@ _DURATION: Final = re.compile(
 
 
 def read_foreign(spec: Table) -> tuple[str, ...]:
-    """Check the parts of a spec that have no effect with us.
+    """Validate the parts of a spec that have no effect here.
 
     Returns:
-        The path of everything that asks for something. What is switched off is
-        as it should be.
+        The paths of what is set. What is off is not listed.
 
     Raises:
-        BadSetting: Something is not as its documentation says.
+        BadSetting: A setting is not as nri-plugins documents it.
     """
     found = read_services(spec)
-    # Nothing of this policy names the classes of old documents.
+    # Only the balloons policy uses the CPU classes of old documents.
     old = spec.table("control", "cpu", "rdt", "blockio").table("cpu", "classes")
-    return (*found, *_asked(old, "classes"))
+    return (*found, *_set_keys(old, "classes"))
 
 
 def read_services(spec: Table) -> list[str]:
-    """Check what is about other services of nri-plugins; see `read_foreign`."""
+    """Validate settings of other services of nri-plugins; see `read_foreign`."""
     return [*_agent(spec), *_log(spec), *_instrumentation(spec), *_control(spec)]
 
 
-def _asked(table: Table, *keys: str) -> Iterator[str]:
+def _set_keys(table: Table, *keys: str) -> Iterator[str]:
     return (table.at(key) for key in keys if table.rows.get(key))
 
 
 def _flags(table: Table, *keys: str) -> Iterator[str]:
     for key in keys:
         table.flag(key, default=False)
-    return _asked(table, *keys)
+    return _set_keys(table, *keys)
 
 
 def _agent(spec: Table) -> Iterable[str]:
@@ -93,11 +92,12 @@ def _log(spec: Table) -> Iterable[str]:
     log = spec.table("log", "debug", "source", "klog")
     log.texts("debug", ())
     log.flag("source", default=False)
+    # Flags of klog: numbers and booleans may be quoted or not.
     klog = log.table("klog", *_KLOG)
     for key, value in klog.rows.items():
         if not isinstance(value, str | int):
             raise BadSetting(klog.at(key), "expected text, a number, true or false")
-    return _asked(log, "debug", "source", "klog")
+    return _set_keys(log, "debug", "source", "klog")
 
 
 def _instrumentation(spec: Table) -> Iterable[str]:
@@ -110,18 +110,18 @@ def _instrumentation(spec: Table) -> Iterable[str]:
         period = table.text(key, "0")
         if not _DURATION.fullmatch(period):
             raise BadSetting(
-                table.at(key), f"expected a time as in 30s, not {period!r}"
+                table.at(key), f"expected a duration such as 30s, not {period!r}"
             )
     table.choice("metricsExporter", ("prometheus", *_EXPORTERS), "")
     table.choice("logExporter", _EXPORTERS, "")
     metrics = table.table("metrics", "enabled", "polled")
     for key in ("enabled", "polled"):
         metrics.texts(key, ())
-    return _asked(table, *_INSTRUMENTATION)
+    return _set_keys(table, *_INSTRUMENTATION)
 
 
 def _control(spec: Table) -> Iterable[str]:
     control = spec.table("control", "cpu", "rdt", "blockio")
     control.table("cpu", "classes")
     read_old_cpu_classes(spec)
-    return ()
+    return ()  # effective or not, by policy: `read_foreign` lists it

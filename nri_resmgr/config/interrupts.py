@@ -1,4 +1,4 @@
-"""What documents and annotations say about interrupts."""
+"""Reads interrupt settings of documents and annotations."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ def read_controllable(spec: Table) -> tuple[str, ...]:
     """Read which interrupts a policy may move: ``controllableInterrupts``.
 
     Returns:
-        Patterns: numbers, and globs of names; ``*`` where nothing is said.
+        Patterns: numbers, and globs of names; ``*`` by default.
 
     Raises:
-        BadSetting: It is no list of patterns.
+        BadSetting: It is not a list of patterns.
     """
     return read_patterns(spec, "controllableInterrupts") or ALL
 
 
 def read_irq_rule(row: Table) -> IrqRule:
-    """Read what a balloon type says: ``irqClaim`` and ``irqMode``.
+    """Read ``irqClaim`` and ``irqMode`` of a balloon type.
 
     Raises:
-        BadSetting: One of them is not as it should be.
+        BadSetting: One of them is invalid.
     """
     mode = row.choice("irqMode", tuple(IrqMode), "")
     claim = read_patterns(row, "irqClaim")
@@ -38,11 +38,11 @@ def read_irq_rule(row: Table) -> IrqRule:
 
 
 def read_irq_affinity(found: object, path: str = "$") -> IrqAffinity:
-    """Take *found* for what an ``irq-affinity`` annotation says.
+    """Read the value of an ``irq-affinity`` annotation.
 
     Args:
         found: ``{claim: [...], mask: [...], mode: mask-first|claim-first}``.
-        path: Where it is written.
+        path: Its place in a document.
 
     Raises:
         BadSetting: It is something else.
@@ -59,15 +59,17 @@ def read_patterns(table: Table, key: str) -> tuple[str, ...]:
     """Read a list of interrupts: numbers, written as such or as text, and globs.
 
     Raises:
-        BadSetting: Something in it names no interrupt, whatever the machine has.
+        BadSetting: An entry cannot match an interrupt of any machine.
     """
     rows = dict(table.rows)
     found = rows.get(key)
     if isinstance(found, list):
+        # type(), not isinstance: a boolean is an int as well, and is an error.
         rows[key] = [str(one) if type(one) is int else one for one in found]
     patterns = Table(table.path, rows).texts(key, ())
     for place, pattern in enumerate(patterns):
         path = f"{table.at(key)}[{place}]"
+        # A negative number would be a glob that matches nothing.
         if not pattern or pattern.startswith("-"):
             what = "expected the number of an interrupt, or a pattern of its name"
             raise BadSetting(path, f"{what}, not {pattern!r}")

@@ -1,10 +1,10 @@
-"""Kinds of policies by name: the built-in ones, then those of installed packages.
+"""Finds kinds of policies by name: built-in ones, then those of installed packages.
 
 Each kind is declared as an entry point in the group `GROUP`: its name is the kind of
 the configuration document, its object a `nri_resmgr.kinds.PolicyKind`. The built-in
-ones are declared likewise in our own package, and besides stand in a table here:
-importing ``importlib.metadata`` costs each start 50 ms and scanning what is installed
-5 ms more, which only a document of another kind has to pay.
+ones are declared in the same way by our own package. They are in a table here as well,
+because importing ``importlib.metadata`` takes 50 ms of each start and scanning the
+installed packages another 5 ms, which only documents of other kinds should cost.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _loaded: Final[dict[str, ConfigKind[PolicyConfig]]] = {}
 
 
 class ConfigKind(ABC, Generic[ConfigT]):
-    """A kind of document, as far as its reader is concerned.
+    """The reader of one kind of document.
 
     Attributes:
         name: The ``kind`` of the document.
@@ -49,10 +49,10 @@ class ConfigKind(ABC, Generic[ConfigT]):
 
     @abstractmethod
     def read(self, top: Table) -> ConfigT:
-        """Read a document; only its ``spec`` is left to be read.
+        """Read the ``spec`` of a document whose other keys are validated already.
 
         Raises:
-            BadSetting: The first problem met in it.
+            BadSetting: The first error in it.
         """
 
 
@@ -83,8 +83,8 @@ def find_kind(name: str, path: str = "$.kind") -> ConfigKind[PolicyConfig]:
 
 
 def _load(name: str, path: str) -> ConfigKind[PolicyConfig]:
-    # Only the one that is asked for is loaded: a package that is broken does no harm
-    # to a node that does not use it.
+    # Only the requested kind is loaded: a broken package does not affect nodes that do
+    # not use it.
     points = [one for one in _installed() if one.name == name]
     if not points:
         raise BadSetting(path, _unknown(name))
@@ -105,17 +105,17 @@ def _load(name: str, path: str) -> ConfigKind[PolicyConfig]:
 
 
 def _unknown(name: str) -> str:
-    import difflib  # only a mistake pays for it
+    import difflib  # late: only for errors
 
     known = known_kinds()
     close = difflib.get_close_matches(name, known, n=1)
     hint = f"did you mean {close[0]}? " if close else ""
-    # All of them, however close one is: it may be the package of another that lacks.
+    # List all of them even so: the package of the wanted one may not be installed.
     return f"unknown value, {hint}expected {' or '.join(known)}"
 
 
 def _installed() -> list[EntryPoint]:
-    from importlib.metadata import entry_points  # late: see above
+    from importlib.metadata import entry_points  # late: see the module's docstring
 
     return [one for one in entry_points(group=GROUP) if one.name not in BUILT_IN]
 

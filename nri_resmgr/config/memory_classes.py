@@ -1,4 +1,4 @@
-"""Memory classes: the files of nri-plugins' memory-qos and memory-policy."""
+"""Reads memory classes in the formats of nri-plugins' memory-qos and memory-policy."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from nri_resmgr.classes.memory.numa_values import (
     PolicyMode,
 )
 from nri_resmgr.classes.memory.qos import WHOLE, MemoryQosClass, MemoryQosConfig
-from nri_resmgr.config.any_case import read_any_case
 from nri_resmgr.config.errors import BadSetting, BadSyntax
-from nri_resmgr.config.table import Table
+from nri_resmgr.config.syntax import parse_yaml
+from nri_resmgr.config.table import Table, read_any_case
 
 _CLASSES: Final = "classes"
 _FILES: Final = "unifiedAnnotations"
@@ -25,33 +25,33 @@ _RATIO: Final = "swapLimitRatio"
 _INJECT: Final = "injectMpolset"
 
 _FILE: Final = re.compile(r"[a-z_]+(?:\.[A-Za-z0-9_-]+)+", re.ASCII)
-_LONGEST: Final = 4 << 10  # characters of an annotation; a policy has three short rows
+_LONGEST: Final = 4 << 10  # characters of an annotation; policies are much shorter
 
 
 class NumaPolicyConfig(msgspec.Struct, frozen=True):
-    """Memory policies that an operator wrote.
+    """Memory policies of a configuration.
 
     Attributes:
         classes: By name.
-        ignored: Paths of what has no effect with us.
+        ineffective: Paths of settings without effect.
     """
 
     classes: Mapping[str, NumaPolicy]
-    ignored: tuple[str, ...] = ()
+    ineffective: tuple[str, ...] = ()
 
 
 def read_memory_qos(document: object, path: str = "$") -> MemoryQosConfig:
     """Read a parsed file of memory-qos. Letter case of keys is free.
 
     Raises:
-        BadSetting: The first problem met.
+        BadSetting: The first error.
     """
     top = read_any_case(document, path, _CLASSES, _FILES)
     files = top.texts(_FILES, ())
     for place, file in enumerate(files):
         if not _FILE.fullmatch(file):
             where = f"{top.at(_FILES)}[{place}]"
-            why = f"expected a file of cgroup v2 as memory.high, not {file!r}"
+            why = f"expected a file of cgroup v2 such as memory.high, not {file!r}"
             raise BadSetting(where, why)
     rows = _named(top, "name", _RATIO)
     return MemoryQosConfig(
@@ -62,27 +62,27 @@ def read_memory_qos(document: object, path: str = "$") -> MemoryQosConfig:
 def read_numa_policies(document: object, path: str = "$") -> NumaPolicyConfig:
     """Read a parsed file of memory-policy. Letter case of keys is free.
 
-    ``injectMpolset`` is taken and ignored: policies are set by the runtime, which can
-    since NRI 0.12, or not at all.
+    ``injectMpolset`` has no effect: policies are set by the runtime, which supports
+    this since NRI 0.12, or not at all.
 
     Raises:
-        BadSetting: The first problem met.
+        BadSetting: The first error.
     """
     top = read_any_case(document, path, _CLASSES, _INJECT)
-    ignored = top.flag(_INJECT, default=False)
+    injects = top.flag(_INJECT, default=False)
     found: dict[str, NumaPolicy] = {}
     for name, row in _named(top, "name", "policy"):
         if "policy" not in row.rows:
             raise BadSetting(row.at("policy"), "missing, expected a mapping")
         found[name] = read_numa_policy(row.rows["policy"], row.at("policy"))
-    return NumaPolicyConfig(found, (top.at(_INJECT),) if ignored else ())
+    return NumaPolicyConfig(found, (top.at(_INJECT),) if injects else ())
 
 
 def read_numa_policy(document: object, path: str = "$") -> NumaPolicy:
     """Read one policy: ``{mode, nodes, flags}``.
 
     Raises:
-        BadSetting: The first problem met.
+        BadSetting: The first error.
     """
     row = read_any_case(document, path, "mode", "nodes", "flags")
     if not row.text("mode", ""):
@@ -90,7 +90,7 @@ def read_numa_policy(document: object, path: str = "$") -> NumaPolicy:
         raise BadSetting(row.at("mode"), f"missing, expected {modes}")
     policy = NumaPolicy(
         PolicyMode(row.choice("mode", tuple(PolicyMode), "")),
-        # A single node is a number.
+        # YAML parses a single node as a number.
         (row.amount("nodes") or "").strip(),
         tuple(PolicyFlag(one) for one in row.choices("flags", tuple(PolicyFlag))),
     )
@@ -102,15 +102,14 @@ def read_numa_policy(document: object, path: str = "$") -> NumaPolicy:
 
 
 def parse_numa_policy(text: str) -> NumaPolicy:
-    """Read one policy as an annotation has it: YAML.
+    """Read one policy from the YAML of an annotation.
 
     Raises:
-        BadSyntax: It is no YAML, or too long.
-        BadSetting: It is no policy.
+        BadSyntax: It is not YAML, or too long.
+        BadSetting: It is not a policy.
     """
     if len(text) > _LONGEST:
-        raise BadSyntax(f"{len(text)} characters are too many for a policy")
-    from nri_resmgr.config.syntax import parse_yaml  # few containers have a policy
+        raise BadSyntax(f"{len(text)} characters, expected at most {_LONGEST}")
 
     return read_numa_policy(parse_yaml(text, references=False))
 
@@ -125,7 +124,7 @@ def _named(top: Table, *keys: str) -> Iterator[tuple[str, Table]]:
         row = read_any_case(item, f"{top.at(_CLASSES)}[{place}]", *keys)
         name = row.name("name")
         if name in seen:
-            raise BadSetting(row.at("name"), f"{name!r} comes twice")
+            raise BadSetting(row.at("name"), f"duplicate name {name!r}")
         seen.add(name)
         yield name, row
 

@@ -1,4 +1,4 @@
-"""All mistakes of a document, where the daemon tells the first one only."""
+"""Finds all mistakes of a document; the daemon itself stops at the first one."""
 
 from __future__ import annotations
 
@@ -13,83 +13,82 @@ from nri_resmgr.config.errors import BadSetting, BadSyntax
 from nri_resmgr.config.policy_config import PolicyConfig
 from nri_resmgr.config.syntax import parse_yaml
 
-# Who has more needs another document.
+# Each mistake takes one more reading of the document.
 _MOST: Final = 100
 
 _INDEX: Final = re.compile(r"\[(\d+)\]")
 
 
-class Judgement(msgspec.Struct, frozen=True):
-    """What is to be said of one document.
+class DocumentCheck(msgspec.Struct, frozen=True):
+    """The result of checking one document.
 
     Attributes:
-        config: What it says; None where that is not known for mistakes.
-        mistakes: In the order in which they were met.
-        is_all: Whether there are no more. A part that others build on cannot be left
-            out to look for them.
+        config: The configuration; None if there are mistakes.
+        mistakes: In the order in which they were found.
+        is_complete: Whether all mistakes were found. A part that others refer to
+            cannot be left out to find more.
     """
 
     config: PolicyConfig | None
     mistakes: tuple[BadSyntax | BadSetting, ...] = ()
-    is_all: bool = True
+    is_complete: bool = True
 
 
-def judge(text: str, fits: Callable[[PolicyConfig], object]) -> Judgement:
-    """Read a document again and again, each time without the last mistake.
+def check_document(text: str, fit: Callable[[PolicyConfig], object]) -> DocumentCheck:
+    """Read a document repeatedly, each time without the last mistake found.
 
     Args:
         text: The document.
-        fits: Raises BadSetting where a configuration does not fit a machine.
+        fit: Raises BadSetting where a configuration does not fit a machine.
     """
     try:
         document = parse_yaml(text) if text.strip() else None
     except BadSyntax as error:
-        return Judgement(None, (error,), is_all=False)
-    return _Search(document, fits).judgement()
+        return DocumentCheck(None, (error,), is_complete=False)
+    return _Search(document, fit).run()
 
 
 class _Search:
-    """Takes mistakes out of a parsed document."""
+    """Collects mistakes of a parsed document, and removes them from it."""
 
-    def __init__(self, document: Any, fits: Callable[[PolicyConfig], object]) -> None:
+    def __init__(self, document: Any, fit: Callable[[PolicyConfig], object]) -> None:
         self._document = document
-        self._fits = fits
+        self._fit = fit
         self._found: dict[str, BadSetting] = {}  # by path
-        self._gone: dict[str, list[int]] = {}  # places, by the path of their list
+        self._removed: dict[str, list[int]] = {}  # places, by the path of their list
 
-    def judgement(self) -> Judgement:
+    def run(self) -> DocumentCheck:
         while len(self._found) < _MOST:
             try:
                 config = read_config(self._document)
-                self._fits(config)
+                self._fit(config)
             except BadSetting as error:
                 path = self._as_written(error.path)
                 if path in self._found:
-                    break  # it is only missing because it was taken out
+                    break  # it is only missing because it was removed here
                 self._found[path] = BadSetting(path, error.why)
-                if not self._take_out(error.path):
+                if not self._remove(error.path):
                     break
             else:
-                return Judgement(
-                    None if self._found else config, tuple(self._found.values())
-                )
-        return Judgement(None, tuple(self._found.values()), is_all=False)
+                mistakes = tuple(self._found.values())
+                return DocumentCheck(None if mistakes else config, mistakes)
+        return DocumentCheck(None, tuple(self._found.values()), is_complete=False)
 
     def _as_written(self, path: str) -> str:
-        """Undo what shorter lists did to the numbers in a path."""
+        """Translate the list indices of a path to those of the original document."""
         written = ""
         for part in re.split(r"(\[\d+\])", path):
             if match := _INDEX.fullmatch(part):
                 place = int(match[1])
-                for gone in sorted(self._gone.get(written, ())):
-                    place += place >= gone
+                for removed in sorted(self._removed.get(written, ())):
+                    place += place >= removed
                 written += f"[{place}]"
             else:
                 written += part
         return written
 
-    def _take_out(self, path: str) -> bool:
-        """Leave out what is at *path*, if nothing can build on it."""
+    def _remove(self, path: str) -> bool:
+        """Remove what is at *path*, if nothing can refer to it."""
         found = _find(self._document, path.removeprefix("$"))
         if found is None:
             return False
@@ -99,20 +98,20 @@ class _Search:
         if isinstance(holder, list):
             written = self._as_written(path)
             start = written.rindex("[")
-            places = self._gone.setdefault(written[:start], [])
+            places = self._removed.setdefault(written[:start], [])
             places.append(int(written[start + 1 : -1]))
         del holder[key]
         return True
 
 
 def _find(holder: Any, rest: str) -> tuple[Any, Any] | None:
-    """Find what holds the value at a path, and by which key."""
+    """Find the container of the value at a path, and the value's key in it."""
     keys: list[Any] = []
     if isinstance(holder, dict):
         keys = [key for key in holder if rest.startswith(f".{key}")]
     elif isinstance(holder, list) and (match := _INDEX.match(rest)):
         keys = [place for place in [int(match[1])] if place < len(holder)]
-    for key in keys:  # there are keys with dots in them
+    for key in keys:  # more than one may match: keys can contain dots
         end = len(f"[{key}]" if isinstance(holder, list) else f".{key}")
         if end == len(rest):
             return holder, key
@@ -122,7 +121,7 @@ def _find(holder: Any, rest: str) -> tuple[Any, Any] | None:
 
 
 def _is_plain(value: object) -> bool:
-    """Tell whether a value defines nothing that other parts may name."""
+    """Return whether a value defines nothing that other parts can refer to."""
     if isinstance(value, list):
         return not any(isinstance(one, dict | list) for one in value)
     return not isinstance(value, dict)

@@ -1,9 +1,11 @@
-"""RDT partitions and classes, in goresctrl's files and in ``control.rdt``."""
+"""Reads RDT partitions and classes in goresctrl's files and in ``control.rdt``."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final, TypeVar
+
+import msgspec
 
 from nri_resmgr.classes.rdt.checks import check_config
 from nri_resmgr.classes.rdt.errors import BadClass, BadShare
@@ -27,7 +29,7 @@ from nri_resmgr.config.table import Table
 
 _T = TypeVar("_T")
 
-RDT_KEYS: Final = ("options", "partitions")
+_RDT_KEYS: Final = ("options", "partitions")
 _CACHES: Final = {"L2": "l2Allocation", "L3": "l3Allocation"}
 _BANDWIDTH: Final = "mbAllocation"
 _KEYS: Final = {**_CACHES, "MB": _BANDWIDTH}
@@ -38,19 +40,19 @@ def read_rdt_document(document: object) -> RdtConfig:
     """Read a file of goresctrl.
 
     Raises:
-        BadSetting: The first mistake.
+        BadSetting: The first error.
     """
-    return read_rdt(Table.read(document, *RDT_KEYS))
+    return read_rdt(Table.read(document, *_RDT_KEYS))
 
 
 def read_rdt(table: Table) -> RdtConfig:
-    """Read ``options`` and ``partitions`` of a mapping that may have other keys, too.
+    """Read ``options`` and ``partitions`` of a mapping that may have other keys.
 
     A resource is optional unless its option says otherwise, as goresctrl's
     documentation has it.
 
     Raises:
-        BadSetting: The first mistake.
+        BadSetting: The first error.
 
     Source:
         goresctrl, ``doc/rdt.md``; nri-plugins, ``control.rdt``.
@@ -78,7 +80,7 @@ def _path_of(table: Table, error: BadClass) -> str:
 
 
 def _named(table: Table, key: str = "partitions") -> Iterator[tuple[str, Table]]:
-    """Iterate over a mapping's named rows, with those that are null."""
+    """Iterate over a mapping's named rows, including those that are null."""
     table.open_table(key)
     rows = table.rows.get(key)
     keys = (*_KEYS.values(), "classes" if key == "partitions" else "kubernetes")
@@ -117,23 +119,23 @@ def _allocations(row: Table) -> Allocations:
 def _by_ids(
     found: object, path: str, read: Callable[[object, str], _T]
 ) -> Mapping[int, _T]:
-    """Read a map of cache ids to something, or that alone, which goes for all."""
+    """Read a mapping of cache ids to values, or one value, which is for all caches."""
     if not isinstance(found, Mapping):
         return {ALL: read(found, path)}
     read_so_far: dict[int, _T] = {}
     for key, content in found.items():
         here = f"{path}.{key}"
         try:
-            # YAML takes a single id for a number.
+            # YAML parses a single id as a number.
             ids = parse_cache_ids(str(key))
         except BadShare as error:
             raise BadSetting(
-                here, f"not all or a list of cache ids: {error.why}"
+                here, f"expected all or a list of cache ids: {error.why}"
             ) from None
         value = read(content, here)
         for one in ids:
             if one in read_so_far:
-                raise BadSetting(here, f"cache id {one} comes twice")
+                raise BadSetting(here, f"duplicate cache id {one}")
             read_so_far[one] = value
     return read_so_far
 
@@ -147,7 +149,7 @@ def _cache(found: object, path: str) -> CacheAllocation:
         raise BadSetting(row.at("unified"), "missing, expected a share such as 60%")
     for given, other in (("code", "data"), ("data", "code")):
         if given in shares and other not in shares:
-            raise BadSetting(row.at(other), f"missing, {given} goes only with it")
+            raise BadSetting(row.at(other), f"missing, {given} needs it")
     return CacheAllocation(shares["unified"], shares.get("code"), shares.get("data"))
 
 
@@ -175,3 +177,51 @@ def _kind(found: object) -> str:
     if found is None:
         return "nothing"
     return "a mapping" if isinstance(found, Mapping) else repr(found)
+
+
+class RdtUse(msgspec.Struct, frozen=True, kw_only=True):
+    """How RDT classes are used.
+
+    Attributes:
+        config: Partitions and classes; None where the existing resctrl groups of the
+            host are the classes.
+        by_qos: Whether a container without a class gets the one with the name of its
+            QoS class.
+        forces: Whether a class is removed even if other processes run in it.
+        adopts: Whether existing groups of other programs are changed if they have the
+            name of a class.
+        monitors: Whether there is a monitoring group for each pod.
+    """
+
+    config: RdtConfig | None = None
+    by_qos: bool = False
+    forces: bool = False
+    adopts: bool = False
+    monitors: bool = False
+
+
+def read_rdt_use(control: Table) -> RdtUse | None:
+    """Read ``rdt``: nri-plugins' keys, and ``adoptGroups`` and ``monitorPods``.
+
+    Returns:
+        None where it is not enabled; it is validated all the same.
+
+    Raises:
+        BadSetting: The first error.
+    """
+    keys = ("enable", "usePodQoSAsDefaultClass", "force", "adoptGroups", "monitorPods")
+    table = control.table("rdt", *keys, *_RDT_KEYS)
+    config = read_rdt(table)
+    enable, by_qos, forces, adopts, monitors = (
+        table.flag(key, default=False) for key in keys
+    )
+    if not enable:
+        return None
+    return RdtUse(
+        # Without partitions no groups are created, as in nri-plugins.
+        config=config if config.partitions else None,
+        by_qos=by_qos,
+        forces=forces,
+        adopts=adopts,
+        monitors=monitors,
+    )

@@ -1,4 +1,4 @@
-"""Scheduling classes of a document, and who is in which."""
+"""Reads scheduling classes of a document, and which containers get them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nri_resmgr.values.scheduling import (
 )
 
 CLASSES: Final = "schedulingClasses"
-WHO_SETS: Final = "schedulingBy"
+SCHEDULING_BY: Final = "schedulingBy"
 OF_NAMESPACES: Final = "namespaceSchedulingClasses"
 OF_QOS_CLASSES: Final = "podQoSSchedulingClasses"
 
@@ -35,44 +35,43 @@ _KEYS: Final = (
 )
 _TIMES: Final = ("runtime", "deadline", "period")
 
-# Who takes which parameter; see sched(7) and ioprio_set(2).
+# Policies and classes that take a parameter; see sched(7) and ioprio_set(2).
 _REAL_TIME: Final = (SchedulingPolicy.FIFO, SchedulingPolicy.RR)
 _NICE: Final = (SchedulingPolicy.OTHER, SchedulingPolicy.BATCH, SchedulingPolicy.IDLE)
 _RANKED: Final = (IoClass.RT, IoClass.BEST_EFFORT)
 
-# The kernel takes no shorter runtime (DL_SCALE, kernel/sched/deadline.c), and
-# the highest bit of the other two must be 0.
+# Nanoseconds. The kernel accepts no shorter runtime (DL_SCALE,
+# kernel/sched/deadline.c), and the highest bit of the other two must be 0.
 _SHORTEST: Final = 1024
 _LONGEST: Final = (1 << 63) - 1
 
 
-def read_who_sets(spec: Table) -> str:
-    """Read who sets classes.
+def read_scheduling_by(spec: Table) -> str:
+    """Read what sets classes: ``auto``, ``runtime`` or ``host``.
 
     Raises:
-        BadSetting: It is none of those who can.
+        BadSetting: It is none of these.
     """
-    return spec.choice(WHO_SETS, ("auto", "runtime", "host"), "auto")
+    return spec.choice(SCHEDULING_BY, ("auto", "runtime", "host"), "auto")
 
 
 def read_scheduling_classes(spec: Table) -> Mapping[str, SchedulingClass]:
     """Read the classes that a spec defines, by name.
 
     Raises:
-        BadSetting: A class is none that the kernel would take, or two have the
-            same name.
+        BadSetting: The kernel would not accept a class, or two have the same name.
     """
     found: dict[str, SchedulingClass] = {}
     for row in spec.tables(CLASSES, *_KEYS):
         name = row.name("name")
         if name in found:
-            raise BadSetting(row.at("name"), f"{name!r} comes twice")
+            raise BadSetting(row.at("name"), f"duplicate name {name!r}")
         found[name] = _class(row, name)
     return found
 
 
 def read_namespace_classes(spec: Table, classes: Sequence[str]) -> Mapping[str, str]:
-    """Read which class containers of a namespace are in.
+    """Read the classes of containers by namespace.
 
     Raises:
         BadSetting: A class is none of *classes*.
@@ -82,11 +81,11 @@ def read_namespace_classes(spec: Table, classes: Sequence[str]) -> Mapping[str, 
 
 
 def read_qos_classes(spec: Table, classes: Sequence[str]) -> Mapping[QosClass, str]:
-    """Read which class containers of a QoS class are in; letter case is free.
+    """Read the classes of containers by QoS class, in any letter case.
 
     Raises:
-        BadSetting: A class is none of *classes*, or a key no QoS class or twice
-            the same.
+        BadSetting: A class is none of *classes*, or a key is not a QoS class or
+            a duplicate.
     """
     rows = spec.open_table(OF_QOS_CLASSES)
     words = {qos.lower(): qos for qos in QosClass}
@@ -95,7 +94,7 @@ def read_qos_classes(spec: Table, classes: Sequence[str]) -> Mapping[QosClass, s
         qos = words.get(key.lower())
         if qos is None or qos in found:
             known = f"expected {' or '.join(QosClass)}, in any letter case"
-            what = "unknown QoS class" if qos is None else f"{qos} comes twice"
+            what = "unknown QoS class" if qos is None else f"duplicate key {qos}"
             raise BadSetting(rows.at(key), f"{what}, {known}")
         found[qos] = rows.choice(key, classes, "")
     return found
@@ -125,23 +124,23 @@ def _class(row: Table, name: str) -> SchedulingClass:
 def _ranged(
     row: Table, key: str, limits: tuple[int, int], takers: Sequence[str], of: str
 ) -> int:
-    """Read a number that only some policies or classes take; 0 is fine for others."""
+    """Read a number that only some policies or classes take; others allow 0."""
     low, high = limits
     if row.text(of, _NONE) in takers:
         if low > 0 and key not in row.rows:
             raise BadSetting(row.at(key), f"missing, expected {low} to {high}")
         return row.number(key, low, high, 0)
     if row.number(key, min(low, 0), high, 0):
-        raise BadSetting(row.at(key), f"only goes with {of} {' or '.join(takers)}")
+        raise BadSetting(row.at(key), f"only allowed with {of} {' or '.join(takers)}")
     return 0
 
 
 def _times(row: Table, policy: str) -> tuple[int, int, int]:
-    """Read runtime, deadline and period; 0 is fine for other policies."""
+    """Read runtime, deadline and period; policies other than deadline allow 0."""
     if policy != SchedulingPolicy.DEADLINE:
         for key in _TIMES:
             if row.rows.get(key):
-                raise BadSetting(row.at(key), "only goes with policy deadline")
+                raise BadSetting(row.at(key), "only allowed with policy deadline")
         return (0, 0, 0)
     for key in ("runtime", "deadline"):
         if key not in row.rows:

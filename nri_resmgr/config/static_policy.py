@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from typing import ClassVar, Final
 
-from nri_resmgr.config.control import CONTROL, read_control
 from nri_resmgr.config.cpus import CpuChoice, read_cpus
-from nri_resmgr.config.memory_use import ignored_of_memory, read_memory_use
-from nri_resmgr.config.policy_config import MEMORY_KEYS, PolicyConfig
+from nri_resmgr.config.policy_config import (
+    CONTROL,
+    MEMORY_KEYS,
+    PolicyConfig,
+    ineffective_of_memory,
+    read_control,
+    read_memory_use,
+)
 from nri_resmgr.config.table import Table
 
-# Its containers belong to the node, whatever else is listed.
+# Always reserved: its containers belong to the node itself.
 _ALWAYS_RESERVED: Final = "kube-system"
 
 
@@ -19,15 +24,15 @@ class StaticPolicyConfig(PolicyConfig, frozen=True):
 
     Attributes:
         available: CPUs that may be used; None for all that are online.
-        reserved: CPUs that no container gets to itself; None for the lowest one.
+        reserved: CPUs that are never exclusive; None for the lowest one.
         reserved_pool_namespaces: Shell patterns of the namespaces whose
             containers run on the reserved CPUs; kube-system is always one.
-        pin_cpu: Whether to tell the runtime CPU sets.
-        pin_memory: Whether to tell it memory nodes.
-        prefer_isolated_cpus: Whether containers that ask for one CPU get
+        pin_cpu: Whether to set CPU sets of containers.
+        pin_memory: Whether to set their memory nodes.
+        prefer_isolated_cpus: Whether containers that request one CPU get
             isolated ones.
-        on_failure: ``refuse`` or ``shared``: what becomes of a container whose
-            exclusive CPUs cannot be had.
+        on_failure: ``refuse`` or ``shared``: what happens to a container whose
+            exclusive CPUs cannot be allocated.
     """
 
     kind: ClassVar[str] = "StaticPolicy"
@@ -45,7 +50,7 @@ def read_static_policy(top: Table) -> StaticPolicyConfig:
     """Read the ``spec`` of a document of this kind.
 
     Raises:
-        BadSetting: The first problem met; its ``path`` says where.
+        BadSetting: The first error; its ``path`` is its place.
     """
     spec = top.table(
         "spec",
@@ -59,7 +64,7 @@ def read_static_policy(top: Table) -> StaticPolicyConfig:
         CONTROL,
         *MEMORY_KEYS,
     )
-    default = StaticPolicyConfig()
+    default = StaticPolicyConfig()  # the built-in defaults, in one place only
     namespaces = spec.texts("reservedPoolNamespaces", ())
     return StaticPolicyConfig(
         available=read_cpus(spec.table("availableResources", "cpu")),
@@ -71,7 +76,7 @@ def read_static_policy(top: Table) -> StaticPolicyConfig:
             "preferIsolatedCPUs", default=default.prefer_isolated_cpus
         ),
         on_failure=spec.choice("onFailure", ("refuse", "shared"), default.on_failure),
-        not_in_force=ignored_of_memory(spec),
+        ineffective=ineffective_of_memory(spec),
         **read_control(spec),
         **read_memory_use(spec),
     )

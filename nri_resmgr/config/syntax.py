@@ -1,4 +1,4 @@
-"""YAML text to plain values, with every error told by its line."""
+"""Parses YAML into plain values; errors name their line."""
 
 from __future__ import annotations
 
@@ -8,34 +8,33 @@ import yaml
 
 from nri_resmgr.config.errors import BadSyntax
 
-# Larger than what a ConfigMap can hold; a wrong file must not eat the memory.
+# Characters. Larger than a ConfigMap can be; a wrong file must not exhaust memory.
 MAX_TEXT: Final = 2 << 20
 
 # Ten times the largest list of pods that fits into that size. More take seconds to
-# read, and a page with references can describe more than a machine has memory for.
+# read, and references in a short text can stand for more than fits into memory.
 _MAX_VALUES: Final = 100_000
 
 # Deeper nesting than any document has; libyaml's own recursion has no limit.
 _MAX_DEPTH: Final = 64
 
-# libyaml is ten times as fast; not every build of PyYAML has it.
+# libyaml is ten times as fast, but missing in some builds of PyYAML.
 _Safe: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-class _Loader(_Safe):  # type: ignore[misc] # which of the two classes it is, is known at run time only
-    """A safe loader that refuses a key that comes twice."""
+class _Loader(_Safe):  # type: ignore[misc] # the base class is chosen at run time
+    """A safe loader that rejects duplicate keys."""
 
 
-def _mapping(loader: Any, node: yaml.MappingNode) -> dict[object, object]:
+def _mapping(loader: yaml.SafeLoader, node: yaml.MappingNode) -> dict[object, object]:
     seen: set[object] = set()
     for key, _ in node.value:
         name = key.value if isinstance(key, yaml.ScalarNode) else None
         if name is None or name in seen:
-            what = "a key must be text" if name is None else f"key {name!r} comes twice"
+            what = "a key must be text" if name is None else f"duplicate key {name!r}"
             raise yaml.constructor.ConstructorError(None, None, what, key.start_mark)
         seen.add(name)
-    found: dict[object, object] = loader.construct_mapping(node, deep=True)
-    return found
+    return loader.construct_mapping(node, deep=True)
 
 
 _Loader.add_constructor("tag:yaml.org,2002:map", _mapping)
@@ -45,19 +44,19 @@ def parse_yaml(text: str, *, references: bool = True) -> object:
     """Parse *text*, one YAML document.
 
     Args:
-        text: What somebody wrote.
-        references: Whether a part may stand for another one (``&`` and ``*``).
+        text: The document.
+        references: Whether anchors and aliases (``&`` and ``*``) are allowed.
 
     Returns:
         Plain values; None for a text without content.
 
     Raises:
-        BadSyntax: It is not YAML, has several documents, has the same key twice,
-            has references that may not be or have no end, or is too large or too
-            deep to be a configuration.
+        BadSyntax: It is not YAML, has several documents or a duplicate key, has
+            references that are not allowed or recursive, or is too large or too
+            deep.
     """
     if len(text) > MAX_TEXT:
-        raise BadSyntax(f"{len(text)} characters are too many for a configuration")
+        raise BadSyntax(f"{len(text)} characters, expected at most {MAX_TEXT}")
     try:
         _check_events(text, references=references)
         return yaml.load(text, Loader=_Loader)  # noqa: S506 - _Loader is a safe loader
@@ -68,8 +67,8 @@ def parse_yaml(text: str, *, references: bool = True) -> object:
     except yaml.YAMLError as error:
         raise BadSyntax(" ".join(str(error).split())) from None
     except ValueError as error:
-        # Dates that do not exist, and characters that have no UTF-8 form.
-        raise BadSyntax(f"not a value: {error}") from None
+        # Dates that do not exist, and characters that cannot be encoded in UTF-8.
+        raise BadSyntax(f"invalid value: {error}") from None
 
 
 def _check_events(text: str, *, references: bool) -> None:
@@ -77,7 +76,7 @@ def _check_events(text: str, *, references: bool) -> None:
     for event in yaml.parse(text, Loader=_Loader):
         line = _line_of(event)
         if isinstance(event, yaml.AliasEvent) and not references:
-            raise BadSyntax("references (*) are not read", line)
+            raise BadSyntax("references (*) are not allowed here", line)
         counts.add(event, line)
         if counts.depth > _MAX_DEPTH:
             raise BadSyntax(f"more than {_MAX_DEPTH} levels deep", line)
@@ -87,7 +86,7 @@ def _check_events(text: str, *, references: bool) -> None:
 
 
 class _Counts:
-    """Counts values without making them, each reference for all that it stands for."""
+    """Counts values without building them; references count all that they stand for."""
 
     def __init__(self) -> None:
         self.values = 0
@@ -113,7 +112,7 @@ class _Counts:
                     self._sizes[event.anchor] = 1
             case yaml.AliasEvent():
                 if any(anchor == event.anchor for anchor, _ in self._open):
-                    raise BadSyntax(f"*{event.anchor} is a part of itself", line)
+                    raise BadSyntax(f"*{event.anchor} contains itself", line)
                 self.values += self._sizes.get(event.anchor or "", 0)
 
 

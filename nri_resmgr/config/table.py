@@ -1,4 +1,4 @@
-"""Typed reading of a parsed document; every complaint says where."""
+"""Typed access to a parsed document; every error names its place."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from nri_resmgr.config.errors import BadSetting
 
 _T = TypeVar("_T")
 
-# YAML 1.1 takes the bare word for a flag.
+# YAML 1.1 parses the bare word as a boolean.
 _OFF: Final = "off"
 
 
 class Table(msgspec.Struct, frozen=True):
-    """A mapping of a document, with its path in it. A null value is as absent."""
+    """A mapping of a document, with its path. Keys with null values count as absent."""
 
     path: str
     rows: Mapping[str, object]
 
     @classmethod
     def read(cls, document: object, *keys: str, path: str = "$") -> Table:
-        """Take *document* for a mapping that has none but *keys*.
+        """Read a mapping whose only keys are *keys*.
 
         Raises:
-            BadSetting: It is no mapping, or has another key.
+            BadSetting: It is not a mapping, or has another key.
         """
         if document is None:
             document = {}
@@ -65,15 +65,15 @@ class Table(msgspec.Struct, frozen=True):
     def number(self, key: str, low: int, high: int, default: int) -> int:
         """Read a whole number of *low* to *high*."""
         found = self.rows.get(key, default)
-        if isinstance(found, bool) or not isinstance(found, int):
+        if isinstance(found, bool) or not isinstance(found, int):  # True is an int
             raise BadSetting(self.at(key), f"expected a number, not {_kind(found)}")
-        # What is not there need not be in range.
+        # The default need not be in range.
         if key in self.rows and not low <= found <= high:
             raise BadSetting(self.at(key), f"expected {low} to {high}, not {found}")
         return found
 
     def name(self, key: str) -> str:
-        """Read text that has to be there."""
+        """Read text that is required and not empty."""
         if not (found := self.text(key, "")):
             raise BadSetting(self.at(key), "missing, expected text")
         return found
@@ -87,12 +87,12 @@ class Table(msgspec.Struct, frozen=True):
         )
 
     def open_rows(self, key: str) -> tuple[Mapping[str, object], ...]:
-        """Return the mappings of a list that `tables` has read before."""
+        """Return the mappings of a list that `tables` has validated before."""
         found = self._read(key, list, "a list", [])
         return tuple(one for one in found if isinstance(one, Mapping))
 
     def open_table(self, key: str) -> Table:
-        """Read a mapping whose keys are up to the author, as long as they are text."""
+        """Read a mapping whose keys may be any text."""
         found = self.rows.get(key)
         keys = found if isinstance(found, Mapping) else ()
         for one in keys:
@@ -102,7 +102,7 @@ class Table(msgspec.Struct, frozen=True):
         return Table.read(found, *keys, path=self.at(key))
 
     def choice(self, key: str, choices: Sequence[str], default: str) -> str:
-        """Read one word out of *choices*."""
+        """Read one of *choices*."""
         if key not in self.rows:
             return default
         if self.rows[key] is False and _OFF in choices:
@@ -113,7 +113,7 @@ class Table(msgspec.Struct, frozen=True):
         return found
 
     def choices(self, key: str, choices: Sequence[str]) -> tuple[str, ...]:
-        """Read a list of words out of *choices*."""
+        """Read a list of some of *choices*."""
         found = self.texts(key, ())
         for place, one in enumerate(found):
             if one not in choices:
@@ -122,7 +122,7 @@ class Table(msgspec.Struct, frozen=True):
         return found
 
     def amount(self, key: str) -> str | None:
-        """Read what may be written as text or as a number; None where absent."""
+        """Read text or a number, as text; None where absent."""
         found = self.rows.get(key)
         if found is None or isinstance(found, str):
             return found
@@ -155,9 +155,27 @@ def _unknown(what: str, found: str, known: Sequence[str]) -> str:
     if not known:
         return f"unknown {what}, none is defined"
     by_case = {word.lower(): word for word in known}
-    import difflib  # only a mistake pays for it
+    import difflib  # late: only for errors
 
     close = difflib.get_close_matches(found.lower(), by_case, n=1)
     if close:
         return f"unknown {what}, did you mean {by_case[close[0]]}?"
     return f"unknown {what}, expected {' or '.join(known)}"
+
+
+def read_any_case(document: object, path: str, *keys: str) -> Table:
+    """Read a mapping whose only keys are *keys*, in any letter case, as Go does.
+
+    Raises:
+        BadSetting: It is not a mapping, has another key, or a duplicate one.
+    """
+    if not isinstance(document, Mapping):
+        return Table.read(document, *keys, path=path)
+    known = {key.lower(): key for key in keys}
+    found: dict[object, object] = {}
+    for key, value in document.items():
+        name = known.get(key.lower(), key) if isinstance(key, str) else key
+        if name in found:
+            raise BadSetting(f"{path}.{key}", "duplicate key, in another letter case")
+        found[name] = value
+    return Table.read(found, *keys, path=path)

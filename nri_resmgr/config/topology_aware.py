@@ -6,12 +6,18 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
 from nri_resmgr.config.cpus import CpuChoice, read_cpus
-from nri_resmgr.config.policy_config import MEMORY_KEYS, PolicyConfig
+from nri_resmgr.config.policy_config import (
+    MEMORY_KEYS,
+    PolicyConfig,
+    ineffective_of_memory,
+    read_control,
+    read_memory_use,
+)
 from nri_resmgr.config.table import Table
 from nri_resmgr.values import QosClass
 from nri_resmgr.values.scheduling import SchedulingClass
 
-# Its containers belong to the node, whatever else is listed.
+# Always reserved: its containers belong to the node itself.
 _ALWAYS_RESERVED: Final = "kube-system"
 
 _PRIORITIES: Final = ("high", "normal", "low", "none")
@@ -23,7 +29,7 @@ _SCHEDULING: Final = (
     "podQoSSchedulingClasses",
     "schedulingBy",
 )
-# What documents of nri-plugins may say and nothing of ours follows.
+# Keys of nri-plugins' documents, most of which have no effect here.
 _FOREIGN: Final = (
     "agent",
     "log",
@@ -48,13 +54,13 @@ class TopologyAwareConfig(PolicyConfig, frozen=True):
         reserved: CPUs for reserved namespaces; None for the lowest ordinary core.
         reserved_pool_namespaces: Shell patterns of the namespaces whose
             containers run on the reserved CPUs; kube-system is always one.
-        pin_cpu: Whether to tell the runtime CPU sets and shares.
-        pin_memory: Whether to tell it memory nodes.
-        prefer_isolated_cpus: Whether containers that ask for one to two CPUs get
+        pin_cpu: Whether to set CPU sets and shares of containers.
+        pin_memory: Whether to set their memory nodes.
+        prefer_isolated_cpus: Whether containers that request one to two CPUs get
             isolated ones.
-        prefer_shared_cpus: Whether only containers that say so get CPUs of
-            their own.
-        colocate_pods: Whether containers of a pod attract each other.
+        prefer_shared_cpus: Whether only containers that request them by annotation
+            get exclusive CPUs.
+        colocate_pods: Whether containers of a pod have affinity to each other.
         colocate_namespaces: Whether containers of a namespace do.
         default_cpu_priority: ``high``, ``normal``, ``low`` or ``none``.
         unlimited_burstable: ``system``, ``package``, ``die``, ``numa`` or
@@ -62,10 +68,10 @@ class TopologyAwareConfig(PolicyConfig, frozen=True):
         scheduling_classes: By name.
         namespace_scheduling: Name of a class, by namespace.
         qos_scheduling: Name of a class, by QoS class.
-        on_failure: ``refuse`` or ``shared``: what becomes of a container that
+        on_failure: ``refuse`` or ``shared``: what happens to a container that
             fits nowhere.
         place_pods: ``off``, ``soft`` or ``strict``.
-        publish_resources: Whether containers are told what they have.
+        publish_resources: Whether resources are published to containers.
     """
 
     kind: ClassVar[str] = "TopologyAwarePolicy"
@@ -93,7 +99,7 @@ def read_topology_aware(top: Table) -> TopologyAwareConfig:
     """Read the ``spec`` of a document of this kind.
 
     Raises:
-        BadSetting: The first problem met; its ``path`` says where.
+        BadSetting: The first error; its ``path`` is its place.
 
     Source:
         nri-plugins, ``TopologyAwarePolicy``: its names, defaults and meanings.
@@ -122,11 +128,17 @@ def read_topology_aware(top: Table) -> TopologyAwareConfig:
         *_FOREIGN,
     )
     return TopologyAwareConfig(
-        **_own(spec), **_scheduling(spec), **_host(spec), **_not_in_force(spec)
+        **_placement(spec),
+        **_scheduling(spec),
+        **_host(spec),
+        ineffective=_ineffective(spec),
     )
 
 
-def _own(spec: Table) -> dict[str, Any]:
+# Late imports below: readers of keys that few documents have stay off the start path.
+
+
+def _placement(spec: Table) -> dict[str, Any]:
     namespaces = spec.texts("reservedPoolNamespaces", ())
     return {
         "available": read_cpus(spec.table("availableResources", "cpu")),
@@ -152,17 +164,16 @@ def _own(spec: Table) -> dict[str, Any]:
 def _scheduling(spec: Table) -> dict[str, Any]:
     if not spec.rows.keys() & set(_SCHEDULING):
         return {}
-    # Few documents have classes.
     from nri_resmgr.config.scheduling import (
         read_namespace_classes,
         read_qos_classes,
+        read_scheduling_by,
         read_scheduling_classes,
-        read_who_sets,
     )
 
     classes = read_scheduling_classes(spec)
     return {
-        "scheduling_by": read_who_sets(spec),
+        "scheduling_by": read_scheduling_by(spec),
         "scheduling_classes": classes,
         "namespace_scheduling": read_namespace_classes(spec, tuple(classes)),
         "qos_scheduling": read_qos_classes(spec, tuple(classes)),
@@ -171,39 +182,25 @@ def _scheduling(spec: Table) -> dict[str, Any]:
 
 def _host(spec: Table) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    # Few documents are about the host itself.
     if spec.rows.keys() & set(_CPU_CLASSES):
-        from nri_resmgr.config.cpu_class_rows import read_of_topology_aware
+        from nri_resmgr.config.cpu_classes import read_of_topology_aware
 
         found["cpu_classes"] = read_of_topology_aware(spec)
     if _INTERRUPTS in spec.rows:
         from nri_resmgr.config.interrupts import read_controllable
 
         found["interrupts"] = read_controllable(spec)
-    if "control" in spec.rows:
-        from nri_resmgr.config.control import read_control
-
-        found |= read_control(spec, "cpu")
-    if spec.rows.keys() & set(MEMORY_KEYS):
-        from nri_resmgr.config.memory_use import read_memory_use
-
-        found |= read_memory_use(spec)
-    return found
+    return found | read_control(spec, "cpu") | read_memory_use(spec)
 
 
-def _not_in_force(spec: Table) -> dict[str, Any]:
-    # Documents that are ours alone have none of this.
+def _ineffective(spec: Table) -> tuple[str, ...]:
     found: tuple[str, ...] = ()
     if spec.rows.keys() & set(_FOREIGN):
         from nri_resmgr.config.foreign import read_foreign
 
         found += read_foreign(spec)
     if "cpuClasses" in spec.rows:
-        from nri_resmgr.config.cpu_class_rows import not_published
+        from nri_resmgr.config.cpu_classes import not_published
 
         found += tuple(not_published(spec))
-    if "memoryPolicy" in spec.rows:
-        from nri_resmgr.config.memory_use import ignored_of_memory
-
-        found += ignored_of_memory(spec)
-    return {"not_in_force": found}
+    return found + ineffective_of_memory(spec)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from nri_resmgr.config.cpu_class_use import CpuClassUse
+from nri_resmgr.config.cpu_classes import CpuClassUse
 from nri_resmgr.control.containers import View
 from nri_resmgr.control.subject import Subject
 from nri_resmgr.policy.events import NO_PIN, ContainerSpec

@@ -91,7 +91,7 @@ def _configuration(status: ConfigurationStatus) -> Data:
         "sha256": status.sha256,
         "accepted": _text_of_seconds(status.accepted),
         "generation": status.generation,
-        "notInForce": list(status.not_in_force),
+        "ineffective": list(status.ineffective),
         "rejected": status.rejected,
         "error": error
         and {

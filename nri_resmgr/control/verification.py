@@ -16,8 +16,8 @@ def verification_of(found: Verification | None) -> Data | None:
         return None
     counts = found.counts()
     return {
-        "intervalSeconds": found.rhythm.interval,
-        "repairs": found.rhythm.repairs,
+        "intervalSeconds": found.options.interval,
+        "repairs": found.options.repairs,
         "rounds": found.rounds,
         "last": time_text(found.ended),
         "containers": {word.value: counts[word] for word in sorted(counts)},

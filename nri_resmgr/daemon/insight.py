@@ -89,7 +89,7 @@ class Insight:
         }
 
     def series(self) -> Iterator[Series]:
-        """Gather everything that `metric_table` has."""
+        """Gather all series of `nri_resmgr.app.metrics.table`."""
         daemon = self._daemon
         yield from self._counters.series()
         yield from _of_updates(daemon.policy.updates)
@@ -97,7 +97,7 @@ class Insight:
         if daemon.checkpoint_writer is not None:
             yield from _of_keeper(daemon.checkpoint_writer)
         if daemon.verification is not None:
-            from nri_resmgr.app.metrics.of_verification import series_of_verification
+            from nri_resmgr.app.metrics.of_host import series_of_verification
 
             yield from series_of_verification(daemon.verification)
         yield from _of_host(daemon)
@@ -118,10 +118,10 @@ class Insight:
             parts.append(render([one]))
             await asyncio.sleep(0)  # requests of the runtime go first
         if self._daemon.policy.config.rdt is not None:
-            from nri_resmgr.app.metrics.of_classes import series_of_counters
+            from nri_resmgr.app.metrics.of_host import series_of_rdt_counters
 
             host = self._daemon.policy.class_hosts.rdt
-            parts.append(render(await asyncio.to_thread(series_of_counters, host)))
+            parts.append(render(await asyncio.to_thread(series_of_rdt_counters, host)))
         return Reply("".join(parts).encode(), CONTENT_TYPE)
 
     def _healthz(self, _: Request) -> Reply:
@@ -136,7 +136,7 @@ def _of_classes(daemon: Daemon) -> Iterator[Series]:
     config = daemon.policy.config
     kinds = (config.rdt, config.blockio, config.memory_qos, config.memory_policy)
     if any(one is not None for one in kinds):
-        from nri_resmgr.app.metrics.of_classes import series_of_classes
+        from nri_resmgr.app.metrics.of_host import series_of_classes
 
         yield from series_of_classes(daemon.policy, daemon.policy.class_hosts)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from nri_resmgr.app.observing.sessions import SessionState
 from nri_resmgr.app.verification.inspection import Inspection
 from nri_resmgr.app.verification.report import DriftReport
-from nri_resmgr.app.verification.verifier import Rhythm, Verification
+from nri_resmgr.app.verification.verifier import Verification, VerificationOptions
 from nri_resmgr.daemon.parts import Daemon
 from nri_resmgr.host.platform import CGROUP_ROOT, read_cgroup_layout
 from nri_resmgr.log import Logger
@@ -32,12 +32,10 @@ async def verify(daemon: Daemon) -> None:
         log.warning("verification.off", why=f"no cgroups are mounted at {path}")
         return
     options, watch = daemon.options, daemon.watch
-    rhythm = Rhythm(options.verify_interval, options.verify_repair == "yes")
+    when = VerificationOptions(options.verify_interval, options.verify_repair == "yes")
     report = DriftReport(watch.history, watch.metrics, lambda: daemon.kubelet)
     inspection = Inspection(daemon.tree)
-    verification = Verification(
-        daemon.policy, inspection, watch.history, report, rhythm
-    )
+    verification = Verification(daemon.policy, inspection, watch.history, report, when)
     daemon.verification = verification
     watch.tell(_Waker(verification))
     await verification.run(lambda: watch.sessions.state is SessionState.SYNCHRONIZED)

@@ -1,4 +1,4 @@
-"""Kinds of policies: how one is read, built and checkpointed.
+"""Kinds of policies: the reader of the configuration, the builder, the checkpoint form.
 
 A kind is one object that an entry point of the group ``nri_resmgr.policies`` names;
 docs/write-a-policy.md has a complete one. `nri_resmgr.config.kinds` finds them.

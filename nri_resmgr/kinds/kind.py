@@ -1,4 +1,4 @@
-"""What one kind of policy consists of."""
+"""The parts of one kind of policy."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ ConfigT = TypeVar("ConfigT", bound=PolicyConfig)
 
 
 class PolicyKind(ConfigKind[ConfigT], Generic[ConfigT]):
-    """A kind of policy: its configuration, its policies, and their states as text.
+    """A kind of policy: reader of its configuration, builder, and checkpoint form.
 
-    An object of this class is what an entry point names. Importing its module is on
-    the start path of each node that uses it.
+    Entry points name objects of this class. Their modules are imported on the start
+    path of the nodes that use them.
 
     Attributes:
         name: The ``kind`` of the configuration document, and the entry point's name.
@@ -36,21 +36,22 @@ class PolicyKind(ConfigKind[ConfigT], Generic[ConfigT]):
         """Build a policy.
 
         Args:
-            config: As `read` gave it.
-            machine: What the CPUs and the memory are taken from.
-            tree: The host, whose cgroups a configuration may name; None where
-                nothing is known of it.
+            config: As `read` returned it.
+            machine: The machine whose CPUs and memory the policy allocates.
+            tree: The host, whose cgroups a configuration may name; None where only
+                the model of the machine is known.
 
         Raises:
             BadSetting: The configuration does not fit the machine.
         """
 
     def records(self) -> Records:
-        """Return the checkpoint form: how a state becomes records, and comes back.
+        """Return the checkpoint form, which converts states to records and back.
 
         By default each field of `state` is a table, or a row where it is no mapping.
         """
-        from nri_resmgr.policy.state_records import StateRecords  # after the start
+        # Late: built-in kinds have forms of their own.
+        from nri_resmgr.policy.state_records import StateRecords
 
         return StateRecords(self.state)
 

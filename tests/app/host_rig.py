@@ -18,7 +18,7 @@ from nri_resmgr.app.host_settings.wanted import Wanted
 from nri_resmgr.app.observing.history import History
 from nri_resmgr.classes.cpu.cpu_class import CpuClass
 from nri_resmgr.classes.irq.requests import IrqAffinity, Wish
-from nri_resmgr.config.cpu_class_use import CpuClassUse
+from nri_resmgr.config.cpu_classes import CpuClassUse
 from nri_resmgr.host.state_dir import StateDir
 from nri_resmgr.host.tree import HostTree
 from nri_resmgr.policy.host_use import HostUse

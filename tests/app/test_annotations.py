@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from nri_resmgr.app.annotations import (
+    AnnotationProblem,
     BadAnnotation,
-    Problem,
     Reading,
     read_preferences,
 )
@@ -225,7 +225,11 @@ def test_what_is_not_in_force_is_told(key: str, value: str) -> None:
     name = f"{key}.{NATIVE}/pod"
 
     assert read_preferences({name: value}, "web") == Reading(
-        problems=(Problem(name, value, "accepted, not yet in force", pending=True),)
+        problems=(
+            AnnotationProblem(
+                name, value, "valid, but not implemented yet", pending=True
+            ),
+        )
     )
 
 

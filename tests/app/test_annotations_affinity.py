@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from nri_resmgr.app.annotations import Problem, Reading, read_preferences
+from nri_resmgr.app.annotations import AnnotationProblem, Reading, read_preferences
 from nri_resmgr.policy.affinity import Affinity, Expression, Operator
 from nri_resmgr.policy.preferences import Preferences
 
@@ -219,7 +219,7 @@ def test_what_is_misread_attracts_nobody(text: str, why: str) -> None:
 
     (problem,) = reading.problems
     assert problem.why.startswith(why)
-    assert reading == Reading(problems=(Problem(KEY, text, problem.why),))
+    assert reading == Reading(problems=(AnnotationProblem(KEY, text, problem.why),))
 
 
 def test_what_is_wrong_with_others_is_theirs_to_complain_about() -> None:

@@ -5,13 +5,19 @@ from collections.abc import Iterable
 import msgspec
 from structlog.testing import capture_logs
 
-from nri_resmgr.app.annotations import Problem, ProblemLog
+from nri_resmgr.app.annotations import AnnotationProblem, ProblemLog
 
-WRONG = Problem("hide-hyperthreads.resource-policy.nri.io/pod", "x", "not a flag")
-IDLE = Problem("rdtclass.resource-policy.nri.io", "gold", "not yet", pending=True)
+WRONG = AnnotationProblem(
+    "hide-hyperthreads.resource-policy.nri.io/pod", "x", "not a flag"
+)
+IDLE = AnnotationProblem(
+    "rdtclass.resource-policy.nri.io", "gold", "not yet", pending=True
+)
 
 
-def logged(*reports: tuple[str, Iterable[Problem]]) -> list[tuple[str, str, str]]:
+def logged(
+    *reports: tuple[str, Iterable[AnnotationProblem]],
+) -> list[tuple[str, str, str]]:
     problem_log = ProblemLog()
     with capture_logs() as lines:
         for container, problems in reports:
@@ -39,7 +45,7 @@ def test_what_is_not_in_force_is_logged_once_for_all() -> None:
     elsewhere = msgspec.structs.replace(IDLE, key=f"{IDLE.key}/pod", value="silver")
 
     assert logged(("web", [IDLE]), ("db", [elsewhere])) == [
-        ("annotation.not-in-force", "web", "gold")
+        ("annotation.ineffective", "web", "gold")
     ]
 
 

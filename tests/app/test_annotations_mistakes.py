@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nri_resmgr.app.annotations import (
+    AnnotationProblem,
     BadAnnotation,
-    Problem,
     Reading,
     read_preferences,
 )
@@ -124,7 +124,7 @@ def test_any_other_annotation_is_as_if_it_did_not_stand_there(
 
     (problem,) = reading.problems
     assert problem.why.startswith(why)
-    assert reading == Reading(problems=(Problem(name, value, problem.why),))
+    assert reading == Reading(problems=(AnnotationProblem(name, value, problem.why),))
 
 
 def test_a_hint_of_a_test_that_is_none() -> None:
@@ -156,12 +156,12 @@ def test_a_hint_of_a_test_that_is_none() -> None:
         ),
         pytest.param(
             f"hide-hyperthreads.{NATIVE}/web",
-            "speaks to nobody, expected /pod or /container.NAME at its end",
+            "for no container, expected /pod or /container.NAME at its end",
             id="a container without the word",
         ),
         pytest.param(
             f"hide-hyperthreads.{NATIVE}/container.",
-            "speaks to nobody, expected /pod or /container.NAME at its end",
+            "for no container, expected /pod or /container.NAME at its end",
             id="a container without a name",
         ),
     ],
@@ -171,7 +171,7 @@ def test_a_key_that_means_nothing_is_told(key: str, why: str) -> None:
 
     (problem,) = reading.problems
     assert problem.why.startswith(why)
-    assert reading == Reading(problems=(Problem(key, "true", problem.why),))
+    assert reading == Reading(problems=(AnnotationProblem(key, "true", problem.why),))
 
 
 @pytest.mark.parametrize(

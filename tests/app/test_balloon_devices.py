@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from nri_resmgr.app.policies.balloon_devices import cpus_close_to
+from nri_resmgr.app.policies.balloon_types import cpus_close_to
 from nri_resmgr.host.tree import BadHostFile, HostTree
 from nri_resmgr.topology.synthetic import parse_spec
 

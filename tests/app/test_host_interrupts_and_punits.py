@@ -15,7 +15,7 @@ from nri_resmgr.classes.isolation.requests import (
     Isolated,
     IsolationRequest,
 )
-from nri_resmgr.config.cpu_class_use import CpuClassUse
+from nri_resmgr.config.cpu_classes import CpuClassUse
 from nri_resmgr.policy.host_use import HostUse
 from nri_resmgr.values import CpuSet, KiloHertz
 from tests.app.host_rig import NOTHING, Host, host, quiet, wish

@@ -15,7 +15,7 @@ from tests.app.memory_node import MACHINE, make_v1, v2_host
 
 TWO_NODES = parse_spec(MACHINE)
 HEAD = "apiVersion: config.nri/v1alpha1\nkind: StaticPolicy\nspec:\n"
-V1 = "cgroups of version 1 have no files for it; containers that ask for it are refused"
+V1 = "cgroup v1 has no files for it; containers that request it are refused"
 
 
 def bind(nodes: str, flags: str = "") -> str:

@@ -142,7 +142,7 @@ def test_without_containers_there_is_no_table_of_them() -> None:
             id="a kubelet that is in the way is named",
         ),
         pytest.param(
-            {"configuration": {"notInForce": ["$.spec.x", "$.spec.y"]}},
+            {"configuration": {"ineffective": ["$.spec.x", "$.spec.y"]}},
             "               without effect: $.spec.x, $.spec.y",
             id="what has no effect is named",
         ),

@@ -190,7 +190,7 @@ spec:
 """
     )
 
-    assert parse_config(text).not_in_force == (
+    assert parse_config(text).ineffective == (
         "$.spec.agent.nodeResourceTopology",
         "$.spec.showContainersInNrt",
         "$.spec.cpuClasses[0].dra",
@@ -258,7 +258,7 @@ spec:
             "event": "configuration.warning",
             "log_level": "warning",
             "path": "$.spec.balloonTypes[2].shareIdleCPUsInSame",
-            "why": "with preferIsolCpus containers run on isolated and on other CPUs, "
+            "why": "with preferIsolCpus containers run on isolated and other CPUs, "
             "between which the kernel moves no process",
         }
     ]
@@ -269,7 +269,7 @@ def test_classes_that_are_named_and_never_defined_are_doubted() -> None:
 
     found = parse_config(text)
 
-    why = "no CPU class is defined, so CPUs are left as they are"
+    why = "no CPU class is defined, so no CPU settings are changed"
     assert found.cpu_classes is None
     assert found.warnings == (("$.spec.balloonTypes[0].cpuClass", why),)
 

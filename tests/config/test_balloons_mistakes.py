@@ -36,22 +36,22 @@ def types(*rows: str) -> str:
         ),
         pytest.param(
             types("{name: a}", "{name: a}"),
-            f"{TYPES}[1].name: 'a' comes twice",
+            f"{TYPES}[1].name: duplicate name 'a'",
             id="a name twice",
         ),
         pytest.param(
             types("{name: a, minCPUs: 3, maxCPUs: 2}"),
-            f"{TYPES}[0].minCPUs: 3, more than maxCPUs (2)",
+            f"{TYPES}[0].minCPUs: 3 is more than maxCPUs (2)",
             id="a minimum above the maximum",
         ),
         pytest.param(
             types("{name: a, minBalloons: 3, maxBalloons: 2}"),
-            f"{TYPES}[0].minBalloons: 3, more than maxBalloons (2)",
+            f"{TYPES}[0].minBalloons: 3 is more than maxBalloons (2)",
             id="a minimum number above the maximum",
         ),
         pytest.param(
             types("{name: reserved, maxBalloons: 2}"),
-            f"{TYPES}[0].maxBalloons: 2, of type reserved there is one",
+            f"{TYPES}[0].maxBalloons: expected at most 1 for type reserved, not 2",
             id="two reserved balloons",
         ),
         pytest.param(
@@ -95,12 +95,12 @@ def types(*rows: str) -> str:
             types(
                 "{name: a, components: [{balloonType: b}], cpuClass: fast}", "{name: b}"
             ),
-            f"{TYPES}[0].cpuClass: goes with no components",
+            f"{TYPES}[0].cpuClass: not allowed with components",
             id="a composite type with a CPU class",
         ),
         pytest.param(
             types("{name: a, components: [{balloonType: b}], loads: []}", "{name: b}"),
-            f"{TYPES}[0].loads: goes with no components",
+            f"{TYPES}[0].loads: not allowed with components",
             id="a composite type that allocates CPUs",
         ),
         pytest.param(
@@ -108,19 +108,18 @@ def types(*rows: str) -> str:
                 "{name: a, components: [{balloonType: b}]}",
                 "{name: b, components: [{balloonType: a}]}",
             ),
-            f"{TYPES}[0].components[0].balloonType: 'b' has 'a' for a component in "
-            "turn",
+            f"{TYPES}[0].components[0].balloonType: 'b' itself contains 'a'",
             id="a circle of components",
         ),
         pytest.param(
             types("{name: a, components: [{balloonType: b}]}", '{name: b, cpus: "3"}'),
-            f"{TYPES}[0].components[0].balloonType: 'b' has CPUs by number, and no "
-            "balloons but these",
+            f"{TYPES}[0].components[0].balloonType: 'b' has explicit cpus, so it "
+            "cannot be a component",
             id="a component with CPUs by number",
         ),
         pytest.param(
             types("{name: a, cpus: 4-5, maxCPUs: 2}"),
-            f"{TYPES}[0].maxCPUs: goes with no cpus, which say it already",
+            f"{TYPES}[0].maxCPUs: not allowed with cpus, which determine it",
             id="CPUs by number, and a limit",
         ),
         pytest.param(
@@ -177,19 +176,19 @@ def test_a_mistake_is_told_with_its_path(spec: str, complaint: str) -> None:
         ),
         pytest.param(
             types('{name: a, cpus: ["3-4", "4"]}'),
-            f"{TYPES}[0].cpus: CPU 4 is given twice",
+            f"{TYPES}[0].cpus: CPU 4 is listed for two balloons",
             id="a CPU by number twice",
         ),
         pytest.param(
             "{reservedResources: {cpu: 3}, "
             "balloonTypes: [{name: reserved, minCPUs: 2}]}",
-            f"{TYPES}[0].minCPUs: 2, of reservedResources.cpu there are 3",
+            f"{TYPES}[0].minCPUs: 2, but reservedResources.cpu is 3 CPUs",
             id="another minimum than what is reserved",
         ),
         pytest.param(
             "{reservedResources: {cpu: 3}, "
             "balloonTypes: [{name: reserved, maxCPUs: 2}]}",
-            f"{TYPES}[0].maxCPUs: 2, of reservedResources.cpu there are 3",
+            f"{TYPES}[0].maxCPUs: 2, but reservedResources.cpu is 3 CPUs",
             id="a maximum below what is reserved",
         ),
         pytest.param(
@@ -200,14 +199,14 @@ def test_a_mistake_is_told_with_its_path(spec: str, complaint: str) -> None:
         pytest.param(
             "{reservedResources: {cpu: 'cpuset:0'}, balloonTypes:"
             " [{name: default, maxCPUs: -1}, {name: reserved, maxCPUs: -1}]}",
-            "$.spec.balloonTypes: by its maxCPUs no type may have a CPU",
+            "$.spec.balloonTypes: maxCPUs of every type is below 0, so none has a CPU",
             id="no CPUs for anybody",
         ),
         pytest.param(
             "{reservedResources: {cpu: 'cpuset:0'}, reservedExact: true,"
             " balloonTypes: [{name: reserved, shareIdleCPUsInSame: numa}]}",
             "$.spec.balloonTypes[0].shareIdleCPUsInSame: "
-            "reservedExact keeps them off other CPUs",
+            "contradicts reservedExact, which excludes all other CPUs",
             id="idle CPUs for those who are to have the reserved ones only",
         ),
     ],

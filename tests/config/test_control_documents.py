@@ -16,7 +16,7 @@ from nri_resmgr.classes.rdt import (
 )
 from nri_resmgr.config import BadSetting, PolicyConfig, parse_config
 from nri_resmgr.config.blockio import BlockIoControl
-from nri_resmgr.config.rdt_use import RdtUse
+from nri_resmgr.config.rdt import RdtUse
 
 KINDS = ("BalloonsPolicy", "StaticPolicy", "TopologyAwarePolicy")
 PARTITIONS = "partitions: {p: {l3Allocation: 60%, classes: {gold: {}}}}"
@@ -89,7 +89,7 @@ def test_what_a_document_says_of_classes(
 ) -> None:
     config = read(control, kind)
 
-    assert (config.rdt, config.blockio, config.not_in_force) == (rdt, blockio, ())
+    assert (config.rdt, config.blockio, config.ineffective) == (rdt, blockio, ())
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ def test_the_documents_of_the_guide_are_read() -> None:
     text = (ROOT / "docs" / "balloons.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```yaml\n(apiVersion.*?)```", text, re.DOTALL)
 
-    assert [parse_config(block).not_in_force for block in blocks] == [()]
+    assert [parse_config(block).ineffective for block in blocks] == [()]
 
 
 def test_every_key_of_a_scheduling_class_has_a_row() -> None:

@@ -29,4 +29,4 @@ def test_there_are_some() -> None:
 
 @pytest.mark.parametrize("text", DOCUMENTS)
 def test_it_is_accepted(text: str) -> None:
-    assert parse_config(text).not_in_force == ()
+    assert parse_config(text).ineffective == ()

@@ -83,13 +83,13 @@ def test_cpus_are_chosen_for_the_machine(
         pytest.param(
             "4",
             None,
-            f"{AVAILABLE}: 4 CPUs, of 3 that may be used; at least 1 is needed",
+            f"{AVAILABLE}: expected 1 to 3 CPUs (online, not isolated), not 4",
             id="too many",
         ),
         pytest.param(
             "0",
             None,
-            f"{AVAILABLE}: 0 CPUs, of 3 that may be used; at least 1 is needed",
+            f"{AVAILABLE}: expected 1 to 3 CPUs (online, not isolated), not 0",
             id="nothing",
         ),
         pytest.param(
@@ -104,38 +104,38 @@ def test_cpus_are_chosen_for_the_machine(
         pytest.param(
             "cpuset:1-2",
             "exclude-cpuset:0-2",
-            f"{RESERVED}: no CPU is left of 1-2; 1 is needed",
+            f"{RESERVED}: no CPU is left of 1-2, expected 1 or more",
             id="nothing is reserved",
         ),
         pytest.param(
             None,
             "0",
-            f"{RESERVED}: 0 CPUs, of 3 that may be reserved; at least 1 is needed",
+            f"{RESERVED}: expected 1 to 3 CPUs (available, not isolated), not 0",
             id="zero is reserved",
         ),
         pytest.param(
             None,
             "3001m",
-            f"{RESERVED}: 4 CPUs, of 3 that may be reserved; at least 1 is needed",
+            f"{RESERVED}: expected 1 to 3 CPUs (available, not isolated), not 4",
             id="more than there are",
         ),
         pytest.param(
             "2",
             "3",
-            f"{RESERVED}: 3 CPUs, of 2 available; at least 1 is needed",
+            f"{RESERVED}: expected 1 to 2 CPUs (available), not 3",
             id="more than may be used",
         ),
         pytest.param(
             "2",
             "cpuset:0",
-            f"{RESERVED}: CPUs by number need available CPUs by number (cpuset:LIST)",
+            f"{RESERVED}: a list of CPUs needs a list of available CPUs (cpuset:LIST)",
             id="numbers out of an amount",
         ),
         pytest.param(
             None,
             "cpuset:2-3",
-            f"{RESERVED}: CPU 3 is isolated; the scheduler spreads nothing over "
-            "isolated CPUs, so reserve others, or this one alone",
+            f"{RESERVED}: CPU 3 is isolated: the kernel does not balance load over "
+            "isolated CPUs; reserve others, or this one alone",
             id="isolated among others",
         ),
     ],

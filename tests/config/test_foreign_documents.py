@@ -40,7 +40,7 @@ CPU = "$.spec.cpuClasses"
         ),
         pytest.param(
             "{instrumentation: {logExportPeriod: 5 s}}",
-            "$.spec.instrumentation.logExportPeriod: expected a time as in 30s, "
+            "$.spec.instrumentation.logExportPeriod: expected a duration such as 30s, "
             "not '5 s'",
             id="a time with a blank",
         ),
@@ -101,7 +101,7 @@ def test_a_mistake_in_a_common_section_is_told(spec: str, complaint: str) -> Non
     [
         pytest.param("[{}]", f"{CPU}[0].name: missing, expected text", id="no name"),
         pytest.param(
-            "[{name: a}, {name: a}]", f"{CPU}[1].name: 'a' comes twice", id="twice"
+            "[{name: a}, {name: a}]", f"{CPU}[1].name: duplicate name 'a'", id="twice"
         ),
         pytest.param(
             "[{name: a, maxFreq: 3.2 Ghz/s}]",
@@ -121,17 +121,17 @@ def test_a_mistake_in_a_common_section_is_told(spec: str, complaint: str) -> Non
         ),
         pytest.param(
             "[{name: a, pctPriority: high, sstClosID: 1}]",
-            f"{CPU}[0].sstClosID: goes with no pctPriority",
+            f"{CPU}[0].sstClosID: not allowed with pctPriority",
             id="both ways of turbo priority in one class",
         ),
         pytest.param(
             "[{name: a, pctPriority: high}, {name: b, sstClosID: 1}]",
-            f"{CPU}[1].sstClosID: goes with no pctPriority of others",
+            f"{CPU}[1].sstClosID: not allowed with pctPriority of other classes",
             id="both ways of turbo priority in two classes",
         ),
         pytest.param(
             "[{name: a, pctPriority: low}, {name: b, pctPriority: low}]",
-            f"{CPU}[0].pctPriority: only one class may be low",
+            f"{CPU}[0].pctPriority: only one class may have priority low",
             id="two classes of low turbo priority",
         ),
         pytest.param(

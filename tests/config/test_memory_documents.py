@@ -16,7 +16,7 @@ from nri_resmgr.classes.memory import (
 )
 from nri_resmgr.config import BadSetting, parse_config
 from nri_resmgr.config.memory_classes import NumaPolicyConfig
-from nri_resmgr.config.mistakes import judge
+from nri_resmgr.config.mistakes import check_document
 
 ROOT: Final = Path(__file__).parents[2]
 KINDS: Final = ("BalloonsPolicy", "StaticPolicy", "TopologyAwarePolicy")
@@ -66,7 +66,7 @@ def test_an_empty_part_is_there() -> None:
 def test_what_the_runtime_does_is_not_done_by_a_program(kind: str) -> None:
     found = parse_config(document("{memoryPolicy: {injectMpolset: true}}", kind))
 
-    assert found.not_in_force == ("$.spec.memoryPolicy.injectMpolset",)
+    assert found.ineffective == ("$.spec.memoryPolicy.injectMpolset",)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -111,7 +111,7 @@ def test_all_mistakes_are_found() -> None:
   miscLimits: 4
 """
 
-    found = judge(document(spec), lambda _: None)
+    found = check_document(document(spec), lambda _: None)
 
     assert {one.path for one in found.mistakes if isinstance(one, BadSetting)} == {
         "$.spec.memoryQos.classes[0].swapLimitRatio",
@@ -130,5 +130,6 @@ def test_the_sample_is_read() -> None:
         ("memory.high", "memory.swap.max"),
     )
     near = NumaPolicy(PolicyMode.BIND, "cpu-nodes", (PolicyFlag.STATIC_NODES,))
+    assert found.memory_policy is not None
     assert found.memory_policy.classes["near"] == near
     assert found == parse_config(text)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from nri_resmgr.config import PolicyConfig
 from nri_resmgr.config.errors import BadSetting
-from nri_resmgr.config.mistakes import Judgement, judge
+from nri_resmgr.config.mistakes import DocumentCheck, check_document
 
 HEAD: Final = {"apiVersion": "config.nri/v1alpha1", "kind": "BalloonsPolicy"}
 
@@ -61,14 +61,14 @@ def _key(step: str) -> str | int:
     return int(step.strip("[]")) if is_place else step.replace("a/b", "a.b")
 
 
-def judged(spec: object, **top: object) -> Judgement:
-    return judge(yaml.safe_dump({**HEAD, **top, "spec": spec}), lambda _: None)
+def judged(spec: object, **top: object) -> DocumentCheck:
+    return check_document(yaml.safe_dump({**HEAD, **top, "spec": spec}), lambda _: None)
 
 
 def test_the_example_is_right() -> None:
     found = judged(good())
 
-    assert (found.mistakes, found.is_all) == ((), True)
+    assert (found.mistakes, found.is_complete) == ((), True)
     assert found.config is not None
 
 
@@ -83,7 +83,7 @@ def test_every_mistake_is_found_where_it_was_written(paths: set[str]) -> None:
     ]
 
     assert sorted(told) == sorted(paths)
-    assert (found.config, found.is_all) == (None, True)
+    assert (found.config, found.is_complete) == (None, True)
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_a_search_that_cannot_go_on_says_so(spec: object, paths: list[str]) -> N
     found = judged(spec)
 
     assert [getattr(mistake, "path", "") for mistake in found.mistakes] == paths
-    assert not found.is_all
+    assert not found.is_complete
 
 
 def test_what_does_not_fit_a_machine_is_a_mistake() -> None:
@@ -119,7 +119,7 @@ def test_what_does_not_fit_a_machine_is_a_mistake() -> None:
             raise BadSetting("$.spec.reservedResources.cpu", "no such CPU")
 
     spec = {"reservedResources": {"cpu": "cpuset:99"}, "pinCPU": 7}
-    found = judge(yaml.safe_dump({**HEAD, "spec": spec}), fits)
+    found = check_document(yaml.safe_dump({**HEAD, "spec": spec}), fits)
 
     assert [str(mistake) for mistake in found.mistakes] == [
         "$.spec.pinCPU: expected true or false, not 7",
@@ -128,12 +128,12 @@ def test_what_does_not_fit_a_machine_is_a_mistake() -> None:
 
 
 def test_what_is_no_yaml_has_one_mistake() -> None:
-    found = judge("a: [", lambda _: None)
+    found = check_document("a: [", lambda _: None)
 
-    assert (len(found.mistakes), found.is_all, found.config) == (1, False, None)
+    assert (len(found.mistakes), found.is_complete, found.config) == (1, False, None)
 
 
 def test_nobody_reads_on_for_ever() -> None:
     found = judged({"reservedPoolNamespaces": list(range(1000))})
 
-    assert (len(found.mistakes), found.is_all) == (100, False)
+    assert (len(found.mistakes), found.is_complete) == (100, False)

@@ -27,8 +27,8 @@ from nri_resmgr.config import (
     parse_config,
 )
 from nri_resmgr.config.blockio import BlockIoControl
-from nri_resmgr.config.cpu_class_use import CpuClassUse
-from nri_resmgr.config.rdt_use import RdtUse
+from nri_resmgr.config.cpu_classes import CpuClassUse
+from nri_resmgr.config.rdt import RdtUse
 from nri_resmgr.values import CpuSet, KiloHertz, QosClass
 from nri_resmgr.values.scheduling import (
     IoClass,
@@ -76,7 +76,7 @@ MEANINGS: Final = {
     "minimal": TopologyAwareConfig(reserved=Amount(1)),
     "helm-defaults": TopologyAwareConfig(
         reserved=Amount(1),
-        not_in_force=(
+        ineffective=(
             "$.spec.agent.nodeResourceTopology",
             "$.spec.log.source",
             "$.spec.log.klog",
@@ -149,11 +149,11 @@ MEANINGS: Final = {
             exclusive="fast",
         ),
         interrupts=("*nvme*", "mlx5*"),
-        not_in_force=("$.spec.cpuClasses[0].publishExtendedResource",),
+        ineffective=("$.spec.cpuClasses[0].publishExtendedResource",),
     ),
     "classes-of-cache-and-disk": TopologyAwareConfig(
         reserved=Amount(1),
-        not_in_force=("$.spec.control.cpu.classes",),
+        ineffective=("$.spec.control.cpu.classes",),
         rdt=RdtUse(
             config=RdtConfig(
                 (
@@ -174,7 +174,7 @@ MEANINGS: Final = {
     ),
     "telemetry": TopologyAwareConfig(
         reserved=AllBut(CpuSet.parse("2-63")),
-        not_in_force=(
+        ineffective=(
             "$.spec.agent.podResourceAPI",
             "$.spec.log.debug",
             "$.spec.log.source",

@@ -53,7 +53,7 @@ def complaint_about(spec: str) -> str:
         ),
         pytest.param(
             "{name: a, policy: other, priority: 5}",
-            f"{FIRST}.priority: only goes with policy fifo or rr",
+            f"{FIRST}.priority: only allowed with policy fifo or rr",
             id="a priority without real time",
         ),
         pytest.param(
@@ -63,7 +63,7 @@ def complaint_about(spec: str) -> str:
         ),
         pytest.param(
             "{name: a, policy: fifo, priority: 1, nice: -1}",
-            f"{FIRST}.nice: only goes with policy other or batch or idle",
+            f"{FIRST}.nice: only allowed with policy other or batch or idle",
             id="real time is not nice",
         ),
         pytest.param(
@@ -108,7 +108,7 @@ def complaint_about(spec: str) -> str:
         ),
         pytest.param(
             "{name: a, policy: fifo, priority: 1, runtime: 2000}",
-            f"{FIRST}.runtime: only goes with policy deadline",
+            f"{FIRST}.runtime: only allowed with policy deadline",
             id="a runtime without the deadline policy",
         ),
         pytest.param(
@@ -123,7 +123,7 @@ def complaint_about(spec: str) -> str:
         ),
         pytest.param(
             "{name: a, ioClass: idle, ioPriority: 1}",
-            f"{FIRST}.ioPriority: only goes with ioClass rt or be",
+            f"{FIRST}.ioPriority: only allowed with ioClass rt or be",
             id="idle I/O has no priority",
         ),
     ],
@@ -180,7 +180,7 @@ def test_a_class_at_the_edge_of_what_the_kernel_takes(
     [
         pytest.param(
             "{schedulingClasses: [{name: a}, {name: b}, {name: a}]}",
-            "$.spec.schedulingClasses[2].name: 'a' comes twice",
+            "$.spec.schedulingClasses[2].name: duplicate name 'a'",
             id="two classes of one name",
         ),
         pytest.param(
@@ -217,8 +217,8 @@ def test_a_class_at_the_edge_of_what_the_kernel_takes(
         pytest.param(
             "{schedulingClasses: [{name: a}], "
             "podQoSSchedulingClasses: {Burstable: a, burstable: a}}",
-            "$.spec.podQoSSchedulingClasses.burstable: Burstable comes twice, expected "
-            "Guaranteed or Burstable or BestEffort, in any letter case",
+            "$.spec.podQoSSchedulingClasses.burstable: duplicate key Burstable, "
+            "expected Guaranteed or Burstable or BestEffort, in any letter case",
             id="a QoS class twice",
         ),
     ],

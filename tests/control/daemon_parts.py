@@ -50,7 +50,7 @@ STATUS = ConfigurationStatus(
     sha256="0" * 64,
     accepted=1_700_000_000.0,
     generation=1,
-    not_in_force=(),
+    ineffective=(),
     rejected=0,
     error=None,
 )

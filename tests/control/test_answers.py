@@ -178,7 +178,7 @@ async def test_a_refused_configuration_is_told(tmp_path: Path) -> None:
         sha256="",
         accepted=1_700_000_000.5,
         generation=3,
-        not_in_force=("$.spec.x",),
+        ineffective=("$.spec.x",),
         rejected=2,
         error=error,
     )
@@ -194,7 +194,7 @@ async def test_a_refused_configuration_is_told(tmp_path: Path) -> None:
         "sha256": "",
         "accepted": "2023-11-14T22:13:20.500Z",
         "generation": 3,
-        "notInForce": ["$.spec.x"],
+        "ineffective": ["$.spec.x"],
         "rejected": 2,
         "error": {
             "source": "file",

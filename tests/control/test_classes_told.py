@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from nri_resmgr.app.metrics.of_classes import series_of_classes, series_of_counters
+from nri_resmgr.app.metrics.of_host import series_of_classes, series_of_rdt_counters
 from nri_resmgr.app.metrics.text import render
 from nri_resmgr.cli.render_classes import class_lines, class_tables
 from nri_resmgr.control.classes import class_sentences, classes_of
@@ -136,7 +136,7 @@ async def test_counters_are_metrics_under_both_names(tmp_path: Path) -> None:
         rig.resctrl.count("gold", 1, "llc_occupancy", 4096)
         rig.resctrl.count("gold", 1, "mbm_total_bytes", "Unavailable")
         plugin = rig.node.plugin
-        text = render(series_of_counters(plugin.class_hosts.rdt))
+        text = render(series_of_rdt_counters(plugin.class_hosts.rdt))
         text += render(series_of_classes(plugin, plugin.class_hosts))
 
     lines = [line for line in text.splitlines() if "gold" in line and "1" in line]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from nri_resmgr.app.metrics.of_classes import series_of_classes
+from nri_resmgr.app.metrics.of_host import series_of_classes
 from nri_resmgr.app.metrics.text import render
 from nri_resmgr.cli.render_classes import class_lines, class_tables
 from nri_resmgr.control.classes import classes_of

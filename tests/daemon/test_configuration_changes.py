@@ -128,7 +128,7 @@ def test_what_is_in_force_is_told() -> None:
         sha256=sha256(document(1).encode()).hexdigest(),
         accepted=now.accepted,
         generation=2,
-        not_in_force=(),
+        ineffective=(),
         rejected=1,
         error=now.error,
     )

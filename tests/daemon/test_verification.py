@@ -58,7 +58,7 @@ async def test_drift_is_told_and_the_runtime_is_asked_to_mend_it(
         mended = await running.line("drift.cleared")
 
     assert drifted["why"] == (
-        "shop/web/web may run on CPUs 0-7, but was given 4-5: somebody else wrote "
+        "shop/web/web may run on CPUs 0-7, but was given 4-5: another program wrote "
         f"/sys/fs/cgroup/{PATH}"
     )
     assert (drifted["level"], mended["level"]) == ("warning", "info")

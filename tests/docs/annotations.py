@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nri_resmgr.app.annotations.keys import KEYS, Target
+from nri_resmgr.app.annotations.keys import KEYS, KeyTarget
 from tests.docs.markdown import merged
 
 
@@ -15,7 +15,7 @@ def annotation_keys(body: str) -> str:
             name: (
                 None,
                 "strict" if key.strict else "soft",
-                "no" if key.target is Target.PENDING else "yes",
+                "no" if key.target is KeyTarget.PENDING else "yes",
                 None,
             )
             for name, key in KEYS.items()

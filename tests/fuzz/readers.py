@@ -18,7 +18,7 @@ from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.app.requests.resource_requirements import Misplaced
 from nri_resmgr.app.requests.webhook import read_resources
 from nri_resmgr.config import parse_config
-from nri_resmgr.config.mistakes import judge
+from nri_resmgr.config.mistakes import check_document
 from nri_resmgr.control.http_request import read_head
 from nri_resmgr.daemon.configuration_cache import decode, encode
 from nri_resmgr.host.cgroups import cpus_of_cgroup
@@ -57,7 +57,7 @@ class Reader:
 
 
 def _configuration(text: str) -> None:
-    mistakes = judge(text, lambda _: None).mistakes
+    mistakes = check_document(text, lambda _: None).mistakes
     try:
         config = parse_config(text)
     except ResmgrError:

@@ -155,10 +155,10 @@ def test_the_longest_document_takes_a_moment(
     [
         pytest.param(laughs(0), "more than 100000 values", id="a billion laughs"),
         pytest.param(merges(), "more than 100000 values", id="merges"),
-        pytest.param("a: &a [*a]", "is a part of itself", id="a part of itself"),
+        pytest.param("a: &a [*a]", "contains itself", id="a part of itself"),
         pytest.param("[" * 100_000, "levels deep", id="brackets"),
         pytest.param("[" + "1," * 200_000 + "]", "more than 100000 values", id="list"),
-        pytest.param("a" * (3 << 20), "characters are too many", id="a book"),
+        pytest.param("a" * (3 << 20), "characters, expected at most", id="a book"),
     ],
 )
 def test_a_document_that_goes_off_is_refused(

@@ -12,7 +12,7 @@ from nri_resmgr.app.observing.history import History
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.app.verification.inspection import Inspection
 from nri_resmgr.app.verification.report import DriftReport
-from nri_resmgr.app.verification.verifier import Rhythm, Verification
+from nri_resmgr.app.verification.verifier import Verification, VerificationOptions
 from nri_resmgr.config import parse_config
 from nri_resmgr.stub import Container, ContainerUpdate, LinuxPod, LinuxResources, Pod
 from nri_resmgr.stub.model import LinuxContainer
@@ -23,8 +23,8 @@ from tests.app.node import asking_for
 from tests.verification.cgroup_trees import V2, tree_with, v2
 
 GRACE = 0.01
-RHYTHM = Rhythm(0.0, grace=GRACE)
-ONLY_TELLS = Rhythm(30.0, repairs=False, grace=GRACE)
+OPTIONS = VerificationOptions(0.0, grace=GRACE)
+ONLY_TELLS = VerificationOptions(30.0, repairs=False, grace=GRACE)
 PARENT = "kubepods.slice"
 
 
@@ -47,7 +47,7 @@ class FakeHost:
         document: str = "",
         *,
         machine: str = "1s2n4c1t",
-        rhythm: Rhythm = RHYTHM,
+        options: VerificationOptions = OPTIONS,
         now: Callable[[], int] | None = None,
     ) -> None:
         self.history = History(now=now) if now else History()
@@ -72,7 +72,7 @@ class FakeHost:
             Inspection(self.tree),
             self.history,
             report,
-            rhythm,
+            options,
         )
 
     async def update_containers(

@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from nri_resmgr.app.verification.drift import (
     AS_DECIDED,
-    Difference,
+    CgroupDifference,
     DriftKind,
     Finding,
-    Present,
+    PresentResources,
     Verdict,
-    judge,
+    classify,
     sentence,
     weights_for,
 )
@@ -34,16 +34,16 @@ def judged(
     found: str, asked: str = "", online: str = ALL, wanted: str = "2-3"
 ) -> Finding:
     """Judge CPUs alone."""
-    return judge(
+    return classify(
         Pin(cpus(wanted)),
         InForce(cpus(found), folder="/c1"),
         AskedFor(cpus(asked or found), None),
-        Present(cpus(online), NodeSet.of(0)),
+        PresentResources(cpus(online), NodeSet.of(0)),
     )
 
 
 def differing(verdict: Verdict, found: str) -> Finding:
-    return Finding(verdict, (Difference(CPUS, "2-3", found),), "/c1")
+    return Finding(verdict, (CgroupDifference(CPUS, "2-3", found),), "/c1")
 
 
 @pytest.mark.parametrize(
@@ -94,25 +94,25 @@ def test_cpus_that_differ(finding: Finding, expected: Finding) -> None:
 
 def test_each_kind_is_told_and_what_is_not_pinned_is_not() -> None:
     found = InForce(cpus("0-7"), NodeSet.of(0, 1), shares=2, folder="/c1")
-    there = Present(cpus(ALL), NodeSet.of(0, 1))
+    there = PresentResources(cpus(ALL), NodeSet.of(0, 1))
     asked = AskedFor(cpus("0-7"), NodeSet.of(0, 1))
-    whole = judge(Pin(cpus("1"), NodeSet.of(1), 1024), found, asked, there)
-    memory = judge(Pin(mems=NodeSet.of(1)), found, asked, there)
-    nothing = judge(Pin(cpus("1"), NodeSet.of(1), 1024), InForce(), asked, there)
+    whole = classify(Pin(cpus("1"), NodeSet.of(1), 1024), found, asked, there)
+    memory = classify(Pin(mems=NodeSet.of(1)), found, asked, there)
+    nothing = classify(Pin(cpus("1"), NodeSet.of(1), 1024), InForce(), asked, there)
 
     assert whole.kinds == (CPUS, MEMS, SHARES)
     assert memory == Finding(
-        Verdict.DRIFTED, (Difference(MEMS, "1", "0-1"),), folder="/c1"
+        Verdict.DRIFTED, (CgroupDifference(MEMS, "1", "0-1"),), folder="/c1"
     )
     assert nothing == AS_DECIDED
 
 
 def test_memory_that_is_not_there_is_offline() -> None:
-    finding = judge(
+    finding = classify(
         Pin(mems=NodeSet.of(0, 1)),
         InForce(mems=NodeSet.of(0)),
         AskedFor(None, NodeSet.of(0, 1)),
-        Present(cpus(ALL), NodeSet.of(0)),
+        PresentResources(cpus(ALL), NodeSet.of(0)),
     )
 
     assert finding.verdict is Verdict.OFFLINE
@@ -121,13 +121,16 @@ def test_memory_that_is_not_there_is_offline() -> None:
 def test_who_reads_of_it_knows_what_and_where() -> None:
     finding = Finding(
         Verdict.DRIFTED,
-        (Difference(CPUS, "2-3", ""), Difference(SHARES, "1024", "of weight 7")),
+        (
+            CgroupDifference(CPUS, "2-3", ""),
+            CgroupDifference(SHARES, "1024", "of weight 7"),
+        ),
         folder="/sys/fs/cgroup/c1",
     )
 
     assert sentence("shop/web/main", finding) == (
         "shop/web/main may run on CPUs none, but was given 2-3 and has CPU shares of "
-        "weight 7, but was given 1024: somebody else wrote /sys/fs/cgroup/c1"
+        "weight 7, but was given 1024: another program wrote /sys/fs/cgroup/c1"
     )
 
 
@@ -156,11 +159,11 @@ def test_nobody_is_blamed_for_what_the_kernel_leaves_out(
 ) -> None:
     """In force is what was asked for within the cgroup above, or all of that."""
     above = parent & online or online
-    finding = judge(
+    finding = classify(
         Pin(wanted),
         InForce(wanted & above or above),
         AskedFor(wanted, None),
-        Present(online, NodeSet.of(0)),
+        PresentResources(online, NodeSet.of(0)),
     )
 
     assert finding.verdict is not Verdict.DRIFTED
@@ -174,11 +177,11 @@ def test_whoever_writes_other_cpus_is_found(
     found = written & online
     there = wanted & online
     if there and found and found != there:
-        finding = judge(
+        finding = classify(
             Pin(wanted),
             InForce(found),
             AskedFor(written, None),
-            Present(online, NodeSet.of(0)),
+            PresentResources(online, NodeSet.of(0)),
         )
 
         assert finding.verdict is Verdict.DRIFTED

@@ -52,7 +52,7 @@ async def test_what_somebody_else_wrote_is_told_once_and_mended(tmp_path: Path) 
 
 
 async def test_without_repairs_it_is_only_told_and_once(tmp_path: Path) -> None:
-    node = host(tmp_path, rhythm=ONLY_TELLS)
+    node = host(tmp_path, options=ONLY_TELLS)
     node.write("web", mems="0-1", weight="9999")
     rounds = [(await node.round())["web"] for _ in range(3)]
     node.write("web", mems="")
@@ -78,9 +78,9 @@ async def test_whoever_writes_again_and_again_is_left_alone_with_an_error(
 
     assert len(node.calls) == repairs.MOST_ATTEMPTS
     assert abandoned.why == (
-        "shop/web/web may run on CPUs 0-7, but was given 4-5: somebody else wrote "
+        "shop/web/web may run on CPUs 0-7, but was given 4-5: another program wrote "
         "/sys/fs/cgroup/kubepods.slice/cri-containerd-web.scope again after 5 updates, "
-        "so it is left like that: the kubelet's cpu manager has the policy static"
+        "so repair is abandoned: the kubelet's cpu manager has the policy static"
     )
 
 

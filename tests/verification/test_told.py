@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from nri_resmgr.app.metrics.of_verification import series_of_verification
+from nri_resmgr.app.metrics.of_host import series_of_verification
 from nri_resmgr.app.metrics.text import render
 from nri_resmgr.app.observing.sessions import Sessions
 from nri_resmgr.cli.render_explain import render_explanation
@@ -46,7 +46,7 @@ def subject_of(node: FakeHost) -> Subject:
 
 def node_in(root: Path) -> FakeHost:
     """Make one with a container that somebody has touched, and another one."""
-    node = FakeHost(root, now=lambda: 0, rhythm=ONLY_TELLS)
+    node = FakeHost(root, now=lambda: 0, options=ONLY_TELLS)
     node.policy.synchronize([], [])
     node.create("web", 2)
     node.create("log", 0.5)

@@ -1,4 +1,4 @@
-"""Affinity annotations to rules, in the short notation and in the full one."""
+"""Reads affinity annotations in the short and in the full notation."""
 
 from __future__ import annotations
 
@@ -18,47 +18,47 @@ from nri_resmgr.values import InputError
 
 _HEAVIEST: Final = 1000
 
-# What is compiled of an expression is a hundred times as long, and is remembered.
+# A compiled expression takes a hundred times as much memory, and is cached.
 _LONGEST: Final = 512
 
 _OPERATORS: Final = {operator.value: operator for operator in Operator} | {
-    "NotExists": Operator.NOT_EXIST,  # what CRI-RM's documents call it
+    "NotExists": Operator.NOT_EXIST,  # its name in CRI-RM's documents
 }
 
 
 def read_affinities(text: str, container: str, sign: int) -> tuple[Affinity, ...]:
     """Read the rules of one container.
 
-    ``web: [db, cache]`` is the short notation: each of these containers gets a rule
-    for *web*, too, once however often it is written. Entries that are no names are
-    the full notation. Rules of the full notation come first.
+    ``web: [db, cache]`` is the short notation and is symmetric: *db* and *cache* get
+    a rule for *web* as well, one rule however often the pair is written. Entries that
+    are mappings are the full notation. Rules of the full notation come first.
 
     Args:
         text: A YAML mapping of containers to lists.
-        container: The name in the pod of the container whose rules are wanted.
-        sign: 1, or -1 for anti-affinity, which turns all weights round.
+        container: Name in the pod of the container whose rules are read.
+        sign: 1, or -1 for anti-affinity, which inverts all weights.
 
     Raises:
-        InputError: The text is none of both notations. What is only wrong in the
-            full notation of other containers is theirs to complain about.
+        InputError: The text is in neither notation. Errors in full rules of other
+            containers are reported when those containers are read.
     """
     top = read_mapping(read_document(text), "$")
-    friends: dict[str, None] = {}
+    partners: dict[str, None] = {}
     rules = []
     for name, found in top.items():
         items = read_items(found, f"$.{name}")
         if name != container:
             if container in items:
-                friends[name] = None
+                partners[name] = None
             continue
         for place, item in enumerate(items):
             if isinstance(item, str):
-                friends[item] = None
+                partners[item] = None
             else:
                 rules.append(_rule(item, f"$.{name}[{place}]", sign))
-    friends.pop(container, None)
-    if friends:
-        rules.append(_short(tuple(sorted(friends)), sign))
+    partners.pop(container, None)
+    if partners:
+        rules.append(_short(tuple(sorted(partners)), sign))
     return tuple(rules)
 
 
@@ -93,8 +93,8 @@ def _expression(rule: Table, name: str) -> Expression:
         operator=_OPERATORS[table.choice("operator", tuple(_OPERATORS), "")],
         values=read_texts(table.rows.get("values"), table.at("values")),
     )
-    told = {"key": expression.key, "values": "".join(expression.values)}
-    for part, text in told.items():
+    texts = {"key": expression.key, "values": "".join(expression.values)}
+    for part, text in texts.items():
         if len(text) > _LONGEST:
             why = f"{len(text)} characters, expected at most {_LONGEST}"
             raise BadSetting(table.at(part), why)

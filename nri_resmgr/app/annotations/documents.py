@@ -1,4 +1,4 @@
-"""YAML in annotations: small, and of the shapes that Go's reader would take."""
+"""Reads YAML in annotations, with size limits, in the shapes that Go's reader takes."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from typing import Final
 
 from nri_resmgr.app.annotations.errors import NotAccepted
 from nri_resmgr.config.errors import BadSetting
+from nri_resmgr.config.syntax import parse_yaml
 
-# All annotations of a pod together may have 256 KiB. Of the worst text of this size
-# the rules are compiled in half a second.
+# All annotations of a pod together may have 256 KiB. Compiling the rules of the worst
+# text of this size takes half a second.
 MAX_TEXT: Final = 16 << 10
 
 
@@ -16,20 +17,18 @@ def read_document(text: str) -> object:
     """Parse YAML.
 
     Raises:
-        InputError: It is none, has references, or is too long for an annotation.
+        InputError: It is not YAML, has references, or is too long for an annotation.
     """
     if len(text) > MAX_TEXT:
         raise NotAccepted(text, f"at most {MAX_TEXT} characters long")
-    from nri_resmgr.config.syntax import parse_yaml  # few annotations are YAML
-
     return parse_yaml(text, references=False)
 
 
 def read_mapping(found: object, path: str) -> dict[str, object]:
-    """Take *found* for a mapping with names for keys; nothing is an empty one.
+    """Return *found* as a mapping with text keys; null is an empty one.
 
     Raises:
-        BadSetting: It is no mapping, or a key is no name.
+        BadSetting: It is not a mapping, or a key is not text.
     """
     if found is None:
         return {}
@@ -39,10 +38,10 @@ def read_mapping(found: object, path: str) -> dict[str, object]:
 
 
 def read_items(found: object, path: str) -> list[object]:
-    """Take *found* for a list; nothing is an empty one.
+    """Return *found* as a list; null is an empty one.
 
     Raises:
-        BadSetting: It is no list.
+        BadSetting: It is not a list.
     """
     if found is None:
         return []
@@ -52,20 +51,20 @@ def read_items(found: object, path: str) -> list[object]:
 
 
 def read_texts(found: object, path: str) -> tuple[str, ...]:
-    """Take *found* for a list of text.
+    """Return *found* as a list of text.
 
     Raises:
-        BadSetting: It is no list, or has something else in it.
+        BadSetting: It is not a list, or contains something else.
     """
     items = read_items(found, path)
     return tuple(read_text(one, f"{path}[{n}]") for n, one in enumerate(items))
 
 
 def read_text(found: object, path: str) -> str:
-    """Take *found* for text; whole numbers and truth values are as they are written.
+    """Return *found* as text; integers and booleans as they are written.
 
     Raises:
-        BadSetting: It is no text, and not as good as one.
+        BadSetting: It is none of these.
     """
     match found:
         case str():

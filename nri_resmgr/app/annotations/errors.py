@@ -1,4 +1,4 @@
-"""What can be wrong with an annotation."""
+"""Errors in annotations."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Final
 from nri_resmgr.values import InputError
 from nri_resmgr.values.shorten import shortened
 
-# Enough to recognize a value by; a whole one may be as long as a book.
+# Characters of a value that are shown. A pod has room for 256 KiB.
 SHOWN: Final = 80
 
 
 @dataclass(eq=False)
 class BadAnnotation(InputError):
-    """An annotation that must not be misread means nothing.
+    """A container is refused because of an annotation that must not be ignored.
 
     Attributes:
         pod: ``namespace/name``.
@@ -36,7 +36,7 @@ class BadAnnotation(InputError):
 
 @dataclass(eq=False)
 class NotAccepted(InputError):
-    """A value is none of those that a key takes; whose it is, the caller knows."""
+    """A key does not accept a value; the caller adds the key and the container."""
 
     value: str
     accepted: str

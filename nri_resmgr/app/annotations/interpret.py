@@ -1,4 +1,4 @@
-"""What annotations of ours mean, each by the reader of its key."""
+"""Applies the reader of each key to a pod's annotations and collects problems."""
 
 from __future__ import annotations
 
@@ -6,7 +6,11 @@ from functools import lru_cache
 from typing import Any, Final
 
 from nri_resmgr.app.annotations.affinities import read_affinities
-from nri_resmgr.app.annotations.deprecated import read_deprecated
+from nri_resmgr.app.annotations.documents import (
+    read_document,
+    read_mapping,
+    read_text,
+)
 from nri_resmgr.app.annotations.errors import NotAccepted
 from nri_resmgr.app.annotations.keys import (
     AFFINITY_KEYS,
@@ -14,15 +18,16 @@ from nri_resmgr.app.annotations.keys import (
     OTHER_POLICIES,
     READ_ELSEWHERE,
     Key,
-    Target,
+    KeyTarget,
 )
-from nri_resmgr.app.annotations.read import Problem, Reading
-from nri_resmgr.app.annotations.written import (
+from nri_resmgr.app.annotations.reading import AnnotationProblem, Reading
+from nri_resmgr.app.annotations.scopes import (
     Scope,
-    Written,
+    ScopedAnnotation,
     effective,
-    take_apart,
+    split_keys,
 )
+from nri_resmgr.app.annotations.values import cold_start_of
 from nri_resmgr.classes.irq.requests import IrqAffinity
 from nri_resmgr.classes.isolation.requests import IsolationRequest, Mistake
 from nri_resmgr.classes.request import ClassRequest, IrqRequest
@@ -31,53 +36,56 @@ from nri_resmgr.topology.hint_options import ALL_HINTS, HintOptions
 from nri_resmgr.values import InputError
 from nri_resmgr.values.shorten import shortened
 
-# A pod creates several containers, and updates ask again. What is longer is rare
-# enough to be read each time, and would fill the memory.
-_REMEMBERED: Final = 256
+# A pod has several containers, and updates read its annotations again. Longer ones are
+# rare and are read each time: cached they would take too much memory.
+_CACHED: Final = 256
 _LONG: Final = 4 << 10
 
 # A pod has room for thousands of unknown keys, and each is compared with all known.
-_MOST_COMPLAINTS: Final = 20
+_MOST_KEY_PROBLEMS: Final = 20
 
-# Sentences quote what they are about, and are kept and told by several.
-_SENTENCE: Final = 300
+_NO_CONTAINER: Final = "for no container, expected /pod or /container.NAME at its end"
+
+# Characters. Problems quote values, and are stored, logged and reported.
+_MOST_WHY: Final = 300
 
 
 def interpret(
     annotations: tuple[tuple[str, str], ...], container: str, *, testing: bool
 ) -> Reading:
-    """Read annotations of all name spaces, or remember what they mean.
+    """Read annotations of all name spaces; short ones are cached.
 
     Args:
-        annotations: Sorted, so that they are the same in any order.
-        container: The name in the pod of the container that they are read for.
-        testing: Whether tests may hand in topology hints.
+        annotations: Sorted, so that any order gives the same cache entry.
+        container: Name in the pod of the container that they are read for.
+        testing: Whether tests may provide topology hints.
     """
     size = sum(len(key) + len(value) for key, value in annotations)
     if size > _LONG:
         return _interpret(annotations, container, testing)
-    return _remembered(annotations, container, testing)
+    return _cached(annotations, container, testing)
 
 
 def _interpret(
     annotations: tuple[tuple[str, str], ...],
     container: str,
-    testing: bool,  # noqa: FBT001 - the cache knows arguments by place only
+    testing: bool,  # noqa: FBT001 - the cache's keys are positional arguments
 ) -> Reading:
-    everything = take_apart(annotations, container)
-    draft = _Draft(container)
+    everything = split_keys(annotations, container)
+    builder = _ReadingBuilder(container)
     for one in everything:
-        draft.complain_about_key(one)
+        builder.check_key(one)
+    # Keys are checked in all scopes, values only where they are effective.
     for one in effective(everything).values():
-        draft.read(one, testing=testing)
-    return draft.reading()
+        builder.add(one, testing=testing)
+    return builder.reading()
 
 
-_remembered = lru_cache(maxsize=_REMEMBERED)(_interpret)
+_cached = lru_cache(maxsize=_CACHED)(_interpret)
 
 
-class _Draft:
-    """A reading that grows by one annotation at a time."""
+class _ReadingBuilder:
+    """Builds a `Reading`, one annotation at a time."""
 
     def __init__(self, container: str) -> None:
         self._container = container
@@ -85,45 +93,45 @@ class _Draft:
         self._scopes: dict[str, Scope] = {}
         self._hints: dict[str, Any] = {}
         self._isolation: dict[str, Any] = {}
-        self._problems: list[Problem] = []
+        self._problems: list[AnnotationProblem] = []
 
     def reading(self) -> Reading:
-        wishes = self._preferences
-        if wishes.get("require_isolated"):
-            # A narrower preference turns the requirement into one.
+        fields = self._preferences
+        if fields.get("require_isolated"):
+            # A preference of narrower scope overrides the requirement.
             if (
-                "isolated" in wishes
+                "isolated" in fields
                 and self._scopes["isolated"] < (self._scopes["require_isolated"])
             ):
-                wishes["require_isolated"] = False
+                fields["require_isolated"] = False
             else:
-                wishes["isolated"] = True
+                fields["isolated"] = True
         if self._isolation:
-            wishes["isolation"] = IsolationRequest(**self._isolation)
+            fields["isolation"] = IsolationRequest(**self._isolation)
         return Reading(
-            Preferences(**wishes) if wishes else NO_PREFERENCES,
+            Preferences(**fields) if fields else NO_PREFERENCES,
             HintOptions(**self._hints) if self._hints else ALL_HINTS,
             tuple(self._problems),
         )
 
-    def complain_about_key(self, one: Written) -> None:
-        speaks = one.scope is not Scope.NOWHERE
-        if speaks and (_is_known(one.stem) or one.stem.endswith(OTHER_POLICIES)):
+    def check_key(self, one: ScopedAnnotation) -> None:
+        is_valid = one.scope is not Scope.INVALID
+        if is_valid and (_is_known(one.stem) or one.stem.endswith(OTHER_POLICIES)):
             return
         if one.key.startswith(READ_ELSEWHERE):
             return
         match len(self._problems):
-            case count if count > _MOST_COMPLAINTS:
+            case count if count > _MOST_KEY_PROBLEMS:
                 return
-            case count if count == _MOST_COMPLAINTS:
-                why = "means nothing, as more keys may that are not told"
-            case _ if speaks:
+            case count if count == _MOST_KEY_PROBLEMS:
+                why = "unknown key; problems of further keys are not reported"
+            case _ if is_valid:
                 why = _unknown(one.stem)
             case _:
-                why = "speaks to nobody, expected /pod or /container.NAME at its end"
-        self._complain(one, why)
+                why = _NO_CONTAINER
+        self._add_problem(one, why)
 
-    def read(self, one: Written, *, testing: bool) -> None:
+    def add(self, one: ScopedAnnotation, *, testing: bool) -> None:
         if not _is_known(one.stem):
             return
         try:
@@ -132,19 +140,19 @@ class _Draft:
             else:
                 self._read_value(one, testing=testing)
         except (InputError, ValueError) as error:
-            # ValueError: numbers of YAML that have more digits than Python prints.
+            # ValueError: YAML numbers with more digits than Python converts to text.
             strict = one.stem in KEYS and KEYS[one.stem].strict
-            self._complain(one, str(error), strict=strict)
+            self._add_problem(one, str(error), strict=strict)
 
-    def _read_affinity(self, one: Written) -> None:
+    def _read_affinity(self, one: ScopedAnnotation) -> None:
         rules = read_affinities(one.value, self._container, AFFINITY_KEYS[one.stem])
-        known = self._preferences.get("affinities", ())
-        if known or rules:
-            self._preferences["affinities"] = (*known, *rules)
+        earlier = self._preferences.get("affinities", ())
+        if earlier or rules:
+            self._preferences["affinities"] = (*earlier, *rules)
 
-    def _read_value(self, one: Written, *, testing: bool) -> None:
+    def _read_value(self, one: ScopedAnnotation, *, testing: bool) -> None:
         key = KEYS[one.stem]
-        if key.target is Target.ISOLATION:
+        if key.target is KeyTarget.ISOLATION:
             self._read_isolation(one, key)
             return
         if key.testing and not testing:
@@ -156,32 +164,32 @@ class _Draft:
         else:
             found = key.read(one.value)
         match key.target:
-            case Target.PREFERENCE:
+            case KeyTarget.PREFERENCE:
                 self._preferences[key.field] = found
                 self._scopes[key.field] = one.scope
-            case Target.CLASS:
-                self._preferences[key.field] = _wish(found, one)
-            case Target.HINTS:
+            case KeyTarget.CLASS:
+                self._preferences[key.field] = _class_request(found, one)
+            case KeyTarget.HINTS:
                 self._hints[key.field] = found
-            case Target.PENDING:
-                why = "accepted, not yet in force"
-                self._complain(one, why, pending=True)
+            case KeyTarget.PENDING:
+                self._add_problem(one, "valid, but not implemented yet", pending=True)
 
-    def _read_isolation(self, one: Written, key: Key) -> None:
-        # Whether it counts at all is the configuration's to say, which is not here.
+    def _read_isolation(self, one: ScopedAnnotation, key: Key) -> None:
+        # A mistake is no problem here: the configuration, which is not known here,
+        # decides whether isolation annotations are followed at all.
         try:
             self._isolation[key.field] = key.read(one.value)
         except InputError as error:
-            mistake = Mistake(one.key, shortened(str(error), _SENTENCE))
-            known = self._isolation.get("mistakes", ())
-            self._isolation["mistakes"] = (*known, mistake)
+            mistake = Mistake(one.key, shortened(str(error), _MOST_WHY))
+            earlier = self._isolation.get("mistakes", ())
+            self._isolation["mistakes"] = (*earlier, mistake)
 
-    def _complain(self, one: Written, why: str, **more: bool) -> None:
-        why = shortened(why, _SENTENCE)
-        self._problems.append(Problem(one.key, one.value, why, **more))
+    def _add_problem(self, one: ScopedAnnotation, why: str, **more: bool) -> None:
+        why = shortened(why, _MOST_WHY)
+        self._problems.append(AnnotationProblem(one.key, one.value, why, **more))
 
 
-def _wish(found: object, one: Written) -> ClassRequest | IrqRequest:
+def _class_request(found: object, one: ScopedAnnotation) -> ClassRequest | IrqRequest:
     of_container = one.scope is Scope.CONTAINER
     if isinstance(found, IrqAffinity):
         return IrqRequest(found, one.key, of_container)
@@ -193,9 +201,45 @@ def _is_known(stem: str) -> bool:
 
 
 def _unknown(stem: str) -> str:
-    import difflib  # only a mistake pays for it
+    import difflib  # late: only for errors
 
     known = (*KEYS, *AFFINITY_KEYS)
     if close := difflib.get_close_matches(stem, known, n=1):
         return f"unknown key, did you mean {close[0]}?"
     return f"unknown key, expected {' or '.join(known)}"
+
+
+_COLD_START: Final = "cold-start"
+
+
+def read_deprecated(one: ScopedAnnotation, container: str) -> object:
+    """Read a value for all containers, or a YAML mapping of containers to values.
+
+    Returns:
+        What the key's reader returns; None where the mapping has no entry for the
+        container.
+
+    Raises:
+        InputError: The key does not accept the value.
+
+    Source:
+        CRI Resource Manager, docs/policy/topology-aware.md.
+    """
+    if ":" not in one.value:
+        return KEYS[one.stem].read(one.value)
+    found = read_mapping(read_document(one.value), "$")
+    path = f"$.{container}"
+    if one.stem == _COLD_START:
+        return _cold_start(found, container, path)
+    if found.get(container) is None:
+        return None
+    return KEYS[one.stem].read(read_text(found[container], path))
+
+
+def _cold_start(found: dict[str, object], container: str, path: str) -> int | None:
+    # A container may be called "duration": then its value is a mapping.
+    if isinstance(found.get("duration"), str):
+        return cold_start_of(found, "$")
+    if found.get(container) is None:
+        return None
+    return cold_start_of(found[container], path)

@@ -1,4 +1,4 @@
-"""Every key, whom it tells what, and what becomes of a container if it is misread."""
+"""The table of annotation keys: reader, field, and whether errors refuse containers."""
 
 from __future__ import annotations
 
@@ -8,21 +8,19 @@ from typing import Final
 
 import msgspec
 
-from nri_resmgr.app.annotations.hint_values import (
-    read_hints,
-    read_path_rule,
-    read_sources,
-)
 from nri_resmgr.app.annotations.values import (
     read_amount,
     read_cold_start,
     read_exact_flag,
     read_flag,
+    read_hints,
     read_interrupts,
     read_kinds,
     read_level,
     read_name,
+    read_path_rule,
     read_priority,
+    read_sources,
 )
 from nri_resmgr.classes.isolation.values import (
     read_disabled,
@@ -33,12 +31,12 @@ from nri_resmgr.classes.isolation.values import (
 )
 
 
-class Target(enum.Enum):
-    """What an annotation is about.
+class KeyTarget(enum.Enum):
+    """The part of a `Reading` that an annotation sets.
 
-    A `CLASS` is a preference that says whom it is about: a wish. An `ISOLATION` is a
-    part of one, whose mistakes only count where the configuration allows it at all.
-    `PENDING` ones are checked, and have no effect yet.
+    A `CLASS` is a preference that records its key and scope. An `ISOLATION` is a part
+    of an `IsolationRequest`; its mistakes only matter where the configuration enables
+    isolation annotations. `PENDING` ones are validated, and have no effect yet.
     """
 
     PREFERENCE = enum.auto()
@@ -52,26 +50,26 @@ class Key(msgspec.Struct, frozen=True):
     """How an annotation is read.
 
     Attributes:
-        read: From text; raises `InputError` for what it does not accept.
-        field: Of `Preferences`, `IsolationRequest` or `HintOptions`, as *target* says.
-        target: What it is about.
+        read: Parses the value; raises `InputError` for what it does not accept.
+        field: Of `Preferences`, `IsolationRequest` or `HintOptions`, by *target*.
+        target: What it sets.
         strict: Whether a container is refused rather than placed without it.
-        testing: Whether it counts in tests only.
+        testing: Whether it is accepted in tests only.
     """
 
     read: Callable[[str], object]
     field: str = ""
-    target: Target = Target.PREFERENCE
+    target: KeyTarget = KeyTarget.PREFERENCE
     strict: bool = False
     testing: bool = False
 
 
 def _isolation(read: Callable[[str], object], field: str) -> Key:
-    return Key(read, field, Target.ISOLATION, strict=True)
+    return Key(read, field, KeyTarget.ISOLATION, strict=True)
 
 
-# Strict are wishes that do not want to be weighed against others: without them the
-# container would end up where it must not be, and nobody would see it.
+# Strict keys are requirements: a container placed without one would silently run where
+# it must not.
 KEYS: Final[Mapping[str, Key]] = {
     "prefer-reserved-cpus": Key(read_flag, "reserved"),
     "prefer-shared-cpus": Key(read_flag, "shared"),
@@ -88,28 +86,28 @@ KEYS: Final[Mapping[str, Key]] = {
     "cpu.preserve": Key(read_exact_flag, "preserve_cpus", strict=True),
     "memory.preserve": Key(read_exact_flag, "preserve_memory", strict=True),
     "strict.topologyhints": Key(read_flag, "strict_hints", strict=True),
-    "topologyhints": Key(read_sources, "sources", Target.HINTS),
-    "deny.topologyhints": Key(read_path_rule, "deny", Target.HINTS),
-    "allow.topologyhints": Key(read_path_rule, "allow", Target.HINTS),
-    "test.topologyhints": Key(read_hints, "given", Target.HINTS, testing=True),
-    "cpu-class": Key(read_name, "cpu_class", Target.CLASS, strict=True),
-    "irq-affinity": Key(read_interrupts, "irq", Target.CLASS, strict=True),
-    "rdtclass": Key(read_name, "rdt_class", Target.CLASS, strict=True),
-    "blockioclass": Key(read_name, "blockio_class", Target.CLASS, strict=True),
+    "topologyhints": Key(read_sources, "sources", KeyTarget.HINTS),
+    "deny.topologyhints": Key(read_path_rule, "deny", KeyTarget.HINTS),
+    "allow.topologyhints": Key(read_path_rule, "allow", KeyTarget.HINTS),
+    "test.topologyhints": Key(read_hints, "given", KeyTarget.HINTS, testing=True),
+    "cpu-class": Key(read_name, "cpu_class", KeyTarget.CLASS, strict=True),
+    "irq-affinity": Key(read_interrupts, "irq", KeyTarget.CLASS, strict=True),
+    "rdtclass": Key(read_name, "rdt_class", KeyTarget.CLASS, strict=True),
+    "blockioclass": Key(read_name, "blockio_class", KeyTarget.CLASS, strict=True),
     "cpu-load-balancing.crio.io": _isolation(read_disabled, "unbalanced"),
     "cpu-quota.crio.io": _isolation(read_disabled, "unlimited"),
     "irq-load-balancing.crio.io": _isolation(read_irq_balancing, "irq"),
     "cpu-c-states.crio.io": _isolation(read_wake_latency, "wake_latency"),
     "cpu-freq-governor.crio.io": _isolation(read_governor, "governor"),
     "cpu-shared.crio.io": _isolation(read_enabled, "shared"),
-    "toptierlimit": Key(read_amount, target=Target.PENDING),
+    "toptierlimit": Key(read_amount, target=KeyTarget.PENDING),
 }
 
-# With the sign of their weights. They name containers in their values.
+# With the sign of their weights. Their values name containers.
 AFFINITY_KEYS: Final[Mapping[str, int]] = {"/affinity": 1, "/anti-affinity": -1}
 
-# Who reads memory classes reads these as well.
+# Read together with memory classes, in `nri_resmgr.app.classes`.
 READ_ELSEWHERE: Final = ("misc-limit.resource-policy.nri.io",)
 
-# Behind these ends of a stem other policies have keys of their own.
+# Stems that end like this are keys of other policies.
 OTHER_POLICIES: Final = (".balloons", ".podpools", ".dynamic-pools", ".static-pools")

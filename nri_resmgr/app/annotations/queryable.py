@@ -1,4 +1,4 @@
-"""Labels and annotations as far as expressions may ask for them."""
+"""Limits the labels and annotations that expressions can query."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Final
 
 PRIVATE: Final = frozenset(
     (
-        # The manifest as somebody applied it, with all values of its environment.
+        # The manifest as applied, with all values of its environment.
         "kubectl.kubernetes.io/last-applied-configuration",
         # The kubelet's own copy of a command with its arguments.
         "io.kubernetes.container.preStopHandler",
     )
 )
-"""Keys of annotations whose values are nobody's business but the pod's."""
+"""Keys of annotations that may hold secrets."""
 
-# What is asked for are words. All of it is kept, and written down, once for each
-# container, and a pod has room for 256 KiB of annotations, and for more of labels.
+# Expressions query words. The texts are stored and checkpointed once per container, and
+# a pod has room for 256 KiB of annotations, and for more of labels.
 LONGEST: Final = 512
 """Characters of a value."""
 
@@ -25,11 +25,11 @@ MOST: Final = 16 << 10
 """Characters of all keys and values."""
 
 
-def askable(texts: Mapping[str, str]) -> Mapping[str, str]:
-    """Leave out values that are too long, and those of the last keys if all are.
+def queryable(texts: Mapping[str, str]) -> Mapping[str, str]:
+    """Drop private and long values, and the last keys where all are too long together.
 
     Returns:
-        The very same where there is nothing to leave out.
+        The same object where nothing is dropped.
     """
     size = 0
     for key, value in texts.items():

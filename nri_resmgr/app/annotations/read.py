@@ -1,55 +1,18 @@
-"""A pod's annotations to what one of its containers prefers."""
+"""Reads a pod's annotations for one of its containers."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Final
 
-import msgspec
-
 from nri_resmgr.app.annotations.errors import BadAnnotation
-from nri_resmgr.policy.preferences import NO_PREFERENCES, Preferences
-from nri_resmgr.topology.hint_options import ALL_HINTS, HintOptions
-
-NATIVE: Final = "resource-policy.nri.io"
-CRI_RM: Final = "cri-resource-manager.intel.com"
-KUBERNETES: Final = "resources.beta.kubernetes.io"
-"""Of classes only, which the runtimes themselves know, too."""
-CRI_O: Final = "crio.io"
-"""Of isolation only; the rest of it is CRI-O's alone."""
-
-
-class Problem(msgspec.Struct, frozen=True):
-    """An annotation that does not count, or not as its author may think.
-
-    Attributes:
-        key: As it is written in the pod.
-        value: As it is written in the pod.
-        why: What is wrong, and what would be accepted.
-        strict: Whether the container is to be refused for it.
-        pending: Whether nothing is wrong but that it has no effect yet.
-    """
-
-    key: str
-    value: str
-    why: str
-    strict: bool = False
-    pending: bool = False
-
-
-class Reading(msgspec.Struct, frozen=True):
-    """What the annotations of a pod say to one container.
-
-    Attributes:
-        preferences: For the policy.
-        hints: For those who look for topology hints.
-        problems: For people; the container is placed as if those did not stand there.
-    """
-
-    preferences: Preferences = NO_PREFERENCES
-    hints: HintOptions = ALL_HINTS
-    problems: tuple[Problem, ...] = ()
-
+from nri_resmgr.app.annotations.reading import (
+    CRI_O,
+    CRI_RM,
+    KUBERNETES,
+    NATIVE,
+    Reading,
+)
 
 _NOTHING: Final = Reading()
 _NAME_SPACES: Final = (NATIVE, CRI_RM, KUBERNETES, CRI_O)
@@ -63,17 +26,17 @@ def read_preferences(
     testing: bool = False,
     refuse: bool = True,
 ) -> Reading:
-    """Read what a pod's annotations say to one of its containers.
+    """Read the meaning of a pod's annotations for one of its containers.
 
     Args:
         annotations: Of the pod.
         container: The container's name in the pod.
-        pod: ``namespace/name``, for people.
-        testing: Whether tests may hand in topology hints.
-        refuse: Whether the container can be refused; one that runs cannot.
+        pod: ``namespace/name``, for messages.
+        testing: Whether tests may provide topology hints.
+        refuse: Whether the container can be refused; a running one cannot.
 
     Raises:
-        BadAnnotation: One that must not be misread means nothing, and the container
+        BadAnnotation: The value of a strict key is not accepted, and the container
             can be refused.
 
     Source:
@@ -88,7 +51,8 @@ def read_preferences(
         and CRI_O not in keys
     ):
         return _NOTHING
-    from nri_resmgr.app.annotations.interpret import interpret  # most pods have none
+    # Late: on the start path, and most pods have no such key.
+    from nri_resmgr.app.annotations.interpret import interpret
 
     reading = interpret(_ours(annotations), container, testing=testing)
     for one in reading.problems:

@@ -1,4 +1,4 @@
-"""Warnings about annotations, each of them once."""
+"""Logs problems with annotations, each once."""
 
 from __future__ import annotations
 
@@ -6,27 +6,30 @@ from collections.abc import Iterable
 from typing import Final
 
 from nri_resmgr.app.annotations.errors import SHOWN
-from nri_resmgr.app.annotations.read import Problem
+from nri_resmgr.app.annotations.reading import AnnotationProblem
 from nri_resmgr.log import Logger
 from nri_resmgr.values.shorten import shortened
 
 log = Logger(__name__)
 
-# Enough for a busy node. A warning that comes again is no harm, a list that grows
-# for as long as the daemon runs is one.
-_REMEMBERED: Final = 4096
+# Enough for a busy node. Beyond it warnings repeat, which is better than a set that
+# grows for as long as the daemon runs.
+_MOST_LOGGED: Final = 4096
 
 
 class ProblemLog:
-    """Logs what is wrong with annotations, but not again at each event."""
+    """Logs problems with annotations, but not again at each event."""
 
     def __init__(self) -> None:
-        self._told: set[tuple[object, ...]] = set()
+        self._logged: set[tuple[object, ...]] = set()
 
-    def report(self, pod: str, container: str, problems: Iterable[Problem]) -> None:
-        """Log what is new of *problems*.
+    def report(
+        self, pod: str, container: str, problems: Iterable[AnnotationProblem]
+    ) -> None:
+        """Log those of *problems* that have not been logged yet.
 
-        Those of a value once per pod, container and key; a key without effect once.
+        A bad value is logged once per pod, container and key; a key without effect
+        once.
 
         Args:
             pod: ``namespace/name``.
@@ -35,15 +38,15 @@ class ProblemLog:
         """
         for one in problems:
             stem = one.key.partition("/")[0]
-            # Of the value a number: values may be as long as a book.
-            told = (pod, container, one.key, hash(one.value))
-            news = (stem,) if one.pending else told
-            if news in self._told:
+            # The value's hash: values have up to 256 KiB.
+            place = (pod, container, one.key, hash(one.value))
+            logged = (stem,) if one.pending else place
+            if logged in self._logged:
                 continue
-            if len(self._told) >= _REMEMBERED:
-                self._told.clear()
-            self._told.add(news)
-            name = "annotation.not-in-force" if one.pending else "annotation.ignored"
+            if len(self._logged) >= _MOST_LOGGED:
+                self._logged.clear()
+            self._logged.add(logged)
+            name = "annotation.ineffective" if one.pending else "annotation.ignored"
             log.warning(
                 name,
                 pod=pod,

@@ -1,4 +1,4 @@
-"""Readers of single values; each refuses with what it would accept."""
+"""Readers of single values; their errors name what would be accepted."""
 
 from __future__ import annotations
 
@@ -6,19 +6,33 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final, TypeVar
 
-from nri_resmgr.app.annotations.documents import read_document
+from nri_resmgr.app.annotations.documents import (
+    read_document,
+    read_mapping,
+    read_text,
+    read_texts,
+)
 from nri_resmgr.app.annotations.errors import NotAccepted
 from nri_resmgr.classes.irq.requests import IrqAffinity
+from nri_resmgr.config.errors import BadSetting
 from nri_resmgr.config.interrupts import read_irq_affinity
 from nri_resmgr.config.table import Table
 from nri_resmgr.policy.cpus import CpuPriority
 from nri_resmgr.policy.preferences import TreeLevel
 from nri_resmgr.topology import MemoryKind
-from nri_resmgr.values import parse_bytes
+from nri_resmgr.topology.hint_options import (
+    ALL_SOURCES,
+    HintSource,
+    PathMatch,
+    PathRule,
+)
+from nri_resmgr.topology.hints import Hint
+from nri_resmgr.values import BadListFormat, CpuSet, NodeSet, parse_bytes
+from nri_resmgr.values.globs import check_glob
 
 WordT = TypeVar("WordT")
 
-# The words of Go's strconv.ParseBool.
+# The spellings of Go's strconv.ParseBool.
 _TRUE: Final = frozenset(("1", "t", "T", "TRUE", "true", "True"))
 _FALSE: Final = frozenset(("0", "f", "F", "FALSE", "false", "False"))
 
@@ -28,7 +42,7 @@ _PRIORITIES: Final[Mapping[str, CpuPriority | None]] = {
 }
 
 # The tiers of nri-plugins: its "pmem" is all memory that is slower than DRAM and
-# has no CPUs, whatever it is made of.
+# has no CPUs, whatever the technology.
 _KINDS: Final[Mapping[str, frozenset[MemoryKind]]] = {
     "dram": frozenset((MemoryKind.DRAM,)),
     "pmem": frozenset((MemoryKind.PMEM, MemoryKind.CXL)),
@@ -52,11 +66,11 @@ _UNITS: Final = {
     "m": 60 * 1_000_000_000,
     "h": 3600 * 1_000_000_000,
 }
-_LONGEST: Final = 3600  # seconds; upstream's limit
+_LONGEST: Final = 3600  # seconds; nri-plugins' limit
 
 
 def read_flag(text: str) -> bool:
-    """Read a truth value, in any of Go's spellings."""
+    """Read a boolean, in any of Go's spellings."""
     if text in _TRUE:
         return True
     if text in _FALSE:
@@ -65,24 +79,24 @@ def read_flag(text: str) -> bool:
 
 
 def read_exact_flag(text: str) -> bool:
-    """Read a truth value that has one spelling only."""
+    """Read a boolean that has one spelling only."""
     if text not in ("true", "false"):
         raise NotAccepted(text, 'exactly "true" or "false"')
     return text == "true"
 
 
 def read_priority(text: str) -> CpuPriority | None:
-    """Read a class of CPUs; None for what the configuration says."""
+    """Read a CPU priority; None for the configured default."""
     return _word(text, _PRIORITIES)
 
 
 def read_level(text: str) -> TreeLevel:
-    """Read a level of the tree of pools."""
+    """Read a level of the pool tree."""
     return _word(text, {level.value: level for level in TreeLevel})
 
 
 def read_kinds(text: str) -> frozenset[MemoryKind]:
-    """Read kinds of memory, divided by commas."""
+    """Read kinds of memory, separated by commas."""
     words = [word.strip().lower() for word in text.split(",")]
     if unknown := [word for word in words if word not in _KINDS]:
         raise NotAccepted(unknown[0], f"a kind of memory: {_either(_KINDS)}")
@@ -90,7 +104,7 @@ def read_kinds(text: str) -> frozenset[MemoryKind]:
 
 
 def read_name(text: str) -> str:
-    """Read the name of a class, which is looked up by others."""
+    """Read the name of a class; whether the class exists is checked later."""
     if not _NAME.fullmatch(text):
         raise NotAccepted(text, "the name of a class, without blanks")
     return text
@@ -107,12 +121,12 @@ def read_interrupts(text: str) -> IrqAffinity:
 
 
 def read_cold_start(text: str) -> int:
-    """Read ``duration: 60s``; returns whole seconds, the last one rounded up."""
+    """Read ``duration: 60s``; returns seconds, rounded up."""
     return cold_start_of(read_document(text), "$")
 
 
 def cold_start_of(found: object, path: str) -> int:
-    """Take *found* for a mapping with a duration in it; returns seconds."""
+    """Read the duration in a mapping; returns seconds."""
     duration = Table.read(found, "duration", path=path).text("duration", "")
     if duration == "0":
         return 0
@@ -141,3 +155,60 @@ def _word(text: str, words: Mapping[str, WordT]) -> WordT:
 def _either(words: Sequence[str] | Mapping[str, object]) -> str:
     *others, last = words
     return f"{', '.join(others)} or {last}"
+
+
+_NONE: Final = frozenset[HintSource]()
+_SOURCES: Final = {source.value: frozenset((source,)) for source in HintSource} | {
+    "all": ALL_SOURCES,
+    "none": _NONE,
+}
+
+
+def read_sources(text: str) -> frozenset[HintSource]:
+    """Read a boolean, or sources separated by commas."""
+    words = [word.strip() for word in text.split(",")]
+    if all(word in _SOURCES for word in words):
+        return _NONE.union(*(_SOURCES[word] for word in words))
+    try:
+        return ALL_SOURCES if read_flag(text) else _NONE
+    except NotAccepted:
+        accepted = f"true, false, or a list of {', '.join(_SOURCES)}"
+        raise NotAccepted(text, accepted) from None
+
+
+def read_path_rule(text: str) -> PathRule:
+    """Read ``{type: prefix|glob, paths: [...]}``."""
+    table = Table.read(read_document(text), "type", "paths")
+    kinds = tuple(PathMatch)
+    for key, expected in (("type", " or ".join(kinds)), ("paths", "a list of paths")):
+        if not table.rows.get(key):
+            raise BadSetting(table.at(key), f"missing, expected {expected}")
+    match = PathMatch(table.choice("type", kinds, ""))
+    paths = read_texts(table.rows["paths"], table.at("paths"))
+    if match is PathMatch.GLOB:
+        for name in "/".join(paths).split("/"):
+            check_glob(name)
+    return PathRule(match, paths)
+
+
+def read_hints(text: str) -> tuple[Hint, ...]:
+    """Read hints that a test provides, in the form of nri-plugins' tests."""
+    top = read_mapping(read_document(text), "$")
+    return tuple(_hint(name, found) for name, found in top.items())
+
+
+def _hint(name: str, found: object) -> Hint:
+    table = Table.read(found, "Provider", "CPUs", "NUMAs", "Sockets", path=f"$.{name}")
+
+    def text(key: str) -> str:
+        return read_text(table.rows.get(key, ""), table.at(key))
+
+    try:
+        return Hint(
+            text("Provider") or name,
+            cpus=CpuSet.parse(text("CPUs")),
+            nodes=NodeSet.parse(text("NUMAs")),
+            packages=frozenset(NodeSet.parse(text("Sockets"))),
+        )
+    except BadListFormat as error:
+        raise BadSetting(table.path, str(error)) from None

@@ -124,7 +124,7 @@ class Configuration:
             sha256=sha256(self.document.text.encode()).hexdigest(),
             accepted=self._accepted,
             generation=self._generation,
-            not_in_force=self._policy.config.not_in_force,
+            ineffective=self._policy.config.ineffective,
             rejected=self._rejected,
             error=self._error,
         )

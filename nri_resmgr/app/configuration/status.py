@@ -81,7 +81,7 @@ class ConfigurationStatus(msgspec.Struct, frozen=True, kw_only=True):
         sha256: Of its text, in hexadecimal.
         accepted: When it was put in force; seconds since the epoch.
         generation: How often what is in force has changed; 1 from the start.
-        not_in_force: Paths of what it asks for to no effect.
+        ineffective: Paths of what it asks for to no effect.
         rejected: How many documents were not taken.
         error: The last of them; None once its source, or one that goes before that,
             has come up with a good one.
@@ -94,6 +94,6 @@ class ConfigurationStatus(msgspec.Struct, frozen=True, kw_only=True):
     sha256: str
     accepted: float
     generation: int
-    not_in_force: tuple[str, ...]
+    ineffective: tuple[str, ...]
     rejected: int
     error: Rejection | None

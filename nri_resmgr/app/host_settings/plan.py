@@ -25,7 +25,7 @@ from nri_resmgr.classes.irq.placement import (
 from nri_resmgr.classes.isolation.cgroup_files import Placed, cgroup_files
 from nri_resmgr.classes.isolation.host import cpu_class_requests
 from nri_resmgr.classes.isolation.requests import IrqBalancing
-from nri_resmgr.config.cpu_class_use import CpuClassUse
+from nri_resmgr.config.cpu_classes import CpuClassUse
 from nri_resmgr.policy.host_use import HostUse
 from nri_resmgr.topology.speed_select import Punit
 from nri_resmgr.values import CpuSet

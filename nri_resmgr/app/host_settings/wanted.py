@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from nri_resmgr.app.classes.members import Subject
-from nri_resmgr.config.cpu_class_use import CpuClassUse
+from nri_resmgr.config.cpu_classes import CpuClassUse
 from nri_resmgr.policy.host_use import HostUse
 from nri_resmgr.topology import Machine
 

@@ -1,4 +1,4 @@
-"""Counts what happens, in plain integers; who asks for metrics pays for the rest."""
+"""Counts events in plain integers, so that requests stay cheap; scrapes do the rest."""
 
 from __future__ import annotations
 
@@ -44,14 +44,13 @@ _OTHER: Final = "other"
 
 
 class Metrics(DecisionObserver, Observer):
-    """A witness of decisions and an observer of sessions that counts.
+    """Counts decisions, requests and sessions.
 
-    Counters that fall to zero with a new session would not be counters: these live
-    as long as the daemon.
+    Counters must not fall to zero with a new session: they live as long as the daemon.
 
     Attributes:
         is_registered: Whether there is a session.
-        is_synchronized: Whether it is in step.
+        is_synchronized: Whether it is synchronized.
     """
 
     def __init__(self) -> None:
@@ -71,7 +70,7 @@ class Metrics(DecisionObserver, Observer):
         self.is_synchronized = False
 
     def decided(self, event: Event, decision: Decision[Any]) -> None:
-        """Count an event, the rules, and where the request was from."""
+        """Count an event, the applied rules, and the source of the request."""
         kind = type(event)
         self._events[kind] += 1
         for reason in decision.reasons:
@@ -82,45 +81,47 @@ class Metrics(DecisionObserver, Observer):
             self._updates += len(updates)
 
     def refused(self, title: str, error: ResmgrError) -> None:  # noqa: ARG002 - no pods in metrics
-        """Count a refusal by its kind."""
+        """Count a refusal by its kind of error."""
         self._refusals[type(error).__name__] += 1
 
     def drift(self, kind: str, containers: int = 1) -> None:
-        """Count containers that had something else than was decided.
+        """Count containers with a value that differs from the decision.
 
         Args:
-            kind: What differed, such as ``cpus``; one of few.
+            kind: What differs, such as ``cpus``; one of few.
             containers: How many.
         """
         self._drift[kind] += containers
 
-    def registered(self, runtime: RuntimeInfo) -> None:  # noqa: ARG002 - whoever it is
-        """A session has begun."""
+    def registered(self, runtime: RuntimeInfo) -> None:  # noqa: ARG002 - of any runtime
+        """Count a started session."""
         self._sessions += 1
         self.is_registered = True
 
     def synchronized(self) -> None:
-        """It is in step."""
+        """Note that the session is synchronized."""
         self.is_synchronized = True
 
     def lost(self, why: str) -> None:  # noqa: ARG002 - the log has the reasons
-        """It has ended, with what was open."""
+        """Count a lost session; its open requests are dropped."""
         self._lost += 1
         self._open = 0
         self.is_registered = self.is_synchronized = False
 
     def asked(self, method: str) -> None:  # noqa: ARG002 - any
-        """A request came in."""
+        """Note that a request arrived."""
         if not self._open:
             self._idle_until = monotonic()
         self._open += 1
 
     def answered(self, method: str, seconds: float, code: int) -> None:
-        """Count an answer and how long it took."""
+        """Count an answer and its duration."""
+        # Labels must come from a fixed set: a peer could send any name.
         if method not in PLUGIN_METHODS:
             method = _OTHER
         self._open = max(self._open - 1, 0)
         self._answers[method, code] += 1
+        # On the path of each request: the key nearly always exists.
         try:
             self._seconds[method].add(seconds)
         except KeyError:
@@ -129,7 +130,7 @@ class Metrics(DecisionObserver, Observer):
 
     @property
     def busy_seconds(self) -> float:
-        """For how long some request has been without an answer; 0 if none is."""
+        """Seconds for which there has always been an open request; 0 if none is."""
         return monotonic() - self._idle_until if self._open else 0.0
 
     def series(self) -> Iterator[Series]:

@@ -1,4 +1,4 @@
-"""Metrics of the daemon's process, as every Prometheus client has them."""
+"""Metrics of the daemon's process, under the names of Prometheus' own clients."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def series_of_process(version: str, runtime: RuntimeInfo) -> Iterator[Series]:
 
     Args:
         version: Ours.
-        runtime: The one of the present session.
+        runtime: That of the present session.
 
     Source:
         proc(5), /proc/pid/statm; Prometheus, "Standard and runtime collectors".
@@ -31,12 +31,12 @@ def series_of_process(version: str, runtime: RuntimeInfo) -> Iterator[Series]:
     versions = (version, platform.python_version(), google.protobuf.__version__)
     yield Series(table.BUILD, {versions: 1})
     if runtime.name:
-        told = (runtime.name, runtime.version, str(runtime.level or ""))
-        yield Series(table.RUNTIME, {told: 1})
+        labels = (runtime.name, runtime.version, str(runtime.level or ""))
+        yield Series(table.RUNTIME, {labels: 1})
     times = os.times()
     yield single(table.CPU_SECONDS, times.user + times.system)
     pages = int((_OWN / "statm").read_text().split()[1])
     yield single(table.RESIDENT, pages * os.sysconf("SC_PAGE_SIZE"))
-    # The listing is a file of its own.
+    # Minus the file descriptor that listing the folder opens.
     yield single(table.OPEN_FDS, len(os.listdir(_OWN / "fd")) - 1)  # noqa: PTH208 - only counted
     yield single(table.MAX_FDS, resource.getrlimit(resource.RLIMIT_NOFILE)[0])

@@ -1,4 +1,4 @@
-"""Metrics as Prometheus reads them: the text exposition format 0.0.4."""
+"""Writes metrics in Prometheus' text exposition format 0.0.4."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NAMES: Final = (*map(repr, BOUNDS), "+Inf")
 
 
 class Kind(enum.StrEnum):
-    """What can be done with a metric's values."""
+    """Prometheus' type of a metric."""
 
     COUNTER = "counter"
     GAUGE = "gauge"
@@ -29,12 +29,12 @@ class Kind(enum.StrEnum):
 
 
 class Metric(msgspec.Struct, frozen=True):
-    """A metric before it has values.
+    """The name, type, help text and labels of a metric.
 
     Attributes:
-        name: As Prometheus knows it.
+        name: In Prometheus.
         kind: A counter never falls while the daemon runs.
-        help: One sentence.
+        help: A noun phrase.
         labels: The names of its labels.
     """
 
@@ -45,7 +45,7 @@ class Metric(msgspec.Struct, frozen=True):
 
 
 class Histogram:
-    """How often something took how long; see `BOUNDS`."""
+    """Counts of durations in buckets; see `BOUNDS`."""
 
     __slots__ = ("_counts", "_sum")
 
@@ -54,12 +54,12 @@ class Histogram:
         self._sum = 0.0
 
     def add(self, seconds: float) -> None:
-        """Count one."""
+        """Count one duration."""
         self._counts[bisect_left(BOUNDS, seconds)] += 1
         self._sum += seconds
 
     def lines(self, name: str, labels: str) -> Iterator[str]:
-        """Write it; *labels* are written already, and there are some."""
+        """Write all lines; *labels* is in Prometheus' format and not empty."""
         sums = list(accumulate(self._counts))
         for bound, count in zip(_NAMES, sums, strict=True):
             yield f'{name}_bucket{{{labels},le="{bound}"}} {count}'
@@ -74,22 +74,22 @@ class Series(msgspec.Struct, frozen=True):
     """A metric with its values.
 
     Attributes:
-        metric: Which one.
-        values: By the values of its labels in their order: tuples of texts. None are
-            fine.
+        metric: The metric.
+        values: By the values of its labels, in the order of the labels; may be empty.
     """
 
     metric: Metric
-    values: Mapping[Any, Value]  # a mapping's keys are of just one length for mypy
+    # Any: Mapping is invariant in its keys, which are tuples of str of one length.
+    values: Mapping[Any, Value]
 
 
 def single(metric: Metric, value: float) -> Series:
-    """Give a metric without labels its value."""
+    """Return the series of a metric without labels."""
     return Series(metric, {(): value})
 
 
 def render(found: Iterable[Series]) -> str:
-    """Write everything; a metric without values is left out.
+    """Write series as text; metrics without values are left out.
 
     Source:
         Prometheus, docs/instrumenting/exposition_formats.md.

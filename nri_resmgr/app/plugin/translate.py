@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from nri_resmgr.app.annotations.queryable import askable
+from nri_resmgr.app.annotations.queryable import queryable
 from nri_resmgr.app.plugin.unread_texts import UnreadTexts
 from nri_resmgr.app.requests import RequestSources, cgroup_values
 from nri_resmgr.policy.decision import PinUpdate
@@ -119,9 +119,9 @@ def spec_of(
         pod_name=pod.name,
         pod_uid=pod.uid,
         labels=UnreadTexts(lambda: container.labels),
-        tags=UnreadTexts(lambda: askable(container.annotations)),
-        pod_labels=UnreadTexts(lambda: askable(pod.labels)),
-        pod_tags=UnreadTexts(lambda: askable(pod.annotations)),
+        tags=UnreadTexts(lambda: queryable(container.annotations)),
+        pod_labels=UnreadTexts(lambda: queryable(pod.labels)),
+        pod_tags=UnreadTexts(lambda: queryable(pod.annotations)),
         preferences=background.preferences,
         hints=background.hints,
         source=asked.source,
@@ -163,8 +163,8 @@ def expected_specs(
             name=name,
             pod_name=pod.name,
             pod_uid=pod.uid,
-            pod_labels=askable(pod.labels),
-            pod_tags=askable(pod.annotations),
+            pod_labels=queryable(pod.labels),
+            pod_tags=queryable(pod.annotations),
             preferences=preferences_of(name),
             source=asked.source,
             extended=asked.extended,

@@ -1,15 +1,16 @@
-"""Balloon types out of a configuration, for one machine, the built-in ones too."""
+"""Builds the balloon types of a configuration for a machine."""
 
 from __future__ import annotations
 
+import posixpath
+import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
-from nri_resmgr.app.policies.balloon_devices import cpus_close_to
 from nri_resmgr.app.policies.reserved_balloons import (
-    Reserved,
+    ReservedCpus,
     exactly,
     per_socket,
     reserved_type,
@@ -17,6 +18,8 @@ from nri_resmgr.app.policies.reserved_balloons import (
 from nri_resmgr.config import BadSetting
 from nri_resmgr.config.balloon_types import BalloonTypeConfig, ExpressionConfig
 from nri_resmgr.config.balloons import BalloonsConfig
+from nri_resmgr.host.fields import optional_cpus
+from nri_resmgr.host.hints import path_hint
 from nri_resmgr.host.tree import Tree
 from nri_resmgr.policy.affinity import Expression, Operator
 from nri_resmgr.policy.balloons.choose_type import parts_of
@@ -29,7 +32,7 @@ from nri_resmgr.policy.balloons.settings import (
 )
 from nri_resmgr.policy.cpus import CpuPriority
 from nri_resmgr.topology import CoreKind, Machine, MemoryKind
-from nri_resmgr.values import CpuSet, HostError, InputError
+from nri_resmgr.values import NO_CPUS, CpuSet, HostError, InputError, NodeSet
 
 _POD_RESOURCE: Final = "podresourceapi:"
 
@@ -44,10 +47,13 @@ _CORES: Final = {
     "performance": CoreKind.PERFORMANCE,
     "efficient": CoreKind.EFFICIENT,
 }
+_NODE: Final = re.compile(r"/sys/devices/system/node/node(\d+)", re.ASCII)
+_CPU: Final = re.compile(r"/sys/devices/system/cpu/cpu(\d+)", re.ASCII)
+_LISTS: Final = ("cpulist", "shared_cpu_list", "local_cpulist", "cpulistaffinity")
 
 
-class _Draft(msgspec.Struct, frozen=True):
-    """A type, with the sets that it is close to and those that it is far from."""
+class _LocatedType(msgspec.Struct, frozen=True):
+    """A type with the CPU sets that it prefers, avoids, and has balloons on."""
 
     written: BalloonTypeConfig
     near: tuple[CpuSet, ...] = ()
@@ -56,24 +62,24 @@ class _Draft(msgspec.Struct, frozen=True):
 
 
 def balloon_types(
-    config: BalloonsConfig, reserved: Reserved, machine: Machine, tree: Tree | None
+    config: BalloonsConfig, reserved: ReservedCpus, machine: Machine, tree: Tree | None
 ) -> tuple[BalloonType, ...]:
-    """Say what the types of *config* mean on *machine*.
+    """Make the balloon types of *config* for *machine*.
 
     Raises:
         BadSetting: They do not fit it.
     """
     written = _with_built_in(config, reserved)
-    drafts = [_draft(one, config, reserved, machine, tree) for one in written]
-    close = tuple(dict.fromkeys(near for one in drafts for near in one.near))
-    return tuple(_type(one, close, config, machine) for one in drafts)
+    located = [_locate(one, config, reserved, machine, tree) for one in written]
+    close = tuple(dict.fromkeys(near for one in located for near in one.near))
+    return tuple(_type(one, close, config, machine) for one in located)
 
 
 def expressions_of(written: Iterable[ExpressionConfig]) -> tuple[Expression, ...]:
-    """Judge expressions.
+    """Validate expressions.
 
     Raises:
-        BadSetting: A container cannot be asked that.
+        BadSetting: One of them cannot be evaluated for a container.
     """
     return tuple(map(_expression, written))
 
@@ -92,10 +98,11 @@ def _expression(written: ExpressionConfig) -> Expression:
 
 
 def _with_built_in(
-    config: BalloonsConfig, reserved: Reserved
+    config: BalloonsConfig, reserved: ReservedCpus
 ) -> list[BalloonTypeConfig]:
     path, types = "$.spec.balloonTypes", list(config.types)
     names = [one.name for one in types]
+    # Types are matched in this order: reserved first, default last.
     if RESERVED not in names:
         built_in = BalloonTypeConfig(path=path, name=RESERVED, priority="low")
         types.insert(0, built_in)
@@ -111,13 +118,13 @@ def _with_built_in(
     ]
 
 
-def _draft(
+def _locate(
     written: BalloonTypeConfig,
     config: BalloonsConfig,
-    reserved: Reserved,
+    reserved: ReservedCpus,
     machine: Machine,
     tree: Tree | None,
-) -> _Draft:
+) -> _LocatedType:
     near = _close_to(written, "close_to", machine, tree)
     homes: tuple[CpuSet, ...] = ()
     if written.prefer_isolated and machine.isolated:
@@ -132,7 +139,7 @@ def _draft(
         elif config.reserved_exact and reserved.cpus is not None:
             written = exactly(written, (reserved.cpus,))
     far = _close_to(written, "far_from", machine, tree)
-    return _Draft(written, tuple(one for one in near if one), tuple(far), homes)
+    return _LocatedType(written, tuple(one for one in near if one), tuple(far), homes)
 
 
 def _close_to(
@@ -143,7 +150,7 @@ def _close_to(
     for place, name in enumerate(getattr(written, field)):
         path = f"{written.path}.{key[field]}[{place}]"
         if name.startswith(_POD_RESOURCE):
-            continue
+            continue  # depends on the container: the policy resolves it
         if not name.startswith("/sys/"):
             raise BadSetting(path, f"expected /sys/... or {_POD_RESOURCE}NAME")
         try:
@@ -154,12 +161,17 @@ def _close_to(
 
 
 def _type(
-    draft: _Draft, close: Sequence[CpuSet], config: BalloonsConfig, machine: Machine
+    located: _LocatedType,
+    close: Sequence[CpuSet],
+    config: BalloonsConfig,
+    machine: Machine,
 ) -> BalloonType:
-    one = draft.written
-    others = tuple(cpus for cpus in close if cpus not in draft.near)
-    isolated = () if machine.isolated in draft.near else (machine.isolated,)
-    far = dict.fromkeys(cpus for cpus in (*isolated, *others, *draft.far) if cpus)
+    one = located.written
+    # Like nri-plugins: CPUs that another type prefers are avoided.
+    others = tuple(cpus for cpus in close if cpus not in located.near)
+    isolated = () if machine.isolated in located.near else (machine.isolated,)
+    far = dict.fromkeys(cpus for cpus in (*isolated, *others, *located.far) if cpus)
+    explicit = len(one.cpus)  # with explicit CPUs: one balloon for each set
     return BalloonType(
         name=one.name,
         components=one.components,
@@ -168,12 +180,16 @@ def _type(
         expressions=expressions_of(one.expressions),
         group_by=_group_by(one),
         cpus=one.cpus,
-        homes=draft.homes,
+        homes=located.homes,
+        min_cpus=0 if explicit else one.min_cpus,
+        max_cpus=max(one.max_cpus, 0) if one.max_cpus and not explicit else None,
+        min_balloons=explicit or one.min_balloons,
+        max_balloons=explicit or one.max_balloons or None,
         spread_pods=one.spread_pods,
         per_namespace=one.per_namespace,
         prefer_new=one.prefer_new,
         share_idle=ShareLevel(one.share_idle) if one.share_idle else None,
-        near=draft.near,
+        near=located.near,
         devices=tuple(
             name.removeprefix(_POD_RESOURCE)
             for name in one.close_to
@@ -181,41 +197,22 @@ def _type(
         ),
         far=tuple(far),
         hide_hyperthreads=one.hide_hyperthreads,
-        spread=_said(one.topology_balancing, config.topology_balancing),
-        one_thread=_said(one.spread_on_cores, config.spread_on_cores),
+        spread=_first_set(one.topology_balancing, config.topology_balancing),
+        one_thread=_first_set(one.spread_on_cores, config.spread_on_cores),
         priority=CpuPriority(one.priority),
         loads=_loads(one, config),
         memory_kinds=_memory_kinds(one.memory_types, _KINDS),
-        pin_memory=_said(one.pin_memory, config.pin_memory),
-        **_classes(one),
-        **_limits(one),
+        pin_memory=_first_set(one.pin_memory, config.pin_memory),
+        scheduling_class=one.scheduling_class,
+        cpu_class=one.cpu_class,
+        interrupts=one.interrupts,
+        rdt_class=one.rdt_class,
+        blockio_class=one.blockio_class,
     )
 
 
-def _classes(one: BalloonTypeConfig) -> dict[str, Any]:
-    return {
-        "scheduling_class": one.scheduling_class,
-        "cpu_class": one.cpu_class,
-        "interrupts": one.interrupts,
-        "rdt_class": one.rdt_class,
-        "blockio_class": one.blockio_class,
-    }
-
-
-def _limits(one: BalloonTypeConfig) -> dict[str, Any]:
-    if one.cpus:
-        return {"min_balloons": len(one.cpus), "max_balloons": len(one.cpus)}
-    return {
-        "min_cpus": one.min_cpus,
-        "max_cpus": max(one.max_cpus, 0) if one.max_cpus else None,
-        "min_balloons": one.min_balloons,
-        "max_balloons": one.max_balloons or None,
-    }
-
-
-def _said(*words: bool | None) -> bool:
-    """Return the first word that is one."""
-    return next((word for word in words if word is not None), False)
+def _first_set(*flags: bool | None) -> bool:
+    return next((flag for flag in flags if flag is not None), False)
 
 
 def _group_by(one: BalloonTypeConfig) -> str:
@@ -227,11 +224,45 @@ def _group_by(one: BalloonTypeConfig) -> str:
 
 
 def _loads(one: BalloonTypeConfig, config: BalloonsConfig) -> tuple[LoadClass, ...]:
-    known = (config.load_classes[name] for name in one.loads)
-    return tuple(LoadClass(ShareLevel(load.level), load.overloads) for load in known)
+    loads = (config.load_classes[name] for name in one.loads)
+    return tuple(LoadClass(ShareLevel(load.level), load.overloads) for load in loads)
 
 
 def _memory_kinds(
     words: Iterable[str], known: Mapping[str, frozenset[MemoryKind]]
 ) -> frozenset[MemoryKind]:
     return frozenset[MemoryKind]().union(*(known[word] for word in words))
+
+
+def cpus_close_to(path: str, machine: Machine, tree: Tree | None) -> CpuSet:
+    """Find the CPUs that a device of sysfs is close to.
+
+    Nodes and single CPUs are taken from the model of the machine, all else from the
+    host.
+
+    Returns:
+        No CPUs where nothing is known: such a preference has no effect.
+
+    Raises:
+        HostError: A file cannot be read or parsed.
+    """
+    if node := _NODE.fullmatch(path):
+        return machine.cpus_of(NodeSet.of(int(node[1])))
+    if cpu := _CPU.fullmatch(path):
+        return CpuSet.of(int(cpu[1])) & machine.online
+    return NO_CPUS if tree is None else _cpus_of_device(path, machine, tree)
+
+
+def _cpus_of_device(path: str, machine: Machine, tree: Tree) -> CpuSet:
+    folder = path.rstrip("/")
+    if posixpath.basename(folder) in _LISTS:
+        return (optional_cpus(tree, folder) or NO_CPUS) & machine.online
+    for name in _LISTS:
+        if found := optional_cpus(tree, f"{folder}/{name}"):
+            return found & machine.online
+    # Not a list of CPUs itself, and none in the folder: the hint of the device.
+    real = tree.target(folder)
+    hint = None if real is None else path_hint(tree, real)
+    if hint is None:
+        return NO_CPUS
+    return hint.cpus & machine.online or machine.cpus_of(hint.nodes)

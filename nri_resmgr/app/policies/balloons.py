@@ -1,4 +1,4 @@
-"""The balloons policy out of its configuration, for one machine."""
+"""Builds the balloons policy from its configuration and a machine."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 
 from nri_resmgr.app.policies.balloon_types import balloon_types, expressions_of
 from nri_resmgr.app.policies.chosen_cpus import choose_cpus
-from nri_resmgr.app.policies.reserved_balloons import Reserved
+from nri_resmgr.app.policies.reserved_balloons import ReservedCpus
 from nri_resmgr.config import Amount, BadSetting
 from nri_resmgr.config.balloons import BalloonsConfig
 from nri_resmgr.host.tree import Tree
@@ -30,6 +30,7 @@ def build_balloons(
 ) -> BalloonsPolicy:
     """See `nri_resmgr.app.policies.build.build_policy`."""
     policy = BalloonsPolicy(machine, balloons_settings(config, machine, tree))
+    # Balloons that exist from the start may not fit the machine together.
     try:
         policy.start()
     except PolicyError as error:
@@ -40,7 +41,7 @@ def build_balloons(
 def balloons_settings(
     config: BalloonsConfig, machine: Machine, tree: Tree | None = None
 ) -> BalloonsSettings:
-    """Say what *config* means on *machine*.
+    """Make the policy's settings for *machine*.
 
     Raises:
         BadSetting: The configuration does not fit the machine.
@@ -48,9 +49,9 @@ def balloons_settings(
     wanted = config.reserved or Amount(1)
     available, chosen = choose_cpus(config.available, wanted, machine, tree)
     chosen = chosen or CpuSet()
-    # Of an amount only the number counts: the balloon is made like any other.
+    # An amount only sets the size: that reserved balloon is made like any other.
     cpus = None if isinstance(wanted, Amount) else chosen
-    reserved = Reserved(len(chosen), cpus)
+    reserved = ReservedCpus(len(chosen), cpus)
     types = balloon_types(config, reserved, machine, tree)
     _check_cpus(types, config, available)
     classes = config.cpu_classes if config.pin_cpu else None
@@ -70,7 +71,7 @@ def balloons_settings(
 
 
 def _reserved_cpus(types: tuple[BalloonType, ...], cpus: CpuSet) -> CpuSet:
-    """Return CPUs that are reserved by number, unless their type says more of them."""
+    """Return CPUs that are reserved by list, unless their type has explicit CPUs."""
     (kind,) = (one for one in types if one.name == RESERVED)
     return CpuSet() if kind.components or kind.cpus else cpus
 
@@ -78,12 +79,12 @@ def _reserved_cpus(types: tuple[BalloonType, ...], cpus: CpuSet) -> CpuSet:
 def _check_cpus(
     types: tuple[BalloonType, ...], config: BalloonsConfig, available: CpuSet
 ) -> None:
-    """Check CPUs that are given by number; no two balloons may have the same.
+    """Check that explicit CPUs are available, and that no two balloons share one.
 
-    And that there can be any: for who runs when we come, there has to be a balloon.
+    Some type must be able to have CPUs: containers that run already need a balloon.
     """
     if all(one.components or one.max_cpus == 0 for one in types):
-        raise BadSetting(_TYPES, "by its maxCPUs no type may have a CPU")
+        raise BadSetting(_TYPES, "maxCPUs of every type is below 0, so none has a CPU")
     paths = {one.name: f"{one.path}.cpus" for one in config.types}
     given = [
         (paths.get(one.name, "$.spec.reservedResources.cpu"), cpus)
@@ -95,4 +96,4 @@ def _check_cpus(
             raise BadSetting(path, f"CPU {outside} is not available ({available})")
     for (_, first), (path, second) in combinations(given, 2):
         if both := first & second:
-            raise BadSetting(path, f"CPU {both} is given twice")
+            raise BadSetting(path, f"CPU {both} is listed for two balloons")

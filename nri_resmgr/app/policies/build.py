@@ -1,4 +1,4 @@
-"""A policy out of its configuration, for one machine."""
+"""Builds a policy from its configuration and a machine."""
 
 from __future__ import annotations
 
@@ -17,22 +17,20 @@ log = Logger(__name__)
 def build_policy(
     config: PolicyConfig, machine: Machine, tree: Tree | None = None
 ) -> ViewedPolicy[Any]:
-    """Build the policy that *config* asks for.
-
-    What the configuration says to no effect, or hardly means, is logged.
+    """Build the policy that *config* selects; logs warnings about the configuration.
 
     Args:
-        config: What the policy is told.
-        machine: What it decides about.
-        tree: The host, where the configuration may name its cgroups.
+        config: The configuration.
+        machine: The machine whose CPUs and memory the policy allocates.
+        tree: The host, whose cgroups the configuration may name.
 
     Raises:
         BadSetting: The configuration does not fit the machine.
     """
     policy = policy_for(config, machine, tree)
     warnings = config.warnings + host_warnings(config, machine, tree)
-    if config.not_in_force:
-        log.warning("configuration.ineffective", paths=config.not_in_force)
+    if config.ineffective:
+        log.warning("configuration.ineffective", paths=config.ineffective)
     for path, why in warnings:
         log.warning("configuration.warning", path=path, why=why)
     return policy
@@ -41,46 +39,39 @@ def build_policy(
 def policy_for(
     config: PolicyConfig, machine: Machine, tree: Tree | None
 ) -> ViewedPolicy[Any]:
-    """Build it, and leave what there is to say of *config* to the caller.
+    """Build the policy; the caller reports warnings about *config*.
 
     Raises:
         BadSetting: The configuration does not fit the machine.
     """
-    policy: ViewedPolicy[Any] = kind_named(config.kind).build(config, machine, tree)
-    return policy
+    return kind_named(config.kind).build(config, machine, tree)
 
 
 def host_warnings(
     config: PolicyConfig, machine: Machine, tree: Tree | None
 ) -> tuple[tuple[str, str], ...]:
-    """Say what a host can do only in part of what is said of its own settings.
+    """Return what a host supports only in part of classes and host settings.
 
     Args:
-        config: What is said.
-        machine: The host's.
-        tree: The host; None where nothing is known of it.
+        config: The configuration.
+        machine: The model of the host.
+        tree: The host; None where only the model is known.
 
     Returns:
         Paths, each with the reason.
 
     Raises:
-        BadSetting: The host cannot do something at all.
+        BadSetting: The host does not support a setting at all.
         HostError: A file of the host cannot be read.
     """
-    found: tuple[tuple[str, str], ...] = ()
-    # Few configurations say anything.
-    if tree is None:
-        return found
-    if config.cpu_classes is not None or config.interrupts != ("*",):
-        from nri_resmgr.app.policies.fit_host import fit_host
+    classes = (config.cpu_classes, config.rdt, config.blockio)
+    memory = (config.memory_qos, config.memory_policy)
+    is_default = config.interrupts == ("*",) and not any(
+        one is not None for one in (*classes, *memory)
+    )
+    if tree is None or is_default:
+        return ()
+    # Late: on the start path, and few configurations have any of these.
+    from nri_resmgr.app.policies.host_fit import fit_host
 
-        found += fit_host(config, machine, tree)
-    if config.rdt is not None or config.blockio is not None:
-        from nri_resmgr.app.policies.fit_classes import fit_classes
-
-        found += tuple(fit_classes(config, tree))
-    if config.memory_qos is not None or config.memory_policy is not None:
-        from nri_resmgr.app.policies.fit_memory import fit_memory
-
-        found += tuple(fit_memory(config, machine, tree))
-    return found
+    return tuple(fit_host(config, machine, tree))

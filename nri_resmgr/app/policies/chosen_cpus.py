@@ -1,4 +1,4 @@
-"""The CPUs that a configuration names, on one machine."""
+"""Chooses the available and the reserved CPUs of a configuration on a machine."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from nri_resmgr.config import (
     BadSetting,
     CpuChoice,
     KnownCpus,
+    Listed,
     OfCgroup,
     fit_cpus,
 )
@@ -23,20 +24,19 @@ def choose_cpus(
     machine: Machine,
     tree: Tree | None,
 ) -> tuple[CpuSet, CpuSet | None]:
-    """Find out which CPUs may be used, and which of these are reserved.
+    """Choose the CPUs that may be used, and those of them that are reserved.
 
     Args:
-        available: What the configuration says; None for all that are online.
-        reserved: What it says, if it does.
-        machine: What the CPUs are taken from.
+        available: As configured; None for all that are online.
+        reserved: As configured; None where it is not.
+        machine: The machine that they are taken from.
         tree: The host, for the CPUs of its cgroups.
 
     Returns:
-        Available CPUs, and some of them; None where nothing is said of these.
+        Available and reserved CPUs; None for the latter where none are configured.
 
     Raises:
-        BadSetting: They do not fit the machine, or are those of a cgroup that is
-            not there.
+        BadSetting: They do not fit the machine, or the cgroup does not exist.
     """
     fitting = fit_cpus(
         _known(available, AVAILABLE, tree), _known(reserved, RESERVED, tree), machine
@@ -44,6 +44,7 @@ def choose_cpus(
     usable, chosen = fitting.available, fitting.reserved
     if isinstance(usable, int):
         usable = _take(usable, machine.online - machine.isolated, machine)
+    # Ordinary CPUs first: the kernel does not balance load over isolated ones.
     if isinstance(chosen, int):
         chosen = _take(chosen, usable - machine.isolated or usable, machine)
     return usable, chosen
@@ -54,8 +55,7 @@ def _known(choice: CpuChoice | None, path: str, tree: Tree | None) -> KnownCpus 
         return choice
     if tree is None:
         raise BadSetting(path, "cgroups can only be read on the host itself")
-    # Few configurations name one.
-    from nri_resmgr.config.cpus import Listed
+    # Late: on the start path, and few configurations name a cgroup.
     from nri_resmgr.host.cgroups import cpus_of_cgroup
 
     try:

@@ -1,23 +1,25 @@
-"""The built-in kinds of policies, as the entry points of our own package name them.
+"""The built-in kinds of policies, which the package's own entry points name.
 
-Imports stand inside the methods: a node uses one kind.
+Imports are inside the methods: a node uses one kind, and loads it on its start path.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from nri_resmgr.config.table import Table
 from nri_resmgr.host.tree import Tree
 from nri_resmgr.kinds import PolicyKind
 from nri_resmgr.policy.records import Records
-from nri_resmgr.policy.views import ViewedPolicy
 from nri_resmgr.topology import Machine
 
 if TYPE_CHECKING:
     from nri_resmgr.config.balloons import BalloonsConfig
     from nri_resmgr.config.static_policy import StaticPolicyConfig
     from nri_resmgr.config.topology_aware import TopologyAwareConfig
+    from nri_resmgr.policy.balloons.policy import BalloonsPolicy
+    from nri_resmgr.policy.static import StaticPolicy
+    from nri_resmgr.policy.topology_aware.policy import TopologyAwarePolicy
 
 
 class _Balloons(PolicyKind["BalloonsConfig"]):
@@ -30,7 +32,7 @@ class _Balloons(PolicyKind["BalloonsConfig"]):
 
     def build(
         self, config: BalloonsConfig, machine: Machine, tree: Tree | None
-    ) -> ViewedPolicy[Any]:
+    ) -> BalloonsPolicy:
         from nri_resmgr.app.policies.balloons import build_balloons
 
         return build_balloons(config, machine, tree)
@@ -51,7 +53,7 @@ class _Static(PolicyKind["StaticPolicyConfig"]):
 
     def build(
         self, config: StaticPolicyConfig, machine: Machine, tree: Tree | None
-    ) -> ViewedPolicy[Any]:
+    ) -> StaticPolicy:
         from nri_resmgr.app.policies.static import build_static
 
         return build_static(config, machine, tree)
@@ -72,7 +74,7 @@ class _TopologyAware(PolicyKind["TopologyAwareConfig"]):
 
     def build(
         self, config: TopologyAwareConfig, machine: Machine, tree: Tree | None
-    ) -> ViewedPolicy[Any]:
+    ) -> TopologyAwarePolicy:
         from nri_resmgr.app.policies.topology_aware import build_topology_aware
 
         return build_topology_aware(config, machine, tree)

@@ -1,8 +1,6 @@
-"""The built-in type of the node's own containers, as a configuration changes it."""
+"""Applies reserved CPUs to the built-in balloon type of the node's own containers."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import msgspec
 
@@ -13,34 +11,34 @@ from nri_resmgr.topology import Machine
 from nri_resmgr.values import CpuSet
 
 
-class Reserved(msgspec.Struct, frozen=True):
-    """What is reserved: a number of CPUs, and which ones where that is said."""
+class ReservedCpus(msgspec.Struct, frozen=True):
+    """The number of reserved CPUs, and which ones where they are listed."""
 
     count: int
     cpus: CpuSet | None
 
 
 def reserved_type(
-    written: BalloonTypeConfig, config: BalloonsConfig, reserved: Reserved
+    written: BalloonTypeConfig, config: BalloonsConfig, reserved: ReservedCpus
 ) -> BalloonTypeConfig:
-    """Say what the type is like where CPUs are reserved.
+    """Return the type with the sizes and namespaces that the reservation gives it.
 
     Raises:
-        BadSetting: The type wants other CPUs, or other numbers of them.
+        BadSetting: The type has other CPUs, or another number of them.
     """
     if config.reserved_exact and written.share_idle:
-        why = "reservedExact keeps them off other CPUs"
+        why = "contradicts reservedExact, which excludes all other CPUs"
         raise BadSetting(f"{written.path}.shareIdleCPUsInSame", why)
     namespaces = (
         "kube-system",
         *config.reserved_pool_namespaces,
         *written.namespaces,
     )
-    changes: dict[str, Any] = {"min_balloons": 1, "max_balloons": 1}
+    changes: dict[str, object] = {"min_balloons": 1, "max_balloons": 1}
     if reserved.cpus is not None:
         changes["priority"] = "normal"
         if not (written.min_cpus or written.components or written.cpus):
-            # What is reserved is there for the node from the start.
+            # The node's own containers have the reserved CPUs from the start.
             most = written.max_cpus or reserved.count
             changes["min_cpus"] = max(min(reserved.count, most), 0)
     elif not (written.components or written.cpus):
@@ -53,7 +51,7 @@ def reserved_type(
 
 
 def _check_reserved_count(written: BalloonTypeConfig, count: int) -> None:
-    why = f"of reservedResources.cpu there are {count}"
+    why = f"but reservedResources.cpu is {count} CPUs"
     if written.min_cpus and written.min_cpus != count:
         raise BadSetting(f"{written.path}.minCPUs", f"{written.min_cpus}, {why}")
     if written.max_cpus and written.max_cpus < count:
@@ -63,19 +61,19 @@ def _check_reserved_count(written: BalloonTypeConfig, count: int) -> None:
 def per_socket(
     written: BalloonTypeConfig,
     config: BalloonsConfig,
-    reserved: Reserved,
+    reserved: ReservedCpus,
     machine: Machine,
 ) -> tuple[BalloonTypeConfig, tuple[CpuSet, ...]]:
-    """Give every socket a reserved balloon, with its part of what is reserved.
+    """Give every socket a reserved balloon, with its part of the reserved CPUs.
 
     Returns:
         The type, and the CPUs that its balloons take before all others.
 
     Raises:
-        BadSetting: The type says itself what CPUs it has.
+        BadSetting: The type has CPUs of its own.
     """
     sockets = [package.cpus for package in machine.packages]
-    each = -(-written.min_cpus // len(sockets))
+    each = -(-written.min_cpus // len(sockets))  # rounded up
     if reserved.cpus is not None:
         sockets = [cpus & reserved.cpus for cpus in sockets if cpus & reserved.cpus]
         each = min(each, *(len(cpus) for cpus in sockets))
@@ -90,12 +88,12 @@ def per_socket(
 
 
 def exactly(written: BalloonTypeConfig, cpus: tuple[CpuSet, ...]) -> BalloonTypeConfig:
-    """Give the type just these CPUs, a balloon for each set.
+    """Give the type exactly these CPUs, one balloon for each set.
 
     Raises:
-        BadSetting: It says itself what CPUs it has.
+        BadSetting: It has CPUs of its own.
     """
     if written.cpus or written.components or written.max_cpus:
-        why = "says what type reserved has; leave out its cpus, components and maxCPUs"
+        why = "sets the CPUs of type reserved; remove its cpus, components and maxCPUs"
         raise BadSetting("$.spec.reservedExact", why)
     return msgspec.structs.replace(written, cpus=cpus)

@@ -1,4 +1,4 @@
-"""The static policy out of its configuration, for one machine."""
+"""Builds the static policy from its configuration and a machine."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ def build_static(
     available, reserved = choose_cpus(config.available, config.reserved, machine, tree)
     settings = StaticSettings(
         available=available,
+        # By default the lowest one, as the kubelet's static CPU manager does.
         reserved=reserved or (available - machine.isolated or available).lowest(1),
         reserved_namespaces=config.reserved_pool_namespaces,
         pin_cpus=config.pin_cpu,

@@ -1,4 +1,4 @@
-"""The topology-aware policy out of its configuration, for one machine."""
+"""Builds the topology-aware policy from its configuration and a machine."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def build_topology_aware(
 def topology_aware_settings(
     config: TopologyAwareConfig, machine: Machine, tree: Tree | None = None
 ) -> TopologyAwareSettings:
-    """Say what *config* means on *machine*.
+    """Make the policy's settings for *machine*.
 
     Raises:
         BadSetting: The configuration does not fit the machine.
@@ -59,13 +59,14 @@ def topology_aware_settings(
 
 def _cpu_classes(config: TopologyAwareConfig) -> CpuClassRules:
     use = config.cpu_classes
+    # Without pinning it is not known which CPUs a container uses.
     if use is None or not config.pin_cpu:
         return NO_CPU_CLASSES
     return CpuClassRules(tuple(use.classes), use.shared, use.reserved, use.exclusive)
 
 
 def _lowest_core(available: CpuSet, machine: Machine) -> CpuSet:
-    """Return the CPUs of the lowest core, or one of them where that were all."""
+    """Return the CPUs of the lowest core, or one of them if there is no other core."""
     ordinary = available - machine.isolated or available
     core = machine.core_of(ordinary.first).cpus & ordinary
     return core if core != ordinary else ordinary.lowest(1)

@@ -1,8 +1,9 @@
-"""Where the amounts come from that containers ask for: the first that knows counts.
+"""Resource requests of containers: the first available source wins.
 
-Sources tell of whole pods, before any container exists. What they say is compared
-with the cgroup values that the kubelet made, which are right where both differ and
-stand alone where no source knows.
+A source declares the requests of a whole pod, before any container exists
+(`RequestSource` in `chain`; `annotation` is one). They are validated against the
+cgroup values that the kubelet made (`cgroup_values`). Where both contradict, or no
+source knows the pod, the requests are reconstructed from these values.
 """
 
 from __future__ import annotations
@@ -10,12 +11,12 @@ from __future__ import annotations
 from nri_resmgr.app.requests.annotation import ANNOTATIONS, AnnotationSource
 from nri_resmgr.app.requests.cgroup_values import cgroup_values
 from nri_resmgr.app.requests.chain import RequestSource, RequestSources
-from nri_resmgr.app.requests.pod_requests import PodRequests
+from nri_resmgr.app.requests.declared_requests import DeclaredRequests
 
 __all__ = [
     "ANNOTATIONS",
     "AnnotationSource",
-    "PodRequests",
+    "DeclaredRequests",
     "RequestSource",
     "RequestSources",
     "cgroup_values",

@@ -1,4 +1,4 @@
-"""The values of a container's OCI spec that tell what it asks for."""
+"""Extracts from a container's OCI spec the values that its requests show in."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from nri_resmgr.values.identity_cache import IdentityCache
 # The kubelet's memory QoS writes the request into one of these.
 _FLOORS: Final = ("memory.min", "memory.low")
 
-# As the kernel names its hugetlb files: binary sizes, in spite of the letters.
+# As in the names of the kernel's hugetlb files: binary sizes, in spite of the letters.
 _PAGE_SIZE: Final = re.compile(r"(\d{1,9})([KMGT])B", re.ASCII)
 _POWERS: Final = {"K": 10, "M": 20, "G": 30, "T": 40}
 
-# From here on a limit is a way to write "unlimited".
+# Runtimes write larger limits for "unlimited".
 _UNLIMITED: Final = 1 << 62
 
-_REMEMBERED: Final = 256
+_CACHED: Final = 256
 
 _NOTHING: Final = LinuxResources()
 _NO_VALUES: Final = CgroupValues()
@@ -38,40 +38,40 @@ def cgroup_values(
     container: Container,
     wanted: LinuxResources | None = None,
     known: ContainerSpec | None = None,
-    ours: Pin | None = None,
+    last_sent: Pin | None = None,
 ) -> CgroupValues:
     """Collect the values that the kubelet has made of a container's requests.
 
     Args:
         container: As it is, or as it is about to be created.
-        wanted: What an update asks for; what it leaves out, or gives as 0, stays
-            as it is.
-        known: What was known of it before: its shares may be ours by now.
-        ours: What we told last, where nobody says that it has not been resized
-            since; None where it has not.
+        wanted: Resources of an update; values that are missing or 0 stay unchanged.
+        known: The container as it was known before: its CPU shares in the runtime
+            may be those that this plugin has set.
+        last_sent: The pin last sent to the runtime, where the container may have been
+            resized since; None where it has not.
     """
     linux = container.linux
     score = linux.oom_score_adj if linux else None
-    told = _told((linux and linux.resources) or _NOTHING)
-    shares = told.shares
-    if known and (ours is None or _is_as_known(told, known, ours)):
+    present = _from_resources((linux and linux.resources) or _NOTHING)
+    shares = present.shares
+    if known and (last_sent is None or _is_as_known(present, known, last_sent)):
         shares = shares_of(known.request)
-    asked = _NO_VALUES if wanted is None else _told(wanted)
+    update = _NO_VALUES if wanted is None else _from_resources(wanted)
     return _values(
-        asked.shares or shares,
-        asked.quota or told.quota,
-        asked.period or told.period,
-        asked.memory_limit or told.memory_limit,
-        asked.memory_floor or told.memory_floor,
+        update.shares or shares,
+        update.quota or present.quota,
+        update.period or present.period,
+        update.memory_limit or present.memory_limit,
+        update.memory_floor or present.memory_floor,
         score,
-        told.hugepages if asked.hugepages is None else asked.hugepages,
+        present.hugepages if update.hugepages is None else update.hugepages,
     )
 
 
-def _is_as_known(told: CgroupValues, known: ContainerSpec, ours: Pin) -> bool:
-    usual = {0, ours.shares, shares_of(known.request)}
-    limit = limited_cpus(told.quota, told.period)
-    return told.shares in usual and limit == known.limit
+def _is_as_known(present: CgroupValues, known: ContainerSpec, last_sent: Pin) -> bool:
+    usual = {0, last_sent.shares, shares_of(known.request)}
+    limit = limited_cpus(present.quota, present.period)
+    return present.shares in usual and limit == known.limit
 
 
 def _read(resources: LinuxResources) -> CgroupValues:
@@ -87,10 +87,10 @@ def _read(resources: LinuxResources) -> CgroupValues:
     )
 
 
-# The replicas of a deployment have the same resources, and the stub the same value
-# for them. So have their values, with the same OOM score, for whoever comes next.
-_told: Final = IdentityCache(_read, most=32)
-_values: Final = lru_cache(maxsize=_REMEMBERED)(CgroupValues)
+# The replicas of a deployment have the same resources, for which the stub gives the
+# same object. Equal values are one object as well, so that later caches are hit.
+_from_resources: Final = IdentityCache(_read, most=32)
+_values: Final = lru_cache(maxsize=_CACHED)(CgroupValues)
 
 
 def _floor(unified: Mapping[str, str]) -> int:
@@ -100,7 +100,7 @@ def _floor(unified: Mapping[str, str]) -> int:
 
 
 def _hugepages(limits: Sequence[HugepageLimit]) -> tuple[HugePages, ...]:
-    # Most nodes tell of every size with a limit of 0.
+    # Most runtimes list every size, with a limit of 0.
     pages = [
         HugePages(size, one.limit // size)
         for one in limits

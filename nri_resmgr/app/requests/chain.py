@@ -1,4 +1,4 @@
-"""The sources in their order, and the check of what they say."""
+"""Queries the sources of requests in order, and validates what they declare."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final, Protocol
 
 import msgspec
 
-from nri_resmgr.app.requests.pod_requests import PodRequests
+from nri_resmgr.app.requests.declared_requests import DeclaredRequests
 from nri_resmgr.log import Logger
 from nri_resmgr.policy.events import Source
 from nri_resmgr.policy.reconstruct import (
@@ -24,33 +24,33 @@ log = Logger(__name__)
 
 _UNKNOWN_SIZE: Final = Bytes(0)
 
-# Asked at each creation, and most containers are replicas.
+# Called at each creation, and most containers are replicas.
 _reconstructed: Final = lru_cache(maxsize=256)(reconstruct)
 
 
 class RequestSource(Protocol):
-    """Knows what containers ask for from the pod's own words, not from cgroups."""
+    """A source of the requests that a pod declares."""
 
-    def pod_requests(self, pod: Pod) -> PodRequests | None:
-        """Say what the containers of *pod* ask for; None where nothing is known.
+    def pod_requests(self, pod: Pod) -> DeclaredRequests | None:
+        """Return the requests of a pod's containers; None where they are not known.
 
-        Asked at every creation of a container: answer at once.
+        Called at every creation of a container: must not wait for anything.
         """
 
     def forget(self, pod: str) -> None:
-        """Drop what is known of a pod that is gone."""
+        """Drop what is stored of a removed pod."""
 
     def keep_only(self, pods: Collection[str]) -> None:
-        """Drop what is known of other pods: nobody may have told of their end."""
+        """Drop what is stored of other pods: events of their removal may be missed."""
 
 
 class RequestSources:
-    """Asks one source after the other, and believes none that is contradicted.
+    """Queries sources in order, and rejects requests that cgroup values contradict.
 
     Args:
-        sources: The one that is most to be trusted first. Cgroup values come after
-            the last.
-        capacity: The node's memory, for which OOM scores are made; 0 is unknown.
+        sources: The most trusted one first. Cgroup values are the last resort.
+        capacity: The node's memory, from which the kubelet computes OOM scores; 0 if
+            unknown.
     """
 
     def __init__(
@@ -66,71 +66,72 @@ class RequestSources:
 
     @property
     def stale(self) -> int:
-        """How many containers, or whole pods, a source was wrong about so far."""
+        """Number of containers and pods so far whose requests were rejected."""
         return self._count
 
     def requests_of(
         self, pod: Pod, name: str, values: CgroupValues, qos: QosClass
     ) -> Requests:
-        """Say what a container asks for.
+        """Return the requests of a container.
 
         Args:
             pod: Its pod.
             name: Its name in the pod.
-            values: What its OCI spec says.
+            values: Of its OCI spec.
             qos: Of its pod.
         """
         for source in self._sources:
-            told = source.pod_requests(pod)
-            if told is not None and (requests := told.of(name)):
+            declared = source.pod_requests(pod)
+            if declared is not None and (requests := declared.of(name)):
                 wrong = contradiction(
                     requests,
                     values,
                     qos,
                     self._capacity,
-                    own_oom_score=told.has_own_oom_score(name),
+                    own_oom_score=declared.has_own_oom_score(name),
                 )
                 if not wrong:
                     return requests
-                self._note(pod, name, wrong)
+                self._report(pod, name, wrong)
                 found = _reconstructed(values, qos, self._capacity)
-                # Cgroup values do not know of these, so they are not contradicted.
+                # Extended resources have no cgroup values that could contradict.
                 return msgspec.structs.replace(
                     found, extended=requests.extended, source=Source.STALE
                 )
         return _reconstructed(values, qos, self._capacity)
 
     def expected(self, pod: Pod) -> Mapping[str, Requests]:
-        """Say what the containers of a new pod will ask for, by their names.
+        """Return the requests that the containers of a new pod will have, by name.
 
         Returns:
             Those that will run at the same time: init containers that end before the
-            others begin are left out. Empty where no source knows, and where the
-            pod's own shares contradict.
+            others begin are left out. Empty where no source knows the pod, and where
+            the CPU shares of its cgroup contradict.
         """
         for source in self._sources:
-            if (told := source.pod_requests(pod)) is None:
+            if (declared := source.pod_requests(pod)) is None:
                 continue
             shares = _shares(pod)
-            if not shares or told.fits_shares(shares):
-                return told.lasting
-            self._note(pod, "", f"cpu.shares of the pod is {shares}, expected others")
+            if not shares or declared.fits_shares(shares):
+                return declared.lasting
+            why = f"cpu.shares of the pod is {shares}, which its requests do not give"
+            self._report(pod, "", why)
             return {}
         return {}
 
     def forget(self, pod: str) -> None:
-        """Drop what is known of a pod that is gone."""
+        """Drop what is stored of a removed pod."""
         self._stale.pop(pod, None)
         for source in self._sources:
             source.forget(pod)
 
     def keep_only(self, pods: Collection[str]) -> None:
-        """Drop what is known of other pods: nobody may have told of their end."""
+        """Drop what is stored of other pods: events of their removal may be missed."""
         self._stale = {key: one for key, one in self._stale.items() if key in pods}
         for source in self._sources:
             source.keep_only(pods)
 
-    def _note(self, pod: Pod, name: str, why: str) -> None:
+    def _report(self, pod: Pod, name: str, why: str) -> None:
         names = self._stale.setdefault(pod.id, set())
         if name in names:
             return

@@ -1,10 +1,10 @@
-"""Kubernetes' ResourceRequirements, out of JSON."""
+"""Reads Kubernetes' ResourceRequirements from parsed JSON."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from nri_resmgr.policy.events import Source
 from nri_resmgr.policy.reconstruct import Requests
@@ -27,10 +27,10 @@ _SHOWN: Final = 40  # characters of a bad quantity
 
 @dataclass(eq=False)
 class Misplaced(InputError):
-    """A part of the JSON is not what it should be.
+    """A part of the JSON has the wrong type or value.
 
     Attributes:
-        at: Where, with dots.
+        at: Its place, with dots.
         why: What was expected.
     """
 
@@ -42,14 +42,14 @@ class Misplaced(InputError):
 
 
 def requests_of(content: object, at: str) -> Requests:
-    """Read what one container, or a pod, asks for.
+    """Read the requests of a container, or of a pod.
 
-    A request that is not there is as large as the limit, as Kubernetes has it.
+    A missing request is equal to the limit, as in Kubernetes.
 
     Args:
         content: ``{"requests": {...}, "limits": {...}}``; either may be missing, and
-            other keys say nothing about amounts.
-        at: Where it was found.
+            other keys are ignored.
+        at: Its place in the document.
 
     Raises:
         Misplaced: It is something else, or an amount is not a quantity.
@@ -60,22 +60,22 @@ def requests_of(content: object, at: str) -> Requests:
     limit, memory_limit = limits.get(_CPU), limits.get(_MEMORY)
     return Requests(
         cpu=MilliCpus(requests.get(_CPU, 0)),
-        # Zero is no limit, as for the kubelet.
+        # A limit of zero means none, as for the kubelet.
         cpu_limit=MilliCpus(limit) if limit else None,
         memory=Bytes(requests.get(_MEMORY, 0)),
         memory_limit=Bytes(memory_limit) if memory_limit else None,
         hugepages=_hugepages(requests, f"{at}.limits"),
-        # Names of extended resources have a domain, those of Kubernetes' own none.
+        # Only names of extended resources have a domain.
         extended={name: count for name, count in requests.items() if "/" in name},
         source=Source.ANNOTATION,
     )
 
 
-def mapping(content: object, at: str) -> Mapping[str, Any]:
-    """Take *content* for an object, nothing for an empty one.
+def mapping(content: object, at: str) -> Mapping[str, object]:
+    """Return *content* as a mapping; null is an empty one.
 
     Raises:
-        Misplaced: It is neither.
+        Misplaced: It is something else.
     """
     if content is None:
         return {}

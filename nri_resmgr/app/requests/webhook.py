@@ -1,14 +1,14 @@
-"""The annotation that a webhook writes, read."""
+"""Reads the annotation in which a webhook writes a pod's requests."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import Final
 
 import msgspec
 
-from nri_resmgr.app.requests.errors import BadResources
-from nri_resmgr.app.requests.pod_requests import PodRequests
+from nri_resmgr.app.requests.declared_requests import DeclaredRequests
 from nri_resmgr.app.requests.resource_requirements import (
     Misplaced,
     mapping,
@@ -17,6 +17,7 @@ from nri_resmgr.app.requests.resource_requirements import (
 from nri_resmgr.log import Logger
 from nri_resmgr.policy.reconstruct import Requests
 from nri_resmgr.stub.model import Pod
+from nri_resmgr.values import InputError
 
 log = Logger(__name__)
 
@@ -24,14 +25,35 @@ _CONTAINERS: Final = "containers"
 _INIT: Final = "initContainers"
 _POD: Final = "pod"
 
-# Room for a hundred containers, whose reading takes a few milliseconds.
+# Characters: enough for a hundred containers, which take a few milliseconds to read.
 _MAX_TEXT: Final = 32 << 10
 
-_SHOWN: Final = 200  # characters of a place, which has names that nobody checked
+_SHOWN: Final = 200  # characters of a place, whose names are not validated
 
 
-def read_or_warn(pod: Pod, key: str, text: str) -> PodRequests | None:
-    """Read a pod's annotation; None, and a warning, where that cannot be done."""
+@dataclass(eq=False)
+class BadResources(InputError):
+    """A pod's annotation of resources cannot be read.
+
+    Attributes:
+        pod: ``namespace/name``.
+        key: The annotation's.
+        at: Place in it, ``containers.web.requests.cpu``; empty for all of it.
+        why: What is wrong, and what would be accepted.
+    """
+
+    pod: str
+    key: str
+    at: str
+    why: str
+
+    def __str__(self) -> str:
+        place = f" at {self.at}" if self.at else ""
+        return f"pod {self.pod}, annotation {self.key}{place}: {self.why}"
+
+
+def read_or_warn(pod: Pod, key: str, text: str) -> DeclaredRequests | None:
+    """Read a pod's annotation; returns None and logs a warning where that fails."""
     try:
         return read_resources(text)
     except Misplaced as error:
@@ -41,31 +63,31 @@ def read_or_warn(pod: Pod, key: str, text: str) -> PodRequests | None:
         return None
 
 
-def read_resources(text: str) -> PodRequests:
+def read_resources(text: str) -> DeclaredRequests:
     """Read the annotation of a webhook.
 
     Args:
         text: JSON, ``{"initContainers": {NAME: ResourceRequirements},
-            "containers": {NAME: ResourceRequirements}}``. We also take a "pod" with
-            the pod's own, and ``"restartPolicy": "Always"`` in what belongs to a
-            sidecar. Other keys say nothing.
+            "containers": {NAME: ResourceRequirements}}``. Accepted as well: "pod" with
+            the pod's own ResourceRequirements, and ``"restartPolicy": "Always"`` in
+            those of a sidecar. Other keys are ignored.
 
     Raises:
         Misplaced: It is something else, or too long.
     """
     if len(text) > _MAX_TEXT:
         raise Misplaced("", f"{len(text)} characters, expected at most {_MAX_TEXT}")
-    # Recursion: brackets inside of brackets, thousands of them.
     try:
-        # Amounts that are written as numbers are read as the text that they are.
+        # Amounts may be numbers: they are parsed as quantities, from their text.
         document = json.loads(text, parse_int=str, parse_float=str, parse_constant=str)
+    # Recursion: thousands of nested brackets.
     except (ValueError, RecursionError) as error:
         raise Misplaced("", f"not JSON: {error}") from None
     content = mapping(document, "")
     pod = requests_of(content[_POD], _POD) if _POD in content else None
     containers = mapping(content.get(_CONTAINERS), _CONTAINERS)
     init = mapping(content.get(_INIT), _INIT)
-    return PodRequests(
+    return DeclaredRequests(
         containers={
             name: _of_pod(requests_of(one, f"{_CONTAINERS}.{name}"), pod)
             for name, one in containers.items()

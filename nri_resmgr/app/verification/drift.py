@@ -1,4 +1,4 @@
-"""What was decided against what the kernel has in force: judged, and put into words."""
+"""Compares decided with actual values of a cgroup, and describes the differences."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nri_resmgr.values import CpuSet, NodeSet
 
 
 class Verdict(enum.StrEnum):
-    """What a look at a container's cgroup showed."""
+    """Result of inspecting a container's cgroup."""
 
     AS_DECIDED = "as-decided"
     DRIFTED = "drifted"
@@ -29,20 +29,20 @@ class Verdict(enum.StrEnum):
 
 
 class DriftKind(enum.StrEnum):
-    """What differs."""
+    """The value that differs."""
 
     CPUS = "cpus"
     MEMS = "mems"
     SHARES = "shares"
 
 
-class Difference(msgspec.Struct, frozen=True):
+class CgroupDifference(msgspec.Struct, frozen=True):
     """One value that is not as decided.
 
     Attributes:
-        kind: Which.
-        wanted: As decided, in words of the kernel.
-        found: What is in force.
+        kind: Which value.
+        wanted: As decided, in the kernel's notation.
+        found: As in force.
     """
 
     kind: DriftKind
@@ -51,28 +51,28 @@ class Difference(msgspec.Struct, frozen=True):
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """What the last look at a container showed.
+    """The result of the last inspection of a container.
 
     Attributes:
-        verdict: In a word.
-        differences: What is not as decided, where that is the verdict.
-        folder: The cgroup, as the host names it; empty where there is none.
-        why: What could not be read.
+        verdict: The verdict.
+        differences: The values that are not as decided.
+        folder: The cgroup's path on the host; empty where there are no differences.
+        why: Why the cgroup could not be read.
     """
 
     verdict: Verdict
-    differences: tuple[Difference, ...] = ()
+    differences: tuple[CgroupDifference, ...] = ()
     folder: str = ""
     why: str = ""
 
     @property
     def kinds(self) -> tuple[DriftKind, ...]:
-        """What differs."""
+        """The values that differ."""
         return tuple(one.kind for one in self.differences)
 
 
-class Present(msgspec.Struct, frozen=True):
-    """What there is at the moment, which decisions may not know of yet.
+class PresentResources(msgspec.Struct, frozen=True):
+    """CPUs and nodes at the moment, which the policy may not know of yet.
 
     Attributes:
         cpus: Online CPUs.
@@ -89,122 +89,124 @@ NOT_RUNNING: Final = Finding(Verdict.NOT_RUNNING)
 NOT_PINNED: Final = Finding(Verdict.NOT_PINNED)
 
 _ENDINGS: Final = {
-    Verdict.DRIFTED: "somebody else wrote {}",
-    Verdict.CONFINED: "a cgroup above {} has no more",
-    Verdict.OFFLINE: "the others of {} are offline",
+    Verdict.DRIFTED: "another program wrote {}",
+    Verdict.CONFINED: "a parent cgroup of {} allows no more",
+    Verdict.OFFLINE: "the missing ones of {} are offline",
 }
 
-# cpu.shares and cpu.weight, kernel and runc.
+# Ranges of cpu.shares and cpu.weight, in the kernel and in runc.
 _MIN_SHARES: Final = 2
 _MAX_SHARES: Final = 262_144
 _MAX_WEIGHT: Final = 10_000
 
 
-def differences_of(wanted: Pin, found: InForce) -> tuple[Difference, ...]:
-    """Compare what should hold with what does.
+def differences_of(wanted: Pin, found: InForce) -> tuple[CgroupDifference, ...]:
+    """Compare decided values with those in force.
 
-    What is not pinned, and what the kernel does not tell, differs in nothing.
+    Values that are not pinned, or that the kernel does not report, never differ.
     """
     cpus, mems = found.cpus, found.mems
     weight = tuple(_weight_difference(wanted.shares, found))
-    # Nearly always nothing differs, and all of a node's containers are asked about.
+    # The fast path: called for all containers, and nearly always nothing differs.
     if _same(wanted.cpus, cpus) and _same(wanted.mems, mems):
         return weight
     return (
         tuple(
-            Difference(kind, str(should), str(does))
-            for kind, should, does in (
+            CgroupDifference(kind, str(decided), str(actual))
+            for kind, decided, actual in (
                 (DriftKind.CPUS, wanted.cpus, cpus),
                 (DriftKind.MEMS, wanted.mems, mems),
             )
-            if not _same(should, does) and does is not None
+            if not _same(decided, actual) and actual is not None
         )
         + weight
     )
 
 
-def judge(
-    wanted: Pin, found: InForce, asked_for: AskedFor, present: Present
+def classify(
+    wanted: Pin, found: InForce, asked_for: AskedFor, present: PresentResources
 ) -> Finding:
-    """Say what it means that something differs.
+    """Determine the verdict of a container.
 
-    A cgroup has in force what was asked for, as far as there are such CPUs or nodes
-    and those above it have them. Where just what was decided was asked for, nobody
-    has touched it: then what is missing is offline, or a cgroup above leaves it out.
+    A cgroup has in force what was written to it, as far as these CPUs or nodes are
+    online and its parent cgroups allow them. Where the decided values are still
+    written in the cgroup, no other program has changed it: the missing CPUs or nodes
+    are offline, or a parent cgroup excludes them.
 
     Args:
         wanted: As decided.
         found: In force.
         asked_for: Written into the cgroup.
-        present: What there is on the machine.
+        present: CPUs and nodes of the machine.
     """
     differences = differences_of(wanted, found)
     if not differences:
         return AS_DECIDED
-    # What went offline explains itself, and what is left says more.
-    left = tuple(one for one in differences if not _is_offline(one, present))
-    if not left:
+    # Differences that offline CPUs explain are only reported if there are no others.
+    others = tuple(one for one in differences if not _is_offline(one, present))
+    if not others:
         return Finding(Verdict.OFFLINE, differences, found.folder)
-    if all(_is_confined(one, wanted, asked_for) for one in left):
-        return Finding(Verdict.CONFINED, left, found.folder)
-    return Finding(Verdict.DRIFTED, left, found.folder)
+    if all(_is_confined(one, wanted, asked_for) for one in others):
+        return Finding(Verdict.CONFINED, others, found.folder)
+    return Finding(Verdict.DRIFTED, others, found.folder)
 
 
 def sentence(title: str, finding: Finding) -> str:
-    """Say of a container what differs.
+    """Describe the differences of a container in a sentence.
 
     Args:
         title: ``namespace/pod/container``.
         finding: With a difference.
     """
-    parts = " and ".join(_words(one) for one in finding.differences)
+    parts = " and ".join(_describe(one) for one in finding.differences)
     return f"{title} {parts}: {_ENDINGS[finding.verdict].format(finding.folder)}"
 
 
 @lru_cache(maxsize=1024)
 def weights_for(shares: int) -> frozenset[int]:
-    """Give each ``cpu.weight`` that some runtime makes of ``cpu.shares``.
+    """Return each ``cpu.weight`` that some runtime computes from ``cpu.shares``.
 
     Source:
         opencontainers/cgroups, ConvertCPUSharesToCgroupV2Value, before and after
         v0.0.3: a straight line first, then a curve through 1024 and 100.
     """
-    inside = _as_kept(shares)
+    inside = _clamped(shares)
     line = 1 + (inside - _MIN_SHARES) * (_MAX_WEIGHT - 1) // (_MAX_SHARES - _MIN_SHARES)
     log = math.log2(inside)
     curve = 10 ** ((log * log + 125 * log) / 612 - 7 / 34)
-    # Programs differ in how they round.
+    # Runtimes differ in how they round.
     around = (math.floor(curve), math.ceil(curve), math.ceil(curve) + 1)
     return frozenset((line, *(min(one, _MAX_WEIGHT) for one in around)))
 
 
-def _same(should: CpuSet | NodeSet, does: CpuSet | NodeSet | None) -> bool:
-    return not should.bits or does is None or should.bits == does.bits
+def _same(decided: CpuSet | NodeSet, actual: CpuSet | NodeSet | None) -> bool:
+    return not decided.bits or actual is None or decided.bits == actual.bits
 
 
-def _as_kept(shares: int) -> int:
-    """Give what the kernel makes of shares outside its range."""
+def _clamped(shares: int) -> int:
+    """Limit shares to the kernel's range, as the kernel does."""
     return min(max(shares, _MIN_SHARES), _MAX_SHARES)
 
 
-def _weight_difference(shares: int, found: InForce) -> Iterator[Difference]:
-    if shares and found.shares not in (None, _as_kept(shares)):
-        yield Difference(DriftKind.SHARES, str(shares), str(found.shares))
+def _weight_difference(shares: int, found: InForce) -> Iterator[CgroupDifference]:
+    kind = DriftKind.SHARES
+    if shares and found.shares not in (None, _clamped(shares)):
+        yield CgroupDifference(kind, str(shares), str(found.shares))
     if shares and found.weights and weights_for(shares).isdisjoint(found.weights):
-        yield Difference(DriftKind.SHARES, str(shares), f"of weight {found.weights[0]}")
+        yield CgroupDifference(kind, str(shares), f"of weight {found.weights[0]}")
 
 
-def _is_offline(one: Difference, present: Present) -> bool:
+def _is_offline(one: CgroupDifference, present: PresentResources) -> bool:
     if one.kind is DriftKind.SHARES:
         return False
-    there = present.cpus if one.kind is DriftKind.CPUS else present.mems
+    online = present.cpus if one.kind is DriftKind.CPUS else present.mems
     wanted, found = CpuSet.parse(one.wanted).bits, CpuSet.parse(one.found).bits
-    left = wanted & there.bits
-    # Where nothing is left the kernel gives a cgroup what the one above has.
+    left = wanted & online.bits
+    # Where none is left the kernel gives a cgroup those of its parent.
     return left != wanted and (found == left or not left)
 
 
-def _is_confined(one: Difference, wanted: Pin, asked_for: AskedFor) -> bool:
+def _is_confined(one: CgroupDifference, wanted: Pin, asked_for: AskedFor) -> bool:
     match one.kind:
         case DriftKind.CPUS:
             return asked_for.cpus == wanted.cpus
@@ -214,7 +216,7 @@ def _is_confined(one: Difference, wanted: Pin, asked_for: AskedFor) -> bool:
             return False
 
 
-def _words(one: Difference) -> str:
+def _describe(one: CgroupDifference) -> str:
     found = one.found or "none"
     match one.kind:
         case DriftKind.CPUS:

@@ -1,4 +1,4 @@
-"""One look at the cgroups of containers: for a thread, because it reads files."""
+"""Reads the cgroups of containers and compares them; runs in a thread."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from nri_resmgr.app.verification.drift import (
     AS_DECIDED,
     NOT_RUNNING,
     Finding,
-    Present,
+    PresentResources,
     Verdict,
+    classify,
     differences_of,
-    judge,
 )
 from nri_resmgr.host.container_cgroups import CgroupReference, ContainerCgroups
 from nri_resmgr.host.fields import optional_cpus, optional_nodes
@@ -25,19 +25,19 @@ from nri_resmgr.values import HostError
 
 
 class Inspected(msgspec.Struct, frozen=True):
-    """A container to look at.
+    """A container to inspect.
 
     Attributes:
-        whom: The container.
-        wanted: What should hold.
+        cgroup: The container's cgroup.
+        wanted: Its decided values.
     """
 
-    whom: CgroupReference
+    cgroup: CgroupReference
     wanted: Pin
 
 
 class Inspection:
-    """Compares what should hold with what the kernel says.
+    """Compares decided values with those that the kernel has in force.
 
     Args:
         tree: The host.
@@ -47,43 +47,46 @@ class Inspection:
         self._tree = tree
         self._cgroups = ContainerCgroups(tree)
 
-    def look(
+    def inspect(
         self, containers: Iterable[Inspected], machine: Machine, *, afresh: bool = False
     ) -> dict[str, Finding]:
-        """Look at containers, one after the other.
+        """Inspect containers, one after the other.
 
         Args:
-            containers: Whom to look at.
-            machine: The model in force; what is there right now counts before it.
-            afresh: Find their cgroups anew.
+            containers: Those to inspect.
+            machine: The present model, for what the kernel does not report.
+            afresh: Whether to search their cgroups again, without the cached paths.
 
         Returns:
-            What each look showed, by id; also that something could not be read.
+            The findings by id, including errors of reading.
         """
         return {
-            one.whom.id: self._look(one, machine, afresh=afresh) for one in containers
+            one.cgroup.id: self._inspect(one, machine, afresh=afresh)
+            for one in containers
         }
 
     def keep_only(self, containers: Collection[str]) -> None:
-        """Forget where the cgroups of others were."""
+        """Drop the cached cgroup paths of other containers."""
         self._cgroups.keep_only(containers)
 
-    def _look(self, one: Inspected, machine: Machine, *, afresh: bool) -> Finding:
-        whom, wanted = one.whom, one.wanted
+    def _inspect(self, one: Inspected, machine: Machine, *, afresh: bool) -> Finding:
+        cgroup, wanted = one.cgroup, one.wanted
         try:
-            found = self._cgroups.read(whom, weighed=bool(wanted.shares), afresh=afresh)
+            found = self._cgroups.read(
+                cgroup, weighed=bool(wanted.shares), afresh=afresh
+            )
             if found is None:
                 return NOT_RUNNING
             if not differences_of(wanted, found):
                 return AS_DECIDED
-            if not self._cgroups.has_processes(whom):
+            if not self._cgroups.has_processes(cgroup):
                 return NOT_RUNNING
-            asked_for = self._cgroups.asked_for(whom)
-            return judge(wanted, found, asked_for, self._present(machine))
+            asked_for = self._cgroups.asked_for(cgroup)
+            return classify(wanted, found, asked_for, self._present(machine))
         except HostError as error:
             return Finding(Verdict.UNREADABLE, why=str(error))
 
-    def _present(self, machine: Machine) -> Present:
+    def _present(self, machine: Machine) -> PresentResources:
         cpus = optional_cpus(self._tree, f"{CPU_ROOT}/online")
         mems = optional_nodes(self._tree, f"{NODE_ROOT}/has_memory")
-        return Present(cpus or machine.online, mems or machine.memory_nodes)
+        return PresentResources(cpus or machine.online, mems or machine.memory_nodes)

@@ -5,7 +5,7 @@ import json
 import pytest
 import structlog
 
-from nri_resmgr.app.requests import ANNOTATIONS, AnnotationSource, PodRequests
+from nri_resmgr.app.requests import ANNOTATIONS, AnnotationSource, DeclaredRequests
 from nri_resmgr.policy.events import Source
 from nri_resmgr.policy.reconstruct import Requests
 from nri_resmgr.stub.model import Pod
@@ -54,41 +54,43 @@ OWN_LIMITS = {"limits": {"cpu": "500m", "memory": "8"}}
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
-        pytest.param({}, PodRequests(), id="an empty object"),
-        pytest.param({"containers": None}, PodRequests(), id="a null for an object"),
+        pytest.param({}, DeclaredRequests(), id="an empty object"),
+        pytest.param(
+            {"containers": None}, DeclaredRequests(), id="a null for an object"
+        ),
         pytest.param(
             {"containers": {"web": WEB}},
-            PodRequests(containers={"web": WEB_ASKS}),
+            DeclaredRequests(containers={"web": WEB_ASKS}),
             id="all that a container can ask for",
         ),
         pytest.param(
             {"containers": {"web": {}}},
-            PodRequests(containers={"web": told()}),
+            DeclaredRequests(containers={"web": told()}),
             id="a container that asks for nothing",
         ),
         pytest.param(
             {"containers": {"web": HALF_WRITTEN}},
-            PodRequests(containers={"web": HALF}),
+            DeclaredRequests(containers={"web": HALF}),
             id="a limit is a request, too",
         ),
         pytest.param(
             {"containers": {"web": {"requests": {"cpu": 2}, "limits": {"cpu": 0}}}},
-            PodRequests(containers={"web": told(cpu=MilliCpus(2000))}),
+            DeclaredRequests(containers={"web": told(cpu=MilliCpus(2000))}),
             id="numbers are quantities, and a limit of zero is none",
         ),
         pytest.param(
             {"initContainers": {"first": HALF_WRITTEN}, "other": [1]},
-            PodRequests(init={"first": HALF}),
+            DeclaredRequests(init={"first": HALF}),
             id="init containers, and a key that we do not know",
         ),
         pytest.param(
             {"initContainers": {"log": {**HALF_WRITTEN, "restartPolicy": "Always"}}},
-            PodRequests(init={"log": HALF}, sidecars=frozenset({"log"})),
+            DeclaredRequests(init={"log": HALF}, sidecars=frozenset({"log"})),
             id="a sidecar that says so",
         ),
         pytest.param(
             {"pod": POD_WRITTEN, "containers": {"a": {}, "b": OWN_LIMITS}},
-            PodRequests(
+            DeclaredRequests(
                 containers={
                     "a": told(cpu_limit=MilliCpus(4000), memory_limit=Bytes(9)),
                     "b": told(
@@ -109,7 +111,7 @@ OWN_LIMITS = {"limits": {"cpu": "500m", "memory": "8"}}
         ),
     ],
 )
-def test_what_is_read(content: object, expected: PodRequests) -> None:
+def test_what_is_read(content: object, expected: DeclaredRequests) -> None:
     assert AnnotationSource().pod_requests(pod(content)) == expected
 
 
@@ -123,8 +125,8 @@ def test_both_keys_are_read_and_ours_counts() -> None:
         AnnotationSource().pod_requests(Pod(id="p", annotations=both)),
         AnnotationSource().pod_requests(Pod(id="p", annotations={"x": "{}"})),
     ] == [
-        PodRequests(containers={"a": told()}),
-        PodRequests(containers={"b": told()}),
+        DeclaredRequests(containers={"a": told()}),
+        DeclaredRequests(containers={"b": told()}),
         None,
     ]
 
@@ -211,7 +213,7 @@ def test_a_report_is_short_whatever_the_annotation() -> None:
 
 def test_a_pod_is_forgotten_when_told_or_not_among_those_that_live() -> None:
     source = AnnotationSource()
-    old, new = PodRequests(containers={"a": told()}), PodRequests()
+    old, new = DeclaredRequests(containers={"a": told()}), DeclaredRequests()
 
     answers = [source.pod_requests(pod({"containers": {"a": {}}}))]
     answers.append(source.pod_requests(pod({})))

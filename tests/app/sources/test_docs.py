@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from nri_resmgr.app.requests import ANNOTATIONS, PodRequests
+from nri_resmgr.app.requests import ANNOTATIONS, DeclaredRequests
 from nri_resmgr.app.requests.webhook import read_resources
 from nri_resmgr.policy.events import Source
 from nri_resmgr.policy.reconstruct import Requests
@@ -18,7 +18,7 @@ def test_the_example_means_what_it_seems_to() -> None:
     example = PAGE.split("```json\n")[1].split("```")[0]
     source = Source.ANNOTATION
 
-    assert read_resources(example) == PodRequests(
+    assert read_resources(example) == DeclaredRequests(
         containers={
             "web": Requests(
                 cpu=MilliCpus(500),

@@ -111,7 +111,7 @@ def test_the_file_of_memory_policy_is_read() -> None:
         ),
         pytest.param(
             "classes: [{name: a}, {name: a}]",
-            "$.classes[1].name: 'a' comes twice",
+            "$.classes[1].name: duplicate name 'a'",
             id="a name twice",
         ),
         pytest.param(
@@ -124,8 +124,8 @@ def test_the_file_of_memory_policy_is_read() -> None:
         ),
         pytest.param(
             "unifiedannotations: [../memory.high]",
-            "$.unifiedAnnotations[0]: expected a file of cgroup v2 as memory.high, not "
-            "'../memory.high'",
+            "$.unifiedAnnotations[0]: expected a file of cgroup v2 such as "
+            "memory.high, not '../memory.high'",
             id="a file elsewhere",
         ),
         pytest.param(

@@ -130,7 +130,7 @@ def test_a_wish_is_for_a_class_or_for_what_it_says() -> None:
         ),
         pytest.param(
             NumaPolicyRequest(policy=Spoken(POLICY, "# " + "x" * 5000)),
-            "is no memory policy: 5002 characters are too many for a policy",
+            "is no memory policy: 5002 characters, expected at most 4096",
             id="a book",
         ),
     ],

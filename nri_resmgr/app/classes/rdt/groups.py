@@ -10,7 +10,7 @@ from nri_resmgr.app.classes.members import Member, Subject, members_of
 from nri_resmgr.app.classes.rdt.host import RdtHost
 from nri_resmgr.app.classes.rdt.setter import rdt_choice
 from nri_resmgr.app.classes.rdt.writer import RdtWriter
-from nri_resmgr.config.rdt_use import RdtUse
+from nri_resmgr.config.rdt import RdtUse
 from nri_resmgr.policy.events import Event, PodStopped, Started, Synchronized
 
 # A process that the runtime starts in a container later is of the class that the

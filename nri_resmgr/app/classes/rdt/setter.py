@@ -17,7 +17,7 @@ from nri_resmgr.classes.choice import (
 )
 from nri_resmgr.classes.rdt import ROOT_CLASS
 from nri_resmgr.classes.rdt.checks import classes_of, group_of
-from nri_resmgr.config.rdt_use import RdtUse
+from nri_resmgr.config.rdt import RdtUse
 from nri_resmgr.policy.decision import Decision
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.policy.views import ViewedPolicy

@@ -8,7 +8,7 @@ from typing import Final
 from nri_resmgr.app.classes.members import Member
 from nri_resmgr.app.classes.rdt.host import RdtHost
 from nri_resmgr.classes.rdt import ROOT_CLASS, Plan, plan_of
-from nri_resmgr.config.rdt_use import RdtUse
+from nri_resmgr.config.rdt import RdtUse
 from nri_resmgr.host.container_places import Places
 from nri_resmgr.host.resctrl import Keeper, Options, RdtControl, threads_of
 from nri_resmgr.host.resctrl.errors import GroupInUse, ResctrlNotMounted

@@ -1,4 +1,4 @@
-"""What all containers of a pod ask for, told before they exist."""
+"""The requests of a pod's containers, known before the containers exist."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from nri_resmgr.values import MilliCpus
 _NONE: Final[Mapping[str, Requests]] = {}
 
 
-class PodRequests(msgspec.Struct, frozen=True):
-    """A pod's containers by name, as its author wrote them.
+class DeclaredRequests(msgspec.Struct, frozen=True):
+    """The requests that a pod declares, by the names of its containers.
 
     Attributes:
-        containers: Those that run side by side.
-        init: Those that run before, sidecars among them.
-        sidecars: Names in *init* of those that stay.
-        pod: What the pod asks for as a whole; None where it does not.
+        containers: Of the regular containers, which run side by side.
+        init: Of the init containers, including sidecars.
+        sidecars: Names in *init* of those that keep running.
+        pod: Of the pod as a whole; None where it has none.
     """
 
     containers: Mapping[str, Requests] = _NONE
@@ -30,24 +30,24 @@ class PodRequests(msgspec.Struct, frozen=True):
     pod: Requests | None = None
 
     def of(self, name: str) -> Requests | None:
-        """Return what a container asks for; None for one that is not here."""
+        """Return the requests of a container; None for an unknown one."""
         return self.containers.get(name) or self.init.get(name)
 
     def has_own_oom_score(self, name: str) -> bool:
-        """Tell whether a container's memory request alone makes its OOM score."""
+        """Return whether the OOM score depends on the container's own request only."""
         return self.pod is None and name not in self.init
 
     @property
     def lasting(self) -> dict[str, Requests]:
-        """Sidecars and containers: those that will run at the same time."""
+        """Requests of sidecars and regular containers, which run at the same time."""
         stay = {name: one for name, one in self.init.items() if name in self.sidecars}
         return {**stay, **self.containers}
 
     def fits_shares(self, shares: int) -> bool:
-        """Tell whether the kubelet can have given the pod *shares* for all this.
+        """Return whether the kubelet can have computed *shares* from these requests.
 
-        Which init containers are sidecars need not be known: at most all are, and
-        at least none.
+        Sources may not know which init containers are sidecars: so anything between
+        none and all of them is accepted.
         """
         if self.pod is not None and self.pod.cpu:
             return shares == shares_of(self.pod.cpu)

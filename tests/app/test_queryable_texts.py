@@ -7,7 +7,7 @@ from types import MappingProxyType
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nri_resmgr.app.annotations.queryable import LONGEST, MOST, PRIVATE, askable
+from nri_resmgr.app.annotations.queryable import LONGEST, MOST, PRIVATE, queryable
 
 TEXTS = st.dictionaries(
     st.text(max_size=4) | st.sampled_from(sorted(PRIVATE)),
@@ -21,7 +21,7 @@ def test_what_fits_is_left_as_it_is(texts: dict[str, str]) -> None:
     words = {k: v for k, v in texts.items() if len(v) <= LONGEST and k not in PRIVATE}
     fits = sum(len(k) + len(v) for k, v in words.items()) <= MOST
 
-    found = askable(texts)
+    found = queryable(texts)
 
     assert not fits or found == words
     assert (found is texts) == (fits and words == texts)
@@ -31,9 +31,9 @@ def test_what_fits_is_left_as_it_is(texts: dict[str, str]) -> None:
 def test_what_is_left_is_the_same_in_any_order(texts: dict[str, str]) -> None:
     reverse = dict(reversed(texts.items()))
 
-    assert askable(texts) == askable(reverse)
-    assert sum(len(k) + len(v) for k, v in askable(texts).items()) <= MOST
+    assert queryable(texts) == queryable(reverse)
+    assert sum(len(k) + len(v) for k, v in queryable(texts).items()) <= MOST
 
 
 def test_nobody_can_change_it() -> None:
-    assert type(askable(dict.fromkeys(PRIVATE, "hidden"))) is MappingProxyType
+    assert type(queryable(dict.fromkeys(PRIVATE, "hidden"))) is MappingProxyType
