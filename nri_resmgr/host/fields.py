@@ -1,4 +1,4 @@
-"""Typed reads: a number, a list, a size; or an error that names the file."""
+"""Reads host files as numbers, lists and sizes; errors name the file."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _TOTAL: Final = re.compile(r"\bMemTotal:\s+(\d{1,18}) kB$", re.ASCII | re.MULTIL
 
 
 def required(tree: Tree, path: str) -> str:
-    """Read a file that has to be there.
+    """Read a required file.
 
     Raises:
-        MissingHostFile: It is not.
+        MissingHostFile: There is no file.
     """
     text = tree.read(path)
     if text is None:
@@ -42,7 +42,7 @@ def optional_number(tree: Tree, path: str) -> int | None:
 
 
 def number(tree: Tree, path: str) -> int:
-    """Read a decimal number from a file that has to be there.
+    """Read a decimal number from a required file.
 
     Raises:
         MissingHostFile: There is no file.
@@ -52,10 +52,10 @@ def number(tree: Tree, path: str) -> int:
 
 
 def number_in(path: str, text: str) -> int:
-    """Take *text* of the file at *path* as a decimal number.
+    """Parse *text* of the file at *path* as a decimal number.
 
     Raises:
-        BadHostFile: It is none.
+        BadHostFile: It is not a number.
     """
     try:
         return int(text)
@@ -77,7 +77,7 @@ def optional_cpus(tree: Tree, path: str) -> CpuSet | None:
 
 
 def cpus(tree: Tree, path: str) -> CpuSet:
-    """Read a list of CPUs from a file that has to be there.
+    """Read a list of CPUs from a required file.
 
     Raises:
         MissingHostFile: There is no file.
@@ -118,7 +118,7 @@ def cache_size(tree: Tree, path: str) -> Bytes:
 
 
 def frequency(tree: Tree, path: str) -> KiloHertz | None:
-    """Read a frequency; None without the file or where the driver says 0.
+    """Read a frequency; None without the file or where its value is 0.
 
     Raises:
         BadHostFile: The file holds something else.
@@ -132,7 +132,7 @@ def memory_total(tree: Tree, path: str) -> Bytes:
 
     Raises:
         MissingHostFile: There is no file.
-        BadHostFile: It does not tell a total.
+        BadHostFile: It has no total.
     """
     match = _TOTAL.search(required(tree, path))
     if match is None:

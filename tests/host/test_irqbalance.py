@@ -13,10 +13,10 @@ import pytest
 from nri_resmgr.classes.irq.irqbalance import Bans
 from nri_resmgr.host.irqbalance import (
     Irqbalance,
-    IrqbalanceLine,
-    Told,
-    ask_irqbalance,
+    IrqbalanceClient,
+    IrqbalanceResult,
     find_irqbalance,
+    query_irqbalance,
 )
 from nri_resmgr.host.state_dir import StateDir
 from nri_resmgr.host.tree import HostTree
@@ -72,7 +72,7 @@ def test_it_is_found_with_what_it_was_started_with(
     found = find_irqbalance(HostTree(root))
 
     assert found == Irqbalance(PID, OWN, f"/{SOCKET}")
-    assert ask_irqbalance(HostTree(root), found) == OWN
+    assert query_irqbalance(HostTree(root), found) == OWN
     assert balancer.requests == []
 
 
@@ -102,18 +102,20 @@ def test_without_a_socket_it_is_found_and_cannot_be_told(
 ) -> None:
     tree = HostTree(root)
     found = find_irqbalance(tree)
-    told = IrqbalanceLine(tree, state).tell(bans("", 9, 8))
+    told = IrqbalanceClient(tree, state).send_bans(bans("", 9, 8))
 
     assert found == Irqbalance(PID, OWN)
-    assert ask_irqbalance(tree, found) is None
-    assert told == Told(PID, (8, 9), "it takes no requests")
+    assert query_irqbalance(tree, found) is None
+    assert told == IrqbalanceResult(
+        PID, (8, 9), "irqbalance has no control socket, or its own bans cannot be read"
+    )
 
 
 def test_where_none_runs_nobody_is_told(tmp_path: Path, state: StateDir) -> None:
     tree = HostTree(tmp_path)
 
     assert find_irqbalance(tree) is None
-    assert IrqbalanceLine(tree, state).tell(bans("4")) == Told()
+    assert IrqbalanceClient(tree, state).send_bans(bans("4")) == IrqbalanceResult()
     assert state.read("irqbalance") is None
 
 
@@ -122,23 +124,23 @@ def test_a_socket_at_which_nobody_listens_is_told_of(
 ) -> None:
     with contextlib.closing(socket.socket(socket.AF_UNIX)) as line:
         line.bind(f"{root}/{SOCKET}")
-    told = IrqbalanceLine(HostTree(root), state).tell(bans("4"))
+    told = IrqbalanceClient(HostTree(root), state).send_bans(bans("4"))
 
-    assert told == Told(PID, (), "connection refused")
+    assert told == IrqbalanceResult(PID, (), "connection refused")
 
 
 def test_it_is_told_once_besides_its_own(
     root: Path, balancer: Balancer, state: StateDir
 ) -> None:
-    line = IrqbalanceLine(HostTree(root), state)
+    line = IrqbalanceClient(HostTree(root), state)
     wishes = [bans(), bans("4-5", 31), bans("4-5", 31)]
-    tolds = [line.tell(wanted) for wanted in wishes]
+    tolds = [line.send_bans(wanted) for wanted in wishes]
     found = find_irqbalance(HostTree(root))
 
-    assert tolds == [Told(PID)] * 3
+    assert tolds == [IrqbalanceResult(PID)] * 3
     assert balancer.requests == ["settings cpus 0,4-5", "settings ban irqs 5 31"]
     assert found
-    assert ask_irqbalance(HostTree(root), found) == bans("0,4-5", 5, 31)
+    assert query_irqbalance(HostTree(root), found) == bans("0,4-5", 5, 31)
     assert state.read("irqbalance") == f"{PID}"
 
 
@@ -146,12 +148,12 @@ def test_it_is_told_once_besides_its_own(
 def test_all_is_taken_back(
     root: Path, balancer: Balancer, state: StateDir, *, is_new: bool
 ) -> None:
-    line = IrqbalanceLine(HostTree(root), state)
-    line.tell(bans("4-5", 31))
-    last = IrqbalanceLine(HostTree(root), state) if is_new else line
+    line = IrqbalanceClient(HostTree(root), state)
+    line.send_bans(bans("4-5", 31))
+    last = IrqbalanceClient(HostTree(root), state) if is_new else line
     tolds = [last.restore(), last.restore()]
 
-    assert tolds == [Told(PID), Told(PID)]
+    assert tolds == [IrqbalanceResult(PID), IrqbalanceResult(PID)]
     assert balancer.requests[2:] == ["settings cpus NULL", "settings ban irqs 5"]
     assert state.read("irqbalance") is None
 
@@ -160,10 +162,10 @@ def test_the_next_irqbalance_is_told_anew(
     root: Path, balancer: Balancer, state: StateDir
 ) -> None:
     state.write("irqbalance", "76")
-    line = IrqbalanceLine(HostTree(root), state)
+    line = IrqbalanceClient(HostTree(root), state)
     line.restore()
     requests = list(balancer.requests)
-    line.tell(bans("4"))
+    line.send_bans(bans("4"))
 
     assert requests == []
     assert balancer.requests == ["settings cpus 0,4", "settings ban irqs 5"]

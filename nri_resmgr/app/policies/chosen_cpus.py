@@ -56,7 +56,7 @@ def _known(choice: CpuChoice | None, path: str, tree: Tree | None) -> KnownCpus 
         raise BadSetting(path, "cgroups can only be read on the host itself")
     # Few configurations name one.
     from nri_resmgr.config.cpus import Listed
-    from nri_resmgr.host.cgroups import cpus_of_cgroup
+    from nri_resmgr.host.cgroups.cpuset import cpus_of_cgroup
 
     try:
         return Listed(cpus_of_cgroup(tree, choice.path))

@@ -11,7 +11,7 @@ from nri_resmgr.classes.rdt import Capabilities, plan_of
 from nri_resmgr.classes.rdt.errors import BadClass, CannotAllocate, TooManyClasses
 from nri_resmgr.config import BadSetting, PolicyConfig
 from nri_resmgr.config.rdt_use import RdtUse
-from nri_resmgr.host.resctrl import Options
+from nri_resmgr.host.resctrl import ResctrlOptions
 from nri_resmgr.host.resctrl.errors import ResctrlNotMounted
 from nri_resmgr.host.tree import Tree
 from nri_resmgr.values import HostError
@@ -40,7 +40,7 @@ def fit_classes(config: PolicyConfig, tree: Tree) -> Iterator[tuple[str, str]]:
 def _fit_rdt(use: RdtUse, tree: Tree) -> Iterator[tuple[str, str]]:
     can = _NOTHING
     try:
-        can = opener(tree, None)(Options()).capabilities()
+        can = opener(tree, None)(ResctrlOptions()).capabilities()
     except ResctrlNotMounted as error:
         # Many nodes have one document, and not all of them RDT.
         yield _RDT, str(error)

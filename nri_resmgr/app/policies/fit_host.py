@@ -10,8 +10,8 @@ from nri_resmgr.classes.irq.interrupts import ALL, check_allowed
 from nri_resmgr.config import BadSetting, PolicyConfig
 from nri_resmgr.config.balloons import BalloonsConfig
 from nri_resmgr.config.cpu_class_use import CpuClassUse
-from nri_resmgr.host.cpu_knobs import read_cpu_knobs
 from nri_resmgr.host.interrupts import read_interrupts
+from nri_resmgr.host.knobs.cpu import read_cpu_knobs
 from nri_resmgr.host.tree import Tree
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import PolicyError

@@ -8,7 +8,7 @@ from typing import Final
 from nri_resmgr.classes.memory import NumaPolicy, PolicyFlag
 from nri_resmgr.classes.memory.numa_values import is_word
 from nri_resmgr.config import PolicyConfig
-from nri_resmgr.host.platform import read_cgroup_layout
+from nri_resmgr.host.cgroups.layout import read_cgroup_layout
 from nri_resmgr.host.tree import Tree
 from nri_resmgr.topology import CgroupLayout, Machine
 from nri_resmgr.values import NO_NODES, NodeSet

@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from nri_resmgr.host.container_cgroups import AskedFor, InForce
+from nri_resmgr.host.cgroups.containers import EffectiveResources, RequestedCpuset
 from nri_resmgr.policy.events import Pin
 from nri_resmgr.values import CpuSet, NodeSet
 
@@ -100,7 +100,7 @@ _MAX_SHARES: Final = 262_144
 _MAX_WEIGHT: Final = 10_000
 
 
-def differences_of(wanted: Pin, found: InForce) -> tuple[Difference, ...]:
+def differences_of(wanted: Pin, found: EffectiveResources) -> tuple[Difference, ...]:
     """Compare what should hold with what does.
 
     What is not pinned, and what the kernel does not tell, differs in nothing.
@@ -124,7 +124,7 @@ def differences_of(wanted: Pin, found: InForce) -> tuple[Difference, ...]:
 
 
 def judge(
-    wanted: Pin, found: InForce, asked_for: AskedFor, present: Present
+    wanted: Pin, found: EffectiveResources, asked_for: RequestedCpuset, present: Present
 ) -> Finding:
     """Say what it means that something differs.
 
@@ -187,7 +187,7 @@ def _as_kept(shares: int) -> int:
     return min(max(shares, _MIN_SHARES), _MAX_SHARES)
 
 
-def _weight_difference(shares: int, found: InForce) -> Iterator[Difference]:
+def _weight_difference(shares: int, found: EffectiveResources) -> Iterator[Difference]:
     if shares and found.shares not in (None, _as_kept(shares)):
         yield Difference(DriftKind.SHARES, str(shares), str(found.shares))
     if shares and found.weights and weights_for(shares).isdisjoint(found.weights):
@@ -204,7 +204,7 @@ def _is_offline(one: Difference, present: Present) -> bool:
     return left != wanted and (found == left or not left)
 
 
-def _is_confined(one: Difference, wanted: Pin, asked_for: AskedFor) -> bool:
+def _is_confined(one: Difference, wanted: Pin, asked_for: RequestedCpuset) -> bool:
     match one.kind:
         case DriftKind.CPUS:
             return asked_for.cpus == wanted.cpus

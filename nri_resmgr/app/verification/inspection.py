@@ -15,7 +15,7 @@ from nri_resmgr.app.verification.drift import (
     differences_of,
     judge,
 )
-from nri_resmgr.host.container_cgroups import CgroupReference, ContainerCgroups
+from nri_resmgr.host.cgroups.containers import CgroupReference, ContainerCgroups
 from nri_resmgr.host.fields import optional_cpus, optional_nodes
 from nri_resmgr.host.paths import CPU_ROOT, NODE_ROOT
 from nri_resmgr.host.tree import Tree
@@ -78,7 +78,7 @@ class Inspection:
                 return AS_DECIDED
             if not self._cgroups.has_processes(whom):
                 return NOT_RUNNING
-            asked_for = self._cgroups.asked_for(whom)
+            asked_for = self._cgroups.requested(whom)
             return judge(wanted, found, asked_for, self._present(machine))
         except HostError as error:
             return Finding(Verdict.UNREADABLE, why=str(error))

@@ -1,4 +1,4 @@
-"""Threads of running containers, moved from group to group."""
+"""Reads the threads of cgroups, and moves threads to groups."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from typing import Final
 
 from nri_resmgr.host.resctrl.files import ResctrlFiles
 from nri_resmgr.host.resctrl.groups import path_in, reading
-from nri_resmgr.host.resctrl.transaction import done, write_task
+from nri_resmgr.host.resctrl.transaction import attempt, write_task
 from nri_resmgr.host.tree import Tree
 from nri_resmgr.values import HostError
 
-# Version 2 of cgroups; version 1.
+# Of cgroups v2 and v1.
 _FILES: Final = ("cgroup.threads", "tasks")
 
-# A child is where its parent was when it was made. Each pass therefore meets only
-# children of threads that the one before had not reached.
+# A new thread starts in the group of its creator, so each pass finds only threads that
+# were created by threads which the pass before had not reached.
 _PASSES: Final = 64
 
 
 @dataclass(eq=False)
 class UnseenThreads(HostError):
-    """Threads have no ids that we could write."""
+    """Threads of another PID namespace cannot be moved."""
 
     path: str
 
@@ -35,7 +35,7 @@ class UnseenThreads(HostError):
 
 @dataclass(eq=False)
 class TooManyForks(HostError):
-    """Threads are made faster than they are moved."""
+    """New threads appear faster than they are moved."""
 
     path: str
     moved: int
@@ -49,11 +49,11 @@ def threads_of(tree: Tree, folder: str) -> frozenset[int]:
 
     Args:
         tree: The host.
-        folder: Of the cgroup, such as ``/sys/fs/cgroup/kubepods.slice/...``.
+        folder: The cgroup, such as ``/sys/fs/cgroup/kubepods.slice/...``.
 
     Raises:
-        UnreadableHostFile: The kernel does not tell.
-        UnseenThreads: It tells ids of another PID namespace, which read 0.
+        UnreadableHostFile: A file cannot be read.
+        UnseenThreads: Threads are in another PID namespace, so that their ids read 0.
     """
     found: set[int] = set()
     for one in _with_those_below(tree, folder):
@@ -67,23 +67,23 @@ def threads_of(tree: Tree, folder: str) -> frozenset[int]:
 def move_threads(
     files: ResctrlFiles, folder: str, threads: Callable[[], Collection[int]]
 ) -> int:
-    """Move threads into a group, until a look at them finds no new one.
+    """Move threads to a group, until there are no new ones.
 
-    Those that are in it already are left alone, so that they stay in a monitoring
-    group of it.
+    Threads that are in it already are skipped, so that they stay in a monitoring group
+    of it.
 
     Args:
-        files: Where groups are.
+        files: The resctrl file system.
         folder: The group.
-        threads: Tells the threads that there are now.
+        threads: Returns the present threads.
 
     Returns:
-        How many were moved.
+        The number of moved threads.
 
     Raises:
-        GroupRefused: The kernel refused one. Those before are moved.
-        UnreadableHostFile: The kernel does not tell what is in the group.
-        TooManyForks: There is no end.
+        GroupRefused: The kernel rejected a thread. Earlier ones are moved.
+        UnreadableHostFile: The threads of the group cannot be read.
+        TooManyForks: New threads appear faster than they are moved.
     """
     path = path_in(folder, "tasks")
     seen: set[int] = set()
@@ -103,7 +103,7 @@ def tasks_in(files: ResctrlFiles, folder: str) -> frozenset[int]:
     """Return the threads of a group; none if it is gone.
 
     Raises:
-        UnreadableHostFile: The kernel does not tell.
+        UnreadableHostFile: The file cannot be read.
     """
     path = path_in(folder, "tasks")
     with reading(files, path):
@@ -113,7 +113,7 @@ def tasks_in(files: ResctrlFiles, folder: str) -> frozenset[int]:
 
 def _moved(files: ResctrlFiles, folder: str, task: int) -> bool:
     found: list[bool] = []
-    done(
+    attempt(
         files,
         folder,
         f"write {task} to",
@@ -126,7 +126,7 @@ def _moved(files: ResctrlFiles, folder: str, task: int) -> bool:
 def _with_those_below(tree: Tree, folder: str) -> Iterator[str]:
     yield folder
     for name in tree.names(folder):
-        # A file has no names; one more failed open costs less than a stat for each.
+        # Entries may be files; a failed open is cheaper than a stat of each.
         if _list_in(tree, f"{folder}/{name}")[0]:
             yield from _with_those_below(tree, f"{folder}/{name}")
 
