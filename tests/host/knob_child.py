@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import sys
 
+from nri_resmgr.host.boot_journal import boot_of
 from nri_resmgr.host.knobs.files import WritableHostTree
-from nri_resmgr.host.knobs.journal import KnobJournal, boot_of
+from nri_resmgr.host.knobs.journal import KnobJournal
 from nri_resmgr.host.knobs.knobs import Knobs
 from tests.host.knob_kernel import Mortal, MortalFiles, killed, mortal_state
 

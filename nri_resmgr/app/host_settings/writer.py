@@ -13,10 +13,11 @@ from nri_resmgr.app.host_settings.plan import NO_PLAN, HostFacts, HostPlan
 from nri_resmgr.classes.cpu.facts import SST_DEVICE, CpuKnobFacts
 from nri_resmgr.classes.irq.interrupts import DEFAULT_AFFINITY
 from nri_resmgr.classes.irq.irqbalance import Bans, bans_for, strays
+from nri_resmgr.host.boot_journal import boot_of
 from nri_resmgr.host.interrupts import read_interrupts
 from nri_resmgr.host.irqbalance import MARK, IrqbalanceClient, IrqbalanceResult
 from nri_resmgr.host.knobs.files import WritableHostTree
-from nri_resmgr.host.knobs.journal import KnobJournal, boot_of
+from nri_resmgr.host.knobs.journal import KnobJournal
 from nri_resmgr.host.knobs.knobs import Knobs
 from nri_resmgr.host.knobs.report import KnobDrift, KnobReport
 from nri_resmgr.host.speed_select.device import open_isst

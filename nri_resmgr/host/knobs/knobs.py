@@ -7,8 +7,9 @@ import os
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Final
 
+from nri_resmgr.host.boot_journal import boot_of
 from nri_resmgr.host.knobs.files import WritableHostTree, WritableTree, is_same
-from nri_resmgr.host.knobs.journal import KnobJournal, boot_of
+from nri_resmgr.host.knobs.journal import KnobJournal
 from nri_resmgr.host.knobs.report import KnobChanges, KnobDrift, KnobReport
 from nri_resmgr.host.state_dir import StateDir, StateUnusable
 from nri_resmgr.host.tree import UnreadableHostFile

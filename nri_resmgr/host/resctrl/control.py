@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from typing import Final
 
 from nri_resmgr.classes.rdt.capabilities import BandwidthMode, Capabilities
 from nri_resmgr.classes.rdt.plan import ROOT_CLASS, Plan
+from nri_resmgr.host.boot_journal import boot_of
 from nri_resmgr.host.mounts import find_resctrl_mount
 from nri_resmgr.host.resctrl.apply import (
     apply_steps,
@@ -41,8 +41,6 @@ from nri_resmgr.host.resctrl.steps import Steps, steps_to
 from nri_resmgr.host.resctrl.threads import move_threads, tasks_in
 from nri_resmgr.host.tree import Tree
 from nri_resmgr.values import HostError
-
-_BOOT: Final = "/proc/sys/kernel/random/boot_id"
 
 
 class RdtControl:
@@ -94,7 +92,7 @@ class RdtControl:
         cpuinfo = tree.read("/proc/cpuinfo") or ""
         mode = bandwidth_mode(cpuinfo, in_mbps=mount.is_in_mbps)
         # After another boot or mount none of our changes is left.
-        place = " ".join([tree.read(_BOOT) or "", mount.path, *sorted(mount.options)])
+        place = " ".join([boot_of(tree), mount.path, *sorted(mount.options)])
         files = MountedResctrl(tree.root + mount.path)
         return cls(files, Journal(store, place), mode, options)
 

@@ -11,9 +11,10 @@ import pytest
 
 from nri_resmgr.classes.isolation.cgroup_files import Placed, cgroup_files
 from nri_resmgr.classes.isolation.requests import Isolated, IsolationRequest
+from nri_resmgr.host.boot_journal import boot_of
 from nri_resmgr.host.cgroups.isolated import IsolatedCgroups
 from nri_resmgr.host.knobs.files import WritableHostTree
-from nri_resmgr.host.knobs.journal import KnobJournal, boot_of
+from nri_resmgr.host.knobs.journal import KnobJournal
 from nri_resmgr.host.knobs.knobs import Knobs
 from nri_resmgr.host.state_dir import StateDir
 from nri_resmgr.host.tree import HostTree
