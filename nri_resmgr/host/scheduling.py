@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from nri_resmgr.host.resctrl.threads import threads_of
+from nri_resmgr.host.cgroups.threads import threads_of
 from nri_resmgr.host.tree import Tree
 from nri_resmgr.values import HostError
 from nri_resmgr.values.scheduling import (

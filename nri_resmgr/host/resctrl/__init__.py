@@ -5,7 +5,8 @@
 * `steps`: computes the changes from a snapshot to a plan, without I/O.
 * `apply`, `transaction`: make the changes, journaled; undo them all if one fails.
 * `journal`: keeps what has to be undone in the state directory, for the next process.
-* `groups`, `schemata`, `discovery`, `counters`, `threads`: read the file system.
+* `groups`, `schemata`, `discovery`, `counters`: read the file system.
+* `threads`: moves threads.
 * `files`: the operations on a mounted file system; tests have a simulated one.
 * `errors`, `report`: what can fail, and what was done.
 """
@@ -17,7 +18,6 @@ from nri_resmgr.host.resctrl.counters import Count
 from nri_resmgr.host.resctrl.files import MountedResctrl, ResctrlFiles
 from nri_resmgr.host.resctrl.journal import Journal, TextStore
 from nri_resmgr.host.resctrl.report import ResctrlDrift, ResctrlOptions, ResctrlReport
-from nri_resmgr.host.resctrl.threads import threads_of
 
 __all__ = [
     "Count",
@@ -29,5 +29,4 @@ __all__ = [
     "ResctrlOptions",
     "ResctrlReport",
     "TextStore",
-    "threads_of",
 ]

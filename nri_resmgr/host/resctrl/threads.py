@@ -1,36 +1,19 @@
-"""Reads the threads of cgroups, and moves threads to groups."""
+"""Moves threads to groups of resctrl."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Final
 
 from nri_resmgr.host.resctrl.files import ResctrlFiles
 from nri_resmgr.host.resctrl.groups import path_in, reading
 from nri_resmgr.host.resctrl.transaction import attempt, write_task
-from nri_resmgr.host.tree import Tree
 from nri_resmgr.values import HostError
-
-# Of cgroups v2 and v1.
-_FILES: Final = ("cgroup.threads", "tasks")
 
 # A new thread starts in the group of its creator, so each pass finds only threads that
 # were created by threads which the pass before had not reached.
 _PASSES: Final = 64
-
-
-@dataclass(eq=False)
-class UnseenThreads(HostError):
-    """Threads of another PID namespace cannot be moved."""
-
-    path: str
-
-    def __str__(self) -> str:
-        return (
-            f"{self.path} lists threads of another PID namespace; "
-            "run with the host's (hostPID: true)"
-        )
 
 
 @dataclass(eq=False)
@@ -42,26 +25,6 @@ class TooManyForks(HostError):
 
     def __str__(self) -> str:
         return f"{self.path}: still new threads after {self.moved} were moved"
-
-
-def threads_of(tree: Tree, folder: str) -> frozenset[int]:
-    """Return the ids of all threads in a cgroup and in those below it.
-
-    Args:
-        tree: The host.
-        folder: The cgroup, such as ``/sys/fs/cgroup/kubepods.slice/...``.
-
-    Raises:
-        UnreadableHostFile: A file cannot be read.
-        UnseenThreads: Threads are in another PID namespace, so that their ids read 0.
-    """
-    found: set[int] = set()
-    for one in _with_those_below(tree, folder):
-        path, text = _list_in(tree, one)
-        found.update(int(word) for word in text.split())
-        if 0 in found:
-            raise UnseenThreads(path)
-    return frozenset(found)
 
 
 def move_threads(
@@ -121,19 +84,3 @@ def _moved(files: ResctrlFiles, folder: str, task: int) -> bool:
         lambda: found.append(write_task(files, folder, task)),
     )
     return found[0]
-
-
-def _with_those_below(tree: Tree, folder: str) -> Iterator[str]:
-    yield folder
-    for name in tree.names(folder):
-        # Entries may be files; a failed open is cheaper than a stat of each.
-        if _list_in(tree, f"{folder}/{name}")[0]:
-            yield from _with_those_below(tree, f"{folder}/{name}")
-
-
-def _list_in(tree: Tree, folder: str) -> tuple[str, str]:
-    for name in _FILES:
-        text = tree.read(f"{folder}/{name}")
-        if text is not None:
-            return f"{folder}/{name}", text
-    return "", ""

@@ -35,6 +35,18 @@ PERF_FEATURE: Final = struct.Struct("<3B")
 CPU_MASK: Final = struct.Struct("<4B4xQH6x")
 TURBO_FREQ: Final = struct.Struct("<BB66H")
 
+# Commands with sub-commands of the mailbox, and registers (intel-speed-select,
+# isst.h), that are both read and written.
+LEVELS_INFO: Final = (0x7F, 0x00)
+GET_CONTROL: Final = (0x7F, 0x01)
+QOS_CONFIG: Final = (0xD0, 0x02)
+CLOS_REGISTER: Final = 0x08
+ASSOC_REGISTER: Final = 0x20
+
+# Units of frequency in the registers: kHz per step, and the multiplier of no limit.
+RATIO: Final = 100_000
+NO_LIMIT: Final = 255
+
 _COUNT: Final = struct.Struct("<I")
 _CPU_MAP: Final = struct.Struct("<II")
 _IO_REG: Final = struct.Struct("<IIII")

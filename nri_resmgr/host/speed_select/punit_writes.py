@@ -11,21 +11,13 @@ from nri_resmgr.host.speed_select.isst import IsstDevice
 from nri_resmgr.topology import Core
 from nri_resmgr.topology.speed_select import Clos, ClosOrder, Feature, Punit
 
-_RATIO: Final = 100_000  # kHz, of one step of a core's multiplier
-_NO_LIMIT: Final = 255  # of a class's frequency, as a multiplier
-
 # Commands, sub-commands and bits of the mailbox, and registers
 # (intel-speed-select, isst.h).
-_LEVELS_INFO: Final = (0x7F, 0x00)
-_GET_CONTROL: Final = (0x7F, 0x01)
 _SET_CONTROL: Final = (0x7F, 0x02)
 _WRITE_PM_CONFIG: Final = (0x95, 0x03)
-_QOS_CONFIG: Final = (0xD0, 0x02)
 _QOS_WRITE: Final = 1 << 8
 _QOS_ON, _QOS_ORDERED = 1 << 1, 1 << 2
 _TURBO_ON, _BASE_ON, _POWER_ON = 1 << 16, 1 << 17, 1 << 16
-_CLOS_REGISTER: Final = 0x08
-_ASSOC_REGISTER: Final = 0x20
 # Weight, minimum and maximum; all other bits must stay as they are.
 _CLOS_BITS: Final = 0x00FF_FFF0
 
@@ -109,7 +101,7 @@ class _Tpmi:
 
     def set_clos(self, number: int, clos: Clos) -> None:
         low = (clos.min or 0) // 1000
-        high = (_NO_LIMIT * _RATIO if clos.max is None else clos.max) // 1000
+        high = (isst.NO_LIMIT * isst.RATIO if clos.max is None else clos.max) // 1000
         fields = (1, *self._where, number, low, high, clos.weight)
         self._device.call(isst.CLOS_PARAM, isst.CLOS.pack(*fields))
 
@@ -123,33 +115,34 @@ class _Mailbox:
         self._cpu = area.cpus.first
 
     def set_turbo(self, *, on: bool) -> None:
-        level = isst.mailbox(self._device, self._cpu, _LEVELS_INFO) >> 16 & 0xFF
-        state = isst.mailbox(self._device, self._cpu, _GET_CONTROL, level)
+        level = isst.mailbox(self._device, self._cpu, isst.LEVELS_INFO) >> 16 & 0xFF
+        state = isst.mailbox(self._device, self._cpu, isst.GET_CONTROL, level)
         wanted = state & _BASE_ON | (_TURBO_ON if on else 0)
         isst.mailbox(self._device, self._cpu, _SET_CONTROL, wanted)
 
     def set_power(self, order: ClosOrder, *, on: bool) -> None:
         power = _POWER_ON if on else 0
         isst.mailbox(self._device, self._cpu, _WRITE_PM_CONFIG, power)
-        found = isst.mailbox(self._device, self._cpu, _QOS_CONFIG)
+        found = isst.mailbox(self._device, self._cpu, isst.QOS_CONFIG)
         wanted = found & ~(_QOS_ON | _QOS_ORDERED)
         wanted |= (_QOS_ON if on else 0) | (
             _QOS_ORDERED if order is ClosOrder.ORDERED else 0
         )
-        isst.mailbox(self._device, self._cpu, _QOS_CONFIG, wanted, _QOS_WRITE)
+        isst.mailbox(self._device, self._cpu, isst.QOS_CONFIG, wanted, _QOS_WRITE)
 
     def set_clos(self, number: int, clos: Clos) -> None:
-        register = _CLOS_REGISTER + 4 * number
+        register = isst.CLOS_REGISTER + 4 * number
         (found,) = isst.registers(self._device, self._cpu, [register])
-        high = _NO_LIMIT if clos.max is None else clos.max // _RATIO
-        ours = clos.weight << 4 | (clos.min or 0) // _RATIO << 8 | high << 16
+        high = isst.NO_LIMIT if clos.max is None else clos.max // isst.RATIO
+        ours = clos.weight << 4 | (clos.min or 0) // isst.RATIO << 8 | high << 16
         isst.set_registers(
             self._device, self._cpu, {register: found & ~_CLOS_BITS | ours}
         )
 
     def move(self, classes: Mapping[int, int]) -> None:
         values = {
-            _ASSOC_REGISTER + 4 * core: number << 16 for core, number in classes.items()
+            isst.ASSOC_REGISTER + 4 * core: number << 16
+            for core, number in classes.items()
         }
         isst.set_registers(self._device, self._cpu, values)
 

@@ -22,20 +22,13 @@ from nri_resmgr.values import NO_CPUS, CpuSet, KiloHertz
 _FIRST_PROFILES: Final = 3
 
 _CLASSES: Final = 4
-_RATIO: Final = 100_000  # kHz, of one step of a core's multiplier
-_NO_LIMIT: Final = 255  # of a class's frequency, as a multiplier
 
 # Commands and sub-commands of the mailbox, and registers (intel-speed-select,
 # isst.h).
-_LEVELS_INFO: Final = (0x7F, 0x00)
-_TDP_CONTROL: Final = (0x7F, 0x01)
 _TURBO_CORES: Final = (0x7F, 0x10)
 _TURBO_RATIOS: Final = (0x7F, 0x11)
 _BASE_MASK: Final = (0x7F, 0x20)
 _PM_CONFIG: Final = (0x94, 0x03)
-_QOS_CONFIG: Final = (0xD0, 0x02)
-_CLOS_REGISTER: Final = 0x08
-_ASSOC_REGISTER: Final = 0x20
 
 
 def read_punits(device: IsstDevice, cores: Sequence[Core]) -> Iterator[Punit]:
@@ -118,16 +111,16 @@ def _tpmi_clos(device: IsstDevice, area: Area) -> tuple[Clos, ...]:
 
 def _mailbox(device: IsstDevice, area: Area) -> Punit:
     cpu = area.cpus.first
-    info = isst.mailbox(device, cpu, _LEVELS_INFO)
+    info = isst.mailbox(device, cpu, isst.LEVELS_INFO)
     if info & 0xFF < _FIRST_PROFILES:
         raise SpeedSelectUnsupported(
             f"performance profiles of version {info & 0xFF}, {_FIRST_PROFILES} needed"
         )
     level, last = info >> 16 & 0xFF, info >> 8 & 0xFF
-    state = isst.mailbox(device, cpu, _TDP_CONTROL, level)
+    state = isst.mailbox(device, cpu, isst.GET_CONTROL, level)
     turbo, base = state & 1, state >> 1 & 1
     power = isst.mailbox(device, cpu, _PM_CONFIG)
-    order = isst.mailbox(device, cpu, _QOS_CONFIG) >> 2 & 1 if power & 1 else 0
+    order = isst.mailbox(device, cpu, isst.QOS_CONFIG) >> 2 & 1 if power & 1 else 0
     return Punit(
         package=area.package,
         id=area.id,
@@ -164,21 +157,21 @@ def _mailbox_buckets(
         return [octet for word in words for octet in word.to_bytes(4, "little")]
 
     ratios = octets(_TURBO_RATIOS)
-    return _buckets(octets(_TURBO_CORES), (ratio * _RATIO for ratio in ratios))
+    return _buckets(octets(_TURBO_CORES), (ratio * isst.RATIO for ratio in ratios))
 
 
 def _mailbox_clos(device: IsstDevice, area: Area) -> tuple[Clos, ...]:
     offsets = [
-        *(_CLOS_REGISTER + 4 * number for number in range(_CLASSES)),
-        *(_ASSOC_REGISTER + 4 * core for core in area.cores),
+        *(isst.CLOS_REGISTER + 4 * number for number in range(_CLASSES)),
+        *(isst.ASSOC_REGISTER + 4 * core for core in area.cores),
     ]
     values = isst.registers(device, area.cpus.first, offsets)
     members = _members(area, [value >> 16 & 3 for value in values[_CLASSES:]])
     return tuple(
         _clos(
             value >> 4 & 0xF,
-            (value >> 8 & 0xFF) * _RATIO,
-            (value >> 16 & 0xFF) * _RATIO,
+            (value >> 8 & 0xFF) * isst.RATIO,
+            (value >> 16 & 0xFF) * isst.RATIO,
             cpus,
         )
         for value, cpus in zip(values[:_CLASSES], members, strict=True)
@@ -197,7 +190,7 @@ def _members(area: Area, classes: Sequence[int]) -> list[CpuSet]:
 
 
 def _clos(weight: int, low: int, high: int, cpus: CpuSet) -> Clos:
-    limit = KiloHertz(high) if high < _NO_LIMIT * _RATIO else None
+    limit = KiloHertz(high) if high < isst.NO_LIMIT * isst.RATIO else None
     return Clos(weight, KiloHertz(low) if low else None, limit, cpus)
 
 

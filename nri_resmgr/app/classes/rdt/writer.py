@@ -10,7 +10,8 @@ from nri_resmgr.app.classes.rdt.host import RdtHost
 from nri_resmgr.classes.rdt import ROOT_CLASS, Plan, plan_of
 from nri_resmgr.config.rdt_use import RdtUse
 from nri_resmgr.host.cgroups.finder import CgroupFinder
-from nri_resmgr.host.resctrl import RdtControl, ResctrlOptions, TextStore, threads_of
+from nri_resmgr.host.cgroups.threads import threads_of
+from nri_resmgr.host.resctrl import RdtControl, ResctrlOptions, TextStore
 from nri_resmgr.host.resctrl.errors import GroupInUse, ResctrlNotMounted
 from nri_resmgr.host.resctrl.journal import ResctrlRecord, group_of
 from nri_resmgr.host.tree import Tree
