@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Final
 
-from nri_resmgr.host.tree import BadHostFile, MissingHostFile, Tree
+from nri_resmgr.host.tree import (
+    BadHostFile,
+    MissingHostFile,
+    Tree,
+    UnreadableHostFile,
+)
 from nri_resmgr.values import (
     BadListFormat,
     Bytes,
@@ -17,6 +23,20 @@ from nri_resmgr.values import (
 _SIZE: Final = re.compile(r"(\d{1,18})([KMG])", re.ASCII)
 _SIZE_UNITS: Final = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _TOTAL: Final = re.compile(r"\bMemTotal:\s+(\d{1,18}) kB$", re.ASCII | re.MULTILINE)
+
+
+# Containers of a shared pool have the same texts, and most texts do not change between
+# two verification rounds.
+_cpus_of: Final = lru_cache(maxsize=4096)(CpuSet.parse)
+_nodes_of: Final = lru_cache(maxsize=1024)(NodeSet.parse)
+
+
+def text_or_nothing(tree: Tree, path: str) -> str:
+    """Return the text of a file; empty if it is missing or cannot be read."""
+    try:
+        return tree.read(path) or ""
+    except UnreadableHostFile:
+        return ""
 
 
 def required(tree: Tree, path: str) -> str:
@@ -71,7 +91,7 @@ def optional_cpus(tree: Tree, path: str) -> CpuSet | None:
     """
     text = tree.read(path)
     try:
-        return None if text is None else CpuSet.parse(text)
+        return None if text is None else _cpus_of(text)
     except BadListFormat as error:
         raise BadHostFile(path, str(error)) from error
 
@@ -97,7 +117,7 @@ def optional_nodes(tree: Tree, path: str) -> NodeSet | None:
     """
     text = tree.read(path)
     try:
-        return None if text is None else NodeSet.parse(text)
+        return None if text is None else _nodes_of(text)
     except BadListFormat as error:
         raise BadHostFile(path, str(error)) from error
 

@@ -17,6 +17,7 @@ from nri_resmgr.classes.irq.irqbalance import (
     bans_of_reply,
     requests_for,
 )
+from nri_resmgr.host.fields import text_or_nothing
 from nri_resmgr.host.paths import CPU_ROOT
 from nri_resmgr.host.state_dir import StateDir
 from nri_resmgr.host.tree import Tree, UnreadableHostFile
@@ -67,13 +68,13 @@ def find_irqbalance(tree: Tree) -> Irqbalance | None:
         for name in tree.names(_FOLDER)
     }
     for pid in chain(sockets, _processes(tree)):
-        if pid.isdecimal() and _text(tree, f"/proc/{pid}/comm") == _NAME:
+        if pid.isdecimal() and text_or_nothing(tree, f"/proc/{pid}/comm") == _NAME:
             return _process(tree, pid, sockets.get(pid, ""))
     return None
 
 
 def _process(tree: Tree, pid: str, place: str) -> Irqbalance:
-    arguments = _text(tree, f"/proc/{pid}/cmdline")
+    arguments = text_or_nothing(tree, f"/proc/{pid}/cmdline")
     try:
         environ = tree.read(f"/proc/{pid}/environ") or ""
     except UnreadableHostFile:
@@ -186,12 +187,5 @@ def _quiet(tree: Tree) -> CpuSet:
     found = CpuSet()
     for name in ("isolated", "nohz_full"):
         with contextlib.suppress(InputError):  # "(null)", where there are none
-            found |= CpuSet.parse(_text(tree, f"{CPU_ROOT}/{name}"))
+            found |= CpuSet.parse(text_or_nothing(tree, f"{CPU_ROOT}/{name}"))
     return found
-
-
-def _text(tree: Tree, path: str) -> str:
-    try:
-        return tree.read(path) or ""
-    except UnreadableHostFile:
-        return ""

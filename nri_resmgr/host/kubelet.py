@@ -9,7 +9,8 @@ from typing import Final
 
 import msgspec
 
-from nri_resmgr.host.tree import Tree, UnreadableHostFile
+from nri_resmgr.host.fields import text_or_nothing
+from nri_resmgr.host.tree import Tree
 
 KUBELET_ROOT: Final = "/var/lib/kubelet"
 
@@ -60,17 +61,11 @@ def _managers(tree: Tree, kind: str) -> Iterator[KubeletManager]:
         (f"{KUBELET_ROOT}/config.yaml", _policy_of_config),
     )
     for path, policy_of in files:
-        policy = policy_of(_text(tree, path), kind)
+        # Without permission to read the file, the policy counts as unknown.
+        policy = policy_of(text_or_nothing(tree, path), kind)
         if policy.lower() == _PINNING:
             yield KubeletManager(kind, policy, path)
             return
-
-
-def _text(tree: Tree, path: str) -> str:
-    try:
-        return tree.read(path) or ""
-    except UnreadableHostFile:  # without permission the policy is unknown
-        return ""
 
 
 def _policy_of_state(text: str, _: str) -> str:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from functools import lru_cache
 from typing import Final
 
 import msgspec
 
 from nri_resmgr.host.cgroups.finder import CgroupFinder, CgroupFolders
-from nri_resmgr.host.tree import BadHostFile, Tree
-from nri_resmgr.values import BadListFormat, CpuSet, NodeSet
+from nri_resmgr.host.fields import optional_cpus, optional_nodes
+from nri_resmgr.host.tree import Tree
+from nri_resmgr.values import CpuSet, NodeSet
 
 # Effective and requested values. Old kernels with v1 have only the latter.
 _EFFECTIVE_CPUS: Final = ("cpuset.cpus.effective", "cpuset.effective_cpus")
@@ -124,8 +124,8 @@ class ContainerCgroups:
         place = self._places.get(reference.id)
         if place is None:
             return RequestedCpuset(None, None)
-        cpus = _cpu_list(f"{place.cpuset}/{_CPUS}", self._tree)
-        mems = _node_list(f"{place.cpuset}/{_MEMS}", self._tree)
+        cpus = optional_cpus(self._tree, f"{place.cpuset}/{_CPUS}")
+        mems = optional_nodes(self._tree, f"{place.cpuset}/{_MEMS}")
         return RequestedCpuset(cpus or None, mems or None)
 
     def has_processes(self, reference: CgroupReference) -> bool:
@@ -153,9 +153,9 @@ class ContainerCgroups:
         folder, cpus = self._with_cpus(place)
         if cpus is None:
             return None
-        mems = _node_list(f"{folder}/{self._mems}", self._tree)
+        mems = optional_nodes(self._tree, f"{folder}/{self._mems}")
         if mems is None and not self.is_v2:
-            mems = _node_list(f"{folder}/{_MEMS}", self._tree)
+            mems = optional_nodes(self._tree, f"{folder}/{_MEMS}")
         shares, weights = self._weights(place) if weighed else (None, ())
         return EffectiveResources(cpus, mems, shares, weights, place.cpuset)
 
@@ -163,9 +163,9 @@ class ContainerCgroups:
         """Find the CPUs; without the controller those of an ancestor are in force."""
         folder = place.cpuset
         while True:
-            cpus = _cpu_list(f"{folder}/{self._cpus}", self._tree)
+            cpus = optional_cpus(self._tree, f"{folder}/{self._cpus}")
             if cpus is None and not self.is_v2:
-                cpus = _cpu_list(f"{folder}/{_CPUS}", self._tree)
+                cpus = optional_cpus(self._tree, f"{folder}/{_CPUS}")
             if cpus is not None or folder == place.top:
                 return folder, cpus
             if self._tree.read(f"{place.cpuset}/cgroup.procs") is None:
@@ -185,25 +185,3 @@ class ContainerCgroups:
 
 def _number(text: str) -> int | None:
     return int(text) if text.isascii() and text.isdigit() else None
-
-
-def _cpu_list(path: str, tree: Tree) -> CpuSet | None:
-    text = tree.read(path)
-    try:
-        return None if text is None else _cpus_of(text)
-    except BadListFormat as error:
-        raise BadHostFile(path, str(error)) from error
-
-
-def _node_list(path: str, tree: Tree) -> NodeSet | None:
-    text = tree.read(path)
-    try:
-        return None if text is None else _nodes_of(text)
-    except BadListFormat as error:
-        raise BadHostFile(path, str(error)) from error
-
-
-# Containers of a shared pool have the same texts, and most texts do not change between
-# two verification rounds.
-_cpus_of: Final = lru_cache(maxsize=4096)(CpuSet.parse)
-_nodes_of: Final = lru_cache(maxsize=1024)(NodeSet.parse)

@@ -14,10 +14,11 @@ from nri_resmgr.host.fields import (
     number,
     optional_nodes,
     required,
+    text_or_nothing,
 )
 from nri_resmgr.host.machine.memory_kinds import read_memory_kinds
 from nri_resmgr.host.paths import NODE_ROOT
-from nri_resmgr.host.tree import BadHostFile, Tree, UnreadableHostFile
+from nri_resmgr.host.tree import BadHostFile, Tree
 from nri_resmgr.log import Logger
 from nri_resmgr.topology import HugePages, MemoryKind, Node
 from nri_resmgr.values import NO_CPUS, Bytes, CpuSet, NodeSet
@@ -150,9 +151,5 @@ def used_memory(tree: Tree, node: int) -> Bytes | None:
     Source:
         Linux, drivers/base/node.c.
     """
-    try:
-        text = tree.read(f"{NODE_ROOT}/node{node}/meminfo") or ""
-    except UnreadableHostFile:
-        return None
-    match = _USED.search(text)
+    match = _USED.search(text_or_nothing(tree, f"{NODE_ROOT}/node{node}/meminfo"))
     return Bytes(int(match[1]) << 10) if match else None
