@@ -6,8 +6,8 @@ import argparse
 from pathlib import Path
 
 from nri_resmgr.daemon.memory_kinds import read_memory_kinds
-from nri_resmgr.host.discovery import read_machine
-from nri_resmgr.host.dump import load_dump
+from nri_resmgr.host.machine.discovery import read_machine
+from nri_resmgr.host.machine.dump import load_dump
 from nri_resmgr.host.text_file import UnreadableFile
 from nri_resmgr.host.tree import HostTree
 from nri_resmgr.topology import Machine

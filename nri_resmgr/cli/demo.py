@@ -17,8 +17,8 @@ from nri_resmgr.cli.main import main
 from nri_resmgr.cli.placements import Placement, format_placements
 from nri_resmgr.cli.workload import Workload
 from nri_resmgr.daemon.defaults import DEFAULT_INDEX, DEFAULT_NAME
-from nri_resmgr.host.discovery import read_machine
-from nri_resmgr.host.sysfs_writer import sysfs_files, write_tree
+from nri_resmgr.host.machine.discovery import read_machine
+from nri_resmgr.host.machine.sysfs_writer import sysfs_files, write_tree
 from nri_resmgr.host.tree import HostTree
 from nri_resmgr.testing import Runtime
 from nri_resmgr.topology import Machine

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nri_resmgr.daemon.memory_kinds import read_memory_kinds
-from nri_resmgr.host.discovery import read_machine
-from nri_resmgr.host.dump import load_dump, load_files, write_dump
-from nri_resmgr.host.sysfs_writer import sysfs_files, write_tree
+from nri_resmgr.host.machine.discovery import read_machine
+from nri_resmgr.host.machine.dump import load_dump, load_files, write_dump
+from nri_resmgr.host.machine.sysfs_writer import sysfs_files, write_tree
 from nri_resmgr.host.text_file import UnreadableFile
 from nri_resmgr.host.tree import HostTree, Tree
 from nri_resmgr.topology import Machine

@@ -6,8 +6,8 @@ import msgspec
 
 from nri_resmgr.control.containers import Data
 from nri_resmgr.control.subject import API_VERSION, Subject
+from nri_resmgr.host.machine.nodes import used_memory
 from nri_resmgr.host.pressure import Pressure, Stall, read_pressure
-from nri_resmgr.host.used_memory import used_memory
 
 
 def host_of(subject: Subject) -> Data:

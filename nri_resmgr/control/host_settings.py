@@ -132,7 +132,7 @@ def _of_report(report: HostReport | None) -> Data:
 
 def _punits(last: Round) -> Iterator[Data]:
     if last.plan.punits:
-        from nri_resmgr.host.sst_knobs import describe
+        from nri_resmgr.host.speed_select.knobs import describe
 
         for one in last.plan.punits:
             yield {"punit": f"{one.package}/{one.id}", "wanted": describe(one)}

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from nri_resmgr.host.trust import judge
+from nri_resmgr.host.trust import check_owner
 from nri_resmgr.values import HostError
 
 _PRIVATE_FOLDER: Final = 0o700
@@ -77,7 +77,7 @@ def _make_folder(folder: Path) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
     with contextlib.suppress(FileExistsError):
         folder.mkdir(_PRIVATE_FOLDER)
-    judge(str(folder), folder.stat())
+    check_owner(str(folder), folder.stat())
 
 
 def _remove_stale(path: str) -> None:

@@ -191,7 +191,7 @@ async def _settled(file: WatchedFile) -> None:
     loop = asyncio.get_running_loop()
     deadline = loop.time() + _PATIENCE
     before = None
-    while before != (now := await asyncio.to_thread(file.look)):
+    while before != (now := await asyncio.to_thread(file.signature)):
         if loop.time() > deadline:
             return
         before = now

@@ -7,7 +7,7 @@ from typing import Final
 
 from nri_resmgr.app.background.periodic import until_tick
 from nri_resmgr.daemon.parts import Daemon
-from nri_resmgr.host.kubelet import managers_in_the_way
+from nri_resmgr.host.kubelet import static_managers
 from nri_resmgr.log import Logger
 
 log = Logger(__name__)
@@ -18,7 +18,7 @@ _INTERVAL: Final = 60.0  # seconds
 async def look_at_kubelet(daemon: Daemon) -> None:
     """Keep ``daemon.kubelet`` up to date, and warn of each change."""
     while True:
-        found = managers_in_the_way(daemon.tree)
+        found = static_managers(daemon.tree)
         if found != daemon.kubelet:
             for manager in found:
                 log.warning(

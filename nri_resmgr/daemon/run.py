@@ -22,7 +22,7 @@ from nri_resmgr.daemon.services import serve_beside
 from nri_resmgr.daemon.start import Start
 from nri_resmgr.daemon.state import open_state
 from nri_resmgr.daemon.watch import Watch
-from nri_resmgr.host.discovery import read_machine
+from nri_resmgr.host.machine.discovery import read_machine
 from nri_resmgr.host.tree import HostTree
 from nri_resmgr.log import Logger
 from nri_resmgr.stub import (

@@ -13,7 +13,7 @@ from nri_resmgr.daemon.kubelet import look_at_kubelet
 from nri_resmgr.daemon.parts import Daemon
 from nri_resmgr.daemon.systemd import keep_informed
 from nri_resmgr.daemon.targets import BlockIoTarget, HostTarget, RdtTarget
-from nri_resmgr.host.hotplug import HotplugWatch
+from nri_resmgr.host.machine.hotplug import HotplugWatch
 from nri_resmgr.log import Logger
 from nri_resmgr.values import HostError, ResmgrError
 

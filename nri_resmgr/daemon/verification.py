@@ -7,7 +7,7 @@ from nri_resmgr.app.verification.inspection import Inspection
 from nri_resmgr.app.verification.report import DriftReport
 from nri_resmgr.app.verification.verifier import Verification, VerificationOptions
 from nri_resmgr.daemon.parts import Daemon
-from nri_resmgr.host.platform import CGROUP_ROOT, read_cgroup_layout
+from nri_resmgr.host.cgroups.layout import CGROUP_ROOT, read_cgroup_layout
 from nri_resmgr.log import Logger
 from nri_resmgr.stub.observer import Observer
 

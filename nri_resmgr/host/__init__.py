@@ -1,9 +1,24 @@
-"""Every open of sysfs and procfs, and the machine's model out of them."""
+"""All access to files of the host: sysfs, procfs, cgroups, resctrl and our own state.
+
+Paths are those of the host; a `Tree` maps them to where the host's root is mounted.
+
+* `tree`, `recorded`, `fields`, `paths`: read host files, live or held in memory.
+* `machine`: builds the model of the machine, and a new one after hotplug.
+* `cgroups`: finds, reads and writes the cgroups of containers.
+* `knobs`: sets host files, such as frequencies, and restores their original values.
+* `speed_select`: reads and sets Intel Speed Select through its device.
+* `resctrl`: maintains RDT classes as groups of the resctrl file system.
+* `interrupts`, `irqbalance`, `scheduling`, `block_devices`, `hints`, `mounts`,
+  `pressure`, `kubelet`: one part of the host each.
+* `state_dir`, `trust`: the daemon's state directory, and who may write to it.
+* `resource_files`: publishes allocated resources to containers.
+* `text_file`, `file_watch`: read and watch files that the user names.
+"""
 
 from __future__ import annotations
 
-from nri_resmgr.host.discovery import read_machine
-from nri_resmgr.host.hotplug import HotplugWatch
+from nri_resmgr.host.machine.discovery import read_machine
+from nri_resmgr.host.machine.hotplug import HotplugWatch
 from nri_resmgr.host.tree import (
     BadHostFile,
     HostTree,
@@ -12,7 +27,7 @@ from nri_resmgr.host.tree import (
     UnreadableHostFile,
 )
 
-# What the start path does not need stays in its module: dumps, written trees.
+# Modules that the start path does not need, such as dumps, are not imported here.
 __all__ = [
     "BadHostFile",
     "HostTree",

@@ -1,4 +1,4 @@
-"""Which block devices patterns name, and which files of block I/O cgroups have."""
+"""Finds block devices by path patterns, and the block I/O files of cgroups."""
 
 from __future__ import annotations
 
@@ -25,23 +25,22 @@ _BY_NUMBER: Final = "/sys/dev/block"
 _MAGIC: Final = re.compile(r"[*?\[]")
 _NUMBER: Final = re.compile(r"(\d+):(\d+)", re.ASCII)
 
-# How deep and how far another cgroup is looked for.
+# Limits of the search for a cgroup with the controller.
 _LEVELS: Final = 2
 _MOST_FOLDERS: Final = 500
 _MOST_LINKS: Final = 40  # the kernel's own limit, MAXSYMLINKS
 
 
 def find_block_devices(tree: Tree, patterns: Iterable[str]) -> dict[str, Found]:
-    """Find the devices that patterns name, by pattern.
+    """Find the devices that match patterns, by pattern.
 
-    Links are followed below the host's root. A partition stands for its disk: the
-    kernel throttles whole disks only. What is no block device is left out, with a
-    notice.
+    Links are followed below the host's root. A partition is replaced by its disk: the
+    kernel throttles whole disks only. Other files are skipped, with a notice.
 
     Args:
         tree: The host.
-        patterns: Absolute paths, as Go's globs: a star ends at a slash, and takes
-            names that begin with a dot, too.
+        patterns: Absolute paths with Go's globs: a star does not match a slash, and
+            matches leading dots.
 
     Source:
         Go, path/filepath, ``Glob``. Linux, block/blk-cgroup.c, ``blkg_conf_prep``:
@@ -51,12 +50,12 @@ def find_block_devices(tree: Tree, patterns: Iterable[str]) -> dict[str, Found]:
 
 
 def read_features(tree: Tree, folder: str, *, is_v2: bool) -> Features:
-    """Read which files of block I/O the cgroups have.
+    """Read which block I/O files a cgroup has.
 
     Args:
         tree: The host.
-        folder: A cgroup such as those of containers, not the root, which has none
-            of the files: ``/sys/fs/cgroup/kubepods.slice``.
+        folder: A cgroup such as ``/sys/fs/cgroup/kubepods.slice``; the root cgroup has
+            none of the files.
         is_v2: Whether it is of version 2.
 
     Raises:
@@ -66,11 +65,11 @@ def read_features(tree: Tree, folder: str, *, is_v2: bool) -> Features:
 
 
 def find_features(tree: Tree, top: str, *, is_v2: bool) -> Features:
-    """Find out which files of block I/O a new container's cgroup will have.
+    """Find the block I/O files that a new container's cgroup will have.
 
-    They are the same in all cgroups that have the controller, so one is looked for.
-    Where none has it yet, the runtime will switch it on on the way to its container;
-    all that is known then is that devices can be throttled.
+    All cgroups with the controller have the same files, so any of them is read. If none
+    has it yet, the runtime will enable it for the container; then it is only known that
+    devices can be throttled.
 
     Args:
         tree: The host.
@@ -100,17 +99,17 @@ def _find(tree: Tree, pattern: str) -> Found:
     try:
         paths = _glob(tree, pattern)
         if not paths:
-            notices.append(Notice(Oddity.NO_MATCH, pattern, "names no file"))
+            notices.append(Notice(Oddity.NO_MATCH, pattern, "matches no file"))
         for path in paths:
             number = _number_of(tree, path)
             if number is None:
-                why = "is not a block device, left out"
+                why = "is not a block device, skipped"
                 notices.append(Notice(Oddity.NO_BLOCK_DEVICE, path, why))
                 continue
             device = _describe(tree, number)
             devices[device.number] = device
             if device.number != number:
-                why = f"is a partition, the class holds for the disk {device.name}"
+                why = f"is a partition, the class applies to the disk {device.name}"
                 notices.append(Notice(Oddity.PARTITION, path, why))
     except UnreadableHostFile as error:
         notices.append(Notice(Oddity.UNREADABLE, pattern, str(error)))
@@ -141,7 +140,7 @@ def _number_of(tree: Tree, path: str) -> DeviceNumber | None:
         status = Path(tree.root + real).stat()
     except OSError as error:
         if isinstance(error, FileNotFoundError):
-            return None  # it went away just now
+            return None  # removed since it was listed
         raise UnreadableHostFile(real, os.strerror(error.errno or 0)) from error
     if not stat.S_ISBLK(status.st_mode):
         return None
@@ -149,18 +148,18 @@ def _number_of(tree: Tree, path: str) -> DeviceNumber | None:
 
 
 def _real_path(tree: Tree, path: str) -> str | None:
-    """Follow links as on the host, where an absolute one begins at its root."""
+    """Follow links as on the host: absolute ones begin at its root."""
     for _ in range(_MOST_LINKS):
         try:
             link = str(Path(tree.root + path).readlink())
         except OSError:
-            return tree.target(path)  # no link any more, or gone
+            return tree.target(path)  # not a link, or removed
         path = posixpath.normpath(posixpath.join(posixpath.dirname(path), link))
     return None
 
 
 def _describe(tree: Tree, number: DeviceNumber) -> BlockDevice:
-    """Look a device up in sysfs; where that is missing, only its number is known."""
+    """Read a device's facts from sysfs; without sysfs only its number is known."""
     folder = tree.target(f"{_BY_NUMBER}/{number}")
     if folder is None:
         return BlockDevice(number)
@@ -174,7 +173,7 @@ def _describe(tree: Tree, number: DeviceNumber) -> BlockDevice:
 
 
 def _scheduler(text: str | None) -> str:
-    """Read the one in brackets out of ``none [bfq] kyber``, or the only one."""
+    """Return the word in brackets of ``none [bfq] kyber``, or the only word."""
     if text is None:
         return ""
     chosen = re.search(r"\[([^]]+)\]", text)

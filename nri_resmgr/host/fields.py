@@ -1,11 +1,17 @@
-"""Typed reads: a number, a list, a size; or an error that names the file."""
+"""Reads host files as numbers, lists and sizes; errors name the file."""
 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Final
 
-from nri_resmgr.host.tree import BadHostFile, MissingHostFile, Tree
+from nri_resmgr.host.tree import (
+    BadHostFile,
+    MissingHostFile,
+    Tree,
+    UnreadableHostFile,
+)
 from nri_resmgr.values import (
     BadListFormat,
     Bytes,
@@ -19,11 +25,25 @@ _SIZE_UNITS: Final = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _TOTAL: Final = re.compile(r"\bMemTotal:\s+(\d{1,18}) kB$", re.ASCII | re.MULTILINE)
 
 
+# Containers of a shared pool have the same texts, and most texts do not change between
+# two verification rounds.
+_cpus_of: Final = lru_cache(maxsize=4096)(CpuSet.parse)
+_nodes_of: Final = lru_cache(maxsize=1024)(NodeSet.parse)
+
+
+def text_or_nothing(tree: Tree, path: str) -> str:
+    """Return the text of a file; empty if it is missing or cannot be read."""
+    try:
+        return tree.read(path) or ""
+    except UnreadableHostFile:
+        return ""
+
+
 def required(tree: Tree, path: str) -> str:
-    """Read a file that has to be there.
+    """Read a required file.
 
     Raises:
-        MissingHostFile: It is not.
+        MissingHostFile: There is no file.
     """
     text = tree.read(path)
     if text is None:
@@ -42,7 +62,7 @@ def optional_number(tree: Tree, path: str) -> int | None:
 
 
 def number(tree: Tree, path: str) -> int:
-    """Read a decimal number from a file that has to be there.
+    """Read a decimal number from a required file.
 
     Raises:
         MissingHostFile: There is no file.
@@ -52,10 +72,10 @@ def number(tree: Tree, path: str) -> int:
 
 
 def number_in(path: str, text: str) -> int:
-    """Take *text* of the file at *path* as a decimal number.
+    """Parse *text* of the file at *path* as a decimal number.
 
     Raises:
-        BadHostFile: It is none.
+        BadHostFile: It is not a number.
     """
     try:
         return int(text)
@@ -71,13 +91,13 @@ def optional_cpus(tree: Tree, path: str) -> CpuSet | None:
     """
     text = tree.read(path)
     try:
-        return None if text is None else CpuSet.parse(text)
+        return None if text is None else _cpus_of(text)
     except BadListFormat as error:
         raise BadHostFile(path, str(error)) from error
 
 
 def cpus(tree: Tree, path: str) -> CpuSet:
-    """Read a list of CPUs from a file that has to be there.
+    """Read a list of CPUs from a required file.
 
     Raises:
         MissingHostFile: There is no file.
@@ -97,7 +117,7 @@ def optional_nodes(tree: Tree, path: str) -> NodeSet | None:
     """
     text = tree.read(path)
     try:
-        return None if text is None else NodeSet.parse(text)
+        return None if text is None else _nodes_of(text)
     except BadListFormat as error:
         raise BadHostFile(path, str(error)) from error
 
@@ -118,7 +138,7 @@ def cache_size(tree: Tree, path: str) -> Bytes:
 
 
 def frequency(tree: Tree, path: str) -> KiloHertz | None:
-    """Read a frequency; None without the file or where the driver says 0.
+    """Read a frequency; None without the file or where its value is 0.
 
     Raises:
         BadHostFile: The file holds something else.
@@ -132,7 +152,7 @@ def memory_total(tree: Tree, path: str) -> Bytes:
 
     Raises:
         MissingHostFile: There is no file.
-        BadHostFile: It does not tell a total.
+        BadHostFile: It has no total.
     """
     match = _TOTAL.search(required(tree, path))
     if match is None:

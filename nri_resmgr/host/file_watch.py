@@ -1,4 +1,4 @@
-"""One file that people change, by whatever means."""
+"""Reads a file and detects changes of it by polling."""
 
 from __future__ import annotations
 
@@ -9,40 +9,40 @@ from typing import Final, TypeAlias
 
 from nri_resmgr.host.text_file import UnreadableFile
 
-# Without O_NONBLOCK, opening a FIFO waits for somebody to write to it.
+# Without O_NONBLOCK, opening a FIFO waits for a writer.
 _OPEN: Final = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 
-# Four times what a configuration may have in characters; the wrong file must not eat
-# the memory.
+# Four times what a configuration may have in characters: a wrong file, such as a
+# device, must not fill the memory.
 MAX_SIZE: Final = 8 << 20  # bytes
 
-# Two changes within one tick of the kernel's clock have the same time.
+# Two changes within one tick of the kernel's clock have the same timestamp.
 _TICK: Final = 50_000_000  # nanoseconds, five times the slowest kernel's
 
-Look: TypeAlias = tuple[int, ...]
-"""What tells one content from another: device, inode, size and times, or an errno."""
+FileSignature: TypeAlias = tuple[int, ...]
+"""Identifies one content of a file: device, inode, size and times, or an errno."""
 
 
 class WatchedFile:
-    """Reads a file, and tells when it would read something else.
+    """Reads a file, and detects when its content may have changed.
 
-    Polls instead of being told: a file that is replaced by a link further up its
-    path, as in a mounted ConfigMap, changes without an event of its own. A poll
-    opens the file, so that lost permissions are seen, and takes some 15 us.
+    It polls, as inotify(7) does not report all changes: a mounted ConfigMap replaces a
+    link further up the file's path. A poll opens the file, so that lost permissions
+    are detected, and takes some 15 us.
 
     Attributes:
-        path: As the user named it; links are followed anew each time.
+        path: As the user named it; links are followed at each poll.
     """
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self._seen: Look | None = None
+        self._seen: FileSignature | None = None
 
     def read(self) -> str:
         """Return the text.
 
         Raises:
-            UnreadableFile: It is missing, not for us, not UTF-8, or too large.
+            UnreadableFile: It is missing, not readable, not UTF-8, or too large.
         """
         self._seen = None
         try:
@@ -60,34 +60,35 @@ class WatchedFile:
             why = f"not UTF-8 at byte {error.start}"
             raise UnreadableFile(Path(self.path), why) from None
 
-    def look(self) -> Look:
-        """Look at the file without reading it."""
+    def signature(self) -> FileSignature:
+        """Identify the present content without reading it."""
         try:
             fd = os.open(self.path, _OPEN)
         except OSError as error:
             return _errno_of(error)
         try:
-            return _look_at(fd)
+            return _signature_of(fd)
         finally:
             os.close(fd)
 
     def has_changed(self) -> bool:
-        """Tell whether `read` may find something else than the last time."""
-        return self.look() != self._seen
+        """Return whether `read` may return another text than the last time."""
+        return self.signature() != self._seen
 
     def _content(self) -> bytes:
         fd = os.open(self.path, _OPEN)
         with os.fdopen(fd, "rb") as file:
-            before = _look_at(fd)
+            before = _signature_of(fd)
             content = file.read(MAX_SIZE + 1)
             if 0 <= time.time_ns() - before[-1] < _TICK:
-                return content  # one more change now would not show: read again
+                # Another change now might leave the timestamp as it is: read again.
+                return content
             self._seen = before
             return content
 
 
-def _look_at(fd: int) -> Look:
-    # The time of the last change is there because a program can set the other one.
+def _signature_of(fd: int) -> FileSignature:
+    # Including ctime, as programs can set mtime.
     found = os.fstat(fd)
     return (
         found.st_dev,
@@ -98,5 +99,5 @@ def _look_at(fd: int) -> Look:
     )
 
 
-def _errno_of(error: OSError) -> Look:
+def _errno_of(error: OSError) -> FileSignature:
     return (error.errno or 0,)

@@ -1,4 +1,4 @@
-"""Topology hints of devices, out of sysfs."""
+"""Finds topology hints of devices in sysfs."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _DEVICES: Final = "/sys/devices/"
 _CPU_LISTS: Final = ("cpulist", "cpulistaffinity", "local_cpulist", "shared_cpu_list")
 _VFIO: Final = re.compile(r"/sys/devices/virtual/vfio/(\d+)", re.ASCII)
 
-# Device mapper on RAID on partitions is three; a loop would never end.
+# Device mapper on RAID on partitions needs three; prevents endless loops.
 _MAX_DEPTH: Final = 8
 
-# Pods come in bursts and use the same disks. Numbers of devices that are plugged in
-# and out, such as functions of network cards, are used again.
+# Pods are created in bursts and use the same disks. Not longer: the numbers of
+# unplugged devices, such as network functions, are reused.
 MEMORY: Final = 10.0  # seconds
 
 
@@ -36,20 +36,20 @@ class NodeType(enum.StrEnum):
 def device_hints(
     tree: Tree, kind: NodeType, major: int, minor: int
 ) -> tuple[Hint, ...]:
-    """Find what a device file stands for and where that is.
+    """Find the CPUs and memory nodes near a device file's device.
 
-    Stacked block devices (md, dm) give the hints of what they are made of,
-    VFIO groups those of their devices. Virtual devices give none.
+    Stacked block devices (md, dm) have the hints of their members, VFIO groups those of
+    their devices. Virtual devices have none.
 
     Raises:
-        BadHostFile: A file cannot be read as what it should be.
+        BadHostFile: A file has an invalid value.
     """
     path = tree.target(f"/sys/dev/{kind}/{major}:{minor}")
     return () if path is None else tuple(_hints_of(tree, path, _MAX_DEPTH).values())
 
 
 class DeviceHints:
-    """Remembers for a while what sysfs told of a device.
+    """Caches the hints of devices for `MEMORY` seconds.
 
     Args:
         tree: The host.
@@ -66,7 +66,7 @@ class DeviceHints:
         """See `device_hints`.
 
         Raises:
-            HostError: A file cannot be read, or not as what it should be.
+            HostError: A file cannot be read or has an invalid value.
         """
         if (now := self._clock()) - self._since > MEMORY:
             self._known.clear()
@@ -78,27 +78,27 @@ class DeviceHints:
 
 
 def path_hint(tree: Tree, path: str) -> Hint | None:
-    """Find where a device is, by its real path in sysfs; None where nothing tells.
+    """Find the hint of a device by its real path in sysfs; None if there is none.
 
     Raises:
-        BadHostFile: A file cannot be read as what it should be.
+        BadHostFile: A file has an invalid value.
     """
     return _walk_up(tree, path)
 
 
 def _hints_of(tree: Tree, path: str, depth: int) -> dict[str, Hint]:
-    behind = _behind(tree, path) if depth else ()
-    if not behind:
+    members = _members(tree, path) if depth else ()
+    if not members:
         hint = _walk_up(tree, path)
         return {} if hint is None else {hint.provider: hint}
     found: dict[str, Hint] = {}
-    for link in behind:
+    for link in members:
         real = tree.target(link)
         found |= {} if real is None else _hints_of(tree, real, depth - 1)
     return found
 
 
-def _behind(tree: Tree, path: str) -> tuple[str, ...]:
+def _members(tree: Tree, path: str) -> tuple[str, ...]:
     folder = f"{path}/slaves"
     if group := _VFIO.fullmatch(path):
         folder = f"/sys/kernel/iommu_groups/{group[1]}/devices"
@@ -106,7 +106,7 @@ def _behind(tree: Tree, path: str) -> tuple[str, ...]:
 
 
 def _walk_up(tree: Tree, path: str) -> Hint | None:
-    """Look in the device's folder and those above for CPUs or a node."""
+    """Search the device's folder and those above for CPUs or a node."""
     at = path
     while at.startswith(_DEVICES):
         lists = (optional_cpus(tree, f"{at}/{name}") for name in _CPU_LISTS)

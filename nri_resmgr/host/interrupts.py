@@ -1,4 +1,4 @@
-"""Interrupts of a host, and the CPUs that take them."""
+"""Reads the interrupts of a host and their CPU affinities."""
 
 from __future__ import annotations
 
@@ -19,22 +19,21 @@ def read_interrupts(
 ) -> tuple[Interrupt, ...]:
     """Read the numbered interrupts, ascending.
 
-    What has no affinity, as interrupts of one CPU or of the kernel's own, is left out.
+    Interrupts without an affinity, such as per-CPU ones, are left out.
 
     Args:
         tree: The host.
-        originals: What files had in them before we wrote to them, by path: see
-            `Knobs.originals`. So is decided from what is given, not from what was
-            decided before.
+        originals: Values of files before the daemon wrote to them, by path: see
+            `Knobs.originals`. Decisions must not depend on earlier decisions.
 
     Raises:
-        UnreadableHostFile: ``/proc/interrupts`` is kept from us.
+        UnreadableHostFile: ``/proc/interrupts`` cannot be read.
     """
     return tuple(sorted(_found(tree, originals), key=lambda one: one.number))
 
 
 def read_default_cpus(tree: Tree, originals: Mapping[str, str] = _NOTHING) -> CpuSet:
-    """Read where interrupts are put that come later; nothing if that is not known."""
+    """Read the default affinity of new interrupts; empty if unknown."""
     text = _text(tree, DEFAULT_AFFINITY, originals)
     try:
         return NO_CPUS if text is None else CpuSet.from_mask(text)

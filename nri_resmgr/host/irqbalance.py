@@ -1,4 +1,4 @@
-"""The irqbalance of a host: found, asked, and told what to leave alone."""
+"""Finds irqbalance, reads its bans, and sends it ours."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from nri_resmgr.classes.irq.irqbalance import (
     bans_of_reply,
     requests_for,
 )
+from nri_resmgr.host.fields import text_or_nothing
 from nri_resmgr.host.paths import CPU_ROOT
 from nri_resmgr.host.state_dir import StateDir
 from nri_resmgr.host.tree import Tree, UnreadableHostFile
@@ -25,20 +26,20 @@ from nri_resmgr.values import CpuSet, InputError
 _NAME: Final = "irqbalance"
 _FOLDER: Final = "/run/irqbalance"
 _SOCKET: Final = ".sock"
-_PATIENCE: Final = 1.0  # seconds; it answers between two rounds of work
+_TIMEOUT: Final = 1.0  # seconds; irqbalance replies between two of its rounds
 
 MARK: Final = "irqbalance"
-"""In the state directory: the process that was told something."""
+"""File in the state directory with the pid of the irqbalance that has our bans."""
 
 
 class Irqbalance(msgspec.Struct, frozen=True):
     """A running irqbalance.
 
     Attributes:
-        pid: Its process.
-        own: What it was started with.
-        socket: Where it takes requests, on the host; empty if it does not, or if
-            what it was started with is kept from us.
+        pid: Process id.
+        own: Bans of its command line and environment.
+        socket: Path of its control socket on the host; empty if there is none, or if
+            its own bans cannot be read.
     """
 
     pid: int
@@ -46,46 +47,46 @@ class Irqbalance(msgspec.Struct, frozen=True):
     socket: str = ""
 
 
-class Told(msgspec.Struct, frozen=True):
-    """How telling irqbalance went.
+class IrqbalanceResult(msgspec.Struct, frozen=True):
+    """Result of sending bans to irqbalance.
 
     Attributes:
-        pid: Whom; 0 if none runs.
-        untold: Numbers of interrupts that it still moves.
-        why: Why it could not be told; empty if it could.
+        pid: Process id; 0 if none runs.
+        unbanned: Numbers of interrupts that it still moves.
+        why: Why the bans could not be sent; empty if they were.
     """
 
     pid: int = 0
-    untold: tuple[int, ...] = ()
+    unbanned: tuple[int, ...] = ()
     why: str = ""
 
 
 def find_irqbalance(tree: Tree) -> Irqbalance | None:
-    """Look for a running irqbalance."""
+    """Find a running irqbalance."""
     sockets = {
         name.removeprefix(_NAME).removesuffix(_SOCKET): f"{_FOLDER}/{name}"
         for name in tree.names(_FOLDER)
     }
     for pid in chain(sockets, _processes(tree)):
-        if pid.isdecimal() and _text(tree, f"/proc/{pid}/comm") == _NAME:
+        if pid.isdecimal() and text_or_nothing(tree, f"/proc/{pid}/comm") == _NAME:
             return _process(tree, pid, sockets.get(pid, ""))
     return None
 
 
 def _process(tree: Tree, pid: str, place: str) -> Irqbalance:
-    arguments = _text(tree, f"/proc/{pid}/cmdline")
+    arguments = text_or_nothing(tree, f"/proc/{pid}/cmdline")
     try:
         environ = tree.read(f"/proc/{pid}/environ") or ""
     except UnreadableHostFile:
-        # What it was told before us would be lost with what we tell it.
+        # Requests replace its own bans, which must therefore be known.
         environ = place = ""
     return Irqbalance(
         int(pid), bans_of_process(environ, arguments, _quiet(tree)), place
     )
 
 
-def ask_irqbalance(tree: Tree, found: Irqbalance) -> Bans | None:
-    """Ask what it leaves alone now, by whomever it was told; None if it is silent."""
+def query_irqbalance(tree: Tree, found: Irqbalance) -> Bans | None:
+    """Read all bans that are in force; None without a reply."""
     if not found.socket:
         return None
     try:
@@ -94,60 +95,61 @@ def ask_irqbalance(tree: Tree, found: Irqbalance) -> Bans | None:
         return None
 
 
-class IrqbalanceLine:
-    """Tells irqbalance what to leave alone, and takes it back.
+class IrqbalanceClient:
+    """Sends bans of CPUs and interrupts to irqbalance, and removes them.
 
-    It forgets all with its process, and is told again. What it was started with is
-    never taken away from it. Calls wait for it up to a second: make them in a thread.
+    A restarted irqbalance gets them again. Its own bans always stay. Calls wait up to a
+    second for a reply: make them in a thread.
 
     Args:
         tree: The host.
-        state: Where it is noted that it was told something, for the next process.
+        state: Keeps which process has our bans, so that the next daemon can remove
+            them.
     """
 
     def __init__(self, tree: Tree, state: StateDir) -> None:
         self._tree = tree
         self._state = state
-        self._told: tuple[int, Bans] | None = None
+        self._last_sent: tuple[int, Bans] | None = None
 
-    def tell(self, wanted: Bans) -> Told:
-        """Have some things left alone, besides what it leaves alone by itself.
+    def send_bans(self, wanted: Bans) -> IrqbalanceResult:
+        """Send bans, in addition to irqbalance's own ones.
 
         Raises:
-            StateUnusable: It cannot be noted; then it is not told.
+            StateUnusable: The pid cannot be saved; nothing was sent.
         """
         found = find_irqbalance(self._tree)
         mark = self._state.read(MARK)
         if found is None:
             self._forget(mark)
-            return Told()
+            return IrqbalanceResult()
         bans = found.own | wanted
-        requests, untold = requests_for(bans, found.own)
-        if self._told == (found.pid, bans):
-            return Told(found.pid, untold)
+        requests, unbanned = requests_for(bans, found.own)
+        if self._last_sent == (found.pid, bans):
+            return IrqbalanceResult(found.pid, unbanned)
         if mark != f"{found.pid}" and wanted:
             self._state.write(MARK, f"{found.pid}")
         elif mark != f"{found.pid}":
-            self._forget(mark)  # that one has ended, with what it was told
-            return Told(found.pid)
+            self._forget(mark)  # the process with our bans has ended
+            return IrqbalanceResult(found.pid)
         if why := self._send(found, requests):
-            return Told(found.pid, tuple(sorted(wanted.interrupts)), why)
-        self._told = (found.pid, bans)
+            return IrqbalanceResult(found.pid, tuple(sorted(wanted.interrupts)), why)
+        self._last_sent = (found.pid, bans)
         if not wanted:
             self._forget(mark)
-        return Told(found.pid, untold)
+        return IrqbalanceResult(found.pid, unbanned)
 
-    def restore(self) -> Told:
-        """Take back what it was told.
+    def restore(self) -> IrqbalanceResult:
+        """Remove our bans.
 
         Raises:
-            StateUnusable: What is noted cannot be read or removed.
+            StateUnusable: The saved pid cannot be read or removed.
         """
-        return self.tell(Bans())
+        return self.send_bans(Bans())
 
     def _send(self, found: Irqbalance, requests: tuple[str, ...]) -> str:
         if not found.socket:
-            return "it takes no requests"
+            return "irqbalance has no control socket, or its own bans cannot be read"
         try:
             for request in requests:
                 _request(self._tree, found, request)
@@ -156,15 +158,15 @@ class IrqbalanceLine:
         return ""
 
     def _forget(self, mark: str | None) -> None:
-        self._told = None
+        self._last_sent = None
         if mark is not None:
             self._state.remove(MARK)
 
 
 def _request(tree: Tree, found: Irqbalance, text: str) -> str:
-    """Send a request; return the reply, which is over when it hangs up."""
+    """Send a request; return the reply, which ends with the connection."""
     with contextlib.closing(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)) as line:
-        line.settimeout(_PATIENCE)
+        line.settimeout(_TIMEOUT)
         line.connect(f"{tree.root}{found.socket}")
         line.sendall(text.encode())
         return b"".join(_chunks(line)).decode(errors="replace")
@@ -176,21 +178,14 @@ def _chunks(line: socket.socket) -> Iterator[bytes]:
 
 
 def _processes(tree: Tree) -> Iterator[str]:
-    """Yield what may be processes; there are thousands, so only if need be."""
+    """Yield names of processes; a generator, as listing thousands is rarely needed."""
     yield from tree.names("/proc")
 
 
 def _quiet(tree: Tree) -> CpuSet:
-    """Return the CPUs that the kernel was told to keep quiet."""
+    """Return the CPUs of ``isolcpus=`` and ``nohz_full=``, which irqbalance skips."""
     found = CpuSet()
     for name in ("isolated", "nohz_full"):
         with contextlib.suppress(InputError):  # "(null)", where there are none
-            found |= CpuSet.parse(_text(tree, f"{CPU_ROOT}/{name}"))
+            found |= CpuSet.parse(text_or_nothing(tree, f"{CPU_ROOT}/{name}"))
     return found
-
-
-def _text(tree: Tree, path: str) -> str:
-    try:
-        return tree.read(path) or ""
-    except UnreadableHostFile:
-        return ""

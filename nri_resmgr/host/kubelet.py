@@ -1,31 +1,32 @@
-"""The kubelet's own managers of CPUs and memory, which would write what we write."""
+"""Finds kubelet resource managers that would write the same cgroup files."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
-from nri_resmgr.host.tree import Tree, UnreadableHostFile
+from nri_resmgr.host.fields import text_or_nothing
+from nri_resmgr.host.tree import Tree
 
 KUBELET_ROOT: Final = "/var/lib/kubelet"
 
-# Each does nothing under its other policy, "none" or "None".
-_IN_THE_WAY: Final = "static"
+# The policy under which a manager pins containers; "none" does nothing.
+_PINNING: Final = "static"
 
 _KINDS: Final = ("cpu", "memory")
 
 
 class KubeletManager(msgspec.Struct, frozen=True):
-    """A manager that gives containers CPUs or memory nodes on its own.
+    """A kubelet manager that pins containers to CPUs or memory nodes.
 
     Attributes:
         kind: ``cpu`` or ``memory``.
         policy: As the kubelet spells it, ``static`` or ``Static``.
-        path: The file that says so.
+        path: The file with the policy.
     """
 
     kind: str
@@ -35,16 +36,17 @@ class KubeletManager(msgspec.Struct, frozen=True):
     def __str__(self) -> str:
         return (
             f"the kubelet's {self.kind} manager has the policy {self.policy} "
-            f"({self.path}): it and this daemon will undo each other's work; set "
-            f"{self.kind}ManagerPolicy to {'none' if self.kind == 'cpu' else 'None'}"
+            f"({self.path}): it and this daemon will overwrite each other's "
+            f"pinning; set {self.kind}ManagerPolicy to "
+            f"{'none' if self.kind == 'cpu' else 'None'}"
         )
 
 
-def managers_in_the_way(tree: Tree) -> tuple[KubeletManager, ...]:
-    """Find the managers that are static, by what the kubelet wrote and what it reads.
+def static_managers(tree: Tree) -> tuple[KubeletManager, ...]:
+    """Find managers with the static policy in the kubelet's state and configuration.
 
-    Its state says what it does now, even if told by a flag; its configuration, what
-    it will do when it is started again.
+    Its state has the policy in force, even if set by a flag; its configuration has the
+    policy of its next start.
 
     Source:
         Kubernetes, pkg/kubelet/cm/{cpumanager,memorymanager}/state/checkpoint.go, and
@@ -59,22 +61,16 @@ def _managers(tree: Tree, kind: str) -> Iterator[KubeletManager]:
         (f"{KUBELET_ROOT}/config.yaml", _policy_of_config),
     )
     for path, policy_of in files:
-        policy = policy_of(_text(tree, path), kind)
-        if policy.lower() == _IN_THE_WAY:
+        # Without permission to read the file, the policy counts as unknown.
+        policy = policy_of(text_or_nothing(tree, path), kind)
+        if policy.lower() == _PINNING:
             yield KubeletManager(kind, policy, path)
             return
 
 
-def _text(tree: Tree, path: str) -> str:
-    try:
-        return tree.read(path) or ""
-    except UnreadableHostFile:  # not for us: then nothing is known
-        return ""
-
-
 def _policy_of_state(text: str, _: str) -> str:
     try:
-        state: Any = json.loads(text)
+        state: object = json.loads(text)
     except (ValueError, RecursionError):
         return ""
     policy = state.get("policyName") if isinstance(state, dict) else None
@@ -82,8 +78,8 @@ def _policy_of_state(text: str, _: str) -> str:
 
 
 def _policy_of_config(text: str, kind: str) -> str:
-    # YAML or JSON. The key stands at the top level only, and the library that reads
-    # YAML would take longer than the runtime's next request can wait.
+    # YAML or JSON. The key is at the top level only; importing a YAML parser would
+    # delay the runtime's next request.
     line = rf"^[ \t]*[\"']?{kind}ManagerPolicy[\"']?[ \t]*:[ \t]*[\"']?(\w+)"
     match = re.search(line, text, re.MULTILINE | re.ASCII)
     return match[1] if match else ""

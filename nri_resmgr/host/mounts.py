@@ -1,4 +1,4 @@
-"""Which device holds a path of the host, without asking the path's file system."""
+"""Reads the host's mount tables: the device of a path, and where resctrl is mounted."""
 
 from __future__ import annotations
 
@@ -9,28 +9,37 @@ import re
 import select
 from typing import Final
 
+import msgspec
+
 from nri_resmgr.host.tree import BadHostFile, Tree, UnreadableHostFile
 
-# The mounts of the host's first process. Our own may be others: services and pods
-# have mount namespaces of their own.
+# Mounts of the host's first process: services and pods have their own mount
+# namespaces.
 _TABLE: Final = "/proc/1/mountinfo"
 
 # Mount point and device are the fifth and the third field.
 _FIELDS: Final = 5
 _NUMBER: Final = r"(\d{1,9}):(\d{1,9})"
 
-# How the kernel writes what would break the table apart.
+# Characters that the kernel writes as octal escapes.
 _ESCAPED: Final = re.compile(r"[ \t\n\\]")
 
-# What a path from a runtime hardly ever has.
+# Rare in paths from runtimes; normpath is slow.
 _NOT_NORMAL: Final = re.compile(r"//|/\.|/$")
+
+# Only root may read that of the host's first process.
+_TABLES: Final = ("/proc/1/mounts", "/proc/mounts")
+
+_RESCTRL: Final = "resctrl"
+_ROW_FIELDS: Final = 4
+_ESCAPE: Final = re.compile(r"\\([0-7]{3})", re.ASCII)
 
 
 class MountTable:
-    """The host's mounts, read again when the kernel says that they changed.
+    """The host's mounts, read again when the kernel reports a change.
 
-    stat(2) on a path waits for its file system, for ever where that is an NFS whose
-    server is gone. This table is the kernel's own and never waits.
+    stat(2) on a path waits for its file system: forever on NFS without its server.
+    Reading this table never waits.
 
     Source:
         proc_pid_mountinfo(5), and proc_pid_mounts(5) for poll(2) on it.
@@ -43,13 +52,13 @@ class MountTable:
         self._fd = -1
 
     def device_of(self, path: str) -> tuple[int, int] | None:
-        """Return major and minor of the block device that holds a path, if one does.
+        """Return major and minor number of the block device of a path, if it has one.
 
-        Links in *path* are not followed; runtimes have done that before they ask.
+        Links in *path* are not followed; runtimes have resolved them.
 
         Raises:
             UnreadableHostFile: The table cannot be read.
-            BadHostFile: It makes no sense.
+            BadHostFile: Its content is invalid.
         """
         devices = self._current()
         at = _as_listed(path)
@@ -64,13 +73,13 @@ class MountTable:
         return (major, minor) if major else None
 
     def close(self) -> None:
-        """Let go of the table; it is opened again where needed."""
+        """Close the table; it is opened again when needed."""
         if self._fd >= 0:
             os.close(self._fd)
         self._fd, self._poll, self._devices = -1, None, None
 
     def _current(self) -> dict[str, str]:
-        # First the question, then the table: what comes between shows next time.
+        # Poll first: a change between poll and read is reported by the next poll.
         changed = self._has_changed()
         if self._devices is None or changed:
             self._devices = _parse(self._tree.read(_TABLE) or "")
@@ -107,6 +116,49 @@ def _parse(text: str) -> dict[str, str]:
     for line in text.splitlines():
         fields = line.split(" ", _FIELDS)
         if len(fields) > _FIELDS:
-            # Of several mounts at one point the last is on top.
+            # Of several mounts at one mount point the last is visible.
             devices[fields[4]] = fields[2]
     return devices
+
+
+class ResctrlMount(msgspec.Struct, frozen=True):
+    """A mounted resctrl file system.
+
+    Attributes:
+        path: The mount point on the host, mostly ``/sys/fs/resctrl``.
+        options: Mount options, such as ``cdp``, ``cdpl2``, ``mba_MBps``.
+    """
+
+    path: str
+    options: tuple[str, ...]
+
+    @property
+    def is_in_mbps(self) -> bool:
+        """Whether memory bandwidth is in MiB/s, enforced by the software controller."""
+        return "mba_MBps" in self.options
+
+
+def find_resctrl_mount(tree: Tree) -> ResctrlMount | None:
+    """Return where resctrl is mounted; None where it is not.
+
+    Raises:
+        UnreadableHostFile: The table of mounts cannot be read.
+
+    Source:
+        proc_pid_mounts(5); Linux resctrl.rst for the options.
+    """
+    rows = [row.split(" ") for row in _table(tree).splitlines()]
+    for row in rows:
+        if len(row) >= _ROW_FIELDS and row[2] == _RESCTRL:
+            path = _ESCAPE.sub(lambda sign: chr(int(sign[1], 8)), row[1])
+            return ResctrlMount(path, tuple(row[3].split(",")))
+    return None
+
+
+def _table(tree: Tree) -> str:
+    first, second = _TABLES
+    try:
+        text = tree.read(first)
+    except UnreadableHostFile:
+        text = None
+    return tree.read(second) or "" if text is None else text

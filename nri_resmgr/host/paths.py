@@ -1,4 +1,4 @@
-"""Where the kernel keeps what we read; every path as the host sees it."""
+"""Paths of sysfs and of devices, as on the host."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ CPU_ROOT: Final = "/sys/devices/system/cpu"
 NODE_ROOT: Final = "/sys/devices/system/node"
 DAX_ROOT: Final = "/sys/bus/dax/devices"
 ND_ROOT: Final = "/sys/bus/nd/devices"
+SST_DEVICE: Final = "/dev/isst_interface"
 TIER_ROOT: Final = "/sys/devices/virtual/memory_tiering"
 
 KIND_LISTS: Final = {

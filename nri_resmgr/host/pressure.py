@@ -1,4 +1,4 @@
-"""How short of CPU, memory and disk the machine is."""
+"""Reads the machine's pressure stall information (PSI)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LINE: Final = rf"{{}} avg10={_SHARE} avg60={_SHARE} avg300={_SHARE}"
 
 
 class Stall(msgspec.Struct, frozen=True):
-    """Per cent of the time in which tasks waited for something.
+    """Per cent of the time in which tasks waited for a resource.
 
     Attributes:
         ten: Of the last ten seconds.
@@ -33,8 +33,8 @@ class Pressure(msgspec.Struct, frozen=True):
     """Stalls for one resource.
 
     Attributes:
-        some: Some task waited.
-        full: All tasks waited; None where the kernel does not tell.
+        some: At least one task waited.
+        full: All tasks waited; None where the kernel does not report it.
     """
 
     some: Stall
@@ -42,7 +42,7 @@ class Pressure(msgspec.Struct, frozen=True):
 
 
 def read_pressure(tree: Tree) -> dict[str, Pressure]:
-    """Read the pressure by resource; what the kernel does not tell is left out.
+    """Read the pressure by resource, as far as the kernel reports it.
 
     Raises:
         UnreadableHostFile: A file is there and cannot be read.

@@ -1,4 +1,4 @@
-"""Host files held in memory, and a tree that remembers what was read of it."""
+"""Host files in memory, and a tree that records what is read from another one."""
 
 from __future__ import annotations
 
@@ -10,16 +10,15 @@ from functools import cached_property
 
 import msgspec
 
-from nri_resmgr.host.isst import IsstDevice
+from nri_resmgr.host.speed_select.isst import IsstDevice
 from nri_resmgr.host.tree import Tree
 
 
 class RecordedIsst(msgspec.Struct, frozen=True):
-    """A Speed Select device that exists only as requests and replies.
+    """A Speed Select device as recorded requests and replies.
 
     Attributes:
-        replies: Ioctl and its data to result and data; any other is refused as
-            the kernel refuses an ioctl that nobody answers.
+        replies: Ioctl and its data to result and data; all others fail with ENOTTY.
     """
 
     replies: Mapping[tuple[int, bytes], tuple[int, bytes]]
@@ -32,13 +31,13 @@ class RecordedIsst(msgspec.Struct, frozen=True):
 
 
 class RecordedTree(msgspec.Struct, frozen=True, dict=True):
-    """A tree that exists only as text.
+    """Host files in memory.
 
     Attributes:
         files: Path on the host to text.
-        links: Path on the host to the absolute path that it leads to, which may
-            be itself: then it is known to exist and no more.
-        isst: The Speed Select device, if it can be asked.
+        links: Path on the host to the absolute path of its target. A link to itself
+            stands for a file that exists, without its content.
+        isst: The Speed Select device, if there is one.
     """
 
     files: Mapping[str, str]
@@ -63,13 +62,13 @@ class RecordedTree(msgspec.Struct, frozen=True, dict=True):
 
     def target(self, path: str) -> str | None:
         """See `Tree.target`."""
-        if path in self.links:  # even where nothing was read behind it
+        if path in self.links:  # even if nothing below it was read
             return self.links[path]
         real = self._resolved(path)
         return real if real in self.files or real in self._children else None
 
     def _resolved(self, path: str) -> str:
-        """Follow the first link on the way; what it leads to has none."""
+        """Follow the first link of a path; targets contain no links."""
         at = path
         while at not in ("/", ""):
             if at in self.links:
@@ -93,7 +92,7 @@ class RecordedTree(msgspec.Struct, frozen=True, dict=True):
 
 
 class RecordingTree:
-    """Another tree, and a record of every file and link that was asked for."""
+    """Reads another tree, and records every file and link."""
 
     def __init__(self, tree: Tree) -> None:
         self.tree = tree
@@ -124,5 +123,5 @@ class RecordingTree:
         return real
 
     def recorded(self) -> RecordedTree:
-        """Return what was read so far."""
+        """Return the files and links that were read so far."""
         return RecordedTree(dict(self.files), dict(self.links))

@@ -1,4 +1,4 @@
-"""Files in which containers find what they have been given."""
+"""Writes files in which containers read their allocated resources."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from nri_resmgr.values import HostError
 _CONTAINERS: Final = "containers"
 _READABLE: Final = 0o644
 _FOLDER: Final = 0o755
-_SHARED: Final = 0o022  # others may write
+_SHARED: Final = 0o022  # other users may write
 
 _OPEN_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW_FILE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
-# Runtimes give out 64 hexadecimal digits; whatever it is, it must stay in its folder.
+# Runtimes use 64 hexadecimal digits; any other id must not lead out of the folder.
 _ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}", re.ASCII)
 
 
 @dataclass(eq=False)
 class ResourceFileUnwritable(HostError):
-    """A file that a container was to find cannot be written."""
+    """A resource file of a container cannot be written."""
 
     path: str
     why: str
@@ -38,58 +38,58 @@ class ResourceFileUnwritable(HostError):
 
 
 class ResourceFiles:
-    """One folder per container, below ``containers`` in a folder of our own.
+    """One folder per container, below ``containers`` in a folder of the daemon.
 
-    Files are replaced as a whole, so a reader sees the old text or the new one.
-    Folders that are links, that belong to others, or that others may write to, are
-    refused.
+    Files are replaced atomically. Folders that are links, that belong to other users,
+    or that other users may write to, are rejected.
 
     Args:
-        run_dir: Our folder, best on a tmpfs; made where it is missing. The runtime
-            must see it under the same path.
+        run_dir: The daemon's folder, best on a tmpfs; created if missing. It must have
+            the same path for the runtime.
     """
 
     def __init__(self, run_dir: str) -> None:
         self._run_dir = run_dir.rstrip("/")
-        self._fd = -1  # of the folder of folders, once it is trusted
+        self._fd = -1  # of the folder `containers`, once it is checked
 
     def folder_of(self, container: str) -> str:
-        """Return the path of a container's folder, whether it is there or not."""
+        """Return the path of a container's folder, which need not exist."""
         return f"{self._run_dir}/{_CONTAINERS}/{container}"
 
     def make(self, container: str) -> bool:
-        """Make a container's folder, or see that the one that is there is ours alone.
+        """Create a container's folder, or check the owner and mode of the existing one.
 
         Args:
-            container: Its id.
+            container: The container's id.
 
         Returns:
-            Whether it is new, and empty.
+            Whether it was created.
 
         Raises:
-            ResourceFileUnwritable: There is none that can be written.
+            ResourceFileUnwritable: It cannot be created, or other users may write to
+                it.
         """
         path = self.folder_of(container)
         if not _ID.fullmatch(container):
-            raise ResourceFileUnwritable(path, "the id makes no file name")
+            raise ResourceFileUnwritable(path, "the id is not a valid file name")
         try:
             return self._made(container)
-        except OSError as error:  # by hand: a runtime waits for this
+        except OSError as error:  # no context manager: on the path of a request
             raise _unwritable(path, error) from error
 
     def write_first(self, container: str, texts: Mapping[str, str]) -> None:
-        """Write files into a new folder, in which nobody can have looked for any.
+        """Write files to a new folder, which has no readers yet.
 
         Args:
-            container: Its id; `make` has just said that its folder is new.
+            container: The container's id; `make` has just created its folder.
             texts: Contents by name.
 
         Raises:
             ResourceFileUnwritable: They are not all written.
         """
-        with _telling(self.folder_of(container)), _modes_as_given():
+        with _as_unwritable(self.folder_of(container)), _modes_as_given():
             parent = self._folders()
-            # The folders above let nobody else put anything there.
+            # Other users cannot write to the parent, so the new folder needs no check.
             for name, text in texts.items():
                 _write_new(f"{container}/{name}", text, parent)
 
@@ -97,7 +97,7 @@ class ResourceFiles:
         """Write files of a container.
 
         Args:
-            container: Its id.
+            container: The container's id.
             texts: Contents by name.
 
         Raises:
@@ -107,7 +107,7 @@ class ResourceFiles:
             self.write_first(container, texts)
             return
         with (
-            _telling(self.folder_of(container)),
+            _as_unwritable(self.folder_of(container)),
             _modes_as_given(),
             _folder(container, self._folders()) as folder,
         ):
@@ -118,22 +118,22 @@ class ResourceFiles:
         """Return the ids of the containers that have a folder.
 
         Raises:
-            ResourceFileUnwritable: The folder cannot be read, or is not ours.
+            ResourceFileUnwritable: The folder cannot be read, or is not safe.
         """
-        with _telling(self.folder_of("")):
+        with _as_unwritable(self.folder_of("")):
             if self._fd < 0 and not Path(self.folder_of("")).exists():
                 return ()
             return _names(self._folders())
 
     def remove(self, containers: Collection[str]) -> None:
-        """Remove the folders of containers; those without one are fine.
+        """Remove the folders of containers that have one.
 
         Raises:
-            ResourceFileUnwritable: The first one that cannot be removed.
+            ResourceFileUnwritable: The first that cannot be removed.
         """
         if not containers:
             return
-        with _telling(self.folder_of("")):
+        with _as_unwritable(self.folder_of("")):
             parent = self._folders()
             for container in containers:
                 if _ID.fullmatch(container):
@@ -141,7 +141,7 @@ class ResourceFiles:
                         _remove(container, parent)
 
     def close(self) -> None:
-        """Let go of the folder; it is opened again where needed."""
+        """Close the folder; it is opened again when needed."""
         if self._fd >= 0:
             os.close(self._fd)
         self._fd = -1
@@ -151,12 +151,12 @@ class ResourceFiles:
             try:
                 return _make(container, self._fd)
             except FileNotFoundError:
-                pass  # somebody removed the folder of folders
+                pass  # the folder was removed: create it again
         return _make(container, self._folders())
 
     def _folders(self) -> int:
         if self._fd >= 0 and not os.fstat(self._fd).st_nlink:
-            self.close()  # somebody removed it
+            self.close()  # it was removed
         if self._fd < 0:
             Path(self._run_dir).mkdir(_FOLDER, parents=True, exist_ok=True)
             with _folder(self._run_dir) as own:
@@ -180,7 +180,7 @@ def _make(container: str, parent: int) -> bool:
 
 
 @contextlib.contextmanager
-def _telling(path: str) -> Iterator[None]:
+def _as_unwritable(path: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
@@ -194,9 +194,9 @@ def _unwritable(path: str, error: OSError) -> ResourceFileUnwritable:
 
 @contextlib.contextmanager
 def _modes_as_given() -> Iterator[None]:
-    """Let new files have the modes that they are given, whatever the umask is.
+    """Create files with exactly the given modes.
 
-    It is the whole process', where no other thread makes files.
+    The umask belongs to the whole process; no other thread creates files.
     """
     umask = os.umask(_SHARED)
     try:
@@ -228,7 +228,7 @@ def _replace(name: str, text: str, folder: int) -> None:
     new = f".{name}.new"
     try:
         _write_new(new, text, folder)
-    except FileExistsError:  # of one that was killed while writing
+    except FileExistsError:  # of a process that was killed while writing
         os.unlink(new, dir_fd=folder)
         _write_new(new, text, folder)
     os.rename(new, name, src_dir_fd=folder, dst_dir_fd=folder)

@@ -1,4 +1,4 @@
-"""Linux scheduling and I/O priority of processes that a runtime has made."""
+"""Sets the Linux scheduler and I/O priority of all threads of a container."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from nri_resmgr.host.resctrl.threads import threads_of
+from nri_resmgr.host.cgroups.threads import threads_of
 from nri_resmgr.host.tree import Tree
 from nri_resmgr.values import HostError
 from nri_resmgr.values.scheduling import (
@@ -21,7 +21,8 @@ from nri_resmgr.values.scheduling import (
     SchedulingPolicy,
 )
 
-# sched_setattr(2) and ioprio_set(2), which no library of C wraps everywhere.
+# System call numbers of sched_setattr(2) and ioprio_set(2): not every C library has
+# wrappers.
 _NUMBERS: Final = {
     "x86_64": (314, 251),
     "aarch64": (274, 30),
@@ -55,22 +56,22 @@ _IO_CLASS_SHIFT: Final = 13
 _WHO_PROCESS: Final = 1
 
 # struct sched_attr: size, policy, flags, nice, priority, runtime, deadline, period,
-# and the two utilization clamps, of which documents say nothing.
+# and the two utilization clamps, which classes do not set.
 _ATTR: Final = struct.Struct("=IIQiIQQQII")
 
-# A thread is scheduled as its maker is. Each pass therefore meets only those that
-# were made by threads which the one before had not reached.
+# A thread inherits its creator's scheduler, so each pass finds only threads that were
+# created by threads which the pass before had not reached.
 _PASSES: Final = 64
 
 
 @dataclass(eq=False)
 class SchedulingRefused(HostError):
-    """The kernel did not take a scheduling class.
+    """The kernel rejected a scheduling class.
 
     Attributes:
         name: The class.
         what: ``scheduler`` or ``I/O priority``.
-        why: What the kernel answered.
+        why: The kernel's reason.
     """
 
     name: str
@@ -84,20 +85,20 @@ class SchedulingRefused(HostError):
 def set_scheduler(tree: Tree, folder: str, scheduling: SchedulingClass) -> int:
     """Set the scheduler of all threads of a cgroup.
 
-    With deadlines only of those that processes began with, since each needs time of
-    its own that is set aside; a runtime sets it on one thread as well.
+    SCHED_DEADLINE is set on the first thread of each process only: the kernel reserves
+    CPU time for each thread of it, and runtimes set it on one thread as well.
 
     Args:
         tree: The host; its processes must be visible here.
         folder: The cgroup, as ``/sys/fs/cgroup/kubepods.slice/...``.
-        scheduling: Its I/O priority is left alone.
+        scheduling: The class; its I/O priority is ignored.
 
     Returns:
-        How many were set.
+        The number of threads.
 
     Raises:
-        SchedulingRefused: The kernel did not take it.
-        HostError: The threads are not told.
+        SchedulingRefused: The kernel rejected it.
+        HostError: The threads cannot be read.
     """
     if scheduling.policy is None:
         return 0
@@ -125,7 +126,7 @@ def set_io_priority(tree: Tree, folder: str, scheduling: SchedulingClass) -> int
 
 
 def forget_io_priority(tree: Tree, folder: str, scheduling: SchedulingClass) -> None:
-    """Take back what `set_io_priority` has set."""
+    """Reset the I/O priority that `set_io_priority` has set."""
     if scheduling.io_class is not None:
         _set_io(tree, folder, 0, scheduling.name)
 
@@ -167,24 +168,27 @@ def _for_all(
             try:
                 set_one(thread)
             except OSError as error:
-                if error.errno != errno.ESRCH:  # gone by now
+                if error.errno != errno.ESRCH:  # the thread has ended
                     raise SchedulingRefused(name, what, _sentence(error)) from None
         done |= new
-    raise SchedulingRefused(name, what, "there is no end of new threads")
+    raise SchedulingRefused(
+        name, what, f"new threads still appear after {_PASSES} passes over the cgroup"
+    )
 
 
 def _sentence(error: OSError) -> str:
     why = os.strerror(error.errno or 0)
     if error.errno == errno.EPERM:
-        needs = "CAP_SYS_NICE and, for real time, time of the cgroup"
-        return f"{why}; it needs {needs} (cpu.rt_runtime_us)"
+        needs = "CAP_SYS_NICE and, for real time, cpu.rt_runtime_us of the cgroup"
+        return f"{why}; it needs {needs}"
     if error.errno == errno.EBUSY:
-        return f"{why}; the CPUs have no time left for these deadlines"
+        return f"{why}; the CPUs have too little free time for these deadlines"
     return why
 
 
 def _call(which: int, *args: int | bytes) -> None:
-    import ctypes  # ten milliseconds, which few nodes need
+    # Optional: takes 10 ms, and few nodes use scheduling classes.
+    import ctypes
 
     numbers = _NUMBERS.get(platform.machine())
     if numbers is None:

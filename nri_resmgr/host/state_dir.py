@@ -1,4 +1,4 @@
-"""The directory in which a daemon keeps what the next one is to know."""
+"""State directory of the daemon, whose files outlive the process."""
 
 from __future__ import annotations
 
@@ -11,37 +11,37 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from nri_resmgr.host.trust import UntrustedState, judge, judge_file, mistrusted
+from nri_resmgr.host.trust import UntrustedState, check_file, check_owner, open_error
 from nri_resmgr.values import HostError
 
 _PRIVATE: Final = 0o700
 _PRIVATE_FILE: Final = 0o600
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-# Without O_NONBLOCK, opening a FIFO waits for somebody to write to it.
+# Without O_NONBLOCK, opening a FIFO waits for a writer.
 _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _LOCK: Final = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 _LOCK_NAME: Final = "lock"
-_KEPT: Final = 5  # files that were set aside, of one name
+_KEPT: Final = 5  # bad files of one name
 
 
 @dataclass(eq=False)
 class StateInUse(HostError):
-    """Another process works with the state."""
+    """Another process uses the state directory."""
 
     path: str
     pid: str
 
     def __str__(self) -> str:
-        who = f"process {self.pid}" if self.pid else "another process"
-        return f"{self.path} is in use by {who}; stop it, or use another --state-dir"
+        user = f"process {self.pid}" if self.pid else "another process"
+        return f"{self.path} is in use by {user}; stop it, or use another --state-dir"
 
 
 @dataclass(eq=False)
 class StateUnusable(HostError):
-    """The state cannot be read or written: no space, no right, no directory."""
+    """The state cannot be read or written: no space, no permission, no directory."""
 
     path: str
     why: str
@@ -51,11 +51,11 @@ class StateUnusable(HostError):
 
 
 class StateDir:
-    """Named texts in a directory of our own, each replaced as a whole.
+    """Named texts in a private directory, each replaced atomically.
 
-    Nothing is synced to the disk: what is written survives the end of this process,
-    however it ends. It may not survive a loss of power, but neither do containers.
-    Who reads must tell a cut text from a whole one.
+    Nothing is synced to the disk: texts survive the end of this process, however it
+    ends. They may not survive a loss of power, but neither do containers. Readers must
+    detect truncated texts.
 
     Make it with `open`.
     """
@@ -67,39 +67,39 @@ class StateDir:
 
     @classmethod
     def open(cls, path: str) -> StateDir:
-        """Open the directory; where it is missing, make it for us alone.
+        """Open the directory; a missing one is created with mode 0700.
 
         Raises:
             UntrustedState: It, or a file in it, is a link, belongs to another user,
                 or others may write to it.
-            StateUnusable: It cannot be made or opened.
+            StateUnusable: It cannot be created or opened.
         """
         path = path.rstrip("/") or "/"
-        with _telling(path):
+        with _as_state_error(path):
             with contextlib.suppress(FileExistsError):
                 _make(Path(path))
             try:
                 folder = os.open(path, _FOLDER)
             except OSError as error:
-                raise mistrusted(path, error) from None
+                raise open_error(path, error) from None
         found = cls(path, folder)
         try:
-            found._judge_all()
+            found._check_all()
         except HostError:
             found.close()
             raise
         return found
 
     def lock(self) -> None:
-        """Keep other processes out until this one ends, or `close`.
+        """Lock out other processes until this one ends, or `close`.
 
         Raises:
-            StateInUse: One works with it already.
-            UntrustedState: The file for this is not ours alone.
+            StateInUse: Another process has locked it.
+            UntrustedState: Other users may write to the lock file.
             StateUnusable: It cannot be written.
         """
         path = self._path(_LOCK_NAME)
-        with _telling(path):
+        with _as_state_error(path):
             while self._lock < 0:
                 fd = self._opened(_LOCK_NAME, _LOCK)
                 try:
@@ -112,23 +112,23 @@ class StateDir:
                     os.close(fd)
                     raise
                 if not os.fstat(fd).st_nlink:
-                    os.close(fd)  # somebody removed it before it was locked
+                    os.close(fd)  # removed before it was locked
                     continue
                 self._lock = fd
-                with contextlib.suppress(OSError):  # a full disk keeps nobody out
+                with contextlib.suppress(OSError):  # the lock holds on a full disk, too
                     os.ftruncate(fd, 0)
                     os.write(fd, b"%d\n" % os.getpid())
 
     def read(self, name: str) -> str | None:
         """Return a text; None where there is none.
 
-        Bytes that are not UTF-8 come as surrogates, for the reader to refuse.
+        Bytes that are not UTF-8 are returned as surrogates, for the reader to reject.
 
         Raises:
-            UntrustedState: The file is not ours alone.
+            UntrustedState: Other users may write to the file.
             StateUnusable: It cannot be read.
         """
-        with _telling(self._path(name)):
+        with _as_state_error(self._path(name)):
             try:
                 fd = self._opened(name, _READ)
             except FileNotFoundError:
@@ -137,15 +137,15 @@ class StateDir:
                 return file.read().decode("utf-8", "surrogateescape")
 
     def write(self, name: str, text: str) -> None:
-        """Replace a text, at once for whoever reads.
+        """Replace a text atomically.
 
         Raises:
             StateUnusable: It cannot be written; the old one is still there.
         """
         new = f".{name}.new"
-        with _telling(self._path(name)):
+        with _as_state_error(self._path(name)):
             with contextlib.suppress(FileNotFoundError):
-                os.unlink(new, dir_fd=self._folder)  # of one that was killed
+                os.unlink(new, dir_fd=self._folder)  # of a killed process
             fd = os.open(new, _NEW, _PRIVATE_FILE, dir_fd=self._folder)
             try:
                 _write(fd, text.encode("utf-8", "surrogateescape"))
@@ -164,35 +164,36 @@ class StateDir:
             StateUnusable: It is still there.
         """
         with (
-            _telling(self._path(name)),
+            _as_state_error(self._path(name)),
             contextlib.suppress(FileNotFoundError),
         ):
             os.unlink(name, dir_fd=self._folder)
 
     def set_aside(self, name: str) -> str:
-        """Put a text that makes no sense where people can look at it.
+        """Rename an invalid text for inspection.
 
         The last five of a name are kept.
 
         Returns:
-            The path it has now.
+            The new path.
 
         Raises:
             StateUnusable: It is still where it was.
         """
-        with _telling(self._path(name)):
+        with _as_state_error(self._path(name)):
             names = [f"{name}.bad-{number}" for number in range(1, _KEPT + 1)]
             ages = {one: self._changed(one) for one in names}
             aside = min(names, key=lambda one: ages[one])
             self._rename(name, aside)
-            # When it was found to be bad; the kernel's own word is some ms coarse.
+            # Rename does not set mtime, by which the oldest is found; the kernel's own
+            # timestamps would be some ms coarse.
             now = time.time_ns()
             times = (now, now)
             os.utime(aside, dir_fd=self._folder, ns=times, follow_symlinks=False)
             return self._path(aside)
 
     def close(self) -> None:
-        """Let others work with it."""
+        """Release the lock."""
         for fd in (self._lock, self._folder):
             if fd >= 0:
                 os.close(fd)
@@ -201,24 +202,24 @@ class StateDir:
     def _path(self, name: str) -> str:
         return f"{self.path}/{name}"
 
-    def _judge_all(self) -> None:
-        judge(self.path, os.fstat(self._folder))
-        with _telling(self.path), os.scandir(self._folder) as entries:
+    def _check_all(self) -> None:
+        check_owner(self.path, os.fstat(self._folder))
+        with _as_state_error(self.path), os.scandir(self._folder) as entries:
             for entry in entries:
-                # The files of one who works here come and go.
+                # Files of the process that holds the lock come and go.
                 with contextlib.suppress(FileNotFoundError):
                     if not entry.is_dir(follow_symlinks=False):
                         found = entry.stat(follow_symlinks=False)
-                        judge_file(self._path(entry.name), found)
+                        check_file(self._path(entry.name), found)
 
     def _opened(self, name: str, flags: int) -> int:
         path = self._path(name)
         try:
             fd = os.open(name, flags, _PRIVATE_FILE, dir_fd=self._folder)
         except OSError as error:
-            raise mistrusted(path, error) from None
+            raise open_error(path, error) from None
         try:
-            judge_file(path, os.fstat(fd))
+            check_file(path, os.fstat(fd))
         except UntrustedState:
             os.close(fd)
             raise
@@ -235,7 +236,7 @@ class StateDir:
 
 
 @contextlib.contextmanager
-def _telling(path: str) -> Iterator[None]:
+def _as_state_error(path: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Files that people write: read whole, or refused with a sentence."""
+"""Reads text files that the user names."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def read_text_file(path: Path) -> str:
     """Return the text of *path*.
 
     Raises:
-        UnreadableFile: It is missing, not for us, or not UTF-8.
+        UnreadableFile: It is missing, not readable for this process, or not UTF-8.
     """
     try:
         return path.read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The one door to the host's files, wherever its root is mounted."""
+"""Reads files of the host, wherever its root is mounted."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nri_resmgr.values import HostError
 
 _CHUNK: Final = 1 << 16
 
-# What the kernel answers when a thing has no such value, now or ever.
+# Errors with which the kernel says that something has no such value, now or ever.
 _ABSENT: Final = frozenset(
     {
         errno.ENOENT,
@@ -28,7 +28,7 @@ _ABSENT: Final = frozenset(
 
 @dataclass(eq=False)
 class MissingHostFile(HostError):
-    """A file that every kernel of ours has is not there."""
+    """A file is missing that every supported kernel has."""
 
     path: str
     root: str = ""
@@ -39,7 +39,7 @@ class MissingHostFile(HostError):
 
 @dataclass(eq=False)
 class UnreadableHostFile(HostError):
-    """The kernel refused to let us read a file."""
+    """The kernel refused to read a file."""
 
     path: str
     why: str
@@ -51,7 +51,7 @@ class UnreadableHostFile(HostError):
 
 @dataclass(eq=False)
 class BadHostFile(HostError):
-    """A file says something that cannot be, alone or beside another one."""
+    """A file has an invalid value, or contradicts another file."""
 
     path: str
     why: str
@@ -62,21 +62,21 @@ class BadHostFile(HostError):
 
 
 class Tree(Protocol):
-    """Files by the path that they have on the host, such as ``/sys/fs/cgroup``."""
+    """Files of a host by their path there, such as ``/sys/fs/cgroup``."""
 
     @property
     def root(self) -> str:
-        """What stands before such a path here; nothing on the host itself."""
+        """Prefix of such a path here; empty on the host itself."""
 
     def read(self, path: str) -> str | None:
-        """Return a file's text without the blanks around it; None if absent.
+        """Return a file's text without surrounding blanks; None if absent.
 
         Raises:
             UnreadableHostFile: It is there and cannot be read.
         """
 
     def names(self, path: str) -> tuple[str, ...]:
-        """Return what a folder holds, sorted; nothing if it is absent."""
+        """Return the entries of a folder, sorted; none if it is absent."""
 
     def target(self, path: str) -> str | None:
         """Return the real path of a file or link; None if absent."""
@@ -84,7 +84,7 @@ class Tree(Protocol):
 
 @contextmanager
 def naming_root(tree: Tree) -> Iterator[None]:
-    """Let errors name files by the paths that they have here, below a host root."""
+    """Make errors name files by their paths here, below the host root."""
     try:
         yield
     except (MissingHostFile, UnreadableHostFile, BadHostFile) as error:
@@ -93,10 +93,10 @@ def naming_root(tree: Tree) -> Iterator[None]:
 
 
 class HostTree:
-    """The files of a live host, or of a folder that looks like one.
+    """Files of a live host, or of a folder with the same layout.
 
     Attributes:
-        root: Where the host's root is seen, ``/`` or ``/host``.
+        root: Where the host's root is mounted, ``/`` or ``/host``.
     """
 
     def __init__(self, root: str | os.PathLike[str] = "/") -> None:
@@ -133,7 +133,7 @@ class HostTree:
         """See `Tree.target`."""
         root = os.path.realpath(self.root or "/").rstrip("/")
         real = os.path.realpath(self.root + path)
-        # A link that leaves the root leads to this machine, not to the host.
+        # A link out of the root leads to this machine, not to the host.
         inside = real.startswith(f"{root}/") and os.access(real, os.F_OK)
         return real.removeprefix(root) if inside else None
 

@@ -1,4 +1,4 @@
-"""Whether a directory and its files are ours alone, and what to do if not."""
+"""Checks that no other user can write to a directory or a file."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ _OTHERS_WRITE: Final = 0o022
 
 @dataclass(eq=False)
 class UntrustedState(HostError):
-    """Others can change the state, or could have."""
+    """Another user can write to the state, or could have."""
 
     path: str
     why: str
-    mend: str
+    remedy: str
 
     def __str__(self) -> str:
-        return f"{self.path} {self.why}; {self.mend}"
+        return f"{self.path} {self.why}; {self.remedy}"
 
 
-def mistrusted(path: str, error: OSError) -> Exception:
-    """Say what is wrong with what cannot be opened, if it is what it is."""
+def open_error(path: str, error: OSError) -> Exception:
+    """Return an `UntrustedState` for a file of the wrong type, else *error* itself."""
     match error.errno:
         case errno.ELOOP:
             return UntrustedState(path, "is a symbolic link", f"remove {path}")
@@ -43,11 +43,11 @@ def mistrusted(path: str, error: OSError) -> Exception:
             return error
 
 
-def judge(path: str, found: os.stat_result) -> None:
-    """See that a file or directory belongs to us, and that nobody else may write.
+def check_owner(path: str, found: os.stat_result) -> None:
+    """Check that a file or directory is ours and that no other user may write to it.
 
     Raises:
-        UntrustedState: Not so.
+        UntrustedState: It is not, or another user may.
     """
     if found.st_uid != os.geteuid():
         raise UntrustedState(
@@ -59,14 +59,14 @@ def judge(path: str, found: os.stat_result) -> None:
         raise UntrustedState(path, "can be written by others", f"chmod go-w {path}")
 
 
-def judge_file(path: str, found: os.stat_result) -> None:
-    """See that what should be a file of ours is one, and that nobody else may write.
+def check_file(path: str, found: os.stat_result) -> None:
+    """Check that a path is a regular file of ours that no other user may write to.
 
     Raises:
-        UntrustedState: Not so.
+        UntrustedState: It is not, or another user may.
     """
     if stat.S_ISLNK(found.st_mode):
         raise UntrustedState(path, "is a symbolic link", f"remove {path}")
     if not stat.S_ISREG(found.st_mode):
         raise UntrustedState(path, "is no regular file", f"remove {path}")
-    judge(path, found)
+    check_owner(path, found)

@@ -19,7 +19,7 @@ from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.classes.rdt.capabilities import BandwidthMode
 from nri_resmgr.config import parse_config
 from nri_resmgr.daemon.reconcilers import Reconcilers
-from nri_resmgr.host.resctrl import Journal, Options, RdtControl
+from nri_resmgr.host.resctrl import Journal, RdtControl, ResctrlOptions
 from nri_resmgr.host.tree import HostTree
 from nri_resmgr.stub import Container, Pod
 from nri_resmgr.stub.model import LinuxContainer
@@ -196,7 +196,7 @@ def run_reconcilers(
     """Run them as the daemon does, with another resctrl and shorter periods."""
     plugin, kept = rig.node.plugin, rig.kept
 
-    def opened(options: Options) -> RdtControl:
+    def opened(options: ResctrlOptions) -> RdtControl:
         journal = Journal(kept, "this boot")
         return RdtControl(rig.resctrl, journal, BandwidthMode.PERCENT, options)
 

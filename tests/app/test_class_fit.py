@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 MACHINE = parse_spec("1s2n4c1t")
 RDT = "$.spec.control.rdt"
 NOT_MOUNTED = (
-    "/proc/mounts has no resctrl; where the CPU has RDT, "
+    "/proc/mounts: resctrl is not mounted; if the CPU has RDT, run "
     "mount -t resctrl resctrl /sys/fs/resctrl"
 )
 NO_FILE = "io.weight: this host's cgroups have no such file, so the class goes without"
@@ -118,7 +118,7 @@ def test_devices_and_files_that_are_not_there_are_doubts(tmp_path: Path) -> None
 
     path = "$.spec.control.blockio.classes.slow"
     assert warnings(tmp_path, spec) == (
-        (path, "/dev/sd?: names no file"),
+        (path, "/dev/sd?: matches no file"),
         (path, NO_FILE),
     )
 

@@ -7,7 +7,7 @@ from structlog.testing import capture_logs
 
 from nri_resmgr.classes.cpu.cpu_class import CpuClass
 from nri_resmgr.config.cpu_classes import CpuClassUse
-from nri_resmgr.host.knob_journal import NAME as JOURNAL
+from nri_resmgr.host.knobs.journal import NAME as JOURNAL
 from nri_resmgr.policy.host_use import HostUse
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import CpuSet, KiloHertz

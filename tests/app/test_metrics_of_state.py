@@ -14,7 +14,7 @@ from nri_resmgr.app.metrics.text import Kind, render
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.cli.workload import Workload
 from nri_resmgr.config import parse_config
-from nri_resmgr.host.sysfs_writer import sysfs_files
+from nri_resmgr.host.machine.sysfs_writer import sysfs_files
 from nri_resmgr.stub.runtime_info import RuntimeInfo
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import QosClass

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from nri_resmgr.host.discovery import read_machine
-from nri_resmgr.host.dump import load_dump, write_dump
-from nri_resmgr.host.sysfs_writer import sysfs_files, write_tree
+from nri_resmgr.host.machine.discovery import read_machine
+from nri_resmgr.host.machine.dump import load_dump, write_dump
+from nri_resmgr.host.machine.sysfs_writer import sysfs_files, write_tree
 from nri_resmgr.host.tree import HostTree
 from nri_resmgr.topology.synthetic import parse_spec
 

@@ -13,7 +13,7 @@ from typing import Final
 import attrs
 
 from nri_proto import nri_pb2 as pb
-from nri_resmgr.host.sysfs_writer import sysfs_files, write_tree
+from nri_resmgr.host.machine.sysfs_writer import sysfs_files, write_tree
 from nri_resmgr.stub.service import SETTLING_TIME
 from nri_resmgr.topology.synthetic import parse_spec
 from tests.benchmarks import measure

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from nri_resmgr.host.discovery import read_machine
-from nri_resmgr.host.dump import load_dump
-from nri_resmgr.host.sysfs_writer import sysfs_files
+from nri_resmgr.host.machine.discovery import read_machine
+from nri_resmgr.host.machine.dump import load_dump
+from nri_resmgr.host.machine.sysfs_writer import sysfs_files
 from nri_resmgr.host.tree import HostTree
 from nri_resmgr.topology.document import from_document
 from nri_resmgr.topology.synthetic import parse_spec

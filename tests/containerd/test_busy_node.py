@@ -14,7 +14,7 @@ import pytest
 
 import nri_proto
 import nri_resmgr
-from nri_resmgr.host.discovery import read_machine
+from nri_resmgr.host.machine.discovery import read_machine
 from nri_resmgr.host.tree import HostTree
 from nri_resmgr.values import CpuSet
 from tests.containerd.test_launched import POLICY, install, plugin_pids

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from nri_resmgr.host.discovery import read_machine
+from nri_resmgr.host.machine.discovery import read_machine
 from nri_resmgr.host.tree import HostTree
 from nri_resmgr.values import CpuSet
 from tests.deploy.built_image import built_image

@@ -12,7 +12,7 @@ from typing import Final
 
 import pytest
 
-from nri_resmgr.host.discovery import read_machine
+from nri_resmgr.host.machine.discovery import read_machine
 from nri_resmgr.host.tree import HostTree
 from nri_resmgr.values import CpuSet
 from tests.real_host.containerd import Containerd

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from nri_resmgr.cli.install import shipped
-from nri_resmgr.host.discovery import read_machine
+from nri_resmgr.host.machine.discovery import read_machine
 from nri_resmgr.host.tree import HostTree
 from nri_resmgr.values import CpuSet
 from tests.real_host.binaries import Binaries

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nri_resmgr.host.discovery import read_machine
+from nri_resmgr.host.machine.discovery import read_machine
 from nri_resmgr.host.tree import HostTree
 from tests.real_host.containerd import Containerd
 from tests.real_host.patience import wait_until

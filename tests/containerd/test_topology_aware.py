@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from nri_resmgr.host.discovery import read_machine
+from nri_resmgr.host.machine.discovery import read_machine
 from nri_resmgr.host.tree import HostTree
 from nri_resmgr.values import CpuSet
 from tests.real_host.containerd import Containerd

@@ -53,7 +53,7 @@ TOLD = {
             {
                 "name": "slow",
                 "files": {"io.weight": ["405"]},
-                "notices": ["/dev/none: names no file"],
+                "notices": ["/dev/none: matches no file"],
                 "containers": ["default/c0/c0"],
             }
         ],

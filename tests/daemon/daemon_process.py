@@ -13,7 +13,7 @@ from typing import Any
 import attrs
 
 from nri_resmgr.cli.workload import Workload
-from nri_resmgr.host.sysfs_writer import sysfs_files, write_tree
+from nri_resmgr.host.machine.sysfs_writer import sysfs_files, write_tree
 from nri_resmgr.testing import Runtime, plugin_process
 from nri_resmgr.topology import Machine
 

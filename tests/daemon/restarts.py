@@ -17,7 +17,7 @@ import msgspec
 from nri_resmgr.app.checkpoint.write import CHECKPOINT_NAME
 from nri_resmgr.app.plugin.translate import KUBELET_NAME
 from nri_resmgr.cli.workload import Workload
-from nri_resmgr.host.sysfs_writer import sysfs_files, write_tree
+from nri_resmgr.host.machine.sysfs_writer import sysfs_files, write_tree
 from nri_resmgr.testing import Runtime, plugin_process
 from nri_resmgr.topology.synthetic import parse_spec
 from tests.daemon.documents import until

@@ -13,8 +13,8 @@ import pytest
 
 from nri_proto import Level
 from nri_resmgr.daemon.configuration_cache import CACHE_NAME
+from nri_resmgr.host.machine.sysfs_writer import sysfs_files, write_tree
 from nri_resmgr.host.state_dir import StateDir
-from nri_resmgr.host.sysfs_writer import sysfs_files, write_tree
 from nri_resmgr.stub import Container, LinuxCpu, LinuxPod, LinuxResources, Pod
 from nri_resmgr.stub.model import LinuxContainer
 from nri_resmgr.testing import Options, Runtime, plugin_process

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from nri_resmgr.daemon.targets import HOST_LEFTOVERS
-from nri_resmgr.host import irqbalance, knob_journal, sst_journal
+from nri_resmgr.host import irqbalance
+from nri_resmgr.host.knobs import journal as knob_journal
+from nri_resmgr.host.speed_select import journal as sst_journal
 
 
 def test_these_are_the_files_that_those_keep_who_change_the_host() -> None:

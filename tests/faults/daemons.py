@@ -16,7 +16,7 @@ from typing import IO, Any, Final
 import attrs
 
 from nri_resmgr.control.client import Client
-from nri_resmgr.host.sysfs_writer import sysfs_files, write_tree
+from nri_resmgr.host.machine.sysfs_writer import sysfs_files, write_tree
 from nri_resmgr.testing import Runtime
 from nri_resmgr.topology.synthetic import parse_spec
 from tests.faults.trigger import Trigger

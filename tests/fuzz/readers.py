@@ -21,15 +21,15 @@ from nri_resmgr.config import parse_config
 from nri_resmgr.config.mistakes import check_document
 from nri_resmgr.control.http_request import read_head
 from nri_resmgr.daemon.configuration_cache import decode, encode
-from nri_resmgr.host.cgroups import cpus_of_cgroup
-from nri_resmgr.host.discovery import read_machine
-from nri_resmgr.host.hotplug import read_fingerprint
-from nri_resmgr.host.kubelet import managers_in_the_way
+from nri_resmgr.host.cgroups.cpuset import cpus_of_cgroup
+from nri_resmgr.host.kubelet import static_managers
+from nri_resmgr.host.machine.discovery import read_machine
+from nri_resmgr.host.machine.hotplug import read_fingerprint
+from nri_resmgr.host.machine.nodes import used_memory
+from nri_resmgr.host.machine.sysfs_writer import sysfs_files
 from nri_resmgr.host.mounts import MountTable
 from nri_resmgr.host.pressure import read_pressure
 from nri_resmgr.host.recorded import RecordedTree
-from nri_resmgr.host.sysfs_writer import sysfs_files
-from nri_resmgr.host.used_memory import used_memory
 from nri_resmgr.log.levels import Levels
 from nri_resmgr.recordings.text import entry_line, read_entries
 from nri_resmgr.scenario.load import load_recording
@@ -191,11 +191,11 @@ _FILES: Final[Mapping[str, tuple[Callable[[Any], object], str]]] = {
         "Node 0 MemTotal:  1048576 kB\nNode 0 MemUsed:  524288 kB",
     ),
     "/var/lib/kubelet/config.yaml": (
-        managers_in_the_way,
+        static_managers,
         "kind: KubeletConfiguration\ncpuManagerPolicy: static\n",
     ),
     "/var/lib/kubelet/cpu_manager_state": (
-        managers_in_the_way,
+        static_managers,
         '{"policyName":"static","defaultCpuSet":"0-3","entries":{},"checksum":1}',
     ),
     "/proc/zoneinfo": (

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import msgspec
 
+from nri_resmgr.host.machine.sysfs_writer import sysfs_files, write_tree
 from nri_resmgr.host.recorded import RecordedTree
-from nri_resmgr.host.sysfs_writer import sysfs_files, write_tree
 from nri_resmgr.topology import Machine
 from nri_resmgr.topology.synthetic import parse_spec
 

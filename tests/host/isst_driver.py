@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from nri_resmgr.host.isst import IsstDevice
+from nri_resmgr.host.speed_select.isst import IsstDevice
 from nri_resmgr.topology import Machine
 from nri_resmgr.topology.speed_select import Clos, ClosOrder, Feature, Punit
 from nri_resmgr.values import CpuSet, KiloHertz

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import attrs
 
-from nri_resmgr.host.knob_files import WritableTree, is_same
+from nri_resmgr.host.knobs.files import WritableTree, is_same
 from nri_resmgr.host.state_dir import StateDir
 
 CPU0 = "/sys/devices/system/cpu/cpufreq/policy0"

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nri_resmgr.host.discovery import read_machine
+from nri_resmgr.host.machine.discovery import read_machine
+from nri_resmgr.host.machine.sysfs_writer import sysfs_files, write_tree
 from nri_resmgr.host.recorded import RecordedTree
-from nri_resmgr.host.sysfs_writer import sysfs_files, write_tree
 from nri_resmgr.host.tree import (
     BadHostFile,
     HostTree,
@@ -50,11 +50,11 @@ def with_file(path: str, text: str | None) -> RecordedTree:
         pytest.param(
             f"{CPU}/cpu4/topology/core_cpus_list",
             "4",
-            "4, but CPU 0 says 0,4",
+            "4, but that of CPU 0 is 0,4",
             id="siblings that disagree",
         ),
         pytest.param(
-            f"{CPU}/cpu1/cache/index0/type", "Odd", "not a kind", id="no kind of cache"
+            f"{CPU}/cpu1/cache/index0/type", "Odd", "not a type", id="no kind of cache"
         ),
         pytest.param(
             f"{CPU}/cpu1/cache/index2/size", "2", "not a size", id="a size of nothing"
@@ -62,7 +62,7 @@ def with_file(path: str, text: str | None) -> RecordedTree:
         pytest.param(
             f"{CPU}/cpu2/cache/index3/shared_cpu_list",
             "0-1",
-            "CPU 2 does not share its own cache",
+            "CPU 2 is missing in the list of its own cache",
             id="a cache of others",
         ),
         pytest.param(f"{NODE}/online", "x", "not a CPU or node list", id="no nodes"),
@@ -77,13 +77,16 @@ def with_file(path: str, text: str | None) -> RecordedTree:
             f"{NODE}/node0/meminfo", "Node 0 MemTotal: 16", "MemTotal", id="cut line"
         ),
         pytest.param(
-            f"{NODE}/node1/distance", "21 10", "want 3 numbers", id="a short row"
+            f"{NODE}/node1/distance", "21 10", "3 numbers expected", id="a short row"
         ),
         pytest.param(
-            f"{NODE}/node1/distance", "9 10 9", "9 is less than local", id="too near"
+            f"{NODE}/node1/distance",
+            "9 10 9",
+            "9 is less than the local distance",
+            id="too near",
         ),
         pytest.param(
-            f"{NODE}/node1/distance", "a b c", "want 3 numbers", id="no numbers"
+            f"{NODE}/node1/distance", "a b c", "3 numbers expected", id="no numbers"
         ),
         pytest.param(
             "/sys/devices/cpu_atom/cpus",

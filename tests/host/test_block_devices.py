@@ -95,14 +95,14 @@ def root(tmp_path: Path) -> Path:
 
 def nothing(oddity: Oddity, subject: str) -> Found:
     why = {
-        Oddity.NO_MATCH: "names no file",
-        Oddity.NO_BLOCK_DEVICE: "is not a block device, left out",
+        Oddity.NO_MATCH: "matches no file",
+        Oddity.NO_BLOCK_DEVICE: "is not a block device, skipped",
     }
     return Found((), (Notice(oddity, subject, why[oddity]),))
 
 
 def part_of_sda(path: str) -> Notice:
-    why = "is a partition, the class holds for the disk sda"
+    why = "is a partition, the class applies to the disk sda"
     return Notice(Oddity.PARTITION, path, why)
 
 

@@ -30,8 +30,8 @@ from nri_resmgr.host.block_devices import (
     find_features,
     read_features,
 )
-from nri_resmgr.host.cgroup_writes import write_cgroup_files
-from nri_resmgr.host.knob_files import HostFiles
+from nri_resmgr.host.cgroups.writes import write_cgroup_files
+from nri_resmgr.host.knobs.files import WritableHostTree
 from nri_resmgr.host.tree import HostTree
 
 pytestmark = pytest.mark.machine
@@ -51,7 +51,7 @@ class OwnCgroup:
 
     def write(self, files: Files) -> list[str]:
         """Write lines; return what the kernel answered to those that it refused."""
-        found = write_cgroup_files(HostFiles("/"), str(self.folder), files)
+        found = write_cgroup_files(WritableHostTree("/"), str(self.folder), files)
         return [one.why for one in found]
 
     def read(self, file: str) -> list[str]:

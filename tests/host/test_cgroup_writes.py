@@ -5,11 +5,11 @@ from __future__ import annotations
 import errno
 from pathlib import Path
 
-from nri_resmgr.host.cgroup_writes import FailedWrite, write_cgroup_files
-from nri_resmgr.host.knob_files import HostFiles
+from nri_resmgr.host.cgroups.writes import FailedWrite, write_cgroup_files
+from nri_resmgr.host.knobs.files import WritableHostTree
 
 
-class RefusingFiles(HostFiles):
+class RefusingFiles(WritableHostTree):
     """Files that answer to some lines as a kernel would."""
 
     def write(self, path: str, text: str) -> None:
@@ -43,7 +43,7 @@ def test_each_line_is_written_and_each_refusal_is_told(tmp_path: Path) -> None:
 
 def test_no_file_is_made_and_a_cgroup_that_is_gone_is_told(tmp_path: Path) -> None:
     (tmp_path / "pod").mkdir()
-    tree = HostFiles(tmp_path)
+    tree = WritableHostTree(tmp_path)
 
     files = {"io.weight": ("100",)}
     missing = "No such file or directory"

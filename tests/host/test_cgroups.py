@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from nri_resmgr.host.cgroups import cpus_of_cgroup
+from nri_resmgr.host.cgroups.cpuset import cpus_of_cgroup
 from nri_resmgr.host.tree import BadHostFile, HostTree, MissingHostFile
 from nri_resmgr.values import CpuSet
 

@@ -13,10 +13,10 @@ from nri_resmgr.classes.cpu.cpu_class import CpuClass
 from nri_resmgr.classes.cpu.desired import desired
 from nri_resmgr.classes.cpu.facts import CpuKnobFacts
 from nri_resmgr.classes.cpu.frequency import FrequencyWord
-from nri_resmgr.host.cpu_knobs import read_cpu_knobs
-from nri_resmgr.host.discovery import read_machine
-from nri_resmgr.host.knob_journal import KnobJournal
-from nri_resmgr.host.knobs import Knobs, open_knobs
+from nri_resmgr.host.knobs.cpu import read_cpu_knobs
+from nri_resmgr.host.knobs.journal import KnobJournal
+from nri_resmgr.host.knobs.knobs import Knobs, open_knobs
+from nri_resmgr.host.machine.discovery import read_machine
 from nri_resmgr.host.recorded import RecordedTree
 from nri_resmgr.host.state_dir import StateDir
 from nri_resmgr.host.tree import HostTree

@@ -13,8 +13,8 @@ from nri_resmgr.classes.cpu.facts import (
     IdleStates,
     UncoreDomain,
 )
-from nri_resmgr.host.cpu_knobs import read_cpu_knobs
-from nri_resmgr.host.discovery import read_machine
+from nri_resmgr.host.knobs.cpu import read_cpu_knobs
+from nri_resmgr.host.machine.discovery import read_machine
 from nri_resmgr.host.tree import BadHostFile, HostTree
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import CpuSet, KiloHertz

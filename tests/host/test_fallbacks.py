@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from nri_resmgr.host.discovery import read_machine
+from nri_resmgr.host.machine.discovery import read_machine
+from nri_resmgr.host.machine.sysfs_writer import sysfs_files
 from nri_resmgr.host.recorded import RecordedTree
-from nri_resmgr.host.sysfs_writer import sysfs_files
 from nri_resmgr.host.tree import MissingHostFile
 from nri_resmgr.topology import Machine, MemoryKind
 from nri_resmgr.topology.synthetic import parse_spec

@@ -10,10 +10,10 @@ import attrs
 import pytest
 from structlog.testing import capture_logs
 
-from nri_resmgr.host.discovery import read_machine
-from nri_resmgr.host.hotplug import HotplugWatch, StillChanging
+from nri_resmgr.host.machine.discovery import read_machine
+from nri_resmgr.host.machine.hotplug import HotplugWatch, StillChanging
+from nri_resmgr.host.machine.sysfs_writer import sysfs_files, write_tree
 from nri_resmgr.host.recorded import RecordedTree
-from nri_resmgr.host.sysfs_writer import sysfs_files, write_tree
 from nri_resmgr.host.tree import HostTree, UnreadableHostFile
 from nri_resmgr.topology import Machine, MemoryKind
 from nri_resmgr.topology.memory_kinds import with_memory_kinds

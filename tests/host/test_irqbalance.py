@@ -1,4 +1,4 @@
-"""An irqbalance that runs: found, asked, told, and told that all is as it was."""
+"""Bans are read from a running irqbalance, sent to it, and removed again."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ import pytest
 from nri_resmgr.classes.irq.irqbalance import Bans
 from nri_resmgr.host.irqbalance import (
     Irqbalance,
-    IrqbalanceLine,
-    Told,
-    ask_irqbalance,
+    IrqbalanceClient,
+    IrqbalanceResult,
     find_irqbalance,
+    query_irqbalance,
 )
 from nri_resmgr.host.state_dir import StateDir
 from nri_resmgr.host.tree import HostTree
@@ -72,7 +72,7 @@ def test_it_is_found_with_what_it_was_started_with(
     found = find_irqbalance(HostTree(root))
 
     assert found == Irqbalance(PID, OWN, f"/{SOCKET}")
-    assert ask_irqbalance(HostTree(root), found) == OWN
+    assert query_irqbalance(HostTree(root), found) == OWN
     assert balancer.requests == []
 
 
@@ -97,73 +97,71 @@ def test_it_is_not_told_where_what_it_was_started_with_is_kept_from_us(
     assert balancer.requests == []
 
 
-def test_without_a_socket_it_is_found_and_cannot_be_told(
-    root: Path, state: StateDir
-) -> None:
+def test_without_a_socket_nothing_can_be_sent(root: Path, state: StateDir) -> None:
     tree = HostTree(root)
     found = find_irqbalance(tree)
-    told = IrqbalanceLine(tree, state).tell(bans("", 9, 8))
+    result = IrqbalanceClient(tree, state).send_bans(bans("", 9, 8))
 
     assert found == Irqbalance(PID, OWN)
-    assert ask_irqbalance(tree, found) is None
-    assert told == Told(PID, (8, 9), "it takes no requests")
+    assert query_irqbalance(tree, found) is None
+    assert result == IrqbalanceResult(
+        PID, (8, 9), "irqbalance has no control socket, or its own bans cannot be read"
+    )
 
 
-def test_where_none_runs_nobody_is_told(tmp_path: Path, state: StateDir) -> None:
+def test_where_none_runs_nothing_is_sent(tmp_path: Path, state: StateDir) -> None:
     tree = HostTree(tmp_path)
 
     assert find_irqbalance(tree) is None
-    assert IrqbalanceLine(tree, state).tell(bans("4")) == Told()
+    assert IrqbalanceClient(tree, state).send_bans(bans("4")) == IrqbalanceResult()
     assert state.read("irqbalance") is None
 
 
-def test_a_socket_at_which_nobody_listens_is_told_of(
-    root: Path, state: StateDir
-) -> None:
-    with contextlib.closing(socket.socket(socket.AF_UNIX)) as line:
-        line.bind(f"{root}/{SOCKET}")
-    told = IrqbalanceLine(HostTree(root), state).tell(bans("4"))
+def test_a_socket_without_a_listener_is_reported(root: Path, state: StateDir) -> None:
+    with contextlib.closing(socket.socket(socket.AF_UNIX)) as listener:
+        listener.bind(f"{root}/{SOCKET}")
+    result = IrqbalanceClient(HostTree(root), state).send_bans(bans("4"))
 
-    assert told == Told(PID, (), "connection refused")
+    assert result == IrqbalanceResult(PID, (), "connection refused")
 
 
-def test_it_is_told_once_besides_its_own(
+def test_bans_are_sent_once_in_addition_to_its_own(
     root: Path, balancer: Balancer, state: StateDir
 ) -> None:
-    line = IrqbalanceLine(HostTree(root), state)
-    wishes = [bans(), bans("4-5", 31), bans("4-5", 31)]
-    tolds = [line.tell(wanted) for wanted in wishes]
+    client = IrqbalanceClient(HostTree(root), state)
+    requested = [bans(), bans("4-5", 31), bans("4-5", 31)]
+    results = [client.send_bans(wanted) for wanted in requested]
     found = find_irqbalance(HostTree(root))
 
-    assert tolds == [Told(PID)] * 3
+    assert results == [IrqbalanceResult(PID)] * 3
     assert balancer.requests == ["settings cpus 0,4-5", "settings ban irqs 5 31"]
     assert found
-    assert ask_irqbalance(HostTree(root), found) == bans("0,4-5", 5, 31)
+    assert query_irqbalance(HostTree(root), found) == bans("0,4-5", 5, 31)
     assert state.read("irqbalance") == f"{PID}"
 
 
 @pytest.mark.parametrize("is_new", [False, True], ids=["the same", "the next process"])
-def test_all_is_taken_back(
+def test_all_bans_are_removed(
     root: Path, balancer: Balancer, state: StateDir, *, is_new: bool
 ) -> None:
-    line = IrqbalanceLine(HostTree(root), state)
-    line.tell(bans("4-5", 31))
-    last = IrqbalanceLine(HostTree(root), state) if is_new else line
-    tolds = [last.restore(), last.restore()]
+    client = IrqbalanceClient(HostTree(root), state)
+    client.send_bans(bans("4-5", 31))
+    last = IrqbalanceClient(HostTree(root), state) if is_new else client
+    results = [last.restore(), last.restore()]
 
-    assert tolds == [Told(PID), Told(PID)]
+    assert results == [IrqbalanceResult(PID), IrqbalanceResult(PID)]
     assert balancer.requests[2:] == ["settings cpus NULL", "settings ban irqs 5"]
     assert state.read("irqbalance") is None
 
 
-def test_the_next_irqbalance_is_told_anew(
+def test_the_next_irqbalance_gets_them_again(
     root: Path, balancer: Balancer, state: StateDir
 ) -> None:
     state.write("irqbalance", "76")
-    line = IrqbalanceLine(HostTree(root), state)
-    line.restore()
+    client = IrqbalanceClient(HostTree(root), state)
+    client.restore()
     requests = list(balancer.requests)
-    line.tell(bans("4"))
+    client.send_bans(bans("4"))
 
     assert requests == []
     assert balancer.requests == ["settings cpus 0,4", "settings ban irqs 5"]

@@ -8,7 +8,7 @@ import pytest
 
 from nri_resmgr.classes.isolation.cgroup_files import CgroupPlace
 from nri_resmgr.classes.isolation.requests import Isolated, IsolationRequest
-from nri_resmgr.host.isolated_cgroups import IsolatedCgroups
+from nri_resmgr.host.cgroups.isolated import IsolatedCgroups
 from nri_resmgr.host.recorded import RecordedTree
 from nri_resmgr.values import CpuSet
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from nri_resmgr.host.knobs import open_knobs
+from nri_resmgr.host.knobs.knobs import open_knobs
 from nri_resmgr.host.state_dir import StateDir
 from tests.host.knob_kernel import DEFAULT, GOVERNOR, IRQ, MAX, MIN
 

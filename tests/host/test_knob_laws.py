@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nri_resmgr.host.knob_journal import KnobJournal
-from nri_resmgr.host.knobs import Knobs
+from nri_resmgr.host.knobs.journal import KnobJournal
+from nri_resmgr.host.knobs.knobs import Knobs
 from nri_resmgr.host.state_dir import StateDir
 from tests.host.knob_kernel import (
     DEFAULT,

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from nri_resmgr.host.knob_files import is_knob, is_same
-from nri_resmgr.host.knob_journal import KnobJournal
-from nri_resmgr.host.knob_report import Drift, KnobFailure, KnobReport
-from nri_resmgr.host.knobs import Knobs
+from nri_resmgr.host.knobs.files import is_knob, is_same
+from nri_resmgr.host.knobs.journal import KnobJournal
+from nri_resmgr.host.knobs.knobs import Knobs
+from nri_resmgr.host.knobs.report import KnobDrift, KnobFailure, KnobReport
 from nri_resmgr.host.state_dir import StateDir
 from tests.host.knob_kernel import DEFAULT, GOVERNOR, IRQ, MAX, MIN, Kernel
 
@@ -120,7 +120,7 @@ def test_a_refused_change_of_what_we_wrote_is_drift(state: StateDir) -> None:
     knobs.apply({GOVERNOR: "schedutil"})
 
     assert knobs.verify({GOVERNOR: "schedutil"}) == (
-        Drift(GOVERNOR, "schedutil", "performance"),
+        KnobDrift(GOVERNOR, "schedutil", "performance"),
     )
 
 
@@ -154,7 +154,7 @@ def test_a_file_that_is_gone_is_given_up(state: StateDir) -> None:
     del files.files[GOVERNOR]
 
     assert knobs.verify({GOVERNOR: "performance"}) == (
-        Drift(GOVERNOR, "performance", None),
+        KnobDrift(GOVERNOR, "performance", None),
     )
     assert knobs.apply({}) == KnobReport()
     assert state.read("host-changes") is None
@@ -170,7 +170,7 @@ def test_drift_is_seen_and_repaired_on_demand(state: StateDir) -> None:
     unmoved = knobs.apply(desired)
     repaired = knobs.apply(desired, again=[drift.path for drift in drifts])
 
-    assert drifts == (Drift(GOVERNOR, "performance", "schedutil"),)
+    assert drifts == (KnobDrift(GOVERNOR, "performance", "schedutil"),)
     assert (unmoved, repaired) == (KnobReport(), KnobReport(written=(GOVERNOR,)))
     assert files.files[GOVERNOR] == "performance"
 

@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from nri_resmgr.host.kubelet import KubeletManager, managers_in_the_way
+from nri_resmgr.host.kubelet import KubeletManager, static_managers
 from nri_resmgr.host.tree import HostTree
 
 CONFIG: Final = "/var/lib/kubelet/config.yaml"
@@ -72,7 +72,7 @@ def test_static_managers_are_found(
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
 
-    found = managers_in_the_way(HostTree(tmp_path))
+    found = static_managers(HostTree(tmp_path))
 
     assert found == tuple(KubeletManager(*one) for one in expected)
 
@@ -80,6 +80,6 @@ def test_static_managers_are_found(
 def test_the_sentence_says_what_to_do() -> None:
     assert str(KubeletManager("memory", "Static", CONFIG)) == (
         "the kubelet's memory manager has the policy Static "
-        "(/var/lib/kubelet/config.yaml): it and this daemon will undo each other's "
-        "work; set memoryManagerPolicy to None"
+        "(/var/lib/kubelet/config.yaml): it and this daemon will overwrite each "
+        "other's pinning; set memoryManagerPolicy to None"
     )

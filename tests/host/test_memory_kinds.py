@@ -6,9 +6,9 @@ import msgspec
 import pytest
 from structlog.testing import capture_logs
 
-from nri_resmgr.host.discovery import read_machine
+from nri_resmgr.host.machine.discovery import read_machine
+from nri_resmgr.host.machine.sysfs_writer import sysfs_files
 from nri_resmgr.host.recorded import RecordedTree
-from nri_resmgr.host.sysfs_writer import sysfs_files
 from nri_resmgr.topology import Machine, MemoryKind
 from nri_resmgr.topology.memory_kinds import NodesWithoutMemory, with_memory_kinds
 from nri_resmgr.topology.synthetic import parse_spec
@@ -76,7 +76,7 @@ def test_memory_that_may_come_later_is_told_in_the_log(node: int) -> None:
     assert logs == [
         {
             "event": "topology.unused",
-            "told": f"node{node} memory kind",
+            "configured": f"node{node} memory kind",
             "log_level": "warning",
         }
     ]

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from nri_resmgr.host.discovery import read_machine
+from nri_resmgr.host.machine.discovery import read_machine
+from nri_resmgr.host.machine.sysfs_writer import sysfs_files
 from nri_resmgr.host.recorded import RecordedTree
-from nri_resmgr.host.sysfs_writer import sysfs_files
 from nri_resmgr.host.tree import BadHostFile, HostTree, MissingHostFile
 from nri_resmgr.topology import (
     CgroupLayout,

@@ -65,7 +65,7 @@ def test_folders_are_listed_and_removed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["", ".", "..", "../c", "a/b", ".hidden", "x" * 129])
 def test_an_id_that_leads_elsewhere_is_refused(tmp_path: Path, name: str) -> None:
-    with pytest.raises(ResourceFileUnwritable, match="no file name"):
+    with pytest.raises(ResourceFileUnwritable, match="not a valid file name"):
         ResourceFiles(str(tmp_path / "run")).write(name, TEXTS)
 
     assert list(tmp_path.iterdir()) == []

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nri_resmgr.host.discovery import read_machine
-from nri_resmgr.host.dump import BadDump, load_dump, load_files, write_dump
+from nri_resmgr.host.cgroups.layout import CGROUP_ROOT
+from nri_resmgr.host.machine.discovery import read_machine
+from nri_resmgr.host.machine.dump import BadDump, load_dump, load_files, write_dump
+from nri_resmgr.host.machine.sysfs_writer import sysfs_files, write_tree
 from nri_resmgr.host.paths import CPU_ROOT
-from nri_resmgr.host.platform import CGROUP_ROOT
-from nri_resmgr.host.sysfs_writer import sysfs_files, write_tree
 from nri_resmgr.host.tree import HostTree
 from nri_resmgr.topology import (
     CgroupLayout,

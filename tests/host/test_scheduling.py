@@ -12,7 +12,7 @@ from typing import Final
 
 import pytest
 
-from nri_resmgr.host.resctrl.threads import UnseenThreads
+from nri_resmgr.host.cgroups.threads import UnseenThreads
 from nri_resmgr.host.scheduling import (
     SchedulingRefused,
     forget_io_priority,

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
-from nri_resmgr.host import isst
-from nri_resmgr.host.discovery import read_machine
+from nri_resmgr.host.machine.discovery import read_machine
+from nri_resmgr.host.machine.sysfs_writer import sysfs_files
 from nri_resmgr.host.recorded import RecordedIsst, RecordedTree
-from nri_resmgr.host.sysfs_writer import sysfs_files
+from nri_resmgr.host.speed_select import isst
 from nri_resmgr.topology import Machine
 from nri_resmgr.topology.speed_select import (
     Clos,
@@ -241,7 +241,7 @@ FIRST_FOUR = {cpu: cpu << 1 for cpu in range(4)}
         ),
         pytest.param(
             mailbox(ONE_DIE) | letter(0, 0x7F, 0, 0, 2),
-            "performance profiles of version 2",
+            "performance profiles of version 2, 3 needed",
             id="profiles before Ice Lake",
         ),
         pytest.param(
@@ -273,7 +273,7 @@ def test_a_class_that_cannot_be_is_not_believed() -> None:
 
     assert read(ONE_DIE, answered_with((isst.CLOS_ASSOC, asked), told)) == (
         msgspec.structs.replace(ONE_DIE, speed_select=()),
-        ["a class of service 6"],
+        ["unknown class of service 6"],
     )
 
 
@@ -284,7 +284,7 @@ def test_a_package_beyond_the_drivers_ids_is_not_asked_about() -> None:
     )
     replies = header.platform(2) | header.numbers(far, {0: 0})
 
-    assert read(far, replies)[1] == ["id 256 is beyond the driver's"]
+    assert read(far, replies)[1] == ["id 256 exceeds the driver's limit 255"]
 
 
 def test_where_profiles_cannot_be_chosen_there_is_one() -> None:

@@ -10,10 +10,10 @@ import msgspec
 import pytest
 from structlog.testing import capture_logs
 
-from nri_resmgr.host.discovery import read_machine
-from nri_resmgr.host.dump import load_dump, load_files, write_dump
+from nri_resmgr.host.machine.discovery import read_machine
+from nri_resmgr.host.machine.dump import load_dump, load_files, write_dump
+from nri_resmgr.host.machine.sysfs_writer import sysfs_files, write_tree
 from nri_resmgr.host.recorded import RecordedIsst
-from nri_resmgr.host.sysfs_writer import sysfs_files, write_tree
 from nri_resmgr.host.tree import HostTree, Tree
 from nri_resmgr.topology import Machine
 from nri_resmgr.topology.speed_select import Clos, Feature, Punit
@@ -101,7 +101,7 @@ def test_the_code_is_loaded_only_where_the_device_is(
 import sys
 from nri_resmgr.host import HostTree, read_machine
 read_machine(HostTree(sys.argv[1]))
-print("nri_resmgr.host.isst" in sys.modules)
+print("nri_resmgr.host.speed_select.isst" in sys.modules)
 """
     done = subprocess.run(
         [sys.executable, "-c", program, tmp_path],

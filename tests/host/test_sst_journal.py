@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from nri_resmgr.host.sst_journal import NAME, SstJournal
+from nri_resmgr.host.speed_select.journal import NAME, SstJournal
 from nri_resmgr.host.state_dir import StateDir
 from nri_resmgr.topology.speed_select import Clos, ClosOrder, Feature, Punit
 from nri_resmgr.values import CpuSet, KiloHertz

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from nri_resmgr.classes.cpu.cpu_class import CpuClass, PctPriority
 from nri_resmgr.classes.cpu.facts import CpuKnobFacts
 from nri_resmgr.classes.cpu.sst import desired_punits
-from nri_resmgr.host import isst
-from nri_resmgr.host.knob_report import Drift, KnobFailure, KnobReport
-from nri_resmgr.host.sst_journal import NAME, SstJournal
-from nri_resmgr.host.sst_knobs import SpeedSelectKnobs
+from nri_resmgr.host.knobs.report import KnobDrift, KnobFailure, KnobReport
+from nri_resmgr.host.speed_select import isst
+from nri_resmgr.host.speed_select.journal import NAME, SstJournal
+from nri_resmgr.host.speed_select.knobs import SpeedSelectKnobs
 from nri_resmgr.host.state_dir import StateDir
 from nri_resmgr.topology import Machine
 from nri_resmgr.topology.speed_select import Clos, ClosOrder, Feature, Punit
@@ -99,7 +99,7 @@ def test_punits_are_as_wanted_and_then_as_they_were(kind: int, state: StateDir) 
     assert knobs.apply(WANTED) == KnobReport(written=(FIRST, SECOND))
     assert driver.machine.speed_select == WANTED
     assert knobs.verify(WANTED) == ()
-    assert knobs.before_us(driver.machine.speed_select) == MACHINE.speed_select
+    assert knobs.with_originals(driver.machine.speed_select) == MACHINE.speed_select
 
     before = driver.writes
     assert knobs.apply(WANTED) == KnobReport()
@@ -137,7 +137,10 @@ def test_killed_at_any_write_the_next_one_puts_all_back(
             knobs_of(driver, state).apply(WANTED)
         successor = knobs_of(driver, state)
 
-        assert successor.before_us(driver.machine.speed_select) == MACHINE.speed_select
+        assert (
+            successor.with_originals(driver.machine.speed_select)
+            == MACHINE.speed_select
+        )
         assert successor.apply(()).failed == ()
         assert driver.machine == MACHINE
         assert state.read(NAME) is None
@@ -196,7 +199,7 @@ def test_what_others_change_is_seen_and_mended(state: StateDir) -> None:
     expected = "turbo on, core power on, ordered, clos 0: 0,4, clos 3: 1,5 "
     expected += "min-1500000 kHz"
     found = expected.replace("turbo on", "turbo off")
-    assert knobs.verify(WANTED) == (Drift(FIRST, expected, found),)
+    assert knobs.verify(WANTED) == (KnobDrift(FIRST, expected, found),)
     assert knobs.apply(WANTED, again=True) == KnobReport(written=(FIRST,))
     assert driver.machine.speed_select == WANTED
 

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from nri_resmgr.host.discovery import read_machine
+from nri_resmgr.host.machine.discovery import read_machine
 from nri_resmgr.host.tree import HostTree
 from nri_resmgr.topology import Machine
 from tests.host.peers import (

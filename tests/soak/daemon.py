@@ -18,7 +18,7 @@ from typing import Final
 import attrs
 
 from nri_resmgr.control.client import Client
-from nri_resmgr.host.sysfs_writer import sysfs_files, write_tree
+from nri_resmgr.host.machine.sysfs_writer import sysfs_files, write_tree
 from nri_resmgr.topology.synthetic import parse_spec
 from tests.soak.node import MACHINE
 from tests.soak.peer import Peer

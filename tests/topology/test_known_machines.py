@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from nri_resmgr.host.discovery import read_machine
-from nri_resmgr.host.sysfs_writer import sysfs_files
+from nri_resmgr.host.machine.discovery import read_machine
+from nri_resmgr.host.machine.sysfs_writer import sysfs_files
 from nri_resmgr.topology import Machine
 from nri_resmgr.topology.synthetic import parse_spec
 

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nri_resmgr.host.container_cgroups import (
-    AskedFor,
+from nri_resmgr.host.cgroups.containers import (
     CgroupReference,
     ContainerCgroups,
-    InForce,
+    EffectiveResources,
+    RequestedCpuset,
 )
-from nri_resmgr.host.container_places import cgroup_of_oci, cgroups_of_process
+from nri_resmgr.host.cgroups.finder import cgroup_of_oci, cgroups_of_process
 from nri_resmgr.host.tree import BadHostFile, HostTree
 from nri_resmgr.values import CpuSet, NodeSet
 from tests.verification.cgroup_trees import (
@@ -33,9 +33,9 @@ from tests.verification.cgroup_trees import (
 TOP = f"/{MOUNT}"
 
 
-def in_force(folder: str, **values: object) -> InForce:
+def in_force(folder: str, **values: object) -> EffectiveResources:
     sets = {"cpus": CpuSet.parse("1,3"), "mems": NodeSet.of(0)}
-    return InForce(**{**sets, "folder": f"{TOP}/{folder}", **values})  # type: ignore[arg-type] # as the test says
+    return EffectiveResources(**{**sets, "folder": f"{TOP}/{folder}", **values})  # type: ignore[arg-type] # as the test says
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,10 @@ def test_a_process_tells_its_containers_cgroup(text: str, cgroups: list[str]) ->
     ],
 )
 def test_what_is_in_force(
-    tmp_path: Path, files: Mapping[str, str], path: str, found: InForce | None
+    tmp_path: Path,
+    files: Mapping[str, str],
+    path: str,
+    found: EffectiveResources | None,
 ) -> None:
     cgroups = ContainerCgroups(tree_with(tmp_path, files))
 
@@ -213,11 +216,11 @@ def test_a_cgroup_may_have_no_processes(
 def test_what_was_asked_for_is_told_apart_from_what_is_in_force(tmp_path: Path) -> None:
     tree = tree_with(tmp_path, V2 | v2("c1", "1", mems="", asked="1-2"))
     cgroups, whom = ContainerCgroups(tree), CgroupReference("c1", "c1")
-    unread = cgroups.asked_for(whom)
+    unread = cgroups.requested(whom)
     cgroups.read(whom)
 
-    assert unread == AskedFor(None, None)
-    assert cgroups.asked_for(whom) == AskedFor(CpuSet.parse("1-2"), None)
+    assert unread == RequestedCpuset(None, None)
+    assert cgroups.requested(whom) == RequestedCpuset(CpuSet.parse("1-2"), None)
 
 
 def test_a_bad_list_is_told_with_its_file(tmp_path: Path) -> None:

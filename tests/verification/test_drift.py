@@ -17,7 +17,7 @@ from nri_resmgr.app.verification.drift import (
     sentence,
     weights_for,
 )
-from nri_resmgr.host.container_cgroups import AskedFor, InForce
+from nri_resmgr.host.cgroups.containers import EffectiveResources, RequestedCpuset
 from nri_resmgr.policy.events import Pin
 from nri_resmgr.policy.requests import MAX_SHARES
 from nri_resmgr.values import CpuSet, NodeSet
@@ -36,8 +36,8 @@ def judged(
     """Judge CPUs alone."""
     return classify(
         Pin(cpus(wanted)),
-        InForce(cpus(found), folder="/c1"),
-        AskedFor(cpus(asked or found), None),
+        EffectiveResources(cpus(found), folder="/c1"),
+        RequestedCpuset(cpus(asked or found), None),
         PresentResources(cpus(online), NodeSet.of(0)),
     )
 
@@ -93,12 +93,14 @@ def test_cpus_that_differ(finding: Finding, expected: Finding) -> None:
 
 
 def test_each_kind_is_told_and_what_is_not_pinned_is_not() -> None:
-    found = InForce(cpus("0-7"), NodeSet.of(0, 1), shares=2, folder="/c1")
+    found = EffectiveResources(cpus("0-7"), NodeSet.of(0, 1), shares=2, folder="/c1")
     there = PresentResources(cpus(ALL), NodeSet.of(0, 1))
-    asked = AskedFor(cpus("0-7"), NodeSet.of(0, 1))
+    asked = RequestedCpuset(cpus("0-7"), NodeSet.of(0, 1))
     whole = classify(Pin(cpus("1"), NodeSet.of(1), 1024), found, asked, there)
     memory = classify(Pin(mems=NodeSet.of(1)), found, asked, there)
-    nothing = classify(Pin(cpus("1"), NodeSet.of(1), 1024), InForce(), asked, there)
+    nothing = classify(
+        Pin(cpus("1"), NodeSet.of(1), 1024), EffectiveResources(), asked, there
+    )
 
     assert whole.kinds == (CPUS, MEMS, SHARES)
     assert memory == Finding(
@@ -110,8 +112,8 @@ def test_each_kind_is_told_and_what_is_not_pinned_is_not() -> None:
 def test_memory_that_is_not_there_is_offline() -> None:
     finding = classify(
         Pin(mems=NodeSet.of(0, 1)),
-        InForce(mems=NodeSet.of(0)),
-        AskedFor(None, NodeSet.of(0, 1)),
+        EffectiveResources(mems=NodeSet.of(0)),
+        RequestedCpuset(None, NodeSet.of(0, 1)),
         PresentResources(cpus(ALL), NodeSet.of(0)),
     )
 
@@ -161,8 +163,8 @@ def test_nobody_is_blamed_for_what_the_kernel_leaves_out(
     above = parent & online or online
     finding = classify(
         Pin(wanted),
-        InForce(wanted & above or above),
-        AskedFor(wanted, None),
+        EffectiveResources(wanted & above or above),
+        RequestedCpuset(wanted, None),
         PresentResources(online, NodeSet.of(0)),
     )
 
@@ -179,8 +181,8 @@ def test_whoever_writes_other_cpus_is_found(
     if there and found and found != there:
         finding = classify(
             Pin(wanted),
-            InForce(found),
-            AskedFor(written, None),
+            EffectiveResources(found),
+            RequestedCpuset(written, None),
             PresentResources(online, NodeSet.of(0)),
         )
 

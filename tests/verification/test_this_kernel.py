@@ -10,13 +10,13 @@ from pathlib import Path
 import attrs
 import pytest
 
-from nri_resmgr.host.container_cgroups import (
-    AskedFor,
+from nri_resmgr.host.cgroups.containers import (
     CgroupReference,
     ContainerCgroups,
-    InForce,
+    EffectiveResources,
+    RequestedCpuset,
 )
-from nri_resmgr.host.discovery import read_machine
+from nri_resmgr.host.machine.discovery import read_machine
 from nri_resmgr.host.tree import HostTree
 from tests.real_host.patience import wait_until
 
@@ -77,10 +77,10 @@ def test_what_was_written_is_in_force(cgroup: OwnCgroup) -> None:
     cgroups, whom = ContainerCgroups(TREE), CgroupReference("c1", f"/{cgroup.name}")
     found = cgroups.read(whom)
 
-    assert found == InForce(
+    assert found == EffectiveResources(
         ALL.lowest(1), read_machine(TREE).memory_nodes, folder=str(cgroup.folder)
     )
-    assert cgroups.asked_for(whom).cpus == ALL.lowest(1)
+    assert cgroups.requested(whom).cpus == ALL.lowest(1)
 
 
 def test_a_process_makes_it_populated_and_tells_where_it_is(cgroup: OwnCgroup) -> None:
@@ -117,13 +117,13 @@ def test_a_cgroup_below_has_no_more_than_the_one_above(cgroup: OwnCgroup) -> Non
             CgroupReference("c1", f"{cgroup.name}/c1"),
         )
         found = cgroups.read(whom)
-        asked_for = cgroups.asked_for(whom)
+        asked_for = cgroups.requested(whom)
     finally:
         below.rmdir()
 
     assert found is not None
     assert found.cpus == ALL.lowest(1)
-    assert asked_for == AskedFor(ALL.lowest(2), None)
+    assert asked_for == RequestedCpuset(ALL.lowest(2), None)
 
 
 def test_what_is_not_there_does_not_run() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from nri_resmgr.app.classes.setter import NewContainer
-from nri_resmgr.host.container_places import Places
+from nri_resmgr.host.cgroups.finder import CgroupFinder
 from nri_resmgr.host.scheduling import (
     forget_io_priority,
     set_io_priority,
@@ -53,7 +53,7 @@ def set_by_host(
     why = "there is no host to set it on"
     if tree is not None:
         try:
-            place = Places(tree).find(spec.id, spec.cgroup, begun.container.pid)
+            place = CgroupFinder(tree).find(spec.id, spec.cgroup, begun.container.pid)
             if place and _set(tree, place.scope, scheduling):
                 return
             why = f"there is no process in its cgroup {spec.cgroup}".rstrip()

@@ -40,9 +40,9 @@ class ClassHosts:
         """Writes block I/O files, likewise."""
         from nri_resmgr.app.classes.blockio.host import BlockIoHost
         from nri_resmgr.app.classes.blockio.writer import BlockIoWriter
-        from nri_resmgr.host.knob_files import HostFiles
+        from nri_resmgr.host.knobs.files import WritableHostTree
 
         # Where there is only a record of a host, there is nothing to write to.
         is_live = isinstance(self._tree, HostTree)
-        files = HostFiles(self._tree.root) if self._tree and is_live else None
+        files = WritableHostTree(self._tree.root) if self._tree and is_live else None
         return BlockIoWriter(files, BlockIoHost(self._tree))

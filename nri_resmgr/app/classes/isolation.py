@@ -129,7 +129,7 @@ class IsolationSetter(ClassSetter):
 
     @cached_property
     def _governors(self) -> Mapping[int, tuple[str, ...]]:
-        from nri_resmgr.host.governors import read_governors  # seldom
+        from nri_resmgr.host.knobs.cpu import read_governors  # seldom
 
         return {} if self._tree is None else read_governors(self._tree)
 

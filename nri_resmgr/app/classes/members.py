@@ -9,7 +9,7 @@ import msgspec
 
 from nri_resmgr.classes.choice import Choice
 from nri_resmgr.config import PolicyConfig
-from nri_resmgr.host.container_cgroups import CgroupReference
+from nri_resmgr.host.cgroups.containers import CgroupReference
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.policy.views import ViewedPolicy
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from nri_resmgr.host.platform import read_cgroup_layout
+from nri_resmgr.host.cgroups.layout import read_cgroup_layout
 from nri_resmgr.host.tree import Tree
 from nri_resmgr.stub.adjustment import ContainerAdjustment
 from nri_resmgr.stub.update import ContainerUpdate

@@ -11,10 +11,10 @@ from nri_resmgr.classes.cpu.facts import CpuKnobFacts
 from nri_resmgr.classes.irq.interrupts import Interrupt, changed_since, controlled
 from nri_resmgr.classes.irq.placement import Room
 from nri_resmgr.classes.isolation.host import quiet_cpus
-from nri_resmgr.host.cpu_knobs import read_cpu_knobs
+from nri_resmgr.host.cgroups.isolated import IsolatedCgroups
 from nri_resmgr.host.interrupts import read_default_cpus, read_interrupts
 from nri_resmgr.host.irqbalance import Irqbalance, find_irqbalance
-from nri_resmgr.host.isolated_cgroups import IsolatedCgroups
+from nri_resmgr.host.knobs.cpu import read_cpu_knobs
 from nri_resmgr.host.tree import Tree
 from nri_resmgr.log import Logger
 from nri_resmgr.topology import Machine

@@ -10,13 +10,13 @@ import msgspec
 
 from nri_resmgr.app.host_settings.plan import NO_PLAN, HostFacts, HostPlan
 from nri_resmgr.app.observing.history import History
-from nri_resmgr.host.irqbalance import Told
-from nri_resmgr.host.knob_report import Drift, KnobFailure, KnobReport
+from nri_resmgr.host.irqbalance import IrqbalanceResult
+from nri_resmgr.host.knobs.report import KnobDrift, KnobFailure, KnobReport
 from nri_resmgr.log import Logger
 
 log = Logger(__name__)
 
-_One = TypeVar("_One", Drift, KnobFailure)
+_One = TypeVar("_One", KnobDrift, KnobFailure)
 
 _BLAME: Final = (
     "it may be tuned, a power daemon, irqbalance, another plugin, or somebody by hand"
@@ -44,10 +44,10 @@ class Round(msgspec.Struct, frozen=True):
     facts: HostFacts = HostFacts()
     report: KnobReport = KnobReport()
     looked: bool = False
-    drifts: tuple[Drift, ...] = ()
+    drifts: tuple[KnobDrift, ...] = ()
     abandoned: tuple[str, ...] = ()
     refused: Mapping[str, str] = {}
-    told: Told = Told()
+    told: IrqbalanceResult = IrqbalanceResult()
     seen: Mapping[str, str] = {}
     waiting: frozenset[str] = frozenset()
     ineffective: Mapping[str, str] = {}
@@ -79,7 +79,7 @@ class HostReport:
         self.last = Round()
         self.written = self.restored = self.failures = self.drift = 0
         self.failing: dict[str, KnobFailure] = {}
-        self.drifting: dict[str, Drift] = {}
+        self.drifting: dict[str, KnobDrift] = {}
         self.abandoned: set[str] = set()
         self.why_not = ""
 
@@ -117,7 +117,7 @@ class HostReport:
             self._history.note("host.not-written", first.path, str(first))
         self.failing = now
 
-    def _drifted(self, drifts: Iterable[Drift]) -> None:
+    def _drifted(self, drifts: Iterable[KnobDrift]) -> None:
         now = {one.path: one for one in drifts}
         news = [one for path, one in now.items() if self.drifting.get(path) != one]
         self.drift += len(news)
@@ -152,7 +152,7 @@ class HostReport:
                 why = "no CPU would be left for them"
                 log.warning("interrupts.not-placed", numbers=list(numbers), why=why)
         why = found.told.why
-        untold = list(found.told.untold)
+        untold = list(found.told.unbanned)
         if (why or untold) and f"{why}{untold}" != self._untold:
             why = why or "its requests hold no more"
             log.warning("irqbalance.not-updated", why=why, interrupts=untold)

@@ -21,8 +21,8 @@ from nri_resmgr.app.host_settings.plan import (
 from nri_resmgr.app.host_settings.report import HostReport, Round
 from nri_resmgr.app.host_settings.wanted import Wanted
 from nri_resmgr.app.host_settings.writer import HostWriter, OpenDevice
-from nri_resmgr.host.knob_report import Drift
-from nri_resmgr.host.speed_select import open_isst
+from nri_resmgr.host.knobs.report import KnobDrift
+from nri_resmgr.host.speed_select.device import open_isst
 from nri_resmgr.host.state_dir import StateDir
 from nri_resmgr.host.tree import HostTree
 from nri_resmgr.log import Logger
@@ -208,7 +208,7 @@ class HostSettings:
             ineffective=ineffective,
         )
 
-    def _drifts(self, writer: HostWriter, plan: HostPlan) -> tuple[Drift, ...]:
+    def _drifts(self, writer: HostWriter, plan: HostPlan) -> tuple[KnobDrift, ...]:
         """Return what others changed of what is wanted now as before."""
         facts, last = self._last
         is_balanced = self._reader.irqbalance is not None
@@ -222,7 +222,7 @@ class HostSettings:
         )
 
     def _repair(
-        self, paths: Iterable[str], drifts: tuple[Drift, ...]
+        self, paths: Iterable[str], drifts: tuple[KnobDrift, ...]
     ) -> tuple[str, ...]:
         """Note what is to be written again; return what is left alone from now on."""
         if not self._access.repairs:

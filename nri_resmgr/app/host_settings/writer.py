@@ -13,17 +13,18 @@ from nri_resmgr.app.host_settings.plan import NO_PLAN, HostFacts, HostPlan
 from nri_resmgr.classes.cpu.facts import SST_DEVICE, CpuKnobFacts
 from nri_resmgr.classes.irq.interrupts import DEFAULT_AFFINITY
 from nri_resmgr.classes.irq.irqbalance import Bans, bans_for, strays
+from nri_resmgr.host.boot_journal import boot_of
 from nri_resmgr.host.interrupts import read_interrupts
-from nri_resmgr.host.irqbalance import MARK, IrqbalanceLine, Told
-from nri_resmgr.host.isst import IsstDevice, SpeedSelectUnsupported
-from nri_resmgr.host.knob_files import HostFiles
-from nri_resmgr.host.knob_journal import KnobJournal, boot_of
-from nri_resmgr.host.knob_report import Drift, KnobReport
-from nri_resmgr.host.knobs import Knobs
-from nri_resmgr.host.speed_select import open_isst
-from nri_resmgr.host.sst_journal import NAME as SST_JOURNAL
-from nri_resmgr.host.sst_journal import SstJournal
-from nri_resmgr.host.sst_knobs import SpeedSelectKnobs
+from nri_resmgr.host.irqbalance import MARK, IrqbalanceClient, IrqbalanceResult
+from nri_resmgr.host.knobs.files import WritableHostTree
+from nri_resmgr.host.knobs.journal import KnobJournal
+from nri_resmgr.host.knobs.knobs import Knobs
+from nri_resmgr.host.knobs.report import KnobDrift, KnobReport
+from nri_resmgr.host.speed_select.device import open_isst
+from nri_resmgr.host.speed_select.isst import IsstDevice, SpeedSelectUnsupported
+from nri_resmgr.host.speed_select.journal import NAME as SST_JOURNAL
+from nri_resmgr.host.speed_select.journal import SstJournal
+from nri_resmgr.host.speed_select.knobs import SpeedSelectKnobs
 from nri_resmgr.host.state_dir import StateDir
 from nri_resmgr.host.tree import HostTree, Tree
 from nri_resmgr.log import Logger
@@ -60,14 +61,14 @@ class HostWriter:
         self._state = state
         self._boot = boot_of(tree)
         journal = KnobJournal(state, self._boot)
-        self._knobs = Knobs(HostFiles(tree.root or "/"), journal)
+        self._knobs = Knobs(WritableHostTree(tree.root or "/"), journal)
         _tell_set_aside(journal)
-        self._line = IrqbalanceLine(tree, state)
+        self._line = IrqbalanceClient(tree, state)
         self._is_told = state.read(MARK) is not None
         self._is_set = state.read(SST_JOURNAL) is not None
         self._punits: SpeedSelectKnobs | None = None
         self._cores: object = None
-        self.told = Told()
+        self.told = IrqbalanceResult()
 
     @property
     def originals(self) -> Mapping[str, str]:
@@ -103,7 +104,7 @@ class HostWriter:
         if not facts.punits or self._punits is None:
             return facts
         return msgspec.structs.replace(
-            facts, punits=self._punits.before_us(facts.punits)
+            facts, punits=self._punits.with_originals(facts.punits)
         )
 
     def apply(
@@ -135,7 +136,7 @@ class HostWriter:
 
     def look(
         self, plan: HostPlan, facts: HostFacts, *, is_balanced: bool
-    ) -> tuple[Drift, ...]:
+    ) -> tuple[KnobDrift, ...]:
         """Compare the host with a plan.
 
         Args:
@@ -144,7 +145,7 @@ class HostWriter:
             is_balanced: Whether irqbalance moves interrupts, too.
         """
         files = dict(plan.files)
-        found: list[Drift] = []
+        found: list[KnobDrift] = []
         if is_balanced:
             files = {path: text for path, text in files.items() if _is_ours(path)}
             found += self._strays(plan, facts)
@@ -163,7 +164,7 @@ class HostWriter:
 
     def _tell(self, bans: Bans) -> None:
         self._is_told = True
-        self.told = self._line.tell(bans)
+        self.told = self._line.send_bans(bans)
         self._is_told = bool(bans) or bool(self.told.why)
 
     def _set_punits(self, plan: HostPlan, again: Collection[str]) -> KnobReport:
@@ -175,19 +176,19 @@ class HostWriter:
         self._is_set = bool(plan.punits or report.failed)
         return report
 
-    def _strays(self, plan: HostPlan, facts: HostFacts) -> Iterator[Drift]:
+    def _strays(self, plan: HostPlan, facts: HostFacts) -> Iterator[KnobDrift]:
         present = read_interrupts(self._tree)
         for one in strays(plan.placement, present, facts.room):
             if one.path not in self._knobs.refused:
-                yield Drift(one.path, plan.files[one.path], str(one.cpus))
+                yield KnobDrift(one.path, plan.files[one.path], str(one.cpus))
 
     def _drifts_of_punits(
         self, knobs: SpeedSelectKnobs, plan: HostPlan
-    ) -> Sequence[Drift]:
+    ) -> Sequence[KnobDrift]:
         try:
             return knobs.verify(plan.punits)
         except (OSError, SpeedSelectUnsupported) as error:
-            return (Drift(SST_DEVICE, "readable", str(error)),)
+            return (KnobDrift(SST_DEVICE, "readable", str(error)),)
 
 
 def _tell_set_aside(journal: KnobJournal | SstJournal) -> None:

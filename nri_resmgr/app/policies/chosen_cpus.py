@@ -56,7 +56,7 @@ def _known(choice: CpuChoice | None, path: str, tree: Tree | None) -> KnownCpus 
     if tree is None:
         raise BadSetting(path, "cgroups can only be read on the host itself")
     # Late: on the start path, and few configurations name a cgroup.
-    from nri_resmgr.host.cgroups import cpus_of_cgroup
+    from nri_resmgr.host.cgroups.cpuset import cpus_of_cgroup
 
     try:
         return Listed(cpus_of_cgroup(tree, choice.path))

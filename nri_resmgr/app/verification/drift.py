@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from nri_resmgr.host.container_cgroups import AskedFor, InForce
+from nri_resmgr.host.cgroups.containers import EffectiveResources, RequestedCpuset
 from nri_resmgr.policy.events import Pin
 from nri_resmgr.values import CpuSet, NodeSet
 
@@ -100,7 +100,9 @@ _MAX_SHARES: Final = 262_144
 _MAX_WEIGHT: Final = 10_000
 
 
-def differences_of(wanted: Pin, found: InForce) -> tuple[CgroupDifference, ...]:
+def differences_of(
+    wanted: Pin, found: EffectiveResources
+) -> tuple[CgroupDifference, ...]:
     """Compare decided values with those in force.
 
     Values that are not pinned, or that the kernel does not report, never differ.
@@ -124,7 +126,10 @@ def differences_of(wanted: Pin, found: InForce) -> tuple[CgroupDifference, ...]:
 
 
 def classify(
-    wanted: Pin, found: InForce, asked_for: AskedFor, present: PresentResources
+    wanted: Pin,
+    found: EffectiveResources,
+    asked_for: RequestedCpuset,
+    present: PresentResources,
 ) -> Finding:
     """Determine the verdict of a container.
 
@@ -188,7 +193,9 @@ def _clamped(shares: int) -> int:
     return min(max(shares, _MIN_SHARES), _MAX_SHARES)
 
 
-def _weight_difference(shares: int, found: InForce) -> Iterator[CgroupDifference]:
+def _weight_difference(
+    shares: int, found: EffectiveResources
+) -> Iterator[CgroupDifference]:
     kind = DriftKind.SHARES
     if shares and found.shares not in (None, _clamped(shares)):
         yield CgroupDifference(kind, str(shares), str(found.shares))
@@ -206,7 +213,9 @@ def _is_offline(one: CgroupDifference, present: PresentResources) -> bool:
     return left != wanted and (found == left or not left)
 
 
-def _is_confined(one: CgroupDifference, wanted: Pin, asked_for: AskedFor) -> bool:
+def _is_confined(
+    one: CgroupDifference, wanted: Pin, asked_for: RequestedCpuset
+) -> bool:
     match one.kind:
         case DriftKind.CPUS:
             return asked_for.cpus == wanted.cpus

@@ -15,7 +15,7 @@ from nri_resmgr.app.verification.drift import (
     classify,
     differences_of,
 )
-from nri_resmgr.host.container_cgroups import CgroupReference, ContainerCgroups
+from nri_resmgr.host.cgroups.containers import CgroupReference, ContainerCgroups
 from nri_resmgr.host.fields import optional_cpus, optional_nodes
 from nri_resmgr.host.paths import CPU_ROOT, NODE_ROOT
 from nri_resmgr.host.tree import Tree
@@ -81,7 +81,7 @@ class Inspection:
                 return AS_DECIDED
             if not self._cgroups.has_processes(cgroup):
                 return NOT_RUNNING
-            asked_for = self._cgroups.asked_for(cgroup)
+            asked_for = self._cgroups.requested(cgroup)
             return classify(wanted, found, asked_for, self._present(machine))
         except HostError as error:
             return Finding(Verdict.UNREADABLE, why=str(error))

@@ -17,7 +17,7 @@ from nri_resmgr.app.observing.history import History, Row
 from nri_resmgr.app.verification.drift import NOT_PINNED, PENDING, Finding, Verdict
 from nri_resmgr.app.verification.inspection import Inspected, Inspection
 from nri_resmgr.app.verification.report import DriftReport
-from nri_resmgr.host.container_cgroups import CgroupReference
+from nri_resmgr.host.cgroups.containers import CgroupReference
 from nri_resmgr.log import Logger
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.policy.ledger import KnowsContainers

@@ -1,13 +1,19 @@
-"""Groups made, changed and taken away, so that classes are what a plan says."""
+"""Applies RDT plans as groups, and restores what was there before."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from typing import Final
 
 from nri_resmgr.classes.rdt.capabilities import BandwidthMode, Capabilities
 from nri_resmgr.classes.rdt.plan import ROOT_CLASS, Plan
-from nri_resmgr.host.resctrl.apply import carry_out, undo_all
+from nri_resmgr.host.boot_journal import boot_of
+from nri_resmgr.host.mounts import find_resctrl_mount
+from nri_resmgr.host.resctrl.apply import (
+    apply_steps,
+    make_monitor,
+    remove_monitor,
+    undo_all,
+)
 from nri_resmgr.host.resctrl.counters import Count, counts_of
 from nri_resmgr.host.resctrl.discovery import (
     bandwidth_mode,
@@ -18,7 +24,7 @@ from nri_resmgr.host.resctrl.errors import (
     ResctrlNotMounted,
     UnknownGroup,
 )
-from nri_resmgr.host.resctrl.files import HostFiles, ResctrlFiles
+from nri_resmgr.host.resctrl.files import MountedResctrl, ResctrlFiles
 from nri_resmgr.host.resctrl.groups import (
     checked_name,
     groups_in,
@@ -27,33 +33,29 @@ from nri_resmgr.host.resctrl.groups import (
     path_in,
     survey,
 )
-from nri_resmgr.host.resctrl.journal import Journal, Keeper
-from nri_resmgr.host.resctrl.monitors import make_monitor, remove_monitor
-from nri_resmgr.host.resctrl.report import Drift, Options, Report
+from nri_resmgr.host.resctrl.journal import Journal, TextStore
+from nri_resmgr.host.resctrl.report import ResctrlDrift, ResctrlOptions, ResctrlReport
 from nri_resmgr.host.resctrl.schemata import Schemata, merged, render_schemata
-from nri_resmgr.host.resctrl.snapshot import look
+from nri_resmgr.host.resctrl.snapshot import take_snapshot
 from nri_resmgr.host.resctrl.steps import Steps, steps_to
 from nri_resmgr.host.resctrl.threads import move_threads, tasks_in
-from nri_resmgr.host.resctrl_mount import find_mount
 from nri_resmgr.host.tree import Tree
 from nri_resmgr.values import HostError
-
-_BOOT: Final = "/proc/sys/kernel/random/boot_id"
 
 
 class RdtControl:
     """RDT classes as groups of a resctrl file system.
 
-    Everything is a file or several, and other programs may hold the lock: an event
-    loop calls this from a thread. Whatever it changes is in the journal before.
+    All methods do I/O and may wait for the lock of other programs: from an event loop,
+    call them in a thread. Every change is journaled first.
 
-    Make it with `open`.
+    Create it with `open`.
 
     Args:
-        files: Where resctrl is mounted.
-        journal: What was done to it, in this boot.
-        mode: What bandwidth is counted in.
-        options: What is ours.
+        files: The resctrl file system.
+        journal: Changes of this boot that have to be undone.
+        mode: Unit of memory bandwidth.
+        options: Which groups are ours.
     """
 
     def __init__(
@@ -61,110 +63,110 @@ class RdtControl:
         files: ResctrlFiles,
         journal: Journal,
         mode: BandwidthMode = BandwidthMode.PERCENT,
-        options: Options | None = None,
+        options: ResctrlOptions | None = None,
     ) -> None:
         self.files = files
         self.journal = journal
         self._mode = mode
-        self._options = options or Options()
-        self._held: dict[str, Schemata] = {}
+        self._options = options or ResctrlOptions()
+        self._written: dict[str, Schemata] = {}
 
     @classmethod
     def open(
-        cls, tree: Tree, keeper: Keeper, options: Options | None = None
+        cls, tree: Tree, store: TextStore, options: ResctrlOptions | None = None
     ) -> RdtControl:
-        """Find resctrl on a host, and what we did to it before.
+        """Open the resctrl file system of a host, and the journal of its changes.
 
         Args:
             tree: The host.
-            keeper: Where the journal is kept: a `StateDir`.
-            options: What is ours.
+            store: Keeps the journal, such as a `StateDir`.
+            options: Which groups are ours.
 
         Raises:
-            ResctrlNotMounted: There is none.
+            ResctrlNotMounted: resctrl is not mounted.
             UnreadableHostFile: The table of mounts cannot be read.
         """
-        mount = find_mount(tree)
+        mount = find_resctrl_mount(tree)
         if mount is None:
             raise ResctrlNotMounted
         cpuinfo = tree.read("/proc/cpuinfo") or ""
         mode = bandwidth_mode(cpuinfo, in_mbps=mount.is_in_mbps)
-        # After another boot, or mounted otherwise, nothing of ours is left.
-        place = " ".join([tree.read(_BOOT) or "", mount.path, *sorted(mount.options)])
-        files = HostFiles(tree.root + mount.path)
-        return cls(files, Journal(keeper, place), mode, options)
+        # After another boot or mount none of our changes is left.
+        place = " ".join([boot_of(tree), mount.path, *sorted(mount.options)])
+        files = MountedResctrl(tree.root + mount.path)
+        return cls(files, Journal(store, place), mode, options)
 
     def capabilities(self) -> Capabilities:
         """Read what the machine can allocate and count.
 
         Raises:
-            HostError: A file is missing, cannot be read, or makes no sense.
+            HostError: A file is missing, unreadable or invalid.
         """
         return read_capabilities(self.files, self._mode)
 
-    def apply(self, plan: Plan) -> Report:
-        """Make groups what a plan says, or leave all as it is.
+    def apply(self, plan: Plan) -> ResctrlReport:
+        """Make groups match a plan, or change nothing.
 
         Raises:
             TooManyGroups: There are not enough closids.
-            ForeignGroup: A group of another program is in the way.
-            GroupInUse: Something runs in a class that is to go.
-            ExclusiveOverlap: A group of another program shares with nobody.
-            BadGroupName: A class has a name that no folder can have.
-            GroupRefused: The kernel refused something; all is as it was.
-            ResctrlLocked: Another program keeps the lock.
-            StateUnusable: The journal cannot be written; all is as it was.
+            ForeignGroup: A group of another program has the name of a class.
+            GroupInUse: A class to remove has threads.
+            ExclusiveOverlap: A class would have bits of an exclusive group.
+            BadGroupName: The name of a class is not valid for a folder.
+            GroupRefused: The kernel rejected a change; nothing has changed.
+            ResctrlLocked: Another program holds the lock.
+            StateUnusable: The journal cannot be written; nothing has changed.
         """
         wanted = {self._folder(name): text for name, text in plan.schemata.items()}
         if plan.root is not None:
             wanted[""] = plan.root
         with locked(self.files):
             can = self.capabilities()
-            scene = look(self.files, self.journal, can, self._options)
-            steps = steps_to(wanted, scene)
+            snapshot = take_snapshot(self.files, self.journal, can, self._options)
+            steps = steps_to(wanted, snapshot)
             self._check_idle(steps)
-            report = carry_out(steps, scene, self.files, self.journal)
-            self._held = self._holding(wanted)
+            report = apply_steps(steps, snapshot, self.files, self.journal)
+            self._written = self._written_schemata(wanted)
         return report
 
-    def restore(self) -> Report:
-        """Undo all that we did: what ran in our groups falls to the root group.
+    def restore(self) -> ResctrlReport:
+        """Undo all changes; threads of removed groups move to the root group.
 
-        What does not work is in the report, and in the journal for the next time.
+        Failures are in the report, and stay in the journal for the next call.
 
         Raises:
-            ResctrlLocked: Another program keeps the lock.
-            UnreadableHostFile: The kernel does not say what there is.
+            ResctrlLocked: Another program holds the lock.
+            UnreadableHostFile: The groups cannot be read.
             StateUnusable: The journal cannot be read.
         """
         with locked(self.files):
             record = self.journal.load().within(survey(self.files))
-            self._held = {}
+            self._written = {}
             return undo_all(self.files, self.journal, record)
 
-    def drift(self) -> tuple[Drift, ...]:
-        """Compare groups with what they held after `apply`.
+    def drift(self) -> tuple[ResctrlDrift, ...]:
+        """Compare groups with their schemata after `apply`.
 
         Raises:
-            HostError: A file cannot be read or makes no sense.
+            HostError: A file is unreadable or invalid.
         """
         groups = survey(self.files)
         found = []
-        for name, held in self._held.items():
+        for name, written in self._written.items():
             present = groups[name].schemata if name in groups else None
-            if present is None or merged(present, held) != present:
+            if present is None or merged(present, written) != present:
                 now = None if present is None else render_schemata(present)
-                found.append(Drift(name, render_schemata(held), now))
+                found.append(ResctrlDrift(name, render_schemata(written), now))
         return tuple(found)
 
     def classes(self) -> tuple[str, ...]:
-        """Return the names of all groups that could be a container's class.
+        """Return the names of all groups that can be a container's class.
 
-        Groups of other programs are among them, those that do not have our prefix
-        excepted. The root group is not: see `ROOT_CLASS`.
+        Groups of other programs are included if they have our prefix. The root group is
+        not: see `ROOT_CLASS`.
 
         Raises:
-            HostError: A file cannot be read or makes no sense.
+            HostError: A file is unreadable or invalid.
         """
         prefix = self._options.prefix
         return tuple(
@@ -174,18 +176,18 @@ class RdtControl:
         )
 
     def has_class(self, name: str) -> bool:
-        """Tell whether a container can be given a class.
+        """Return whether a class has a group.
 
         Raises:
-            UnreadableHostFile: The kernel does not say.
+            UnreadableHostFile: The folder cannot be read.
         """
         return "tasks" in names_in(self.files, self._folder(name))
 
     def schemata_of(self, name: str) -> str | None:
-        """Return what a class really has, in the form of a plan; None without it.
+        """Return the present schemata of a class, as in a plan; None without a group.
 
         Raises:
-            HostError: A file cannot be read or makes no sense.
+            HostError: A file is unreadable or invalid.
         """
         group = survey(self.files).get(self._folder(name))
         return None if group is None else render_schemata(group.schemata)
@@ -194,52 +196,52 @@ class RdtControl:
         """Return the ids of the threads in a class, or in a monitoring group of it.
 
         Raises:
-            UnreadableHostFile: The kernel does not tell.
+            UnreadableHostFile: The file cannot be read.
         """
         return tasks_in(self.files, self._path(name, monitor))
 
     def move(
         self, threads: Callable[[], Collection[int]], name: str, monitor: str = ""
     ) -> int:
-        """Move threads into a class, until a look at them finds no new one.
+        """Move threads to a class, until there are no new ones.
 
         Args:
-            threads: Tells which there are now, such as `threads_of` a cgroup.
+            threads: Returns the present threads, such as `threads_of` a cgroup.
             name: The class.
-            monitor: Also into this monitoring group of it.
+            monitor: Move them to this monitoring group, too.
 
         Returns:
-            How many were moved.
+            The number of moved threads.
 
         Raises:
             UnknownGroup: There is no such class or monitoring group.
-            GroupRefused: The kernel refused one. Those before are moved.
-            UnreadableHostFile: The kernel does not tell what is in the group.
-            TooManyForks: There is no end.
+            GroupRefused: The kernel rejected a thread. Earlier ones are moved.
+            UnreadableHostFile: The threads of the group cannot be read.
+            TooManyForks: New threads appear faster than they are moved.
         """
         for one in dict.fromkeys(("", monitor)):
             path = self._path(name, one)
             if "tasks" not in names_in(self.files, path):
                 raise UnknownGroup(name, f"{self.files.root}/{path}")
-        # First into the class: a monitoring group takes only threads of its own.
+        # First to the class: a monitoring group takes only threads of its class.
         paths = dict.fromkeys((self._path(name), self._path(name, monitor)))
         return max(move_threads(self.files, path, threads) for path in paths)
 
     def monitor(self, pod: str, name: str) -> None:
-        """Have a group that counts what a pod in a class uses.
+        """Create a monitoring group for a pod in a class.
 
-        One that is there already, whoever made it, will do.
+        An existing one is used, even one of another program.
 
         Args:
-            pod: Its UID, which is the group's name.
+            pod: UID of the pod, the name of the group.
             name: The class.
 
         Raises:
-            BadGroupName: That makes no folder.
+            BadGroupName: The UID is not valid for a folder.
             UnknownGroup: There is no such class.
-            GroupRefused: The kernel refused: there may be no RMID left.
-            ResctrlLocked: Another program keeps the lock.
-            StateUnusable: The journal cannot be written; nothing was done.
+            GroupRefused: The kernel rejected it, mostly as no RMID is left.
+            ResctrlLocked: Another program holds the lock.
+            StateUnusable: The journal cannot be written; nothing was changed.
         """
         path = self._path(name, checked_name(pod))
         with locked(self.files):
@@ -249,21 +251,21 @@ class RdtControl:
                 make_monitor(self.files, self.journal, path)
 
     def unmonitor(self, pod: str, name: str) -> None:
-        """Remove a group that `monitor` made; others stay.
+        """Remove a group that `monitor` created; those of other programs stay.
 
         Raises:
-            GroupRefused: The kernel refused.
-            ResctrlLocked: Another program keeps the lock.
-            StateUnusable: The journal cannot be written; the group is gone.
+            GroupRefused: The kernel rejected it.
+            ResctrlLocked: Another program holds the lock.
+            StateUnusable: The journal cannot be written; the group is removed.
         """
         with locked(self.files):
             remove_monitor(self.files, self.journal, self._path(name, pod))
 
     def counters(self) -> tuple[Count, ...]:
-        """Return what classes and monitoring groups use, of whomever they are.
+        """Return the counters of all groups, including those of other programs.
 
         Raises:
-            UnreadableHostFile: The kernel does not let us see the folders.
+            UnreadableHostFile: A folder cannot be read.
         """
         files = self.files
         return tuple(
@@ -273,11 +275,11 @@ class RdtControl:
             for count in counts_of(files, group, monitor)
         )
 
-    def _holding(self, wanted: Collection[str]) -> dict[str, Schemata]:
-        """Read what the kernel made of what we wrote: it rounds bandwidths."""
+    def _written_schemata(self, wanted: Collection[str]) -> dict[str, Schemata]:
+        """Read the written schemata back: the kernel rounds bandwidths."""
         try:
             groups = survey(self.files)
-        except HostError:  # all is done, and who asks for drift is told
+        except HostError:  # the plan is applied; `drift` will raise the error
             return {}
         return {name: groups[name].schemata for name in wanted if name in groups}
 

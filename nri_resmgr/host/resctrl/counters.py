@@ -1,4 +1,4 @@
-"""How much cache and bandwidth groups use, as the hardware counts it."""
+"""Reads the cache occupancy and memory traffic of groups."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ _DOMAIN: Final = re.compile(r"mon_L3_(\d+)", re.ASCII)
 
 
 class Count(msgspec.Struct, frozen=True):
-    """What one group uses of one cache; None stands for what is not told now.
+    """Counters of one group for one cache; None where unavailable now.
 
-    A group's numbers include those of its monitoring groups.
+    A group's counters include those of its monitoring groups.
 
     Attributes:
-        group: Folder of the class; the root group's is empty.
+        group: Folder of the class; empty for the root group.
         monitor: Name of a monitoring group in it; empty for the class itself.
-        cache: Id of the L3 cache. With sub-NUMA clusters it stands for all of them.
+        cache: Id of the L3 cache; with sub-NUMA clusters one for all of them.
         occupancy: Bytes in the cache.
-        local: Bytes moved so far between it and memory of its own node. Starts anew
-            with a new group.
-        total: Bytes moved so far.
+        local: Total bytes transferred to and from memory of the cache's node; starts at
+            0 with a new group.
+        total: Total bytes transferred to and from all memory.
     """
 
     group: str
@@ -42,18 +42,18 @@ class Count(msgspec.Struct, frozen=True):
 
 
 def counts_of(files: ResctrlFiles, group: str, monitor: str = "") -> Iterator[Count]:
-    """Yield what a group, or a monitoring group of it, uses of each cache.
+    """Yield the counters of a group, or of a monitoring group of it, for each cache.
 
-    Caches of which nothing is told now are passed over: freed counters settle for a
+    Caches without available counters are skipped: freed counters are unavailable for a
     while, and there may be fewer counters than groups.
 
     Raises:
-        UnreadableHostFile: The kernel does not let us see the folder.
+        UnreadableHostFile: The folder cannot be read.
     """
     folder = path_in(group, f"mon_groups/{monitor}") if monitor else group
     data = path_in(folder, "mon_data")
     for name in names_in(files, data):
-        # Other folders count energy; none of ours.
+        # Other folders count energy.
         if match := _DOMAIN.fullmatch(name):
             at = f"{data}/{name}"
             values = [_number(files, f"{at}/{x}") for x in (OCCUPANCY, LOCAL, TOTAL)]
@@ -62,7 +62,7 @@ def counts_of(files: ResctrlFiles, group: str, monitor: str = "") -> Iterator[Co
 
 
 def _number(files: ResctrlFiles, path: str) -> int | None:
-    """Read a counter; a word in its place, or an error, is no sample.
+    """Read a counter; None for a word in its place, or an error.
 
     Source:
         Linux resctrl.rst, "mon_data": Unavailable, Unassigned, Error.

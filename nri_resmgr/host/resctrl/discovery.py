@@ -1,4 +1,4 @@
-"""What the folders of ``info`` say that the machine can do."""
+"""Reads the capabilities of resctrl from its ``info`` folder."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from nri_resmgr.host.tree import BadHostFile, MissingHostFile
 _BANDWIDTH: Final = "MB"
 _MONITORING: Final = "L3_MON"
 
-# These name files that say what is counted, not counters.
+# Suffix of files that configure counters.
 _SETTING: Final = "_config"
 
 _VENDOR: Final = re.compile(r"^vendor_id\s*:\s*(\S+)", re.MULTILINE)
@@ -31,7 +31,7 @@ _AMD: Final = ("AuthenticAMD", "HygonGenuine")
 
 
 def bandwidth_mode(cpuinfo: str, *, in_mbps: bool) -> BandwidthMode:
-    r"""Tell what the numbers of an ``MB`` line count; the kernel does not.
+    r"""Determine the unit of ``MB`` lines, which the kernel does not report.
 
     Args:
         cpuinfo: Text of ``/proc/cpuinfo``.
@@ -51,15 +51,15 @@ def bandwidth_mode(cpuinfo: str, *, in_mbps: bool) -> BandwidthMode:
 
 
 def read_capabilities(files: ResctrlFiles, mode: BandwidthMode) -> Capabilities:
-    """Read what can be allocated and what is counted.
+    """Read what can be allocated and counted.
 
     Args:
-        files: Where resctrl is mounted.
+        files: The resctrl file system.
         mode: See `bandwidth_mode`.
 
     Raises:
-        MissingHostFile: A file that belongs to a resource is not there.
-        BadHostFile: A file holds something else than it should.
+        MissingHostFile: A file of a resource is missing.
+        BadHostFile: A file has an invalid value.
         UnreadableHostFile: A file cannot be read.
     """
     folders = names_in(files, "info")
@@ -79,7 +79,7 @@ def read_capabilities(files: ResctrlFiles, mode: BandwidthMode) -> Capabilities:
 
 
 def whole_of(capabilities: Capabilities) -> Schemata:
-    """Return all that a group can have."""
+    """Return schemata with the whole of every resource."""
     whole = {
         name: dict.fromkeys(cache.ids, cache.mask)
         for name, cache in capabilities.caches.items()
@@ -103,7 +103,7 @@ def _cache(files: ResctrlFiles, name: str, ids: tuple[int, ...]) -> Cache:
     return Cache(
         mask=_number(files, f"{name}/cbm_mask", 16),
         min_bits=_number(files, f"{name}/min_cbm_bits"),
-        # Kernels without the file refuse masks with holes.
+        # Kernels without the file reject masks with holes.
         sparse=_text(files, f"{name}/sparse_masks") == "1",
         closids=_number(files, f"{name}/num_closids"),
         ids=ids,
@@ -117,7 +117,7 @@ def _bandwidth(
     step = _number(files, f"{_BANDWIDTH}/bandwidth_gran")
     maximum = PERCENT_MAXIMUM
     match mode:
-        case BandwidthMode.MBPS:  # the files still tell percent
+        case BandwidthMode.MBPS:  # the files are in percent even so
             minimum, step, maximum = 0, 1, MBPS_MAXIMUM
         case BandwidthMode.AMD:
             maximum = AMD_MAXIMUM

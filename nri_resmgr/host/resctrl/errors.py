@@ -1,4 +1,4 @@
-"""What can go wrong with resctrl, with what would help."""
+"""Errors of resctrl; their texts say what would help."""
 
 from __future__ import annotations
 
@@ -9,49 +9,49 @@ from nri_resmgr.values import HostError
 
 @dataclass(eq=False)
 class ResctrlNotMounted(HostError):
-    """There is no resctrl file system."""
+    """resctrl is not mounted."""
 
     table: str = "/proc/mounts"
 
     def __str__(self) -> str:
         return (
-            f"{self.table} has no resctrl; where the CPU has RDT, "
+            f"{self.table}: resctrl is not mounted; if the CPU has RDT, run "
             "mount -t resctrl resctrl /sys/fs/resctrl"
         )
 
 
 @dataclass(eq=False)
 class ResctrlLocked(HostError):
-    """Another program does not let go of the lock."""
+    """Another program holds the lock."""
 
     path: str
 
     def __str__(self) -> str:
-        return f"{self.path} is locked by another program; see lslocks"
+        return f"{self.path} is locked by another program; find it with lslocks"
 
 
 @dataclass(eq=False)
 class TooManyGroups(HostError):
-    """The hardware has fewer classes of service than the configuration wants."""
+    """The hardware has fewer closids than the configuration needs."""
 
     wanted: tuple[str, ...]
     others: tuple[str, ...]
     limit: int
 
     def __str__(self) -> str:
-        others = f", {len(self.others)} of others ({', '.join(self.others)})"
+        others = f", groups of other programs ({', '.join(self.others)})"
         return (
             f"{len(self.wanted)} RDT classes ({', '.join(self.wanted)})"
             f"{others if self.others else ''} and the root group need "
             f"{len(self.wanted) + len(self.others) + 1} closids, this machine has "
-            f"{self.limit}; have fewer classes"
-            f"{', or remove groups that nobody needs' if self.others else ''}"
+            f"{self.limit}; configure fewer classes"
+            f"{', or remove unused groups' if self.others else ''}"
         )
 
 
 @dataclass(eq=False)
 class ForeignGroup(HostError):
-    """A class has the name of a group that another program made for something else."""
+    """A class has the name of another program's group with other schemata."""
 
     name: str
     path: str
@@ -60,15 +60,15 @@ class ForeignGroup(HostError):
 
     def __str__(self) -> str:
         return (
-            f"RDT class {self.name!r} is to have {_line(self.wanted)}, but {self.path} "
-            f"is there, not made by us, and has {_line(self.present)}; rename the "
-            "class, remove the group, or allow to adopt it"
+            f"RDT class {self.name!r} needs {_line(self.wanted)}, but {self.path} "
+            f"exists, was made by another program, and has {_line(self.present)}; "
+            "rename the class, remove the group, or set adoptGroups: true"
         )
 
 
 @dataclass(eq=False)
 class GroupInUse(HostError):
-    """A class is no longer configured, and something runs in it."""
+    """A class is no longer configured, but has threads."""
 
     name: str
     path: str
@@ -76,14 +76,15 @@ class GroupInUse(HostError):
 
     def __str__(self) -> str:
         return (
-            f"RDT class {self.name!r} is no longer wanted, but {self.path}/tasks has "
-            f"{self.tasks}; stop them, or force it: they fall to the root group"
+            f"RDT class {self.name!r} is no longer configured, but still has threads "
+            f"({self.tasks} in {self.path}/tasks); stop them, or set force: true to "
+            "move them to the root group"
         )
 
 
 @dataclass(eq=False)
 class ExclusiveOverlap(HostError):
-    """A class would share bits with a group that shares with nobody."""
+    """A class would have bits of an exclusive group."""
 
     name: str
     path: str
@@ -94,31 +95,31 @@ class ExclusiveOverlap(HostError):
     def __str__(self) -> str:
         return (
             f"RDT class {self.name!r}: {self.path} would have bits of "
-            f"{self.resource} id {self.cache} that {self.other!r} must not share; "
-            "see the mode files of both"
+            f"{self.resource} id {self.cache} that {self.other!r} has as well, and one "
+            "of the two is exclusive or locked (file mode); give them separate bits"
         )
 
 
 @dataclass(eq=False)
 class BadGroupName(HostError):
-    """No folder can have this name."""
+    """A name is not valid for a folder."""
 
     name: str
 
     def __str__(self) -> str:
-        return f"RDT class or monitoring group {self.name!r}: no name for a folder"
+        return f"RDT class or monitoring group {self.name!r}: not a valid folder name"
 
 
 @dataclass(eq=False)
 class GroupRefused(HostError):
-    """The kernel refused a change of a group.
+    """The kernel rejected a change of a group.
 
     Attributes:
         name: The class.
         path: The file or folder.
-        what: What was to be done.
-        why: The kernel's own sentence, or that of errno.
-        left: What could not be put back to what it was before.
+        what: The operation.
+        why: The kernel's reason, of ``last_cmd_status`` or errno.
+        left: Paths of earlier changes that could not be undone.
     """
 
     name: str
@@ -128,7 +129,7 @@ class GroupRefused(HostError):
     left: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        left = f"; not put back: {', '.join(self.left)}" if self.left else ""
+        left = f"; not undone: {', '.join(self.left)}" if self.left else ""
         return (
             f"RDT class {self.name!r}: cannot {self.what} {self.path}: {self.why}{left}"
         )

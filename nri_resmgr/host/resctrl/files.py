@@ -1,4 +1,4 @@
-"""The few things that are done to a resctrl file system."""
+"""Operations on a resctrl file system."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _READ: Final = os.O_RDONLY | os.O_CLOEXEC
 _WRITE: Final = os.O_WRONLY | os.O_CLOEXEC
 
-# Others hold the lock for as long as it takes to set up all their groups.
-_PATIENCE: Final = 5.0  # seconds
+# Other programs hold the lock while they set up all their groups.
+_TIMEOUT: Final = 5.0  # seconds
 _PAUSE: Final = 0.02  # seconds
 
 
@@ -30,38 +30,38 @@ class ResctrlFiles(Protocol):
 
     @property
     def root(self) -> str:
-        """Where it is mounted, for people."""
+        """Mount point, for messages."""
 
     def read(self, path: str) -> str:
         """Return a file's text."""
 
     def write(self, path: str, text: str) -> None:
-        """Write a text at once: the kernel takes each write as a whole command."""
+        """Write a text with one write: the kernel parses each as a whole command."""
 
     def mkdir(self, path: str) -> None:
-        """Make a group."""
+        """Create a group."""
 
     def rmdir(self, path: str) -> None:
-        """Remove a group, whatever is in it."""
+        """Remove a group; its threads move to the root group."""
 
     def names(self, path: str) -> tuple[str, ...]:
-        """Return what a folder holds, sorted."""
+        """Return the entries of a folder, sorted."""
 
     def locked(self) -> AbstractContextManager[None]:
-        """Keep other programs from changing groups meanwhile."""
+        """Hold the lock that other programs take to change groups."""
 
 
-class HostFiles:
-    """The real one.
+class MountedResctrl:
+    """A mounted resctrl file system.
 
     Args:
-        root: Where it is mounted, as we see it.
-        patience: Seconds to wait for another program that has locked it.
+        root: The mount point.
+        timeout: Seconds to wait for the lock.
     """
 
-    def __init__(self, root: str, patience: float = _PATIENCE) -> None:
+    def __init__(self, root: str, timeout: float = _TIMEOUT) -> None:
         self.root = root
-        self._patience = patience
+        self._timeout = timeout
 
     def read(self, path: str) -> str:
         """See `ResctrlFiles.read`."""
@@ -76,7 +76,7 @@ class HostFiles:
         content = text.encode()
         with _opened(self._at(path), _WRITE) as fd:
             if os.write(fd, content) < len(content):
-                # The kernel takes a page at most, and the rest would be another
+                # The kernel takes a page at most; a second write would be another
                 # command.
                 raise OSError(errno.E2BIG, os.strerror(errno.E2BIG))
 
@@ -95,10 +95,10 @@ class HostFiles:
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the lock that resctrl's users agree on.
+        """Hold the lock by which programs that use resctrl exclude each other.
 
         Raises:
-            BlockingIOError: Another program does not let go of it.
+            BlockingIOError: Another program holds it.
 
         Source:
             Linux resctrl.rst, "Locking": flock(2) on the root directory.
@@ -108,7 +108,7 @@ class HostFiles:
             yield
 
     def _lock(self, fd: int) -> None:
-        end = time.monotonic() + self._patience
+        end = time.monotonic() + self._timeout
         while True:
             try:
                 return fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -127,4 +127,4 @@ def _opened(path: str, flags: int) -> Iterator[int]:
     try:
         yield fd
     finally:
-        os.close(fd)  # which lets go of a lock, too
+        os.close(fd)  # also releases a lock

@@ -1,4 +1,4 @@
-"""The groups that a resctrl file system has."""
+"""Reads the groups of a resctrl file system."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _GONE: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENODEV})
 _LONGEST: Final = 255  # NAME_MAX
 
 
-class Group(msgspec.Struct, frozen=True):
-    """One group that allocates.
+class ResctrlGroup(msgspec.Struct, frozen=True):
+    """One control group.
 
     Attributes:
-        schemata: What it has.
-        mode: How it shares that with others.
+        schemata: Its schemata.
+        mode: ``shareable``, ``exclusive``, or of a pseudo-locked region.
     """
 
     schemata: Schemata
@@ -36,41 +36,41 @@ class Group(msgspec.Struct, frozen=True):
 
     @property
     def is_for_a_region(self) -> bool:
-        """Whether it has to do with locked memory: nothing can run in it."""
+        """Whether it is for pseudo-locked memory, and cannot have threads."""
         return self.mode.startswith("pseudo-lock")
 
     @property
     def has_closid(self) -> bool:
-        """Whether it takes one of the hardware's classes of service."""
-        return self.mode != _LOCKED  # which gave its own back
+        """Whether it uses a closid; a pseudo-locked group has freed its own."""
+        return self.mode != _LOCKED
 
     @property
     def is_alone(self) -> bool:
-        """Whether no other group may have bits of its own."""
+        """Whether no other group may share its bits."""
         return self.mode in {EXCLUSIVE, _LOCKED}
 
 
-def survey(files: ResctrlFiles) -> Mapping[str, Group]:
-    """Return all groups by their folder; the root group's is empty.
+def survey(files: ResctrlFiles) -> Mapping[str, ResctrlGroup]:
+    """Return all groups by folder; empty for the root group.
 
     Raises:
-        UnreadableHostFile: The kernel does not let us see them.
-        BadHostFile: It says something that makes no sense.
+        UnreadableHostFile: A file cannot be read.
+        BadHostFile: A file has an invalid value.
     """
     found = {}
     for name in ("", *groups_in(files)):
         text = read_if_there(files, path_in(name, "schemata"))
         if text is not None:
             mode = read_if_there(files, path_in(name, "mode")) or SHAREABLE
-            found[name] = Group(_parsed(files, name, text), mode.strip())
+            found[name] = ResctrlGroup(_parsed(files, name, text), mode.strip())
     return found
 
 
 def groups_in(files: ResctrlFiles) -> tuple[str, ...]:
-    """Return the folders of all groups but the root's.
+    """Return the folders of all groups except the root group.
 
     Raises:
-        UnreadableHostFile: The kernel does not let us see them.
+        UnreadableHostFile: A folder cannot be read.
     """
     return tuple(
         name for name in names_in(files, "") if "tasks" in names_in(files, name)
@@ -79,11 +79,11 @@ def groups_in(files: ResctrlFiles) -> tuple[str, ...]:
 
 @contextlib.contextmanager
 def locked(files: ResctrlFiles) -> Iterator[None]:
-    """Keep other programs from changing groups.
+    """Hold the lock that other programs take to change groups.
 
     Raises:
-        ResctrlLocked: One of them keeps us from it.
-        UnreadableHostFile: The kernel says no.
+        ResctrlLocked: Another program holds it.
+        UnreadableHostFile: The file system cannot be locked.
     """
     with contextlib.ExitStack() as stack:
         try:
@@ -97,15 +97,15 @@ def locked(files: ResctrlFiles) -> Iterator[None]:
 
 
 def path_in(folder: str, name: str) -> str:
-    """Return the path of something in a group's folder, where the root's is empty."""
+    """Return the path of an entry of a group's folder; empty for the root group."""
     return f"{folder}/{name}" if folder else name
 
 
 def checked_name(name: str) -> str:
-    """Return the name of a group, if a folder can have it.
+    """Return *name* if it is valid for a folder.
 
     Raises:
-        BadGroupName: It cannot.
+        BadGroupName: It is not.
     """
     if name in {"", ".", ".."} or not name.isprintable() or "/" in name:
         raise BadGroupName(name)
@@ -115,7 +115,7 @@ def checked_name(name: str) -> str:
 
 
 def read_if_there(files: ResctrlFiles, path: str) -> str | None:
-    """Return a file's text; None where it is gone, as groups of others may be.
+    """Return a file's text; None if it is gone, removed by another program.
 
     Raises:
         UnreadableHostFile: It is there and cannot be read.
@@ -126,7 +126,7 @@ def read_if_there(files: ResctrlFiles, path: str) -> str | None:
 
 
 def names_in(files: ResctrlFiles, path: str) -> tuple[str, ...]:
-    """Return what a folder holds; nothing where it is gone.
+    """Return the entries of a folder; none if it is gone.
 
     Raises:
         UnreadableHostFile: It is there and cannot be read.
@@ -138,10 +138,10 @@ def names_in(files: ResctrlFiles, path: str) -> tuple[str, ...]:
 
 @contextlib.contextmanager
 def reading(files: ResctrlFiles, path: str) -> Iterator[None]:
-    """Pass over what is gone, and tell what cannot be read.
+    """Ignore missing files; report unreadable ones.
 
     Raises:
-        UnreadableHostFile: The kernel says no.
+        UnreadableHostFile: The kernel refused to read a file.
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""What we did to resctrl, kept where the next start finds it."""
+"""Keeps the changes of resctrl that have to be undone, for the next process."""
 
 from __future__ import annotations
 
@@ -15,48 +15,47 @@ _NAME: Final = "resctrl"
 _VERSION: Final = 1
 
 
-class Keeper(Protocol):
+class TextStore(Protocol):
     """Named texts that outlive the process, such as a `StateDir`."""
 
     def read(self, name: str) -> str | None:
         """Return a text; None where there is none."""
 
     def write(self, name: str, text: str) -> None:
-        """Replace a text as a whole."""
+        """Replace a text atomically."""
 
     def remove(self, name: str) -> None:
         """Remove a text, if there is one."""
 
     def set_aside(self, name: str) -> str:
-        """Put a text that makes no sense where people can look at it."""
+        """Rename an invalid text for inspection; return the new path."""
 
 
-class Record(msgspec.Struct, frozen=True):
-    """What has to be undone.
+class ResctrlRecord(msgspec.Struct, frozen=True):
+    """Changes that have to be undone.
 
     Attributes:
-        made: Folders of groups that we made, or were about to.
-        monitors: The same for monitoring groups: paths such as
-            ``gold/mon_groups/NAME``.
-        originals: Schemata of groups that we did not make before we changed them, by
-            folder; the root group's is empty.
+        made: Folders of groups that we created, or were about to.
+        monitors: The same for monitoring groups, as ``gold/mon_groups/NAME``.
+        originals: Original schemata of groups that we changed without having created
+            them, by folder; empty for the root group.
     """
 
     made: frozenset[str] = frozenset()
     monitors: frozenset[str] = frozenset()
     originals: Mapping[str, str] = {}
 
-    def with_monitor(self, path: str) -> Record:
-        """Return it with one more monitoring group."""
+    def with_monitor(self, path: str) -> ResctrlRecord:
+        """Return a copy with another monitoring group."""
         return msgspec.structs.replace(self, monitors=self.monitors | {path})
 
-    def without_monitor(self, path: str) -> Record:
-        """Return it without a monitoring group."""
+    def without_monitor(self, path: str) -> ResctrlRecord:
+        """Return a copy without a monitoring group."""
         return msgspec.structs.replace(self, monitors=self.monitors - {path})
 
-    def within(self, groups: Mapping[str, object]) -> Record:
-        """Return what of it there still is."""
-        return Record(
+    def within(self, groups: Mapping[str, object]) -> ResctrlRecord:
+        """Return only the changes of groups that still exist."""
+        return ResctrlRecord(
             self.made & groups.keys(),
             frozenset(one for one in self.monitors if group_of(one) in groups),
             {one: text for one, text in self.originals.items() if one in groups},
@@ -73,25 +72,25 @@ def group_of(monitor: str) -> str:
 
 
 class Journal:
-    """Keeps one `Record`.
+    """Keeps one `ResctrlRecord`.
 
     Args:
-        keeper: Where.
-        place: What the record is good for, such as the boot and the mount: another
-            boot, or another mount, has none of our changes.
+        store: Where to keep it.
+        place: Where the record applies, such as boot and mount: after another boot or
+            mount it is discarded.
 
     Attributes:
-        set_aside: The path of one that made no sense and was put there.
+        set_aside: New path of an invalid journal; empty without one.
     """
 
-    def __init__(self, keeper: Keeper, place: str) -> None:
-        self._keeper = keeper
+    def __init__(self, store: TextStore, place: str) -> None:
+        self._keeper = store
         self._place = place
-        self._record: Record | None = None
+        self._record: ResctrlRecord | None = None
         self.set_aside = ""
 
-    def load(self) -> Record:
-        """Return the record; an empty one where there is none.
+    def load(self) -> ResctrlRecord:
+        """Return the record; an empty one if there is none.
 
         Raises:
             StateUnusable: It cannot be read.
@@ -99,28 +98,28 @@ class Journal:
         if self._record is None:
             try:
                 text = self._keeper.read(_NAME)
-                self._record = _parse(text, self._place) if text else Record()
+                self._record = _parse(text, self._place) if text else ResctrlRecord()
             except (ValueError, RecursionError, UntrustedState):
                 self.set_aside = self._keeper.set_aside(_NAME)
-                self._record = Record()
+                self._record = ResctrlRecord()
         return self._record
 
-    def save(self, record: Record) -> None:
-        """Replace the record, before what it tells of is done.
+    def save(self, record: ResctrlRecord) -> None:
+        """Replace the record; call it before the changes.
 
         Raises:
             StateUnusable: It cannot be written; the old one is still there.
         """
         if record == self._record:
             return
-        if record == Record():
+        if record == ResctrlRecord():
             self._keeper.remove(_NAME)
         else:
             self._keeper.write(_NAME, _render(record, self._place))
         self._record = record
 
 
-def _render(record: Record, place: str) -> str:
+def _render(record: ResctrlRecord, place: str) -> str:
     document = {
         "version": _VERSION,
         "place": place,
@@ -131,18 +130,18 @@ def _render(record: Record, place: str) -> str:
     return json.dumps(document) + "\n"
 
 
-def _parse(text: str, place: str) -> Record:
+def _parse(text: str, place: str) -> ResctrlRecord:
     document = json.loads(text)
     if not isinstance(document, dict) or document.get("version") != _VERSION:
-        raise ValueError("not a journal of ours")
+        raise ValueError("not a resctrl journal")
     if document.get("place") != place:
-        return Record()
+        return ResctrlRecord()
     originals = document.get("originals")
     if not isinstance(originals, dict):
-        raise ValueError("no originals")  # noqa: TRY004 - nobody's bug: a file is bad
+        raise ValueError("no originals")  # noqa: TRY004 - a bad file, not a bug
     for schemata in _texts([*originals.values()]):
         parse_schemata(schemata)
-    return Record(
+    return ResctrlRecord(
         frozenset(_texts(document.get("made"))),
         frozenset(_texts(document.get("monitors"))),
         dict(zip(_texts([*originals]), _texts([*originals.values()]), strict=True)),

@@ -1,20 +1,20 @@
-"""What a change of groups came to."""
+"""Options and results of changes of groups."""
 
 from __future__ import annotations
 
 import msgspec
 
 
-class Options(msgspec.Struct, frozen=True):
-    """How groups of ours are told from those of others.
+class ResctrlOptions(msgspec.Struct, frozen=True):
+    """Which groups may be changed and removed.
 
     Attributes:
-        prefix: What the folders of our classes begin with; all that do are ours.
-        adopts: A group of another program that has the name of a class is changed;
-            what it had is put back when the class goes. Otherwise that is an error,
-            unless the group has what the class is to have: then it is used as it is.
-        forces: A class goes even if something runs in it, which then falls to the root
-            group. Otherwise that is an error.
+        prefix: Prefix of the folders of our classes; all groups with it are ours.
+        adopts: Change a group of another program that has the name of a class, and
+            restore its schemata when the class is removed. Otherwise that is an error,
+            unless the group has the schemata of the class: then it is used as it is.
+        forces: Remove a class even if it has threads, which move to the root group.
+            Otherwise that is an error.
     """
 
     prefix: str = ""
@@ -22,16 +22,16 @@ class Options(msgspec.Struct, frozen=True):
     forces: bool = False
 
 
-class Report(msgspec.Struct, frozen=True):
-    """What was done, by the folders of groups; the root group's is empty.
+class ResctrlReport(msgspec.Struct, frozen=True):
+    """Changes by folder of the group; empty for the root group.
 
     Attributes:
-        made: New groups.
+        made: Created groups.
         written: Groups whose schemata were written.
-        removed: Groups of ours that went.
-        shared: Groups of others that have what we want, and are left alone.
-        failed: Path and reason of what did not work and does not matter for classes
-            that are wanted. It is tried again the next time.
+        removed: Removed groups.
+        shared: Unchanged groups of other programs that have the schemata of a class.
+        failed: Path and reason of failures that do not matter for configured classes;
+            the next call retries.
     """
 
     made: tuple[str, ...] = ()
@@ -41,15 +41,15 @@ class Report(msgspec.Struct, frozen=True):
     failed: tuple[tuple[str, str], ...] = ()
 
 
-class Drift(msgspec.Struct, frozen=True):
-    """A group that does not hold what it held after we wrote it.
+class ResctrlDrift(msgspec.Struct, frozen=True):
+    """A group whose schemata another program has changed.
 
     Attributes:
         group: Its folder.
-        ours: Its schemata then.
-        present: Its schemata now; None where it is gone.
+        expected: Its schemata after we wrote them.
+        present: Its schemata now; None if it is gone.
     """
 
     group: str
-    ours: str
+    expected: str
     present: str | None

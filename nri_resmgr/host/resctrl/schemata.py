@@ -1,4 +1,4 @@
-"""The text of ``schemata`` files as numbers, and back."""
+"""Parses, renders and compares the text of ``schemata`` files."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _DECIMAL: Final = (_BANDWIDTH, "SMBA")
 
 
 def parse_schemata(text: str) -> Schemata:
-    r"""Read what the kernel or a plan says of a group.
+    r"""Parse the schemata of a group.
 
-    Resources that we do not know, and those that a pseudo-locked region has yet to
-    set up, are left out.
+    Unknown resources, and those without values in the setup of a pseudo-locked region,
+    are skipped.
 
     Raises:
-        ValueError: A number is none.
+        ValueError: A number is invalid.
 
     Source:
         Linux resctrl.rst, "Schemata files": names and numbers may be padded.
@@ -38,7 +38,7 @@ def parse_schemata(text: str) -> Schemata:
 
 
 def render_schemata(schemata: Schemata) -> str:
-    r"""Write what `parse_schemata` reads, for one write.
+    r"""Render schemata as a text that can be written at once.
 
     >>> render_schemata({"L3": {1: 0xf0, 0: 0xf}, "MB": {0: 50}})
     'L3:0=f;1=f0\nMB:0=50\n'
@@ -52,7 +52,7 @@ def render_schemata(schemata: Schemata) -> str:
 
 
 def merged(old: Schemata, new: Schemata) -> Schemata:
-    """Return what a group holds after a write, which need not name everything."""
+    """Return the schemata of a group after *new*, which may be partial, is written."""
     return {
         name: {**old.get(name, {}), **new.get(name, {})}
         for name in dict.fromkeys((*old, *new))
@@ -60,7 +60,7 @@ def merged(old: Schemata, new: Schemata) -> Schemata:
 
 
 def rounded(schemata: Schemata, step: int) -> Schemata:
-    """Return what the kernel makes of bandwidths, which it rounds up.
+    """Round bandwidths up, as the kernel does.
 
     >>> rounded({"MB": {0: 33}}, 10)
     {'MB': {0: 40}}
@@ -74,7 +74,7 @@ def rounded(schemata: Schemata, step: int) -> Schemata:
 
 
 def cache_of(resource: str) -> str:
-    """Return the cache that a resource is of; empty for one that is no cache.
+    """Return the cache of a resource; empty for other resources.
 
     >>> cache_of("L3CODE"), cache_of("MB")
     ('L3', '')
@@ -84,9 +84,9 @@ def cache_of(resource: str) -> str:
 
 
 def overlap(one: Schemata, other: Schemata) -> tuple[str, int] | None:
-    """Return a resource and a cache id whose bits both may fill; None without.
+    """Return the first resource and cache id with common bits; None without.
 
-    Code and data are in the same cache: the bits of one meet those of the other.
+    Code and data use the same cache, so their bits are compared with each other.
     """
     for name, masks in one.items():
         for theirs, other_masks in other.items():

@@ -1,4 +1,4 @@
-"""What there is before a plan is carried out."""
+"""Snapshot of resctrl before a plan is applied."""
 
 from __future__ import annotations
 
@@ -9,31 +9,29 @@ import msgspec
 from nri_resmgr.classes.rdt.capabilities import Capabilities
 from nri_resmgr.host.resctrl.discovery import whole_of
 from nri_resmgr.host.resctrl.files import ResctrlFiles
-from nri_resmgr.host.resctrl.groups import Group, survey
-from nri_resmgr.host.resctrl.journal import Journal, Record
-from nri_resmgr.host.resctrl.report import Options
+from nri_resmgr.host.resctrl.groups import ResctrlGroup, survey
+from nri_resmgr.host.resctrl.journal import Journal, ResctrlRecord
+from nri_resmgr.host.resctrl.report import ResctrlOptions
 from nri_resmgr.host.resctrl.schemata import Schemata
 
 
-class Scene(msgspec.Struct, frozen=True):
-    """What there is before anything is done.
+class ResctrlSnapshot(msgspec.Struct, frozen=True):
+    """The groups before a plan is applied, and what may be changed.
 
     Attributes:
-        root: Where resctrl is mounted, for sentences.
+        root: Mount point, for messages.
         groups: All groups, by folder.
-        record: What the journal says of those.
-        closids: How many groups there can be, with the root group; 0 if unknown.
+        record: Journaled changes of these groups.
+        closids: Number of possible groups, with the root group; 0 if unknown.
         step: The kernel rounds bandwidths up to multiples of this.
-        whole: All that a group can have.
-        prefix: What the folders of all our groups begin with; groups that do are ours
-            whoever made them. Empty: only those of the journal are.
-        adopts: Whether groups of others that have the name of a class are ours to
-            change.
+        whole: Schemata with the whole of every resource.
+        prefix: All groups with this prefix are ours; empty if only journaled ones are.
+        adopts: Whether groups of other programs may be changed.
     """
 
     root: str
-    groups: Mapping[str, Group]
-    record: Record
+    groups: Mapping[str, ResctrlGroup]
+    record: ResctrlRecord
     closids: int = 0
     step: int = 1
     whole: Schemata = {}
@@ -42,23 +40,23 @@ class Scene(msgspec.Struct, frozen=True):
 
     @property
     def ours(self) -> frozenset[str]:
-        """Return the groups that are ours to remove."""
+        """Folders of groups that may be removed."""
         named = {
             one for one in self.groups if self.prefix and one.startswith(self.prefix)
         }
         return frozenset(self.record.made | named)
 
 
-def look(
-    files: ResctrlFiles, journal: Journal, can: Capabilities, options: Options
-) -> Scene:
-    """Read what there is.
+def take_snapshot(
+    files: ResctrlFiles, journal: Journal, can: Capabilities, options: ResctrlOptions
+) -> ResctrlSnapshot:
+    """Read the groups of resctrl and the journal.
 
     Raises:
-        HostError: A file cannot be read or makes no sense.
+        HostError: A file is unreadable or invalid.
     """
     groups = survey(files)
-    return Scene(
+    return ResctrlSnapshot(
         root=files.root,
         groups=groups,
         record=journal.load().within(groups),

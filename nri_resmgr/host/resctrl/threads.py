@@ -1,41 +1,24 @@
-"""Threads of running containers, moved from group to group."""
+"""Moves threads to groups of resctrl."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Final
 
 from nri_resmgr.host.resctrl.files import ResctrlFiles
 from nri_resmgr.host.resctrl.groups import path_in, reading
-from nri_resmgr.host.resctrl.transaction import done, write_task
-from nri_resmgr.host.tree import Tree
+from nri_resmgr.host.resctrl.transaction import attempt, write_task
 from nri_resmgr.values import HostError
 
-# Version 2 of cgroups; version 1.
-_FILES: Final = ("cgroup.threads", "tasks")
-
-# A child is where its parent was when it was made. Each pass therefore meets only
-# children of threads that the one before had not reached.
+# A new thread starts in the group of its creator, so each pass finds only threads that
+# were created by threads which the pass before had not reached.
 _PASSES: Final = 64
 
 
 @dataclass(eq=False)
-class UnseenThreads(HostError):
-    """Threads have no ids that we could write."""
-
-    path: str
-
-    def __str__(self) -> str:
-        return (
-            f"{self.path} lists threads of another PID namespace; "
-            "run with the host's (hostPID: true)"
-        )
-
-
-@dataclass(eq=False)
 class TooManyForks(HostError):
-    """Threads are made faster than they are moved."""
+    """New threads appear faster than they are moved."""
 
     path: str
     moved: int
@@ -44,46 +27,26 @@ class TooManyForks(HostError):
         return f"{self.path}: still new threads after {self.moved} were moved"
 
 
-def threads_of(tree: Tree, folder: str) -> frozenset[int]:
-    """Return the ids of all threads in a cgroup and in those below it.
-
-    Args:
-        tree: The host.
-        folder: Of the cgroup, such as ``/sys/fs/cgroup/kubepods.slice/...``.
-
-    Raises:
-        UnreadableHostFile: The kernel does not tell.
-        UnseenThreads: It tells ids of another PID namespace, which read 0.
-    """
-    found: set[int] = set()
-    for one in _with_those_below(tree, folder):
-        path, text = _list_in(tree, one)
-        found.update(int(word) for word in text.split())
-        if 0 in found:
-            raise UnseenThreads(path)
-    return frozenset(found)
-
-
 def move_threads(
     files: ResctrlFiles, folder: str, threads: Callable[[], Collection[int]]
 ) -> int:
-    """Move threads into a group, until a look at them finds no new one.
+    """Move threads to a group, until there are no new ones.
 
-    Those that are in it already are left alone, so that they stay in a monitoring
-    group of it.
+    Threads that are in it already are skipped, so that they stay in a monitoring group
+    of it.
 
     Args:
-        files: Where groups are.
+        files: The resctrl file system.
         folder: The group.
-        threads: Tells the threads that there are now.
+        threads: Returns the present threads.
 
     Returns:
-        How many were moved.
+        The number of moved threads.
 
     Raises:
-        GroupRefused: The kernel refused one. Those before are moved.
-        UnreadableHostFile: The kernel does not tell what is in the group.
-        TooManyForks: There is no end.
+        GroupRefused: The kernel rejected a thread. Earlier ones are moved.
+        UnreadableHostFile: The threads of the group cannot be read.
+        TooManyForks: New threads appear faster than they are moved.
     """
     path = path_in(folder, "tasks")
     seen: set[int] = set()
@@ -103,7 +66,7 @@ def tasks_in(files: ResctrlFiles, folder: str) -> frozenset[int]:
     """Return the threads of a group; none if it is gone.
 
     Raises:
-        UnreadableHostFile: The kernel does not tell.
+        UnreadableHostFile: The file cannot be read.
     """
     path = path_in(folder, "tasks")
     with reading(files, path):
@@ -113,7 +76,7 @@ def tasks_in(files: ResctrlFiles, folder: str) -> frozenset[int]:
 
 def _moved(files: ResctrlFiles, folder: str, task: int) -> bool:
     found: list[bool] = []
-    done(
+    attempt(
         files,
         folder,
         f"write {task} to",
@@ -121,19 +84,3 @@ def _moved(files: ResctrlFiles, folder: str, task: int) -> bool:
         lambda: found.append(write_task(files, folder, task)),
     )
     return found[0]
-
-
-def _with_those_below(tree: Tree, folder: str) -> Iterator[str]:
-    yield folder
-    for name in tree.names(folder):
-        # A file has no names; one more failed open costs less than a stat for each.
-        if _list_in(tree, f"{folder}/{name}")[0]:
-            yield from _with_those_below(tree, f"{folder}/{name}")
-
-
-def _list_in(tree: Tree, folder: str) -> tuple[str, str]:
-    for name in _FILES:
-        text = tree.read(f"{folder}/{name}")
-        if text is not None:
-            return f"{folder}/{name}", text
-    return "", ""

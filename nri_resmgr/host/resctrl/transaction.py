@@ -1,4 +1,4 @@
-"""Steps done one after the other, or all of them undone."""
+"""Changes groups step by step, and undoes all steps on request."""
 
 from __future__ import annotations
 
@@ -12,21 +12,26 @@ import msgspec
 from nri_resmgr.classes.rdt.plan import ROOT_CLASS
 from nri_resmgr.host.resctrl.errors import GroupRefused
 from nri_resmgr.host.resctrl.files import ResctrlFiles
-from nri_resmgr.host.resctrl.groups import Group, names_in, path_in, read_if_there
+from nri_resmgr.host.resctrl.groups import (
+    ResctrlGroup,
+    names_in,
+    path_in,
+    read_if_there,
+)
 from nri_resmgr.host.resctrl.schemata import render_schemata
 
 _STATUS: Final = "info/last_cmd_status"
 _OK: Final = "ok"
 
 
-class _Kept(msgspec.Struct, frozen=True):
-    """What a group that is removed held, to make it again.
+class _RemovedGroup(msgspec.Struct, frozen=True):
+    """Content of a removed group, to create it again.
 
     Attributes:
-        schemata: Its text.
+        schemata: Text of its schemata.
         cpus: Its list of CPUs.
-        tasks: Ids of all its threads.
-        monitors: Ids of threads by the path of a monitoring group.
+        tasks: Ids of its threads.
+        monitors: Ids of threads by path of the monitoring group.
     """
 
     schemata: str
@@ -39,33 +44,33 @@ class Transaction:
     """Changes of groups that can be undone, the last one first.
 
     Args:
-        files: Where.
-        groups: What there was before.
+        files: The resctrl file system.
+        groups: All groups before the first change.
     """
 
-    def __init__(self, files: ResctrlFiles, groups: Mapping[str, Group]) -> None:
+    def __init__(self, files: ResctrlFiles, groups: Mapping[str, ResctrlGroup]) -> None:
         self._files = files
         self._groups = groups
         self._undo: list[tuple[str, Callable[[], None]]] = []
 
     def make(self, name: str) -> None:
-        """Make a group.
+        """Create a group.
 
         Raises:
-            GroupRefused: The kernel refused.
+            GroupRefused: The kernel rejected it.
         """
         files = self._files
-        done(files, name, "make", name, lambda: files.mkdir(name))
+        attempt(files, name, "make", name, lambda: files.mkdir(name))
         self._undo.append((name, lambda: files.rmdir(name)))
 
     def write(self, name: str, text: str) -> None:
         """Write a group's schemata.
 
         Raises:
-            GroupRefused: The kernel refused.
+            GroupRefused: The kernel rejected them.
         """
         files, path = self._files, path_in(name, "schemata")
-        done(files, name, "write", path, lambda: files.write(path, text))
+        attempt(files, name, "write", path, lambda: files.write(path, text))
         if name in self._groups:
             old = render_schemata(self._groups[name].schemata)
             self._undo.append((path, lambda: files.write(path, old)))
@@ -74,19 +79,19 @@ class Transaction:
         """Remove a group.
 
         Raises:
-            GroupRefused: The kernel refused.
-            UnreadableHostFile: It did not say what to make again.
+            GroupRefused: The kernel rejected it.
+            UnreadableHostFile: The content of the group cannot be saved.
         """
         files = self._files
-        kept = _keep(files, name, self._groups[name])
-        done(files, name, "remove", name, lambda: files.rmdir(name))
-        self._undo.append((name, lambda: _remake(files, name, kept)))
+        saved = _save(files, name, self._groups[name])
+        attempt(files, name, "remove", name, lambda: files.rmdir(name))
+        self._undo.append((name, lambda: _recreate(files, name, saved)))
 
     def undo(self) -> tuple[str, ...]:
-        """Make everything as it was.
+        """Undo all changes.
 
         Returns:
-            The paths of what could not be.
+            Paths whose change could not be undone.
         """
         left = []
         while self._undo:
@@ -98,13 +103,13 @@ class Transaction:
         return tuple(left)
 
 
-def done(
+def attempt(
     files: ResctrlFiles, name: str, what: str, path: str, step: Callable[[], None]
 ) -> None:
-    """Do one thing, and let the error say what the kernel has to say.
+    """Run one operation; its error includes the kernel's reason.
 
     Raises:
-        GroupRefused: It could not be done.
+        GroupRefused: It failed.
 
     Source:
         Linux resctrl.rst, "last_cmd_status".
@@ -124,9 +129,9 @@ def done(
         ) from error
 
 
-def _keep(files: ResctrlFiles, name: str, group: Group) -> _Kept:
+def _save(files: ResctrlFiles, name: str, group: ResctrlGroup) -> _RemovedGroup:
     monitors = f"{name}/mon_groups"
-    return _Kept(
+    return _RemovedGroup(
         schemata=render_schemata(group.schemata),
         cpus=(read_if_there(files, f"{name}/cpus_list") or "").strip(),
         tasks=_tasks(files, name),
@@ -141,14 +146,14 @@ def _tasks(files: ResctrlFiles, folder: str) -> tuple[str, ...]:
     return tuple((read_if_there(files, f"{folder}/tasks") or "").split())
 
 
-def _remake(files: ResctrlFiles, name: str, kept: _Kept) -> None:
+def _recreate(files: ResctrlFiles, name: str, saved: _RemovedGroup) -> None:
     files.mkdir(name)
-    if kept.schemata:
-        files.write(f"{name}/schemata", kept.schemata)
-    if kept.cpus:
-        files.write(f"{name}/cpus_list", f"{kept.cpus}\n")
-    _fill(files, name, kept.tasks)
-    for monitor, tasks in kept.monitors.items():
+    if saved.schemata:
+        files.write(f"{name}/schemata", saved.schemata)
+    if saved.cpus:
+        files.write(f"{name}/cpus_list", f"{saved.cpus}\n")
+    _fill(files, name, saved.tasks)
+    for monitor, tasks in saved.monitors.items():
         files.mkdir(monitor)
         _fill(files, monitor, tasks)
 
@@ -159,13 +164,13 @@ def _fill(files: ResctrlFiles, folder: str, tasks: Iterable[str]) -> None:
 
 
 def write_task(files: ResctrlFiles, folder: str, task: int) -> bool:
-    """Move one thread into a group.
+    """Move one thread to a group.
 
     Returns:
-        Whether it was there to be moved; threads end when they like.
+        False if the thread has ended.
 
     Raises:
-        OSError: The kernel refused.
+        OSError: The kernel rejected it.
     """
     try:
         files.write(path_in(folder, "tasks"), f"{task}\n")

@@ -1,7 +1,12 @@
-"""How the replies of several plugins become one: pure, on messages.
+"""Merges the replies of several plugins as NRI's adaptation does, without I/O.
+
+* `creation`, `updates`: merge the replies to one request.
+* `owners`, `resources`, `keyed`: which plugin has set which field, and its merging.
+* `releases`: differences of older releases of NRI.
+* `applying`: applies the merged reply to the container, as runtimes do.
 
 Source:
-    nri, pkg/adaptation/result.go; its defects that plugins can notice are kept.
+    nri, pkg/adaptation/result.go; its defects that plugins can observe are simulated.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a runtime does to a container with a merged adjustment or update."""
+"""Applies merged adjustments and updates to a container, as runtimes do."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nri_resmgr.testing.merge.resources import Claimant, merge_resources, put
 _CPU: Final = ("shares", "quota", "period", "realtime_runtime", "realtime_period")
 _CPU_LISTS: Final = ("cpus", "mems")
 
-# What CRI has words for.
+# Fields that CRI has.
 _UPDATED_CPU: Final = ("shares", "quota", "period")
 
 
@@ -22,7 +22,7 @@ def apply_adjustment(
 ) -> None:
     """Change a container as the runtimes' OCI generator changes its spec.
 
-    The memory policy has no place in a container message.
+    The memory policy has no field in a container message.
 
     Source:
         nri, pkg/runtime-tools/generate/generate.go.
@@ -43,15 +43,15 @@ def apply_adjustment(
 def overlay_resources(
     changes: nri_pb2.LinuxResources, resources: nri_pb2.LinuxResources
 ) -> None:
-    """Update resources with all that is set, as CRI-O does for plugins.
+    """Update resources with all fields that are set, as CRI-O does for plugins.
 
-    Only what a kubelet asks for goes through the narrow gate of CRI there.
+    Only updates of a kubelet are limited to the fields of CRI there.
     """
     limits = list(changes.hugepage_limits)
     rest = nri_pb2.LinuxResources()
     rest.CopyFrom(changes)
     rest.ClearField("hugepage_limits")
-    # One reply has been merged already, so there is nobody to fight with.
+    # The replies are merged already, so there are no conflicts.
     merge_resources(Claimant(Owners(), "", ""), rest, resources)
     _apply_hugepages(limits, resources)
 
@@ -61,8 +61,8 @@ def apply_resources(
 ) -> None:
     """Update resources as CRI does: 0 and empty mean unchanged.
 
-    Memory limit, CPU shares, quota and period, the CPU and node lists,
-    hugepages and unified keys arrive. Everything else gets lost on the way.
+    Memory limit, CPU shares, quota and period, the CPU and node lists, hugepages and
+    unified keys are applied. Everything else is lost.
 
     Source:
         containerd, internal/cri/nri/nri_api_linux.go.
@@ -140,7 +140,7 @@ def _apply_new_resources(
         if changes.cpu.HasField(name):
             put(getattr(resources.cpu, name), getattr(changes.cpu, name))
     _apply_cpu_lists(changes, resources)
-    # Of memory only the limit arrives, and swap is made equal to it.
+    # Of memory only the limit is applied, and swap is set to the same.
     if changes.memory.limit.value:
         put(resources.memory.limit, changes.memory.limit)
         resources.memory.swap.value = changes.memory.limit.value

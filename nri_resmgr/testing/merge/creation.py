@@ -1,8 +1,8 @@
-"""Adjustments of a container that several plugins make while it is created."""
+"""Merges the adjustments of several plugins for a new container."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from google.protobuf.message import Message
@@ -31,8 +31,8 @@ _HOOKS: Final = (
     "poststop",
 )
 
-# Whole messages of one owner: field of the adjustment, and where the next
-# plugin sees it in the container (nowhere for the memory policy).
+# Messages with one owner as a whole: field of the adjustment, and the container's field
+# in which the next plugin sees it; the memory policy has none.
 _WHOLE: Final = (
     ("oom_score_adj", nri_pb2.OomScoreAdj, "oom_score_adj"),
     ("io_priority", nri_pb2.IoPriority, "io_priority"),
@@ -48,12 +48,12 @@ _RDT: Final = (
 
 
 class CreationMerge:
-    """Joins the replies to one CreateContainer.
+    """Merges the replies to one CreateContainer.
 
     Attributes:
-        container: As the next plugin is to see it.
-        adjustment: What all plugins together want.
-        owners: Who wanted what, of this and of other containers.
+        container: The container as the next plugin sees it.
+        adjustment: The merged adjustment.
+        owners: Owners of the fields of this and of other containers.
     """
 
     def __init__(self, container: nri_pb2.Container, level: Level = NEWEST) -> None:
@@ -70,11 +70,11 @@ class CreationMerge:
         return self._updates.updates
 
     def apply(self, plugin: str, reply: nri_pb2.CreateContainerResponse) -> None:
-        """Take one plugin's reply.
+        """Merge one plugin's reply.
 
         Raises:
-            FieldConflict: It sets what has an owner.
-            UpdateDuringCreation: It asks for an update of this container.
+            FieldConflict: It sets a field that has an owner.
+            UpdateDuringCreation: It has an update of this container.
         """
         claimant = Claimant(self.owners, self.container.id, plugin)
         adjust = as_read(reply.adjust, self._level)
@@ -241,20 +241,7 @@ def _merge_args(
     merged.args[:] = args
 
 
-_MERGES: Final[
-    tuple[
-        Callable[
-            [
-                Claimant,
-                nri_pb2.ContainerAdjustment,
-                nri_pb2.Container,
-                nri_pb2.ContainerAdjustment,
-            ],
-            None,
-        ],
-        ...,
-    ]
-] = (
+_MERGES: Final = (
     _merge_annotations,
     _merge_lists,
     _merge_hooks,

@@ -1,4 +1,4 @@
-"""Lists and maps whose entries have a key, and markers that remove entries."""
+"""Merges lists and maps with keys, and markers that remove entries."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ def merge_strings(
     seen: MutableMapping[str, str],
     merged: MutableMapping[str, str],
 ) -> None:
-    """Merge annotations or sysctls; removal markers go through to the runtime.
+    """Merge annotations or sysctls; removal markers are passed on to the runtime.
 
-    The next plugin still sees what was only removed.
+    The next plugin still sees entries that are only removed.
     """
     claimant, field = claim
     removed = _removed(changes)
@@ -41,7 +41,7 @@ def merge_mounts(
     container: nri_pb2.Container,
     merged: nri_pb2.ContainerAdjustment,
 ) -> None:
-    """Merge mounts by destination; a lone removal goes through to the runtime."""
+    """Merge mounts by destination; a lone removal is passed on to the runtime."""
     mounts = {mount.destination: mount for mount in changes}
     removed = _removed(mounts)
     for key in removed & {mount.destination for mount in merged.mounts}:
@@ -68,7 +68,7 @@ def merge_env(
     container: nri_pb2.Container,
     merged: nri_pb2.ContainerAdjustment,
 ) -> None:
-    """Merge variables by name; a lone removal gets lost, in every release."""
+    """Merge variables by name; a lone removal is lost, in every release."""
     names = {variable.key for variable in changes}
     removed = _removed(names)
     for key in removed & {variable.key for variable in merged.env}:
@@ -91,7 +91,7 @@ def merge_devices(
     container: nri_pb2.Container,
     merged: nri_pb2.ContainerAdjustment,
 ) -> None:
-    """Merge devices by path; a lone removal gets lost, in every release."""
+    """Merge devices by path; a lone removal is lost, in every release."""
     paths = {device.path for device in changes}
     if not paths:
         return
@@ -119,7 +119,7 @@ def merge_namespaces(
     container: nri_pb2.Container,
     merged: nri_pb2.ContainerAdjustment,
 ) -> None:
-    """Merge namespaces by type; removing one claims it, so nobody takes it over."""
+    """Merge namespaces by type; a removal claims it, so no other plugin can set it."""
     for namespace in changes:
         kind = namespace.type.removeprefix(REMOVAL)
         claimant.claim(nri_pb2.Namespace, kind)

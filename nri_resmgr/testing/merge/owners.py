@@ -1,4 +1,4 @@
-"""Who set what of which container in one request."""
+"""Records which plugin has set which field of a container in one request."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _Place: TypeAlias = tuple[str, int, str | None]
 
 
 class Owners:
-    """Claims of fields and of keys in fields.
+    """Owners of fields, and of keys in fields.
 
-    A field or key has one owner. A plugin that clears it first may claim it
-    again, nobody else may.
+    A field or key has one owner. Only the plugin that has cleared it may claim it
+    again.
     """
 
     def __init__(self) -> None:
@@ -29,7 +29,7 @@ class Owners:
         """Make a plugin the owner.
 
         Raises:
-            FieldConflict: It has an owner, be it the same plugin.
+            FieldConflict: It has an owner, even if that is the same plugin.
         """
         place = (container_id, field, key)
         owner = self._owners.get(place)
@@ -40,17 +40,17 @@ class Owners:
     def clear(
         self, container_id: str, field: int, plugin: str, key: str | None = None
     ) -> None:
-        """Take it from its owner, if it has one."""
+        """Remove the owner of a field or key, if it has one."""
         self._owners[container_id, field, key] = _CLEARED_BY + plugin
 
     def share(self, container_id: str, field: int, plugin: str) -> None:
-        """Add a plugin to the owners of a field that all may set."""
+        """Add a plugin to the owners of a field that all plugins may set."""
         place = (container_id, field, None)
         before = self._owners.get(place)
         self._owners[place] = plugin if before is None else f"{before},{plugin}"
 
     def message(self) -> nri_pb2.OwningPlugins:
-        """Write it down as validators get it."""
+        """Return the owners as the message for validators."""
         owning = nri_pb2.OwningPlugins()
         for (container_id, field, key), plugin in self._owners.items():
             fields = owning.owners[container_id]

@@ -1,4 +1,4 @@
-"""What older releases of NRI make of an adjustment."""
+"""Differences of older releases of NRI in reading and merging adjustments."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from google.protobuf.message import Message
 from nri_proto import Level, nri_pb2
 from nri_resmgr.testing.merge.keyed import REMOVAL
 
-# First level that reads the field; what came before skips it as unknown.
+# First level that reads the field; earlier ones skip it as unknown.
 # Source: nri, the releases' api.proto and result.go.
 _SINCE: Final = (
     (Level(0, 4), "rlimits"),
@@ -34,7 +34,7 @@ _SYSCTL_REMOVAL: Final = Level(0, 13)
 def as_read(
     adjustment: nri_pb2.ContainerAdjustment, level: Level
 ) -> nri_pb2.ContainerAdjustment:
-    """Return what a runtime of that level reads out of an adjustment."""
+    """Return the part of an adjustment that a runtime of this level reads."""
     read = nri_pb2.ContainerAdjustment()
     read.CopyFrom(adjustment)
     for since, path in _SINCE:
@@ -44,10 +44,10 @@ def as_read(
 
 
 def as_merged(merged: nri_pb2.ContainerAdjustment, level: Level) -> None:
-    """Put the defects of a level into a merged adjustment.
+    """Apply the defects of a level to a merged adjustment.
 
-    Before 0.7 removed mounts stay. From 0.11 until after 0.12.2 the mark that
-    removes a sysctl ends up among the annotations, unless the sysctl is set too.
+    Before 0.7 removed mounts stay. From 0.11 until after 0.12.2 the marker that
+    removes a sysctl becomes an annotation, unless the sysctl is set, too.
     """
     if level < _MOUNT_REMOVAL:
         kept = [item for item in merged.mounts if item.destination[:1] != REMOVAL]
@@ -60,7 +60,7 @@ def as_merged(merged: nri_pb2.ContainerAdjustment, level: Level) -> None:
                 del sysctl[key]
                 merged.annotations[key] = ""
     if not merged.linux.ByteSize():
-        merged.ClearField("linux")  # a part that says nothing is not there
+        merged.ClearField("linux")  # Go leaves an empty part unset
 
 
 def _clear(message: Message, path: str) -> None:

@@ -1,4 +1,4 @@
-"""Resources of one reply, claimed field by field and written to where they go."""
+"""Merges the resources of one reply, and claims each field."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from google.protobuf.message import Message
 from nri_proto import nri_pb2
 from nri_resmgr.testing.merge.owners import Owners
 
-# Optional wrappers: present or not.
+# Optional wrappers, which may be absent.
 _MEMORY: Final = (
     ("limit", nri_pb2.MemLimit),
     ("reservation", nri_pb2.MemReservation),
@@ -38,12 +38,12 @@ _CLASSES: Final = (
 
 
 class Claimant(msgspec.Struct, frozen=True):
-    """A plugin that sets things of a container.
+    """A plugin that sets fields of a container.
 
     Attributes:
-        owners: Where its claims are kept.
-        container_id: Whose things.
-        plugin: Its full name.
+        owners: Keeps its claims.
+        container_id: The container.
+        plugin: Full name of the plugin.
     """
 
     owners: Owners
@@ -55,7 +55,7 @@ class Claimant(msgspec.Struct, frozen=True):
         self.owners.claim(self.container_id, field, self.plugin, key)
 
     def clear(self, field: int, key: str | None = None) -> None:
-        """Take a field or a key from its owner; see `Owners.clear`."""
+        """Remove the owner of a field or a key; see `Owners.clear`."""
         self.owners.clear(self.container_id, field, self.plugin, key)
 
 
@@ -64,12 +64,12 @@ def merge_resources(
     changes: nri_pb2.LinuxResources,
     *targets: nri_pb2.LinuxResources,
 ) -> None:
-    """Claim what is set in *changes* and write it to all targets.
+    """Claim the fields that are set in *changes*, and copy them to all targets.
 
-    On a conflict the targets keep what came before it.
+    After a conflict the targets keep the fields that were copied before it.
 
     Raises:
-        FieldConflict: Something has an owner.
+        FieldConflict: A field has an owner.
     """
     for part, fields in (("memory", _MEMORY), ("cpu", _CPU)):
         if changes.HasField(part):
@@ -80,7 +80,7 @@ def merge_resources(
     _merge_present(claimant, _CLASSES, changes, targets)
     _merge_present(claimant, (("pids", nri_pb2.PidsLimit),), changes, targets)
     for target in targets:
-        target.devices.extend(changes.devices)  # rules add up, nobody owns them
+        target.devices.extend(changes.devices)  # rules add up, without owners
 
 
 def _merge_cpu_lists(
@@ -124,6 +124,6 @@ def _merge_present(
 
 
 def put(target: Message, source: Message) -> None:
-    """Replace a sub-message; an empty one is there, too."""
+    """Replace a sub-message; an empty one is set, too."""
     target.SetInParent()
     target.CopyFrom(source)

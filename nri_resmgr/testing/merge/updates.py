@@ -1,4 +1,4 @@
-"""Updates of containers by several plugins, in one request."""
+"""Merges the updates of several plugins in one request."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from nri_resmgr.testing.merge.resources import Claimant, merge_resources
 
 
 class UpdateMerge:
-    """Joins updates to one per container.
+    """Merges updates to one per container.
 
     Attributes:
-        requested: The resources of a pending UpdateContainer, with what the
-            plugins laid over them; empty without one.
+        requested: The resources of a pending UpdateContainer with the changes of
+            plugins; empty without one.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class UpdateMerge:
 
     @property
     def updates(self) -> Sequence[nri_pb2.ContainerUpdate]:
-        """All updates, others first, then the one that was requested if touched."""
+        """All updates; that of the requested container, if plugins changed it, last."""
         others = [
             update
             for container_id, update in self._updates.items()
@@ -46,12 +46,12 @@ class UpdateMerge:
         return others if touched is None else [*others, touched]
 
     def apply(self, plugin: str, updates: Iterable[nri_pb2.ContainerUpdate]) -> None:
-        """Take the updates of one plugin's reply.
+        """Merge the updates of one plugin's reply.
 
         Raises:
-            FieldConflict: Another update set the same, and this one does not
+            FieldConflict: Another update sets the same field, and this one does not
                 ignore failures.
-            UpdateDuringCreation: It names the container that is being created.
+            UpdateDuringCreation: It is for the container that is being created.
         """
         for update in updates:
             entry = self._entry(plugin, update)
@@ -86,11 +86,11 @@ class UpdateMerge:
             return
         changes = nri_pb2.LinuxResources()
         changes.CopyFrom(update.linux.resources)
-        # Go reads the wrong variable for pids and has no line for device rules.
+        # Go reads the wrong variable for pids, and ignores device rules.
         changes.ClearField("pids")
         changes.ClearField("devices")
         is_requested = bool(self._updating) and update.container_id == self._updating
-        # A conflict leaves nothing of this update behind, so merge into a copy.
+        # A conflict must not leave parts of this update, so merge into a copy.
         merged = nri_pb2.LinuxResources()
         merged.CopyFrom(self.requested if is_requested else entry.linux.resources)
         claimant = Claimant(self._owners, update.container_id, plugin)

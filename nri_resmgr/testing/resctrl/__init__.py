@@ -1,4 +1,10 @@
-"""A resctrl file system to test with, where there is no hardware for one."""
+"""A simulated resctrl file system, for tests without RDT hardware.
+
+* `filesystem.Resctrl`: the file system in memory; records commands, moves threads.
+* `hardware`: what the simulated CPU can allocate and count.
+* `state`, `lines`, `listing`: groups, schemata files and folders by the kernel's rules.
+* `faults`: lets operations fail, or ends the program, at a chosen step.
+"""
 
 from __future__ import annotations
 

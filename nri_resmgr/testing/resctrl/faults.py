@@ -1,4 +1,4 @@
-"""Commands that fail, and programs that are killed, at a chosen step."""
+"""Lets operations fail, or ends the program under test, at a chosen step."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import os
 
 
 class Killed(BaseException):
-    """The program under test ends here; nothing of it runs on.
+    """The program under test is killed here.
 
-    No `Exception`, so that no handler takes it for an error. Locks are let go of, as
-    the kernel does.
+    Not an `Exception`, so that no handler catches it. Locks are released, as by the
+    kernel.
     """
 
 
@@ -17,7 +17,7 @@ class Faults:
     """Counts steps, and lets one of them fail, or all from one on.
 
     Attributes:
-        steps: How many there were.
+        steps: Number of steps so far.
     """
 
     def __init__(self) -> None:
@@ -27,23 +27,23 @@ class Faults:
         self._killed_at: int | None = None
 
     def fail(self, at: int, number: int, *, and_all_after: bool = False) -> None:
-        """Let a step fail that is yet to come.
+        """Let a future step fail.
 
         Args:
-            at: 0 is the next one.
-            number: Errno.
-            and_all_after: Let those after it fail, too.
+            at: Its number; 0 is the next one.
+            number: The errno.
+            and_all_after: Let all later steps fail, too.
         """
         if and_all_after:
             self._all_from = self.steps + at, number
         self._fails[self.steps + at] = number
 
     def kill(self, at: int) -> None:
-        """Let the program end before a step that is yet to come; 0 is the next."""
+        """End the program before a future step; 0 is the next one."""
         self._killed_at = self.steps + at
 
     def clear(self) -> None:
-        """Let all go well from now on."""
+        """Let all further steps succeed."""
         self._fails.clear()
         self._all_from = self._killed_at = None
 
@@ -51,7 +51,7 @@ class Faults:
         """Count one step.
 
         Raises:
-            OSError: It fails.
+            OSError: The step fails.
             Killed: The program ends.
         """
         number, self.steps = self.steps, self.steps + 1

@@ -1,4 +1,4 @@
-"""A resctrl file system without the hardware, which behaves as the kernel's does."""
+"""A resctrl file system in memory with the behaviour of the kernel's."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ import msgspec
 
 from nri_resmgr.testing.resctrl.faults import Faults
 from nri_resmgr.testing.resctrl.hardware import Hardware
-from nri_resmgr.testing.resctrl.lines import Refused
+from nri_resmgr.testing.resctrl.lines import KernelRefusal
 from nri_resmgr.testing.resctrl.listing import MONITORS, Folder, folders_of
-from nri_resmgr.testing.resctrl.state import ROOT, Place, State
+from nri_resmgr.testing.resctrl.state import ROOT, GroupKey, State
 
 _MOUNT_POINT: Final = "/sys/fs/resctrl"
 _VENDORS: Final = {"Intel": "GenuineIntel", "AMD": "AuthenticAMD"}
 
 
 class Command(msgspec.Struct, frozen=True):
-    """Something that a program did, or tried.
+    """An operation that a program attempted.
 
     Attributes:
         what: ``write``, ``mkdir`` or ``rmdir``.
-        path: Where.
-        text: What was written.
-        locked: Whether the program had the lock.
+        path: The file or folder.
+        text: The written text.
+        locked: Whether the program held the lock.
     """
 
     what: str
@@ -38,17 +38,17 @@ class Command(msgspec.Struct, frozen=True):
 
 
 class Resctrl:
-    """Groups in memory, with the methods by which `RdtControl` uses the real ones.
+    """A simulated resctrl file system with the operations that `RdtControl` uses.
 
-    A plain directory takes any text and any number of groups. This one refuses what
-    the kernel refuses, in its words, and moves threads.
+    Unlike a plain directory it rejects what the kernel rejects, with the same messages,
+    and moves threads.
 
     Attributes:
-        state: What the kernel knows; tests may look, and change it as others would.
-        commands: What was done to it.
-        faults: To let some of that fail.
-        broken: Errno by the path of files that cannot be read.
-        locked_by_others: Whether nobody else gets the lock.
+        state: Groups and threads; tests may read and change them.
+        commands: Operations so far.
+        faults: Lets operations fail.
+        broken: Errno by path of files that cannot be read.
+        locked_by_others: Whether another program holds the lock.
     """
 
     def __init__(self, hardware: Hardware | None = None) -> None:
@@ -92,7 +92,7 @@ class Resctrl:
         with self._command("write", path, text):
             place = self._place(folder)
             if place is None or name not in self._folders[folder]:
-                raise Refused(errno.ENOENT)
+                raise KernelRefusal(errno.ENOENT)
             group = self.state.groups[place[0]]
             match name:
                 case "tasks":
@@ -104,16 +104,16 @@ class Resctrl:
                 case "cpus_list" if not place[1]:
                     group.cpus = text.strip()
                 case _:
-                    raise Refused(errno.EACCES)
+                    raise KernelRefusal(errno.EACCES)
 
     def mkdir(self, path: str) -> None:
-        """Make a group."""
+        """Create a group."""
         folder, _, name = path.rpartition("/")
         with self._command("mkdir", path):
             if "\n" in name:
-                raise Refused(errno.EINVAL)
+                raise KernelRefusal(errno.EINVAL)
             if name in self._folders.get(folder, {}):
-                raise Refused(errno.EEXIST)
+                raise KernelRefusal(errno.EEXIST)
             parent = self._place(folder.removesuffix(MONITORS).rstrip("/"))
             if not folder:
                 self.state.make_group(name)
@@ -121,17 +121,17 @@ class Resctrl:
                 self.state.make_monitor(parent[0], name)
             else:
                 known = folder in self._folders
-                raise Refused(errno.EPERM if known else errno.ENOENT)
+                raise KernelRefusal(errno.EPERM if known else errno.ENOENT)
 
     def rmdir(self, path: str) -> None:
-        """Remove a group; nothing keeps the kernel from that."""
+        """Remove a group; the kernel never refuses that."""
         with self._command("rmdir", path):
             place = self._place(path)
             if place is None:
                 known = path in self._folders
-                raise Refused(errno.EPERM if known else errno.ENOENT)
+                raise KernelRefusal(errno.EPERM if known else errno.ENOENT)
             if place == ROOT:
-                raise Refused(errno.EBUSY)
+                raise KernelRefusal(errno.EBUSY)
             if place[1]:
                 self.state.remove_monitor(*place)
             else:
@@ -149,7 +149,7 @@ class Resctrl:
             self._locked = False
 
     def start(self, task: int, parent: int = 0) -> None:
-        """Start a thread, where its parent is; one of the system's without one."""
+        """Start a thread in its parent's group; in the root group without a parent."""
         self.state.threads[task] = self.state.threads.get(parent, ROOT)
 
     def end(self, task: int) -> None:
@@ -157,14 +157,14 @@ class Resctrl:
         del self.state.threads[task]
 
     def count(self, folder: str, cache: int, event: str, value: int | str) -> None:
-        """Let a counter of a group say something: a number, or ``Unavailable``."""
+        """Set a counter of a group to a number, or a word such as ``Unavailable``."""
         place = self._place(folder)
         if place is None:
             raise _error(errno.ENOENT)
         self.state.counts[place, cache, event] = value
 
     def picture(self) -> dict[str, str]:
-        """Return all that a program can change, by path: to compare as a whole."""
+        """Return the texts of all files that a program can change, by path."""
         shown = ("schemata", "mode", "tasks", "cpus_list")
         return {
             f"{folder}/{name}".lstrip("/"): reader()
@@ -174,10 +174,9 @@ class Resctrl:
         }
 
     def write_out(self, root: Path) -> None:
-        """Write everything as plain files below a folder that stands for a host.
+        """Write everything as plain files below a folder that serves as host root.
 
-        Nothing refuses anything there. The table of mounts and ``/proc/cpuinfo`` are
-        written, too.
+        The mount table and ``/proc/cpuinfo`` are written, too.
         """
         for folder, files in self._folders.items():
             place = root / self.root.lstrip("/") / folder
@@ -201,13 +200,13 @@ class Resctrl:
         self.faults.step()
         try:
             yield
-        except Refused as refusal:
+        except KernelRefusal as refusal:
             self._status = refusal.status
             raise _error(refusal.number) from refusal
         if what != "write":
             self._index = None
 
-    def _place(self, folder: str) -> Place | None:
+    def _place(self, folder: str) -> GroupKey | None:
         group, monitor = folder, ""
         if folder.startswith(f"{MONITORS}/") or f"/{MONITORS}/" in folder:
             group, _, monitor = folder.rpartition("/")

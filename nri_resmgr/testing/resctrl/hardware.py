@@ -1,4 +1,4 @@
-"""What a pretended CPU can allocate and count, and what resctrl says of it."""
+"""Capabilities of the simulated CPU, and the ``info`` files of resctrl for them."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class Ways(msgspec.Struct, frozen=True):
     """One level of caches.
 
     Attributes:
-        bits: Of a mask.
-        ids: Of its caches.
-        closids: Classes of service.
-        min_bits: The fewest a group may have.
+        bits: Number of bits of a mask.
+        ids: Ids of the caches.
+        closids: Number of classes of service.
+        min_bits: Least number of bits of a group.
         sparse: Whether masks may have holes.
     """
 
@@ -33,7 +33,7 @@ class Ways(msgspec.Struct, frozen=True):
 
     @property
     def mask(self) -> int:
-        """Return all bits."""
+        """The mask with all bits."""
         return (1 << self.bits) - 1
 
 
@@ -41,10 +41,10 @@ class Throttle(msgspec.Struct, frozen=True):
     """Memory bandwidth.
 
     Attributes:
-        kind: Whose: AMD counts in eighths of GB/s, Intel in percent.
-        minimum: The least that a group may have.
-        step: Others are rounded up to a multiple.
-        closids: Classes of service.
+        kind: Vendor: AMD counts in eighths of GB/s, Intel in percent.
+        minimum: Least value of a group.
+        step: Values are rounded up to a multiple of this.
+        closids: Number of classes of service.
     """
 
     kind: Literal["Intel", "AMD"] = "Intel"
@@ -54,21 +54,20 @@ class Throttle(msgspec.Struct, frozen=True):
 
     @property
     def maximum(self) -> int:
-        """Return what stands for no limit."""
+        """The value without a limit."""
         return UNLIMITED_AMD if self.kind == "AMD" else _FULL_PERCENT
 
 
 class Hardware(msgspec.Struct, frozen=True):
-    """What resctrl is mounted on.
+    """Capabilities of the CPU, and how resctrl is mounted.
 
     Attributes:
-        l3: None where it cannot be allocated.
-        l2: Likewise.
-        throttle: Of memory bandwidth; its domains are L3 caches. Likewise.
-        rmids: Groups that can be counted, the root group among them; 0 where nothing
-            is.
-        clusters: Sub-NUMA clusters of one L3 cache.
-        options: Of the mount: ``cdp``, ``cdpl2``, ``mba_MBps``.
+        l3: L3 caches; None if they cannot be allocated.
+        l2: L2 caches, likewise.
+        throttle: Memory bandwidth by L3 cache, likewise.
+        rmids: Number of groups with counters, including the root group; 0 without.
+        clusters: Number of sub-NUMA clusters of one L3 cache.
+        options: Mount options: ``cdp``, ``cdpl2``, ``mba_MBps``.
     """
 
     l3: Ways | None = Ways()
@@ -80,12 +79,12 @@ class Hardware(msgspec.Struct, frozen=True):
 
     @property
     def caches(self) -> Mapping[str, Ways]:
-        """Return caches by the resource that stands for them, or for a half."""
+        """Caches by resource; with CDP two resources, code and data."""
         return dict(self._caches())
 
     @property
     def domains(self) -> tuple[int, ...]:
-        """Return the ids of L3 caches."""
+        """Ids of the L3 caches."""
         return (self.l3 or Ways()).ids
 
     @property
@@ -95,14 +94,14 @@ class Hardware(msgspec.Struct, frozen=True):
 
     @property
     def default_bandwidth(self) -> int:
-        """Return what a new group has."""
+        """Bandwidth of a new group."""
         if self.in_mbps:
             return UNLIMITED_MBPS
         return _FULL_PERCENT if self.throttle is None else self.throttle.maximum
 
     @property
     def closids(self) -> int:
-        """Return how many groups there can be, the root group among them."""
+        """Number of possible groups, including the root group."""
         counts = [ways.closids for ways in self.caches.values()]
         if self.throttle is not None:
             counts.append(self.throttle.closids)
@@ -132,7 +131,7 @@ class Hardware(msgspec.Struct, frozen=True):
     def _caches(self) -> Iterator[tuple[str, Ways]]:
         for level, option, ways in (("L3", "cdp", self.l3), ("L2", "cdpl2", self.l2)):
             if ways is not None and option in self.options:
-                # Every group takes two of the hardware's: one for each.
+                # Each group uses two closids of the hardware, for code and data.
                 half = msgspec.structs.replace(ways, closids=ways.closids // 2)
                 yield f"{level}CODE", half
                 yield f"{level}DATA", half

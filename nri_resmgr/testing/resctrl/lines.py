@@ -1,4 +1,4 @@
-"""Lines of schemata files, refused with the kernel's own words."""
+"""Parses and renders schemata files; errors have the kernel's messages."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from nri_resmgr.testing.resctrl.hardware import Hardware, Throttle, Ways
 
 _U32: Final = (1 << 32) - 1
 
-# What one line changes: a resource, and its values by the id of a cache or domain.
+# One line: a resource, and its values by id of the cache or domain.
 Line = tuple[str, dict[int, int]]
 
 
-class Refused(Exception):
-    """The kernel says no.
+class KernelRefusal(Exception):
+    """The kernel rejects an operation.
 
     Attributes:
-        number: Its errno.
-        status: What ``last_cmd_status`` says then.
+        number: The errno.
+        status: Text of ``last_cmd_status``.
     """
 
     def __init__(self, number: int, status: str = "ok") -> None:
@@ -31,21 +31,21 @@ class Refused(Exception):
 
 
 def read_lines(text: str, hardware: Hardware) -> list[Line]:
-    """Read a whole write.
+    """Parse the text of one write.
 
     Raises:
-        Refused: A line is bad; nothing may be changed by the others.
+        KernelRefusal: A line is invalid; no line may be applied.
 
     Source:
         Linux fs/resctrl/ctrlmondata.c: rdtgroup_schemata_write.
     """
     if not text.endswith("\n"):
-        raise Refused(errno.EINVAL)
+        raise KernelRefusal(errno.EINVAL)
     return [_line(line, hardware) for line in text[:-1].split("\n")]
 
 
 def show(values: dict[str, dict[int, int]], hardware: Hardware) -> str:
-    """Write a schemata file as the kernel does: names to the right, masks padded."""
+    """Render a schemata file as the kernel does: padded names and masks."""
     width = max(map(len, values), default=0)
     digits = max([3, *(len(f"{ways.mask:x}") for ways in hardware.caches.values())])
     lines = []
@@ -57,10 +57,10 @@ def show(values: dict[str, dict[int, int]], hardware: Hardware) -> str:
 
 
 def is_valid_mask(mask: int, ways: Ways) -> bool:
-    """Tell whether hardware takes a mask."""
+    """Return whether the hardware accepts a mask."""
     try:
         _check_mask(mask, f"{mask:x}", ways)
-    except Refused:
+    except KernelRefusal:
         return False
     return True
 
@@ -69,9 +69,9 @@ def _line(line: str, hardware: Hardware) -> Line:
     name, colon, rest = line.partition(":")
     name = name.strip()
     if not colon:
-        raise Refused(errno.EINVAL, "Missing ':'")
+        raise KernelRefusal(errno.EINVAL, "Missing ':'")
     if not rest:
-        raise Refused(errno.EINVAL, f"Missing '{name}' value")
+        raise KernelRefusal(errno.EINVAL, f"Missing '{name}' value")
     ways = hardware.caches.get(name)
     throttle = hardware.throttle if name == "MB" else None
     if ways is not None:
@@ -79,7 +79,7 @@ def _line(line: str, hardware: Hardware) -> Line:
     if throttle is not None:
         read = partial(_bandwidth, throttle=throttle, in_mbps=hardware.in_mbps)
         return name, dict(_each(rest, hardware.domains, read))
-    raise Refused(errno.EINVAL, f"Unknown or unsupported resource name '{name}'")
+    raise KernelRefusal(errno.EINVAL, f"Unknown or unsupported resource name '{name}'")
 
 
 def _each(
@@ -89,18 +89,18 @@ def _each(
     for domain in text.split(";"):
         key, equals, value = (part.strip() for part in domain.partition("="))
         if not equals or not _is_number(key, 10):
-            raise Refused(errno.EINVAL, "Missing '=' or non-numeric domain")
+            raise KernelRefusal(errno.EINVAL, "Missing '=' or non-numeric domain")
         if int(key) not in ids:
-            raise Refused(errno.EINVAL)  # without a word, as the kernel
+            raise KernelRefusal(errno.EINVAL)  # the kernel sets no message here, either
         if int(key) in seen:
-            raise Refused(errno.EINVAL, f"Duplicate domain {int(key)}")
+            raise KernelRefusal(errno.EINVAL, f"Duplicate domain {int(key)}")
         seen.add(int(key))
         yield int(key), value_of(value)
 
 
 def _mask(text: str, ways: Ways) -> int:
     if not _is_number(text, 16):
-        raise Refused(errno.EINVAL, f"Non-hex character in the mask {text}")
+        raise KernelRefusal(errno.EINVAL, f"Non-hex character in the mask {text}")
     mask = int(text, 16)
     _check_mask(mask, text, ways)
     return mask
@@ -109,26 +109,28 @@ def _mask(text: str, ways: Ways) -> int:
 def _check_mask(mask: int, text: str, ways: Ways) -> None:
     """Source: Linux fs/resctrl/ctrlmondata.c: cbm_validate."""
     if (ways.min_bits and not mask) or mask > ways.mask:
-        raise Refused(errno.EINVAL, "Mask out of range")
+        raise KernelRefusal(errno.EINVAL, "Mask out of range")
     lowest = (mask & -mask).bit_length() - 1
     run = mask >> lowest if mask else 0
     if not ways.sparse and run & (run + 1):
-        raise Refused(errno.EINVAL, f"The mask {text} has non-consecutive 1-bits")
+        raise KernelRefusal(errno.EINVAL, f"The mask {text} has non-consecutive 1-bits")
     ones = (~run & (run + 1)).bit_length() - 1 if mask else 0
     if ones < ways.min_bits:
-        raise Refused(errno.EINVAL, f"Need at least {ways.min_bits} bits in the mask")
+        raise KernelRefusal(
+            errno.EINVAL, f"Need at least {ways.min_bits} bits in the mask"
+        )
 
 
 def _bandwidth(text: str, throttle: Throttle, *, in_mbps: bool) -> int:
     """Source: Linux fs/resctrl/ctrlmondata.c: bw_validate."""
     if not _is_number(text, 10) or int(text) > _U32:
-        raise Refused(errno.EINVAL, f"Invalid MB value {text}")
+        raise KernelRefusal(errno.EINVAL, f"Invalid MB value {text}")
     value = int(text)
     if in_mbps:
         return value
     if not throttle.minimum <= value <= throttle.maximum:
         limits = f"[{throttle.minimum},{throttle.maximum}]"
-        raise Refused(errno.EINVAL, f"MB value {value} out of range {limits}")
+        raise KernelRefusal(errno.EINVAL, f"MB value {value} out of range {limits}")
     return math.ceil(value / throttle.step) * throttle.step
 
 

@@ -1,4 +1,4 @@
-"""The folders of a pretended resctrl file system, and how to read what is in them."""
+"""Lists the folders of the simulated file system, with a reader for each file."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import Final
 
 from nri_resmgr.testing.resctrl.hardware import FEATURES
 from nri_resmgr.testing.resctrl.lines import show
-from nri_resmgr.testing.resctrl.state import Place, State
+from nri_resmgr.testing.resctrl.state import GroupKey, State
 
 MONITORS: Final = "mon_groups"
 _DATA: Final = "mon_data"
 
-# What a folder holds: how to read a file; None for a folder.
+# Entries of a folder: the reader of a file; None for a folder.
 Folder = dict[str, Callable[[], str] | None]
 
 
 def folders_of(state: State, status: Callable[[], str]) -> Mapping[str, Folder]:
-    """Return all folders by their paths; the root's is empty.
+    """Return all folders by path; empty for the root.
 
     Args:
-        state: Groups.
+        state: The groups.
         status: Reads ``info/last_cmd_status``.
     """
     folders: dict[str, Folder] = {}
@@ -35,7 +35,7 @@ def folders_of(state: State, status: Callable[[], str]) -> Mapping[str, Folder]:
     return folders
 
 
-def _add_group(folders: dict[str, Folder], state: State, place: Place) -> None:
+def _add_group(folders: dict[str, Folder], state: State, place: GroupKey) -> None:
     name, monitor = place
     start = f"{name}/" if name else ""
     path = f"{start}{MONITORS}/{monitor}/" if monitor else start
@@ -53,7 +53,7 @@ def _add_group(folders: dict[str, Folder], state: State, place: Place) -> None:
 
 
 def _add_counters(
-    folders: dict[str, Folder], path: str, state: State, place: Place
+    folders: dict[str, Folder], path: str, state: State, place: GroupKey
 ) -> None:
     cache = int(path.rpartition("_")[2])
     for event in FEATURES:
@@ -86,7 +86,7 @@ def _schemata(state: State, name: str) -> str:
     return show(group.values, state.hardware)
 
 
-def _count(state: State, place: Place, cache: int, event: str) -> str:
+def _count(state: State, place: GroupKey, cache: int, event: str) -> str:
     return f"{state.count(place, cache, event)}\n"
 
 

@@ -6,7 +6,7 @@ import json
 import os
 
 from nri_resmgr.classes.rdt.capabilities import BandwidthMode
-from nri_resmgr.host.resctrl import Journal, Options, RdtControl
+from nri_resmgr.host.resctrl import Journal, RdtControl, ResctrlOptions
 from nri_resmgr.host.state_dir import StateUnusable
 from nri_resmgr.testing.resctrl import Faults, Hardware, Resctrl
 
@@ -55,11 +55,11 @@ class World:
     """A machine that programs of ours are started on, one after the other."""
 
     def __init__(
-        self, hardware: Hardware | None = None, options: Options | None = None
+        self, hardware: Hardware | None = None, options: ResctrlOptions | None = None
     ) -> None:
         self.resctrl = Resctrl(hardware)
         self.kept = Kept(self.resctrl.faults)
-        self.options = options or Options()
+        self.options = options or ResctrlOptions()
         self.control = self.started()
 
     def started(self) -> RdtControl:

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from nri_resmgr.classes.rdt.plan import ROOT_CLASS, Plan
-from nri_resmgr.host.resctrl import Drift, Options, Report
+from nri_resmgr.host.resctrl import ResctrlDrift, ResctrlOptions, ResctrlReport
 from nri_resmgr.host.resctrl.errors import (
     BadGroupName,
     GroupInUse,
@@ -28,7 +28,9 @@ def test_groups_are_made_and_get_what_the_plan_says() -> None:
     world = World()
     report = world.control.apply(BOTH)
 
-    assert report == Report(made=("gold", "silver"), written=("gold", "silver", ""))
+    assert report == ResctrlReport(
+        made=("gold", "silver"), written=("gold", "silver", "")
+    )
     assert world.schemata("gold") == GOLD.strip()
     assert world.schemata("silver") == SILVER.strip()
     assert world.schemata("") == "L3:0=0000f;1=0000f\nMB:0=100;1=100"
@@ -64,8 +66,8 @@ def test_what_is_as_it_should_be_is_not_written_again(
     world.resctrl.commands.clear()
     steps = world.resctrl.faults.steps
 
-    assert world.control.apply(plan) == Report()
-    assert world.started().apply(plan) == Report()
+    assert world.control.apply(plan) == ResctrlReport()
+    assert world.started().apply(plan) == ResctrlReport()
     assert world.resctrl.faults.steps == steps  # nor is the journal
 
 
@@ -75,7 +77,9 @@ def test_only_what_changed_is_written_and_leftovers_go_last() -> None:
     world.resctrl.commands.clear()
     report = world.control.apply(Plan({"gold": SILVER, "bronze": ""}))
 
-    assert report == Report(made=("bronze",), written=("", "gold"), removed=("silver",))
+    assert report == ResctrlReport(
+        made=("bronze",), written=("", "gold"), removed=("silver",)
+    )
     assert world.commands == [
         "mkdir bronze",
         "write schemata",
@@ -102,11 +106,13 @@ def test_a_class_in_which_something_runs_goes_only_by_force() -> None:
     world.resctrl.start(10)
     world.control.move(lambda: [10], "silver")
     before = world.resctrl.picture()
-    with pytest.raises(GroupInUse, match=re.escape("/silver/tasks has 1; stop them")):
+    with pytest.raises(
+        GroupInUse, match=re.escape("(1 in /sys/fs/resctrl/silver/tasks); stop")
+    ):
         world.control.apply(Plan({"gold": ""}))
 
     assert world.resctrl.picture() == before
-    world.options = Options(forces=True)
+    world.options = ResctrlOptions(forces=True)
     world.started().apply(Plan({"gold": ""}))
     assert world.control.tasks(ROOT_CLASS) == {10}
 
@@ -122,7 +128,7 @@ def test_a_class_in_which_something_runs_goes_only_by_force() -> None:
 )
 def test_names_that_make_no_folder_are_refused(name: str) -> None:
     world = World()
-    with pytest.raises(BadGroupName, match="no name for a folder"):
+    with pytest.raises(BadGroupName, match="not a valid folder name"):
         world.control.apply(Plan({name: ""}))
     with pytest.raises(BadGroupName):
         world.control.has_class(name)
@@ -165,8 +171,8 @@ def test_drift_is_what_others_did_to_our_groups() -> None:
     silver = SILVER.replace("00ff0", "ff0")
     assert silent == ()
     assert world.control.drift() == (
-        Drift("gold", GOLD, None),
-        Drift("silver", silver, silver.replace("1=50", "1=10")),
+        ResctrlDrift("gold", GOLD, None),
+        ResctrlDrift("silver", silver, silver.replace("1=50", "1=10")),
     )
     world.control.apply(BOTH)
     assert world.control.drift() == ()

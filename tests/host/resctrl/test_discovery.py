@@ -15,9 +15,9 @@ from nri_resmgr.classes.rdt.capabilities import (
 )
 from nri_resmgr.classes.rdt.plan import Plan
 from nri_resmgr.host import BadHostFile, HostTree, MissingHostFile
+from nri_resmgr.host.mounts import ResctrlMount, find_resctrl_mount
 from nri_resmgr.host.resctrl import RdtControl
 from nri_resmgr.host.resctrl.errors import ResctrlNotMounted
-from nri_resmgr.host.resctrl_mount import Mount, find_mount
 from nri_resmgr.host.state_dir import StateDir
 from nri_resmgr.testing.resctrl import Hardware, Resctrl, Throttle, Ways
 
@@ -144,12 +144,12 @@ def test_what_makes_no_sense_is_told(
     [
         pytest.param(
             {"mounts": "resctrl /sys/fs/resctrl resctrl rw,cdp,mba_MBps 0 0\n"},
-            Mount("/sys/fs/resctrl", ("rw", "cdp", "mba_MBps")),
+            ResctrlMount("/sys/fs/resctrl", ("rw", "cdp", "mba_MBps")),
             id="with options",
         ),
         pytest.param(
             {"mounts": "none /mnt/my\\040rdt resctrl rw 0 0\n"},
-            Mount("/mnt/my rdt", ("rw",)),
+            ResctrlMount("/mnt/my rdt", ("rw",)),
             id="elsewhere, with a blank",
         ),
         pytest.param(
@@ -157,7 +157,7 @@ def test_what_makes_no_sense_is_told(
                 "1/mounts": "resctrl /sys/fs/resctrl resctrl rw 0 0\n",
                 "mounts": "resctrl /mnt resctrl rw 0 0\n",
             },
-            Mount("/sys/fs/resctrl", ("rw",)),
+            ResctrlMount("/sys/fs/resctrl", ("rw",)),
             id="as the host's first process sees it",
         ),
         pytest.param(
@@ -167,14 +167,14 @@ def test_what_makes_no_sense_is_told(
     ],
 )
 def test_the_mount_is_taken_from_its_row(
-    tables: dict[str, str], mount: Mount | None, tmp_path: Path
+    tables: dict[str, str], mount: ResctrlMount | None, tmp_path: Path
 ) -> None:
     for name, text in tables.items():
         path = tmp_path / "proc" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
 
-    assert find_mount(HostTree(tmp_path)) == mount
+    assert find_resctrl_mount(HostTree(tmp_path)) == mount
 
 
 def test_without_a_mount_the_error_says_what_to_do(tmp_path: Path) -> None:
@@ -182,7 +182,7 @@ def test_without_a_mount_the_error_says_what_to_do(tmp_path: Path) -> None:
         control_of(tmp_path)
 
     assert str(error.value) == (
-        "/proc/mounts has no resctrl; where the CPU has RDT, "
+        "/proc/mounts: resctrl is not mounted; if the CPU has RDT, run "
         "mount -t resctrl resctrl /sys/fs/resctrl"
     )
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from nri_resmgr.classes.rdt.plan import Plan
-from nri_resmgr.host.resctrl import Options, Report
+from nri_resmgr.host.resctrl import ResctrlOptions, ResctrlReport
 from nri_resmgr.host.resctrl.errors import GroupRefused
 from nri_resmgr.host.state_dir import StateUnusable
 from nri_resmgr.testing.resctrl import Hardware, Killed, Ways
@@ -31,7 +31,7 @@ Picture = dict[str, str]
 
 def prepared() -> tuple[World, Picture]:
     """Return a machine with classes in use, and what it looked like without us."""
-    world = World(TIGHT, Options(adopts=True, forces=True))
+    world = World(TIGHT, ResctrlOptions(adopts=True, forces=True))
     world.others_make("zinc", "L3:0=ff;1=ff\n")
     for task in (10, 11, 12, 13):
         world.resctrl.start(task)
@@ -64,7 +64,7 @@ def apart(picture: Picture) -> Picture:
     return {path: text for path, text in picture.items() if "tasks" not in path}
 
 
-def outcome(world: World) -> Report | GroupRefused | StateUnusable:
+def outcome(world: World) -> ResctrlReport | GroupRefused | StateUnusable:
     try:
         return world.control.apply(NEW)
     except (GroupRefused, StateUnusable) as error:
@@ -100,7 +100,7 @@ def test_a_step_that_fails_leaves_all_old_or_all_new(at: int) -> None:
     picture = world.resctrl.picture()
     world.resctrl.faults.clear()
 
-    if isinstance(result, Report):
+    if isinstance(result, ResctrlReport):
         # What nobody needs gone may stay until the next time.
         assert [why for _, why in result.failed] == ["input/output error"]
         assert picture.items() >= apart(new).items()

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from nri_resmgr.host.resctrl import HostFiles
+from nri_resmgr.host.resctrl import MountedResctrl
 
 
-def files_in(root: Path) -> HostFiles:
-    return HostFiles(str(root), patience=0.0)
+def files_in(root: Path) -> MountedResctrl:
+    return MountedResctrl(str(root), timeout=0.0)
 
 
 def test_texts_and_folders(tmp_path: Path) -> None:
@@ -48,7 +48,7 @@ def test_texts_and_folders(tmp_path: Path) -> None:
     ],
 )
 def test_errors_are_the_kernels(
-    call: Callable[[HostFiles], object], number: int, tmp_path: Path
+    call: Callable[[MountedResctrl], object], number: int, tmp_path: Path
 ) -> None:
     (tmp_path / "file").touch()
     (tmp_path / "folder").mkdir()
@@ -104,5 +104,5 @@ def test_a_lock_that_is_let_go_of_soon_is_waited_for(tmp_path: Path) -> None:
         assert other.stdin is not None
         assert other.stdout.readline() == b"locked\n"
         other.stdin.close()
-        with HostFiles(str(tmp_path), patience=30.0).locked():
+        with MountedResctrl(str(tmp_path), timeout=30.0).locked():
             pass

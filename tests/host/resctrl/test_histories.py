@@ -19,7 +19,7 @@ from hypothesis.stateful import (
 )
 
 from nri_resmgr.classes.rdt.plan import Plan
-from nri_resmgr.host.resctrl import Options
+from nri_resmgr.host.resctrl import ResctrlOptions
 from nri_resmgr.host.resctrl.errors import TooManyGroups
 from nri_resmgr.testing.resctrl import Hardware, Killed, Throttle, Ways
 from nri_resmgr.values import HostError
@@ -95,7 +95,7 @@ class Histories(RuleBasedStateMachine):
         hardware=st.sampled_from(MACHINES), adopts=st.booleans(), forces=st.booleans()
     )
     def boot(self, hardware: Hardware, *, adopts: bool, forces: bool) -> None:
-        options = Options(adopts=adopts, forces=forces)
+        options = ResctrlOptions(adopts=adopts, forces=forces)
         self.world = World(hardware, options)
         self.hardware = hardware
         self.root = self.values("")

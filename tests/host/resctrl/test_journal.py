@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from nri_resmgr.host.resctrl import Journal
-from nri_resmgr.host.resctrl.journal import Record
+from nri_resmgr.host.resctrl.journal import ResctrlRecord
 from nri_resmgr.host.state_dir import StateDir
 
-RECORD = Record(
+RECORD = ResctrlRecord(
     made=frozenset({"gold", "silver"}),
     monitors=frozenset({"gold/mon_groups/pod1", "mon_groups/pod2"}),
     originals={"": "L3:0=fffff\n", "theirs": "L3:0=1\n"},
@@ -31,16 +31,16 @@ def test_the_next_start_reads_what_was_saved(state: StateDir) -> None:
     Journal(state, "boot 1").save(RECORD)
 
     assert Journal(state, "boot 1").load() == RECORD
-    assert Journal(state, "boot 2").load() == Record()
+    assert Journal(state, "boot 2").load() == ResctrlRecord()
 
 
 def test_nothing_to_undo_needs_no_file(state: StateDir) -> None:
     journal = Journal(state, "boot 1")
     journal.save(RECORD)
-    journal.save(Record())
+    journal.save(ResctrlRecord())
 
     assert state.read("resctrl") is None
-    assert journal.load() == Record()
+    assert journal.load() == ResctrlRecord()
 
 
 def good(**changes: object) -> str:
@@ -67,7 +67,7 @@ def test_one_that_makes_no_sense_is_set_aside(text: str, state: StateDir) -> Non
     state.write("resctrl", text)
     journal = Journal(state, "boot 1")
 
-    assert journal.load() == Record()
+    assert journal.load() == ResctrlRecord()
     assert journal.set_aside == f"{state.path}/resctrl.bad-1"
     assert state.read("resctrl.bad-1") == text
     assert state.read("resctrl") is None
@@ -79,7 +79,7 @@ def test_one_that_others_could_have_changed_is_set_aside(state: StateDir) -> Non
     path.chmod(0o666)
     opened = Journal(state, "boot 1")
 
-    assert opened.load() == Record()
+    assert opened.load() == ResctrlRecord()
     assert re.fullmatch(r".*/resctrl\.bad-1", opened.set_aside)
     assert not path.exists()
 
@@ -87,7 +87,7 @@ def test_one_that_others_could_have_changed_is_set_aside(state: StateDir) -> Non
 def test_only_what_still_is_there_has_to_be_undone() -> None:
     there = {"": 0, "gold": 0}
 
-    assert RECORD.within(there) == Record(
+    assert RECORD.within(there) == ResctrlRecord(
         frozenset({"gold"}),
         frozenset({"gold/mon_groups/pod1", "mon_groups/pod2"}),
         {"": "L3:0=fffff\n"},

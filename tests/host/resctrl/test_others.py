@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nri_resmgr.classes.rdt.plan import Plan
-from nri_resmgr.host.resctrl import Options, Report
+from nri_resmgr.host.resctrl import ResctrlOptions, ResctrlReport
 from nri_resmgr.host.resctrl.errors import (
     ExclusiveOverlap,
     ForeignGroup,
@@ -34,7 +34,7 @@ def test_groups_of_others_stay() -> None:
     world.control.apply(Plan({}))
     report = world.control.restore()
 
-    assert report == Report()
+    assert report == ResctrlReport()
     assert world.schemata("theirs") == "L3:0=00001;1=fffff\nMB:0=100;1=100"
     assert world.control.classes() == ("theirs",)
 
@@ -47,10 +47,10 @@ def test_a_group_of_others_in_our_way_is_told() -> None:
         world.control.apply(BOTH)
 
     assert str(refusal.value) == (
-        "RDT class 'gold' is to have L3:0=ff000;1=ff000 MB:0=100;1=100, but "
-        "/sys/fs/resctrl/gold is there, not made by us, and has "
-        "L3:0=1;1=fffff MB:0=100;1=100; rename the class, remove the group, or allow "
-        "to adopt it"
+        "RDT class 'gold' needs L3:0=ff000;1=ff000 MB:0=100;1=100, but "
+        "/sys/fs/resctrl/gold exists, was made by another program, and has "
+        "L3:0=1;1=fffff MB:0=100;1=100; rename the class, remove the group, or set "
+        "adoptGroups: true"
     )
     assert (world.resctrl.picture(), world.commands) == (before, [])
 
@@ -68,7 +68,7 @@ def test_a_group_of_others_that_has_what_we_want_is_used_and_stays() -> None:
 
 
 def test_an_adopted_group_gets_back_what_it_had() -> None:
-    world = World(options=Options(adopts=True))
+    world = World(options=ResctrlOptions(adopts=True))
     world.others_make("gold", "L3:0=1\n")
     world.control.apply(BOTH)
     changed = world.schemata("gold")
@@ -80,13 +80,13 @@ def test_an_adopted_group_gets_back_what_it_had() -> None:
 
 
 def test_all_groups_with_our_prefix_are_ours() -> None:
-    world = World(options=Options(prefix="nri."))
+    world = World(options=ResctrlOptions(prefix="nri."))
     world.others_make("nri.old")
     world.others_make("nri.gold")
     world.others_make("gold")
     report = world.control.apply(Plan({"gold": GOLD}))
 
-    assert report == Report(written=("nri.gold",), removed=("nri.old",))
+    assert report == ResctrlReport(written=("nri.gold",), removed=("nri.old",))
     assert world.schemata("nri.gold") == GOLD.strip()
     assert world.control.classes() == ("gold",)
 
@@ -98,9 +98,9 @@ def test_groups_are_counted_before_any_is_made() -> None:
         world.control.apply(few("gold", "silver"))
 
     assert str(refusal.value) == (
-        "2 RDT classes (gold, silver), 1 of others (theirs) and the root group need 4 "
-        "closids, this machine has 3; have fewer classes, or remove groups that nobody "
-        "needs"
+        "2 RDT classes (gold, silver), groups of other programs (theirs) and the root "
+        "group need 4 closids, this machine has 3; configure fewer classes, or remove "
+        "unused groups"
     )
     assert world.commands == []
     assert world.control.apply(few("gold")).made == ("gold",)
@@ -148,7 +148,8 @@ def test_bits_that_others_have_for_themselves_are_not_ours(
 
     assert str(refusal.value) == (
         "RDT class 'gold': /sys/fs/resctrl/gold/schemata would have bits of "
-        f"{where} that 'theirs' must not share; see the mode files of both"
+        f"{where} that 'theirs' has as well, and one of the two is exclusive or locked "
+        "(file mode); give them separate bits"
     )
     assert world.commands == []
 
@@ -158,7 +159,7 @@ def test_locked_memory_keeps_its_bits_and_needs_no_closid() -> None:
     world.resctrl.write("schemata", "L3:0=ff;1=ff\n")
     world.others_make("region", "L3:0=f00;1=f00\n")
     world.resctrl.state.groups["region"].mode = "pseudo-locked"
-    with pytest.raises(ExclusiveOverlap, match="'region' must not share"):
+    with pytest.raises(ExclusiveOverlap, match="'region' has as well"):
         world.control.apply(Plan({"gold": "L3:0=1f0\n"}))
 
     assert world.commands == []
@@ -166,10 +167,10 @@ def test_locked_memory_keeps_its_bits_and_needs_no_closid() -> None:
 
 
 def test_an_adopted_group_stays_ours_to_change() -> None:
-    world = World(options=Options(adopts=True))
+    world = World(options=ResctrlOptions(adopts=True))
     world.others_make("gold", "L3:0=1\n")
     world.control.apply(Plan({"gold": "L3:0=3\n"}))
-    world.options = Options()
+    world.options = ResctrlOptions()
     world.started().apply(Plan({"gold": "L3:0=7\n"}))
     changed = world.schemata("gold")
     world.control.restore()
@@ -184,7 +185,9 @@ def test_a_leftover_that_shares_with_nobody_goes_first() -> None:
     world.resctrl.write("gold/mode", "exclusive\n")
     report = world.control.apply(Plan({"silver": "L3:0=f\n"}, root="L3:0=f0;1=f0\n"))
 
-    assert report == Report(made=("silver",), written=("silver",), removed=("gold",))
+    assert report == ResctrlReport(
+        made=("silver",), written=("silver",), removed=("gold",)
+    )
 
 
 def test_a_lock_of_others_is_told() -> None:
@@ -204,7 +207,7 @@ def test_where_others_share_nothing_a_group_keeps_what_the_kernel_gave_it() -> N
     world.control.apply(Plan({"gold": "L3:0=f\n"}))
     world.resctrl.commands.clear()
 
-    assert world.control.apply(Plan({"gold": "L3:0=f\n"})) == Report()
+    assert world.control.apply(Plan({"gold": "L3:0=f\n"})) == ResctrlReport()
     assert world.schemata("gold") == "L3:0=0000f;1=0ffff\nMB:0=100;1=100"
 
 
@@ -214,7 +217,7 @@ def test_a_class_that_somebody_made_exclusive_stays_off_others() -> None:
     world.control.apply(Plan({"gold": "L3:0=f;1=f\n"}, root=rest))
     world.resctrl.write("gold/mode", "exclusive\n")
     world.resctrl.commands.clear()
-    with pytest.raises(ExclusiveOverlap, match="'system/default' must not share"):
+    with pytest.raises(ExclusiveOverlap, match="'system/default' has as well"):
         world.control.apply(Plan({"gold": "L3:0=1f\n"}, root=rest))
 
     assert world.commands == []

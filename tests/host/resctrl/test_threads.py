@@ -11,9 +11,9 @@ import pytest
 
 from nri_resmgr.classes.rdt.plan import ROOT_CLASS, Plan
 from nri_resmgr.host import HostTree
-from nri_resmgr.host.resctrl import threads_of
+from nri_resmgr.host.cgroups.threads import UnseenThreads, threads_of
 from nri_resmgr.host.resctrl.errors import GroupRefused, UnknownGroup
-from nri_resmgr.host.resctrl.threads import TooManyForks, UnseenThreads
+from nri_resmgr.host.resctrl.threads import TooManyForks
 from nri_resmgr.testing.resctrl import Resctrl
 from tests.host.resctrl.kept import World
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from nri_resmgr.host.discovery import read_machine
-from nri_resmgr.host.hotplug import HotplugWatch
+from nri_resmgr.host.machine.discovery import read_machine
+from nri_resmgr.host.machine.hotplug import HotplugWatch
 from nri_resmgr.host.tree import HostTree
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import CpuSet

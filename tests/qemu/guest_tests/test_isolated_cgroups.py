@@ -11,10 +11,11 @@ import pytest
 
 from nri_resmgr.classes.isolation.cgroup_files import Placed, cgroup_files
 from nri_resmgr.classes.isolation.requests import Isolated, IsolationRequest
-from nri_resmgr.host.isolated_cgroups import IsolatedCgroups
-from nri_resmgr.host.knob_files import HostFiles
-from nri_resmgr.host.knob_journal import KnobJournal, boot_of
-from nri_resmgr.host.knobs import Knobs
+from nri_resmgr.host.boot_journal import boot_of
+from nri_resmgr.host.cgroups.isolated import IsolatedCgroups
+from nri_resmgr.host.knobs.files import WritableHostTree
+from nri_resmgr.host.knobs.journal import KnobJournal
+from nri_resmgr.host.knobs.knobs import Knobs
 from nri_resmgr.host.state_dir import StateDir
 from nri_resmgr.host.tree import HostTree
 from nri_resmgr.values import NO_CPUS, CpuSet
@@ -50,7 +51,7 @@ def isolated(name: str, cpus: str) -> Isolated:
 
 def knobs_in(folder: Path) -> Knobs:
     state = StateDir.open(str(folder))
-    return Knobs(HostFiles("/"), KnobJournal(state, boot_of(TREE)))
+    return Knobs(WritableHostTree("/"), KnobJournal(state, boot_of(TREE)))
 
 
 def text(path: Path) -> str:

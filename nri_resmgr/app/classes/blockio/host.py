@@ -17,7 +17,7 @@ from nri_resmgr.classes.blockio import (
     resolve,
 )
 from nri_resmgr.host.block_devices import find_block_devices, find_features
-from nri_resmgr.host.platform import CGROUP_ROOT, read_cgroup_layout
+from nri_resmgr.host.cgroups.layout import CGROUP_ROOT, read_cgroup_layout
 from nri_resmgr.host.tree import Tree
 from nri_resmgr.log import Logger
 from nri_resmgr.topology import CgroupLayout

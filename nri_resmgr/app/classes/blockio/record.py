@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from nri_resmgr.app.classes.blockio.host import BlockIoHost
 from nri_resmgr.classes.unified import Files
-from nri_resmgr.host.resctrl import Keeper
+from nri_resmgr.host.resctrl import TextStore
 from nri_resmgr.log import Logger
 from nri_resmgr.values import HostError
 
@@ -26,7 +26,7 @@ class BlockIoRecord:
         keeper: A `StateDir`; None where no state is kept.
     """
 
-    def __init__(self, keeper: Keeper | None) -> None:
+    def __init__(self, keeper: TextStore | None) -> None:
         self._keeper = keeper
         self._text: str | None = None
 

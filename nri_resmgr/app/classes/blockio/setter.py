@@ -9,7 +9,7 @@ from nri_resmgr.app.classes.setter import ClassSetter, NewContainer
 from nri_resmgr.app.classes.unified import with_unified
 from nri_resmgr.classes.choice import Choice, UnknownClass, choose
 from nri_resmgr.config.blockio import BlockIoControl
-from nri_resmgr.host.container_cgroups import CgroupReference
+from nri_resmgr.host.cgroups.containers import CgroupReference
 from nri_resmgr.policy.decision import Decision
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.policy.views import ViewedPolicy

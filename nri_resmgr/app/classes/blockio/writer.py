@@ -8,10 +8,10 @@ from nri_resmgr.app.classes.blockio.host import BlockIoHost
 from nri_resmgr.app.classes.members import Member
 from nri_resmgr.classes.blockio import BlockIoConfig, Files, changed_files
 from nri_resmgr.classes.unified import as_unified
-from nri_resmgr.host.cgroup_writes import write_cgroup_files
-from nri_resmgr.host.container_cgroups import CgroupReference
-from nri_resmgr.host.container_places import Places
-from nri_resmgr.host.knob_files import WritableTree
+from nri_resmgr.host.cgroups.containers import CgroupReference
+from nri_resmgr.host.cgroups.finder import CgroupFinder
+from nri_resmgr.host.cgroups.writes import write_cgroup_files
+from nri_resmgr.host.knobs.files import WritableTree
 from nri_resmgr.values import HostError
 
 
@@ -83,7 +83,7 @@ class BlockIoWriter:
 
     def _folder(self, tree: WritableTree, whom: CgroupReference) -> str:
         """Find the cgroup; version 1 has the same path below another root."""
-        place = Places(tree).find(whom.id, whom.path, whom.pid)
+        place = CgroupFinder(tree).find(whom.id, whom.path, whom.pid)
         if place is None:
             return ""
         if self.host.features.is_v2:

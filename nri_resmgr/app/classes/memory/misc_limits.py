@@ -14,10 +14,10 @@ from nri_resmgr.classes.memory import (
     read_capacity,
 )
 from nri_resmgr.classes.unified import Unified, as_unified
-from nri_resmgr.host.cgroup_writes import FailedWrite, write_cgroup_files
-from nri_resmgr.host.container_places import Places
-from nri_resmgr.host.knob_files import HostFiles
-from nri_resmgr.host.platform import CGROUP_ROOT
+from nri_resmgr.host.cgroups.finder import CgroupFinder
+from nri_resmgr.host.cgroups.layout import CGROUP_ROOT
+from nri_resmgr.host.cgroups.writes import FailedWrite, write_cgroup_files
+from nri_resmgr.host.knobs.files import WritableHostTree
 from nri_resmgr.host.tree import Tree
 from nri_resmgr.values import HostError
 
@@ -75,11 +75,11 @@ def write_rest(begun: NewContainer, tree: Tree | None) -> None:
     rest = _unified(begun.pod.annotations, spec.name, tree, title).rest
     if not rest:
         return
-    place = Places(tree).find(spec.id, spec.cgroup, begun.container.pid)
+    place = CgroupFinder(tree).find(spec.id, spec.cgroup, begun.container.pid)
     if place is None:
         raise LimitsNotWritten(title, f"it has no cgroup {spec.cgroup}".rstrip())
     failed: tuple[FailedWrite, ...]
-    failed = write_cgroup_files(HostFiles(tree.root), place.scope, rest)
+    failed = write_cgroup_files(WritableHostTree(tree.root), place.scope, rest)
     if failed:
         raise LimitsNotWritten(title, "; ".join(map(str, failed)))
 

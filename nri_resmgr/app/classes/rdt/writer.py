@@ -9,10 +9,11 @@ from nri_resmgr.app.classes.members import Member
 from nri_resmgr.app.classes.rdt.host import RdtHost
 from nri_resmgr.classes.rdt import ROOT_CLASS, Plan, plan_of
 from nri_resmgr.config.rdt import RdtUse
-from nri_resmgr.host.container_places import Places
-from nri_resmgr.host.resctrl import Keeper, Options, RdtControl, threads_of
+from nri_resmgr.host.cgroups.finder import CgroupFinder
+from nri_resmgr.host.cgroups.threads import threads_of
+from nri_resmgr.host.resctrl import RdtControl, ResctrlOptions, TextStore
 from nri_resmgr.host.resctrl.errors import GroupInUse, ResctrlNotMounted
-from nri_resmgr.host.resctrl.journal import Record, group_of
+from nri_resmgr.host.resctrl.journal import ResctrlRecord, group_of
 from nri_resmgr.host.tree import Tree
 from nri_resmgr.log import Logger
 from nri_resmgr.values import HostError, ResmgrError
@@ -37,13 +38,13 @@ class RdtWriter:
         self,
         tree: Tree,
         host: RdtHost,
-        open_control: Callable[[Options], RdtControl],
+        open_control: Callable[[ResctrlOptions], RdtControl],
     ) -> None:
         self._tree = tree
         self._host = host
         self._open = open_control
         self._control: RdtControl | None = None
-        self._options = Options()
+        self._options = ResctrlOptions()
 
     def set_up(self, use: RdtUse | None, members: Collection[Member]) -> None:
         """Make groups as configured; None removes those that were made.
@@ -115,7 +116,7 @@ class RdtWriter:
         try:
             control = self._opened(self._options)
             # Most hosts have nothing of ours, and some have a lock in use.
-            if control.journal.load() != Record():
+            if control.journal.load() != ResctrlRecord():
                 report = control.restore()
                 log.info("rdt.restored", removed=report.removed, failed=report.failed)
         except ResctrlNotMounted:
@@ -134,7 +135,10 @@ class RdtWriter:
         for one in drifts:
             present = one.present if one.present is None else one.present.split()
             log.warning(
-                "rdt.drifted", group=one.group, wanted=one.ours.split(), found=present
+                "rdt.drifted",
+                group=one.group,
+                wanted=one.expected.split(),
+                found=present,
             )
         return bool(drifts)
 
@@ -142,10 +146,10 @@ class RdtWriter:
         if use is None:
             self.restore()
             return None
-        options = Options(adopts=use.adopts, forces=use.forces)
+        options = ResctrlOptions(adopts=use.adopts, forces=use.forces)
         control = self._opened(options)
         if use.config is None:
-            if control.journal.load() != Record():
+            if control.journal.load() != ResctrlRecord():
                 control.restore()
             return None
         plan = plan_of(use.config, control.capabilities())
@@ -165,7 +169,7 @@ class RdtWriter:
         )
         return plan
 
-    def _opened(self, options: Options) -> RdtControl:
+    def _opened(self, options: ResctrlOptions) -> RdtControl:
         if self._control is None or options != self._options:
             self._control, self._options = self._open(options), options
         return self._control
@@ -173,7 +177,7 @@ class RdtWriter:
     def _empty(
         self, control: RdtControl, group: str, members: Iterable[Member]
     ) -> None:
-        inside, places = control.tasks(group), Places(self._tree)
+        inside, places = control.tasks(group), CgroupFinder(self._tree)
         for member in members:
             threads = _threads(self._tree, places, member)
             if not inside.isdisjoint(threads()):
@@ -190,7 +194,7 @@ class _Sorting:
         self._host = host
         self._control = control = host.control
         self._monitors = monitors
-        self._places = Places(tree)
+        self._places = CgroupFinder(tree)
         self._group_of = {
             task: name for name in control.classes() for task in control.tasks(name)
         }
@@ -229,7 +233,7 @@ class _Sorting:
 
 
 def _threads(
-    tree: Tree, places: Places, member: Member
+    tree: Tree, places: CgroupFinder, member: Member
 ) -> Callable[[], frozenset[int]]:
     whom = member.whom
     place = places.find(whom.id, whom.path, whom.pid)
@@ -258,7 +262,9 @@ class _Kept:
         return name
 
 
-def opener(tree: Tree, keeper: Keeper | None) -> Callable[[Options], RdtControl]:
+def opener(
+    tree: Tree, keeper: TextStore | None
+) -> Callable[[ResctrlOptions], RdtControl]:
     """Return what opens the resctrl file system of a host.
 
     Args:

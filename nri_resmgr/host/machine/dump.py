@@ -1,0 +1,134 @@
+"""Stores a machine in a small archive, for bug reports, tests and simulations."""
+
+from __future__ import annotations
+
+import io
+import json
+import tarfile
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from nri_resmgr.host.machine.discovery import read_machine
+from nri_resmgr.host.recorded import RecordedTree, RecordingTree
+from nri_resmgr.host.tree import Tree
+from nri_resmgr.topology import Machine
+from nri_resmgr.topology.document import (
+    BadMachineDocument,
+    from_document,
+    to_document,
+)
+from nri_resmgr.values import InputError
+
+# The model of another format is ignored: the machine is read again from the files.
+_FORMAT: Final = 1
+_MODEL: Final = "machine.json"
+_HOST: Final = "host"
+
+# More than the largest machine needs: archives are untrusted input.
+_MAX_BYTES: Final = 1 << 28
+
+
+@dataclass(eq=False)
+class BadDump(InputError):
+    """A file is not a dump of a machine."""
+
+    path: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: not a dump of a machine: {self.why}"
+
+
+def write_dump(tree: Tree, path: Path) -> Machine:
+    """Read the machine and write it, with the files it was read from.
+
+    The archive is a compressed tar: first the model as JSON, then the host's files
+    below ``host/``, so that discovery can be repeated elsewhere. Replies of the Speed
+    Select driver are in the model only.
+
+    Raises:
+        HostError: The machine cannot be read.
+        OSError: The archive cannot be written.
+    """
+    recording = RecordingTree(tree)
+    machine = read_machine(recording)
+    model = json.dumps({"format": _FORMAT, "machine": to_document(machine)})
+    with tarfile.open(path, "w:gz") as archive:
+        _add_file(archive, _MODEL, model)
+        recorded = recording.recorded()
+        for name, text in sorted(recorded.files.items()):
+            _add_file(archive, _HOST + name, f"{text}\n")
+        for name, target in sorted(recorded.links.items()):
+            link = tarfile.TarInfo(_HOST + name)
+            link.type = tarfile.SYMTYPE
+            link.linkname = target
+            archive.addfile(link)
+    return machine
+
+
+def _add_file(archive: tarfile.TarFile, name: str, text: str) -> None:
+    data = text.encode()
+    member = tarfile.TarInfo(name)
+    member.size = len(data)
+    archive.addfile(member, io.BytesIO(data))
+
+
+def load_dump(path: Path) -> Machine:
+    """Load the machine of a dump; mostly only its first file is read.
+
+    With another format, the machine is read again from the host's files.
+
+    Raises:
+        BadDump: The file is not a dump, or damaged.
+        OSError: The file cannot be read.
+    """
+    name, text, _ = next(_members(path), ("", "", ""))
+    try:
+        model = json.loads(text) if name == _MODEL else None
+        if isinstance(model, dict) and model.get("format") == _FORMAT:
+            return from_document(model.get("machine"))
+    except (ValueError, BadMachineDocument) as error:
+        raise BadDump(str(path), str(error)) from error
+    return read_machine(load_files(path))
+
+
+def load_files(path: Path) -> RecordedTree:
+    """Load the host's files of a dump, to repeat discovery.
+
+    Raises:
+        BadDump: The file is not a dump, or damaged.
+        OSError: The file cannot be read.
+    """
+    files: dict[str, str] = {}
+    links: dict[str, str] = {}
+    for name, text, target in _members(path):
+        if not name.startswith(f"{_HOST}/"):
+            continue
+        if target:
+            links[name.removeprefix(_HOST)] = target
+        else:
+            files[name.removeprefix(_HOST)] = text.strip()
+    if not files:
+        raise BadDump(str(path), "it has no files of a host")
+    return RecordedTree(files, links)
+
+
+def _members(path: Path) -> Iterator[tuple[str, str, str]]:
+    """Yield name, text and link target of each member, without unpacking to disk."""
+    size = 0
+    try:
+        with tarfile.open(path, "r|gz") as archive:
+            for member in archive:
+                size += tarfile.BLOCKSIZE + member.size
+                if size > _MAX_BYTES:
+                    raise BadDump(
+                        str(path), f"it is larger than {_MAX_BYTES >> 20} MiB"
+                    )
+                data = archive.extractfile(member) if member.isfile() else None
+                text = data.read().decode(errors="replace") if data else ""
+                yield member.name, text, member.linkname if member.issym() else ""
+    except (tarfile.TarError, EOFError, zlib.error) as error:
+        raise BadDump(str(path), str(error)) from error
