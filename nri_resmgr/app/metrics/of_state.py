@@ -10,8 +10,8 @@ import msgspec
 
 from nri_resmgr.app.metrics import table
 from nri_resmgr.app.metrics.text import Series
+from nri_resmgr.host.machine.nodes import used_memory
 from nri_resmgr.host.tree import Tree
-from nri_resmgr.host.used_memory import used_memory
 from nri_resmgr.policy.capacity import PoolUse
 from nri_resmgr.policy.events import NO_PIN, ContainerSpec, Pin
 from nri_resmgr.policy.ledger import KnowsContainers

@@ -16,10 +16,10 @@ from nri_resmgr.classes.rdt.errors import BadClass, CannotAllocate, TooManyClass
 from nri_resmgr.config import BadSetting, PolicyConfig
 from nri_resmgr.config.cpu_classes import CpuClassUse
 from nri_resmgr.config.rdt import RdtUse
-from nri_resmgr.host.cpu_knobs import read_cpu_knobs
+from nri_resmgr.host.cgroups.layout import read_cgroup_layout
 from nri_resmgr.host.interrupts import read_interrupts
-from nri_resmgr.host.platform import read_cgroup_layout
-from nri_resmgr.host.resctrl import Options
+from nri_resmgr.host.knobs.cpu import read_cpu_knobs
+from nri_resmgr.host.resctrl import ResctrlOptions
 from nri_resmgr.host.resctrl.errors import ResctrlNotMounted
 from nri_resmgr.host.tree import Tree
 from nri_resmgr.topology import CgroupLayout, Machine
@@ -99,7 +99,7 @@ def _fit_rdt_and_blockio(config: PolicyConfig, tree: Tree) -> Iterator[HostWarni
 def _fit_rdt(use: RdtUse, tree: Tree) -> Iterator[HostWarning]:
     capabilities = _NO_CAPABILITIES
     try:
-        capabilities = opener(tree, None)(Options()).capabilities()
+        capabilities = opener(tree, None)(ResctrlOptions()).capabilities()
     except ResctrlNotMounted as error:
         # Only a warning: nodes without RDT may share the document with others.
         yield _RDT, str(error)
