@@ -1,4 +1,4 @@
-"""What the command line says of metrics and traces, judged before the start."""
+"""Checks of the flags for metrics and traces, before the start."""
 
 from __future__ import annotations
 
@@ -6,29 +6,31 @@ import argparse
 import os
 from typing import Final
 
-# Any of these says where traces go, as for every program that makes some.
+# The standard variables of OpenTelemetry for the collector's address.
 COLLECTOR_VARIABLES: Final = (
     "OTEL_EXPORTER_OTLP_ENDPOINT",
     "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
 )
 
 
-def judge_insight(options: argparse.Namespace) -> bool:
-    """Judge the flags; return whether there are to be traces.
+def check_insight_flags(options: argparse.Namespace) -> bool:
+    """Check the flags; return whether to trace.
 
-    Nothing is imported for those who ask for neither metrics nor traces.
+    Imports nothing without metrics and traces.
 
     Raises:
-        BadEndpoint: ``--http-endpoint`` is none.
-        InputError: See `nri_resmgr.daemon.tracing.judge_tracing`.
+        BadEndpoint: ``--http-endpoint`` is not an address and port.
+        InputError: See `nri_resmgr.daemon.tracing.check_tracing_flags`.
     """
     if options.http_endpoint:
         from nri_resmgr.daemon.endpoint import read_endpoint
 
         read_endpoint(options.http_endpoint)
-    told = any(os.environ.get(name) for name in COLLECTOR_VARIABLES)
-    if not (told or options.otel_endpoint or options.otel_sampling):
+    has_variables = any(os.environ.get(name) for name in COLLECTOR_VARIABLES)
+    if not (has_variables or options.otel_endpoint or options.otel_sampling):
         return False
-    from nri_resmgr.daemon.tracing import judge_tracing
+    from nri_resmgr.daemon.tracing import check_tracing_flags
 
-    return judge_tracing(options.otel_endpoint, options.otel_sampling, told=told)
+    return check_tracing_flags(
+        options.otel_endpoint, options.otel_sampling, has_variables=has_variables
+    )

@@ -1,4 +1,4 @@
-"""Looks now and then whether the kubelet is in the way, and says so."""
+"""Checks once a minute whether managers of the kubelet conflict with this plugin."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ log = Logger(__name__)
 _INTERVAL: Final = 60.0  # seconds
 
 
-async def look_at_kubelet(daemon: Daemon) -> None:
-    """Keep ``daemon.kubelet`` up to date, and warn of each change."""
+async def check_kubelet(daemon: Daemon) -> None:
+    """Keep ``daemon.kubelet`` up to date, and log each change; never returns."""
     while True:
         found = managers_in_the_way(daemon.tree)
         if found != daemon.kubelet:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # few nodes need any of them; see `nri_resmgr.daemon.targets`
 
 
 class Reconcilers:
-    """All of them; none has an applier at first.
+    """All reconcilers; none has an applier at first.
 
     Attributes:
         host: CPU classes, Speed Select, interrupts and isolation.
@@ -29,10 +29,10 @@ class Reconcilers:
 
     @property
     def observers(self) -> tuple[DecisionObserver, ...]:
-        """Those that have to know of decisions and configurations."""
+        """The reconcilers as observers of decisions and configurations."""
         return (self.host, self.rdt, self.blockio)
 
     def close(self) -> None:
-        """Put the host back; what is written of block I/O goes with its containers."""
+        """Restore the host; block I/O files go with their containers' cgroups."""
         self.host.close()
         self.rdt.close()

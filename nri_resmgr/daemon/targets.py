@@ -1,7 +1,6 @@
-"""What the daemon reconciles: settings of the host, RDT groups, block I/O files.
+"""Targets of the reconcilers: settings of the host, RDT groups, block I/O files.
 
-The appliers are imported here, and late: the runtime waits for none of them, and few
-nodes need any.
+They import the appliers late: few nodes need any, and no request waits for one.
 """
 
 from __future__ import annotations
@@ -20,14 +19,14 @@ if TYPE_CHECKING:
     from nri_resmgr.app.classes.rdt.groups import RdtGroups
     from nri_resmgr.app.host_settings.settings import HostSettings
 
-# In the state directory while there is anything to put back.
+# Files in the state directory while there is something to restore.
 HOST_LEFTOVERS: Final = ("host-changes", "speed-select-changes", "irqbalance")
 RDT_LEFTOVERS: Final = ("resctrl",)
 BLOCKIO_LEFTOVERS: Final = ("blockio",)
 
 
 async def _import(module: str) -> None:
-    """Import in a thread: it takes as long as fifty requests, and these go first."""
+    """Import in a thread: it takes as long as fifty requests, which go first."""
     await asyncio.to_thread(import_module, module)
 
 
@@ -37,7 +36,7 @@ class HostTarget:
     def __init__(self, daemon: Daemon) -> None:
         self._daemon = daemon
 
-    def note(self, event: Event) -> bool:  # noqa: ARG002 - a container may ask for something
+    def note(self, event: Event) -> bool:  # noqa: ARG002 - any container may use classes
         """See `Target.note`."""
         return True
 
@@ -63,7 +62,7 @@ class HostTarget:
             verify_interval=options.verify_interval,
             repairs=options.verify_repair == "yes",
         )
-        report = HostReport(daemon.watch.history)
+        report = HostReport(daemon.observers.history)
         return HostSettings(access, self._wanted, report)
 
     def abandon(self, why: str) -> None:
@@ -84,7 +83,7 @@ class RdtTarget:
     def __init__(self, daemon: Daemon) -> None:
         self._daemon = daemon
 
-    def note(self, event: Event) -> bool:  # noqa: ARG002 - only a configuration has groups made
+    def note(self, event: Event) -> bool:  # noqa: ARG002 - only a configuration creates groups
         """See `Target.note`."""
         return False
 

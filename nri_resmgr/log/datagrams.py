@@ -1,4 +1,4 @@
-"""A socket for lines whose reader may be slow, away, or started anew."""
+"""A datagram socket whose reader may be slow, missing or restarted."""
 
 from __future__ import annotations
 
@@ -6,27 +6,27 @@ import errno
 import socket
 from typing import Final
 
-# The reader is another one since; before, nobody was there.
-_GONE: Final = frozenset({errno.ECONNREFUSED, errno.ENOTCONN, errno.ENOENT})
+# The reader was restarted, or has only now been started.
+_RECONNECT: Final = frozenset({errno.ECONNREFUSED, errno.ENOTCONN, errno.ENOENT})
 
 
 class Datagrams:
-    """Sends to a path without waiting; what nobody takes is dropped."""
+    """Sends to a path without waiting; datagrams without a reader are dropped."""
 
     def __init__(self, path: str) -> None:
         self._path = path
         self._socket = self._connected()
 
     def send(self, data: bytes) -> bool:
-        """Send one datagram; return whether somebody may get it."""
+        """Send one datagram; return whether it was accepted."""
         try:
             self._socket.send(data)
         except OSError as error:
-            return error.errno in _GONE and self._send_anew(data)
+            return error.errno in _RECONNECT and self._send_anew(data)
         return True
 
     def close(self) -> None:
-        """Close the socket; what is sent after that is dropped."""
+        """Close the socket; later datagrams are dropped."""
         self._socket.close()
 
     def _send_anew(self, data: bytes) -> bool:

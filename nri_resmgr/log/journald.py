@@ -1,4 +1,4 @@
-"""Log lines to systemd's journal, with their fields as fields."""
+"""Log lines to systemd's journal, with separate fields."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ JOURNALD_SOCKET: Final = "/run/systemd/journal/socket"
 IDENTIFIER: Final = "nri-resmgr"
 PREFIX: Final = "NRI_RESMGR_"
 
-# A name is at most 64 bytes of these, a letter first.
+# A name has at most 64 of these characters, a letter first.
 _ILLEGAL: Final = re.compile("[^A-Z0-9_]")
 _LONGEST_NAME: Final = 64
 
 
 class Journald:
-    """Sends each line as one datagram of fields; what nobody takes is dropped.
+    """Sends each line as one datagram of fields; without a reader it is dropped.
 
     ``journalctl NRI_RESMGR_CONTAINER=...`` then finds a container's lines.
 
@@ -37,13 +37,13 @@ class Journald:
 
     def write(self, level: int, line: str, fields: Mapping[str, object]) -> bool:
         """See `Sink.write`."""
-        told = {
+        standard = {
             "PRIORITY": str(SEVERITIES[level]),
             "SYSLOG_IDENTIFIER": IDENTIFIER,
             "MESSAGE": line[:MOST_BYTES],
         }
-        own = {_name(key): str(value)[:MOST_BYTES] for key, value in fields.items()}
-        return self._datagrams.send(b"".join(map(_entry, (told | own).items())))
+        named = {_name(key): str(value)[:MOST_BYTES] for key, value in fields.items()}
+        return self._datagrams.send(b"".join(map(_entry, (standard | named).items())))
 
     def close(self) -> None:
         """See `Sink.close`."""

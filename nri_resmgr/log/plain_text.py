@@ -1,4 +1,4 @@
-"""A log line for people where nothing has colours."""
+"""Log lines as plain text without colours."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import re
 from collections.abc import MutableMapping
 from typing import Any, Final
 
-# With one of these a value could be taken for two.
-_DOUBTFUL: Final = re.compile("""[ ="']""")
+# Values with one of these are quoted, or they would be ambiguous.
+_QUOTED: Final = re.compile("""[ ="']""")
 
 _LEVEL: Final = len("exception")
 _EVENT: Final = 30
 
 
 def render_plain(_: Any, __: str, event: MutableMapping[str, Any]) -> str:
-    """Write a line as structlog's console does, in a fraction of its time.
+    """Return a line as structlog's console renders it, in a fraction of its time.
 
-    Most lines are written between two requests.
+    The time counts: most lines are written between two requests.
 
     Args:
         event: The fields; tracebacks are texts already, under ``exception``.
@@ -30,6 +30,6 @@ def render_plain(_: Any, __: str, event: MutableMapping[str, Any]) -> str:
 
 
 def _shown(value: object) -> str:
-    if isinstance(value, str) and value.isprintable() and not _DOUBTFUL.search(value):
+    if isinstance(value, str) and value.isprintable() and not _QUOTED.search(value):
         return value
     return repr(value)

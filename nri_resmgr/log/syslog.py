@@ -1,4 +1,4 @@
-"""Log lines to the system's log, be it journald or a syslog daemon."""
+"""Log lines to the system's log: journald or a syslog daemon."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nri_resmgr.log.levels import DEBUG, ERROR, INFO, WARNING
 SYSLOG_SOCKET: Final = "/dev/log"
 
 SEVERITIES: Final = {DEBUG: 7, INFO: 6, WARNING: 4, ERROR: 3}
-"""Those of syslog(3), by our levels."""
+"""Severities of syslog(3) by log level."""
 
 _DAEMON: Final = 3 << 3  # the facility
 
@@ -21,7 +21,7 @@ MOST_BYTES: Final = 64 << 10
 
 
 class Syslog:
-    """Sends each line as one datagram; what nobody takes is dropped.
+    """Sends each line as one datagram; without a reader it is dropped.
 
     Source:
         RFC 3164, as journald and rsyslog read it on /dev/log.

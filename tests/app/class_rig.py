@@ -176,7 +176,7 @@ async def running_rig(
         Runtime(folder, level) as runtime,
         running_plugin(runtime, plugin, "90-resource-policy") as stub,
     ):
-        plugin.connect(stub.updates)
+        plugin.use_update_sender(stub.updates)
         node = Node(runtime, plugin, stub, folder / "run")
         kernel = resctrl or Resctrl(HARDWARE)
         rig = Rig(node, host, kernel, kept or Kept(Faults()))

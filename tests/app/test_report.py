@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from structlog.testing import capture_logs
 
-from nri_resmgr.app.observing.decision_log import Report
+from nri_resmgr.app.observing.decision_log import DecisionLog
 from nri_resmgr.log.levels import levels
 from nri_resmgr.policy.decision import Decision, Reason, Rule
 from nri_resmgr.policy.events import Removed, Stopped, Synchronized
@@ -13,7 +13,7 @@ from nri_resmgr.policy.events import Removed, Stopped, Synchronized
 def test_the_line_about_the_node_comes_before_those_about_its_containers() -> None:
     decision = Decision(None, (Reason(Rule.FELL_BACK, "a", title="n/p/a"),))
     with capture_logs() as lines:
-        Report(dry_run=False).decided(Synchronized(()), decision)
+        DecisionLog(dry_run=False).decided(Synchronized(()), decision)
 
     assert lines == [
         {
@@ -36,7 +36,7 @@ def test_the_line_about_the_node_comes_before_those_about_its_containers() -> No
 def test_a_line_says_that_nothing_was_adjusted() -> None:
     with capture_logs() as lines:
         decision = Decision(None, (Reason(Rule.RELEASED, "a"),))
-        Report(dry_run=True).decided(Stopped("a"), decision)
+        DecisionLog(dry_run=True).decided(Stopped("a"), decision)
 
     assert lines == [
         {
@@ -55,10 +55,10 @@ def test_what_is_removed_after_its_stop_is_worth_a_line_to_developers_only() -> 
     try:
         levels.set("app.observing.decision_log", "info")
         with capture_logs() as unsaid:
-            Report(dry_run=False).decided(Removed("a"), removal)
+            DecisionLog(dry_run=False).decided(Removed("a"), removal)
         levels.set("app.observing.decision_log", "debug")
         with capture_logs() as lines:
-            Report(dry_run=False).decided(Removed("a"), removal)
+            DecisionLog(dry_run=False).decided(Removed("a"), removal)
     finally:
         levels.drop("app.observing.decision_log")
 

@@ -161,7 +161,7 @@ def test_a_full_disk_loses_lines() -> None:
 @pytest.mark.parametrize(
     ("to", "why"),
     [
-        ("journal", "none of auto, stderr, syslog, journald, and not a path"),
+        ("journal", "expected one of auto, stderr, syslog, journald, or a path"),
         ("/dev/null/log", "cannot log to '/dev/null/log': not a directory"),
         ("/", "cannot log to '/': is a directory"),
     ],

@@ -1,4 +1,4 @@
-"""What a container is told of its resources, as shell variables and as JSON."""
+"""A container's resources as shell variables and as JSON."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from nri_resmgr.topology import MemoryKind
 from nri_resmgr.values import NO_NODES, NodeSet
 
 
-@lru_cache(maxsize=256)  # containers that share have the same
+@lru_cache(maxsize=256)  # containers of a shared pool have the same
 def resource_texts(resources: Resources) -> Mapping[str, str]:
     """Return the texts of a container's files, by name.
 
-    Only what is not empty is there. Lists are the kernel's, digits with commas and
-    dashes, so that no shell finds anything else in them.
+    Empty values are left out. Lists have the kernel's format: digits, commas and
+    dashes need no quoting in a shell.
 
     Source:
         nri-plugins, ``resources.sh``; CRI Resource Manager, the same file.

@@ -231,7 +231,7 @@ class Verification:
 
     def _told_of_late(self) -> set[str]:
         now, late = time.time_ns(), set[str]()
-        for row in self._history.lately(_LONGEST):
+        for row in self._history.recent(_LONGEST):
             patience = self.rhythm.grace + _PER_UPDATE * len(row.updates)
             if abs(now - row.time) < patience * 1e9:  # clocks can be set back
                 late.update(_told_by(row))
