@@ -8,14 +8,13 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Final
 
 from nri_resmgr.app.checkpoint.write import CHECKPOINT_NAME, Draft, checkpoint
-from nri_resmgr.app.observers.observer import DecisionObserver
+from nri_resmgr.app.observers.observer import DecisionObserver, PolicyDecision
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.host.state_dir import StateDir
 from nri_resmgr.log import Logger
-from nri_resmgr.policy.decision import Decision
 from nri_resmgr.policy.events import Event, Synchronized
 from nri_resmgr.values import HostError
 from nri_resmgr.version import our_version
@@ -73,7 +72,7 @@ class CheckpointWriter(DecisionObserver):
         """Write the state of *policy*, from its first Synchronize on."""
         self._policy = policy
 
-    def decided(self, event: Event, decision: Decision[Any]) -> None:
+    def decided(self, event: Event, decision: PolicyDecision) -> None:
         """Schedule a write if the state has changed."""
         # Until Synchronize the checkpoint of an earlier process has more containers.
         is_in_sync = isinstance(event, Synchronized) and event.pods is not None

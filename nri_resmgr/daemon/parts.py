@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 import attrs
 
+from nri_resmgr.app.background.reconciler import Reconciler
+from nri_resmgr.app.observers.observer import DecisionObserver
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.daemon.checkpoint_writer import CheckpointWriter
 from nri_resmgr.daemon.configuration import DaemonConfiguration
 from nri_resmgr.daemon.memory_kinds import MemoryKinds
 from nri_resmgr.daemon.observers import DaemonObservers
-from nri_resmgr.daemon.reconcilers import Reconcilers
 from nri_resmgr.host.kubelet import KubeletManager
 from nri_resmgr.host.state_dir import StateDir
 from nri_resmgr.host.tree import HostTree
@@ -22,6 +23,11 @@ from nri_resmgr.stub.transport import SOCKET_VARIABLE
 from nri_resmgr.topology import Machine
 
 if TYPE_CHECKING:
+    # Few nodes need an applier; see `nri_resmgr.daemon.targets`.
+    from nri_resmgr.app.classes.blockio.files import BlockIoFiles
+    from nri_resmgr.app.classes.rdt.groups import RdtGroups
+    from nri_resmgr.app.host_settings.settings import HostSettings
+
     # See `nri_resmgr.daemon.services.verification`.
     from nri_resmgr.app.verification.verifier import Verification
 
@@ -31,6 +37,31 @@ if TYPE_CHECKING:
 
 def _was_launched() -> bool:
     return SOCKET_VARIABLE in os.environ  # until the stub removes it
+
+
+class Reconcilers:
+    """All reconcilers; none has an applier at first.
+
+    Attributes:
+        host: CPU classes, Speed Select, interrupts and isolation.
+        rdt: RDT groups.
+        blockio: Block I/O of running containers.
+    """
+
+    def __init__(self) -> None:
+        self.host: Reconciler[HostSettings] = Reconciler("host")
+        self.rdt: Reconciler[RdtGroups] = Reconciler("rdt")
+        self.blockio: Reconciler[BlockIoFiles] = Reconciler("blockio")
+
+    @property
+    def observers(self) -> tuple[DecisionObserver, ...]:
+        """The reconcilers as observers of decisions and configurations."""
+        return (self.host, self.rdt, self.blockio)
+
+    def close(self) -> None:
+        """Restore the host; block I/O files go with their containers' cgroups."""
+        self.host.close()
+        self.rdt.close()
 
 
 @attrs.define(eq=False, repr=False)

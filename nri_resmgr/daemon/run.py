@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import os
 import signal
+from typing import Final
 
 from google.protobuf.internal import api_implementation
 
@@ -13,7 +14,6 @@ from nri_resmgr.app.plugin.status_codes import status_of
 from nri_resmgr.daemon.build import build
 from nri_resmgr.daemon.configuration import DaemonConfiguration
 from nri_resmgr.daemon.defaults import DEFAULT_INDEX, DEFAULT_NAME
-from nri_resmgr.daemon.insight_flags import check_insight_flags
 from nri_resmgr.daemon.log_setup import follow_debug_signal, prepare_log
 from nri_resmgr.daemon.memory_kinds import read_memory_kinds
 from nri_resmgr.daemon.observers import DaemonObservers
@@ -33,6 +33,12 @@ from nri_resmgr.stub.errors import SessionError
 from nri_resmgr.stub.identity import INDEX_VARIABLE, NAME_VARIABLE
 
 log = Logger(__name__)
+
+# The standard variables of OpenTelemetry for the collector's address.
+_COLLECTOR_VARIABLES: Final = (
+    "OTEL_EXPORTER_OTLP_ENDPOINT",
+    "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -56,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
     tree = HostTree(options.host_root)
     kinds = read_memory_kinds(options.memory_kinds)
     observers = DaemonObservers(
-        counts=bool(options.http_endpoint), traces=check_insight_flags(options)
+        counts=bool(options.http_endpoint), traces=_check_insight_flags(options)
     )
     machine = read_machine(tree, kinds)
     startup = Startup(options, tree, kinds, machine, state, observers)
@@ -68,6 +74,31 @@ def run(options: argparse.Namespace) -> int:
     configuration = build(startup)
     asyncio.run(_serve(startup, configuration))
     return 0
+
+
+def _check_insight_flags(options: argparse.Namespace) -> bool:
+    """Check the flags; return whether to trace.
+
+    Imports nothing without metrics and traces.
+
+    Raises:
+        BadEndpoint: ``--http-endpoint`` is not an address and port.
+        InputError: See `nri_resmgr.daemon.tracing.check_tracing_flags`.
+    """
+    if options.http_endpoint:
+        # Only with metrics.
+        from nri_resmgr.daemon.endpoint import read_endpoint
+
+        read_endpoint(options.http_endpoint)
+    has_variables = any(os.environ.get(name) for name in _COLLECTOR_VARIABLES)
+    if not (has_variables or options.otel_endpoint or options.otel_sampling):
+        return False
+    # Only with traces.
+    from nri_resmgr.daemon.tracing import check_tracing_flags
+
+    return check_tracing_flags(
+        options.otel_endpoint, options.otel_sampling, has_variables=has_variables
+    )
 
 
 async def _serve(startup: Startup, configuration: DaemonConfiguration) -> None:

@@ -9,15 +9,18 @@ from importlib import import_module
 from typing import Final, TypeAlias
 
 from nri_resmgr.app.background.hotplug import follow_hotplug
-from nri_resmgr.daemon.kubelet import check_kubelet
+from nri_resmgr.app.background.periodic import until_tick
 from nri_resmgr.daemon.parts import Daemon
 from nri_resmgr.daemon.systemd import notify_systemd
 from nri_resmgr.daemon.targets import BlockIoTarget, HostTarget, RdtTarget
 from nri_resmgr.host.hotplug import HotplugWatch
+from nri_resmgr.host.kubelet import managers_in_the_way
 from nri_resmgr.log import Logger
 from nri_resmgr.values import HostError, ResmgrError
 
 log = Logger(__name__)
+
+_KUBELET_INTERVAL: Final = 60.0  # seconds
 
 Service: TypeAlias = Callable[[Daemon], Awaitable[None]]
 
@@ -80,8 +83,21 @@ async def systemd(daemon: Daemon) -> None:
 
 
 async def kubelet(daemon: Daemon) -> None:
-    """Log managers of the kubelet that write the same settings."""
-    await check_kubelet(daemon)
+    """Log managers of the kubelet that write the same settings, once per change."""
+    while True:
+        found = managers_in_the_way(daemon.tree)
+        if found != daemon.kubelet:
+            for manager in found:
+                log.warning(
+                    "kubelet.manager-conflict",
+                    manager=manager.kind,
+                    policy=manager.policy,
+                    why=str(manager),
+                )
+            if not found:
+                log.info("kubelet.manager-conflict-resolved")
+            daemon.kubelet = found
+        await asyncio.sleep(until_tick(_KUBELET_INTERVAL))
 
 
 async def verification(daemon: Daemon) -> None:

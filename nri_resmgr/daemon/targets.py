@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from nri_resmgr.app.classes.rdt.groups import RdtGroups
     from nri_resmgr.app.host_settings.settings import HostSettings
 
-# Files in the state directory while there is something to restore.
 HOST_LEFTOVERS: Final = ("host-changes", "speed-select-changes", "irqbalance")
 RDT_LEFTOVERS: Final = ("resctrl",)
 BLOCKIO_LEFTOVERS: Final = ("blockio",)
@@ -30,19 +29,41 @@ async def _import(module: str) -> None:
     await asyncio.to_thread(import_module, module)
 
 
-class HostTarget:
-    """CPU classes, Speed Select, interrupts and isolated containers."""
+class _DaemonTarget:
+    """The common part of all targets.
+
+    Attributes:
+        leftovers: Files in the state directory while there is something to restore.
+    """
+
+    leftovers: tuple[str, ...] = ()
 
     def __init__(self, daemon: Daemon) -> None:
         self._daemon = daemon
 
-    def note(self, event: Event) -> bool:  # noqa: ARG002 - any container may use classes
+    def note(self, event: Event) -> bool:  # noqa: ARG002 - most depend on the configuration only
         """See `Target.note`."""
-        return True
+        return False
 
     def has_leftovers(self) -> bool:
         """See `Target.has_leftovers`."""
-        return _are_kept(self._daemon, HOST_LEFTOVERS)
+        state = self._daemon.state
+        try:
+            return state is not None and any(
+                state.read(name) is not None for name in self.leftovers
+            )
+        except HostError:
+            return True  # the applier reports what is wrong with the directory
+
+
+class HostTarget(_DaemonTarget):
+    """CPU classes, Speed Select, interrupts and isolated containers."""
+
+    leftovers = HOST_LEFTOVERS
+
+    def note(self, event: Event) -> bool:  # noqa: ARG002 - any container may use classes
+        """See `Target.note`."""
+        return True
 
     def is_wanted(self) -> bool:
         """See `Target.is_wanted`."""
@@ -77,19 +98,10 @@ class HostTarget:
         return Wanted(use, config.cpu_classes, config.interrupts, policy.machine)
 
 
-class RdtTarget:
+class RdtTarget(_DaemonTarget):
     """RDT groups."""
 
-    def __init__(self, daemon: Daemon) -> None:
-        self._daemon = daemon
-
-    def note(self, event: Event) -> bool:  # noqa: ARG002 - only a configuration creates groups
-        """See `Target.note`."""
-        return False
-
-    def has_leftovers(self) -> bool:
-        """See `Target.has_leftovers`."""
-        return _are_kept(self._daemon, RDT_LEFTOVERS)
+    leftovers = RDT_LEFTOVERS
 
     def is_wanted(self) -> bool:
         """See `Target.is_wanted`."""
@@ -111,19 +123,10 @@ class RdtTarget:
         self._daemon.policy.class_hosts.rdt.problems.abandon(why)
 
 
-class BlockIoTarget:
+class BlockIoTarget(_DaemonTarget):
     """Block I/O of running containers."""
 
-    def __init__(self, daemon: Daemon) -> None:
-        self._daemon = daemon
-
-    def note(self, event: Event) -> bool:  # noqa: ARG002 - only a configuration has classes
-        """See `Target.note`."""
-        return False
-
-    def has_leftovers(self) -> bool:
-        """See `Target.has_leftovers`."""
-        return _are_kept(self._daemon, BLOCKIO_LEFTOVERS)
+    leftovers = BLOCKIO_LEFTOVERS
 
     def is_wanted(self) -> bool:
         """See `Target.is_wanted`."""
@@ -143,11 +146,3 @@ class BlockIoTarget:
     def abandon(self, why: str) -> None:
         """See `Target.abandon`."""
         self._daemon.policy.class_hosts.blockio.problems.abandon(why)
-
-
-def _are_kept(daemon: Daemon, names: tuple[str, ...]) -> bool:
-    state = daemon.state
-    try:
-        return state is not None and any(state.read(name) is not None for name in names)
-    except HostError:
-        return True  # the applier reports what is wrong with the directory

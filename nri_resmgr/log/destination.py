@@ -61,8 +61,7 @@ def open_log_file(path: str) -> LogFile:
 def _check_socket(to: Destination) -> None:
     from pathlib import Path  # late: few nodes use these destinations
 
-    from nri_resmgr.log.journald import JOURNALD_SOCKET
-    from nri_resmgr.log.syslog import SYSLOG_SOCKET
+    from nri_resmgr.log.system_log import JOURNALD_SOCKET, SYSLOG_SOCKET
 
     path = JOURNALD_SOCKET if to is Destination.JOURNALD else SYSLOG_SOCKET
     if not Path(path).exists():

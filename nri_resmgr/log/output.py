@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import os
+import re
 import stat
 import sys
 from collections.abc import Callable, Mapping, MutableMapping
@@ -14,16 +15,20 @@ import structlog
 
 from nri_resmgr.log import Logger, wrap_in
 from nri_resmgr.log.destination import Destination, open_log_file
-from nri_resmgr.log.journald import JOURNALD_SOCKET, Journald
 from nri_resmgr.log.levels import ALL, DEBUG, ERROR, INFO, LEVELS, WARNING, levels
-from nri_resmgr.log.plain_text import render_plain
 from nri_resmgr.log.sinks import LogFile, Sink, Stream
-from nri_resmgr.log.syslog import SYSLOG_SOCKET, Syslog
+from nri_resmgr.log.system_log import JOURNALD_SOCKET, SYSLOG_SOCKET, Journald, Syslog
 
 _NULL_DEVICE: Final = os.makedev(1, 3)
 _STDERR: Final = 2
 
 _NO_FIELDS: Final[Mapping[str, object]] = {}
+
+# Values with one of these are quoted, or they would be ambiguous.
+_QUOTED: Final = re.compile("""[ ="']""")
+
+_LEVEL: Final = len("exception")
+_EVENT: Final = 30
 
 log = Logger(__name__)
 
@@ -153,6 +158,28 @@ class Output:
 
 
 _outputs: Final[list[Output]] = []
+
+
+def render_plain(_: Any, __: str, event: MutableMapping[str, Any]) -> str:
+    """Return a line as structlog's console renders it, in a fraction of its time.
+
+    The time counts: most lines are written between two requests.
+
+    Args:
+        event: The fields; tracebacks are texts already, under ``exception``.
+    """
+    stamp, level = event.pop("timestamp", ""), event.pop("level", "")
+    name, trace = str(event.pop("event", "")), event.pop("exception", "")
+    fields = " ".join([f"{key}={_shown(event[key])}" for key in sorted(event)])
+    start = f"{stamp} " if stamp else ""
+    line = f"{start}[{level:<{_LEVEL}}] {name:<{_EVENT}} {fields}".rstrip()
+    return f"{line}\n{trace}" if trace else line
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, str) and value.isprintable() and not _QUOTED.search(value):
+        return value
+    return repr(value)
 
 
 def _with_fields(render: Callable[..., str]) -> Callable[..., Any]:

@@ -8,17 +8,16 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, Final
+from typing import Final
 
 from google.protobuf.message import Message
 
 from nri_resmgr.app.checkpoint.write import CHECKPOINT_NAME
-from nri_resmgr.app.observers.observer import DecisionObserver
+from nri_resmgr.app.observers.observer import DecisionObserver, PolicyDecision
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.config import PolicyConfig
 from nri_resmgr.host.state_dir import StateDir, StateUnusable
 from nri_resmgr.log import Logger
-from nri_resmgr.policy.decision import Decision
 from nri_resmgr.policy.events import (
     ColdStartEnded,
     ContainerSpec,
@@ -150,7 +149,7 @@ class Recorder(DecisionObserver):
                 return number
         return 0
 
-    def decided(self, event: Event, decision: Decision[Any]) -> None:
+    def decided(self, event: Event, decision: PolicyDecision) -> None:
         """Record a decision, and the topology hints of new containers."""
         # Observers get the decision of a new configuration before `configured`.
         self._record_changes(self._policy)

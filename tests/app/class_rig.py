@@ -18,7 +18,7 @@ from nri_resmgr.app.classes.rdt.writer import RdtWriter
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.classes.rdt.capabilities import BandwidthMode
 from nri_resmgr.config import parse_config
-from nri_resmgr.daemon.reconcilers import Reconcilers
+from nri_resmgr.daemon.parts import Reconcilers
 from nri_resmgr.host.resctrl import Journal, Options, RdtControl
 from nri_resmgr.host.tree import HostTree
 from nri_resmgr.stub import Container, Pod

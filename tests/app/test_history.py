@@ -10,6 +10,7 @@ import attrs
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nri_resmgr.app.observers.observer import PolicyDecision
 from nri_resmgr.app.observing.history import MAX_CHANGES, MAX_REMOVED, REFUSED, History
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.policy.decision import Decision, PinUpdate, Reason, Rule
@@ -43,13 +44,13 @@ def state_of(*containers: str) -> State:
     return State(ledger)
 
 
-def created(name: str, *present: str, told: tuple[str, ...] = ()) -> Decision[State]:
+def created(name: str, *present: str, told: tuple[str, ...] = ()) -> PolicyDecision:
     reason = Reason(Rule.NOT_GUARANTEED, name, f"shop/{name}/{name}")
     updates = tuple(PinUpdate(one, NO_PIN) for one in told)
     return Decision(state_of(*present, name), (reason,), updates=updates)
 
 
-def stopped(name: str, *present: str) -> Decision[State]:
+def stopped(name: str, *present: str) -> PolicyDecision:
     return Decision(state_of(*present), (Reason(Rule.RELEASED, name),))
 
 
@@ -193,7 +194,7 @@ def test_stories_are_those_of_who_is_here_and_no_row_is_left_out(
                 history.decided(Stopped(name), stopped(name, *here))
             case "sync":
                 reasons = tuple(Reason(Rule.KEPT, one) for one in here)
-                decision = Decision(state_of(*here), reasons)
+                decision: PolicyDecision = Decision(state_of(*here), reasons)
                 history.decided(Synchronized(()), decision)
                 here = {one: times + 1 for one, times in here.items()}
             case _:

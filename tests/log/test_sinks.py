@@ -12,10 +12,9 @@ from pathlib import Path
 import pytest
 
 from nri_resmgr.log.destination import UnusableLog, check_destination
-from nri_resmgr.log.journald import Journald
 from nri_resmgr.log.levels import DEBUG, ERROR, INFO, WARNING
 from nri_resmgr.log.sinks import LogFile, Stream
-from nri_resmgr.log.syslog import Syslog
+from nri_resmgr.log.system_log import Journald, Syslog
 
 NONE: dict[str, object] = {}
 

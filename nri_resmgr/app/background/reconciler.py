@@ -11,13 +11,12 @@ import asyncio
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import Any, Final, Generic, Protocol, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
 from nri_resmgr.app.background.periodic import until_tick
-from nri_resmgr.app.observers.observer import DecisionObserver
+from nri_resmgr.app.observers.observer import DecisionObserver, PolicyDecision
 from nri_resmgr.config import PolicyConfig
 from nri_resmgr.log import Logger
-from nri_resmgr.policy.decision import Decision
 from nri_resmgr.policy.events import Event, Synchronized
 
 log = Logger(__name__)
@@ -123,7 +122,7 @@ class Reconciler(DecisionObserver, Generic[A]):
         self._busy = threading.Lock()
         self._is_closed = False
 
-    def decided(self, event: Event, decision: Decision[Any]) -> None:  # noqa: ARG002 - the step reads the state
+    def decided(self, event: Event, decision: PolicyDecision) -> None:  # noqa: ARG002 - the step reads the state
         """Wake up if the event concerns the applier."""
         if not self._is_in_sync:
             # Synchronized without pods comes from a configuration, not the runtime.

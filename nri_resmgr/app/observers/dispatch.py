@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from nri_resmgr.app.observers.after_reply import after_reply
 from nri_resmgr.app.observers.garbage import collect_if_due
-from nri_resmgr.app.observers.observer import DecisionObserver
+from nri_resmgr.app.observers.observer import DecisionObserver, PolicyDecision
 from nri_resmgr.config import PolicyConfig
-from nri_resmgr.policy.decision import Decision
 from nri_resmgr.policy.events import Event
 from nri_resmgr.stub.model import Container, Pod
 from nri_resmgr.values import ResmgrError
@@ -21,7 +19,7 @@ class DecisionObservers:
     def __init__(self, observers: Sequence[DecisionObserver]) -> None:
         self._observers = observers
 
-    def decided(self, event: Event, decision: Decision[Any]) -> None:
+    def decided(self, event: Event, decision: PolicyDecision) -> None:
         """Report that an event was decided."""
         after_reply(self._decided, event, decision)
 
@@ -36,7 +34,7 @@ class DecisionObservers:
         """Report that another configuration, or machine, is in force."""
         after_reply(self._configured, config)
 
-    def _decided(self, event: Event, decision: Decision[Any]) -> None:
+    def _decided(self, event: Event, decision: PolicyDecision) -> None:
         for observer in self._observers:
             observer.decided(event, decision)
         # Here no request waits for it.

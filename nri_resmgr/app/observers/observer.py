@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Protocol, TypeAlias
 
 from nri_resmgr.config import PolicyConfig
 from nri_resmgr.policy.decision import Decision
 from nri_resmgr.policy.events import Event
+from nri_resmgr.policy.ledger import KnowsContainers
 from nri_resmgr.values import ResmgrError
+
+PolicyDecision: TypeAlias = Decision[KnowsContainers]
+"""A decision of any policy."""
 
 
 class DecisionObserver:
@@ -17,7 +21,7 @@ class DecisionObserver:
     The next request may be waiting: be quick. Must not raise.
     """
 
-    def decided(self, event: Event, decision: Decision[Any]) -> None:
+    def decided(self, event: Event, decision: PolicyDecision) -> None:
         """An event was decided; ``decision.state`` is the new state."""
 
     def refused(self, title: str, error: ResmgrError) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Final
 
-from nri_resmgr.app.observers.observer import DecisionObserver
+from nri_resmgr.app.observers.observer import DecisionObserver, PolicyDecision
 from nri_resmgr.log import Logger
-from nri_resmgr.policy.decision import Decision, Reason, Rule
+from nri_resmgr.policy.decision import Reason, Rule
 from nri_resmgr.policy.events import (
     ColdStartEnded,
     Created,
@@ -48,7 +48,7 @@ class DecisionLog(DecisionObserver):
     def __init__(self, *, dry_run: bool) -> None:
         self._fields = {"dry_run": True} if dry_run else {}
 
-    def decided(self, event: Event, decision: Decision[Any]) -> None:
+    def decided(self, event: Event, decision: PolicyDecision) -> None:
         """Log a decision with its reasons."""
         name = EVENT_NAMES[type(event)]
         fields = {"updates": len(decision.updates), **self._fields}
@@ -66,7 +66,7 @@ class DecisionLog(DecisionObserver):
 
 
 def _log_decision(
-    name: str, decision: Decision[Any], fields: Mapping[str, object]
+    name: str, decision: PolicyDecision, fields: Mapping[str, object]
 ) -> None:
     if len(decision.reasons) == 1:
         (reason,) = decision.reasons

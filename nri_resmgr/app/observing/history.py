@@ -7,14 +7,14 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice, takewhile
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
-from nri_resmgr.app.observers.observer import DecisionObserver
+from nri_resmgr.app.observers.observer import DecisionObserver, PolicyDecision
 from nri_resmgr.app.observing.decision_log import EVENT_NAMES
 from nri_resmgr.config import PolicyConfig
-from nri_resmgr.policy.decision import Decision, PinUpdate, Reason, Rule
+from nri_resmgr.policy.decision import PinUpdate, Reason, Rule
 from nri_resmgr.policy.events import Event
 from nri_resmgr.values import ResmgrError
 
@@ -141,7 +141,7 @@ class History(DecisionObserver):
                 if waiter in self._waiting:
                     self._waiting.remove(waiter)
 
-    def decided(self, event: Event, decision: Decision[Any]) -> None:
+    def decided(self, event: Event, decision: PolicyDecision) -> None:
         """Keep the reasons and updates, but not the state, which is large."""
         reasons, updates = decision.reasons, decision.updates
         if len(reasons) == 1 and reasons[0].rule is Rule.UNKNOWN_CONTAINER:

@@ -6,12 +6,11 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Mapping
 from time import time_ns
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
-from nri_resmgr.app.observers.observer import DecisionObserver
-from nri_resmgr.policy.decision import Decision
+from nri_resmgr.app.observers.observer import DecisionObserver, PolicyDecision
 from nri_resmgr.policy.events import ColdStartEnded, Created, Event, Updated
 from nri_resmgr.stub.request import Request, causing_request
 from nri_resmgr.values import ResmgrError
@@ -58,7 +57,7 @@ class Tracing(DecisionObserver):
         while self._waiting:
             send(self._waiting.popleft())
 
-    def decided(self, event: Event, decision: Decision[Any]) -> None:
+    def decided(self, event: Event, decision: PolicyDecision) -> None:
         """Trace a request that succeeded."""
         request = causing_request()
         # A timer runs in the context of the request that set it: not this request's.

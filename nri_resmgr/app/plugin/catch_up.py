@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
+from nri_resmgr.app.observers.observer import PolicyDecision
 from nri_resmgr.log import Logger
-from nri_resmgr.policy.decision import Decision, PinUpdate
+from nri_resmgr.policy.decision import PinUpdate
 from nri_resmgr.policy.events import ContainerSpec, Event, Pin, Synchronized, Updated
 from nri_resmgr.policy.ledger import Entry
 from nri_resmgr.values import PolicyError
@@ -22,7 +23,7 @@ def catch_up(
     specs: Sequence[ContainerSpec],
     pods: frozenset[str],
     known: Callable[[str], Entry | None],
-    handle: Callable[[Event], Decision[Any]],
+    handle: Callable[[Event], PolicyDecision],
 ) -> tuple[PinUpdate, ...]:
     """Place all running containers, then decide resizes that were missed.
 
@@ -62,7 +63,7 @@ def _as_known(
 
 def _resize(
     spec: ContainerSpec,
-    handle: Callable[[Event], Decision[Any]],
+    handle: Callable[[Event], PolicyDecision],
     pins: dict[str, Pin],
 ) -> None:
     try:

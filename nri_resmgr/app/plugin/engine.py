@@ -7,10 +7,11 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from nri_resmgr.app.observers.observer import PolicyDecision
 from nri_resmgr.app.policies.build import build_policy
 from nri_resmgr.config import PolicyConfig
 from nri_resmgr.host.tree import Tree
-from nri_resmgr.policy.decision import Decision, Resources
+from nri_resmgr.policy.decision import Resources
 from nri_resmgr.policy.events import ContainerSpec, Event, Pin, Synchronized
 from nri_resmgr.policy.ledger import Entry, KnowsContainers
 from nri_resmgr.policy.views import ViewedPolicy
@@ -64,8 +65,8 @@ class Engine:
             self.state = self.state if state is None else state
 
     def decide(
-        self, event: Event, check: Callable[[Decision[Any]], None] | None = None
-    ) -> Decision[Any]:
+        self, event: Event, check: Callable[[PolicyDecision], None] | None = None
+    ) -> PolicyDecision:
         """Decide an event, and replace the state by the decision's.
 
         Args:
@@ -81,7 +82,7 @@ class Engine:
         self.state = decision.state
         return decision
 
-    def rebuild(self, config: PolicyConfig, machine: Machine) -> Decision[Any]:
+    def rebuild(self, config: PolicyConfig, machine: Machine) -> PolicyDecision:
         """Build a policy, place all containers by it, and put it in force.
 
         Raises:

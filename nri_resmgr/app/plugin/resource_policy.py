@@ -10,7 +10,7 @@ from nri_resmgr.app.classes.hosts import ClassHosts
 from nri_resmgr.app.configuration.acceptance import ActiveConfiguration
 from nri_resmgr.app.configuration.status import BUILT_IN, Document, DocumentSource
 from nri_resmgr.app.observers.dispatch import DecisionObservers
-from nri_resmgr.app.observers.observer import DecisionObserver
+from nri_resmgr.app.observers.observer import DecisionObserver, PolicyDecision
 from nri_resmgr.app.observing.decision_log import DecisionLog
 from nri_resmgr.app.plugin.catch_up import catch_up
 from nri_resmgr.app.plugin.engine import Engine, RestoreCheckpoint
@@ -21,7 +21,7 @@ from nri_resmgr.app.plugin.translate import adjustment_of, updates_of
 from nri_resmgr.app.published.container_files import ContainerFiles
 from nri_resmgr.config import PolicyConfig, TopologyAwareConfig
 from nri_resmgr.host.tree import Tree
-from nri_resmgr.policy.decision import Decision, PinUpdate
+from nri_resmgr.policy.decision import PinUpdate
 from nri_resmgr.policy.events import (
     Created,
     Event,
@@ -33,7 +33,6 @@ from nri_resmgr.policy.events import (
     Synchronized,
     Updated,
 )
-from nri_resmgr.policy.ledger import KnowsContainers
 from nri_resmgr.policy.views import ViewedPolicy
 from nri_resmgr.stub.model import Container, LinuxResources, Pod
 from nri_resmgr.stub.replies import CreateReply
@@ -290,12 +289,12 @@ class ResourcePolicy:
         )
         return ContainerClasses(self.config, context)
 
-    def _decide(self, event: Event) -> Decision[KnowsContainers]:
+    def _decide(self, event: Event) -> PolicyDecision:
         decision = self._engine.decide(event)
         self._notify(event, decision)
         return decision
 
-    def _notify(self, event: Event, decision: Decision[KnowsContainers]) -> None:
+    def _notify(self, event: Event, decision: PolicyDecision) -> None:
         # Few policies have timers, and those that replay have no event loop for them.
         if decision.timers and self._timers is None:
             self._timers = (self._options.timers or Timers)(self._fire)

@@ -9,7 +9,7 @@ from nri_resmgr.app.plugin.hints import ContainerHints
 from nri_resmgr.app.plugin.options import DEFAULT_OPTIONS, HintFinder, PluginOptions
 from nri_resmgr.app.plugin.translate import (
     KUBELET_NAME,
-    KnownContainer,
+    KnownFacts,
     expected_specs,
     living_specs,
     spec_of,
@@ -66,16 +66,14 @@ class SpecReader:
             HostError: The place of a device is unreadable, and hints are strict.
         """
         known = self._read_known(pod, container, is_new=True)
-        return spec_of(pod, container, requests=self._requests, background=known)
+        return spec_of(pod, container, requests=self._requests, facts=known)
 
     def of_present(
         self, pod: Pod, container: Container, wanted: LinuxResources
     ) -> ContainerSpec:
         """Read a container as it would be with other resources."""
         known = self._known_of(pod, container)
-        return spec_of(
-            pod, container, wanted, requests=self._requests, background=known
-        )
+        return spec_of(pod, container, wanted, requests=self._requests, facts=known)
 
     def of_all(
         self, pods: Sequence[Pod], containers: Sequence[Container]
@@ -102,30 +100,28 @@ class SpecReader:
         capacity = Bytes(sum(node.memory for node in machine.nodes))
         return RequestSources((self._source,), capacity=capacity)
 
-    def _known_of(self, pod: Pod, container: Container) -> KnownContainer:
+    def _known_of(self, pod: Pod, container: Container) -> KnownFacts:
         if entry := self._known(container.id):
             # Neither annotations nor devices change in a container's life.
             known = entry.spec
-            return KnownContainer(known.preferences, known.hints, known)
+            return KnownFacts(known.preferences, known.hints, known)
         return self._read_known(pod, container, is_new=False)
 
-    def _known_of_running(self, pod: Pod, container: Container) -> KnownContainer:
+    def _known_of_running(self, pod: Pod, container: Container) -> KnownFacts:
         """Include the last sent pins: a resize may have been missed."""
         if entry := self._known(container.id):
             known = entry.spec
-            return KnownContainer(
-                known.preferences, known.hints, known, entry.last_sent
-            )
+            return KnownFacts(known.preferences, known.hints, known, entry.last_sent)
         return self._read_known(pod, container, is_new=False)
 
     def _read_known(
         self, pod: Pod, container: Container, *, is_new: bool
-    ) -> KnownContainer:
+    ) -> KnownFacts:
         name = container.name or container.labels.get(KUBELET_NAME, "")
         reading = self._read(pod, name, refuse=is_new)
         strict = is_new and reading.preferences.strict_hints
         hints = self._hints_of(container, reading.hints, strict=strict)
-        return KnownContainer(reading.preferences, hints)
+        return KnownFacts(reading.preferences, hints)
 
     def _hints_of(
         self, container: Container, options: HintOptions, *, strict: bool

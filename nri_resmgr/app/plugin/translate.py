@@ -41,20 +41,20 @@ KUBELET_NAME: Final = "io.kubernetes.container.name"
 _SHORT_ID: Final = 13  # as crictl prints ids
 
 
-class KnownContainer(msgspec.Struct, frozen=True):
+class KnownFacts(msgspec.Struct, frozen=True):
     """Facts about a container that its message does not have.
 
     Attributes:
         preferences: Preferences from its pod's annotations.
         hints: Its topology hints.
         known: Its spec at an earlier event; None for a new container.
-        ours: The pins last sent to the runtime, if it may have been resized since.
+        last_sent: The pins last sent to the runtime, if it may have been resized since.
     """
 
     preferences: Preferences = NO_PREFERENCES
     hints: tuple[Hint, ...] = ()
     known: ContainerSpec | None = None
-    ours: Pin | None = None
+    last_sent: Pin | None = None
 
     # Some events leave the cgroup and the process out.
 
@@ -72,10 +72,10 @@ class KnownContainer(msgspec.Struct, frozen=True):
         self, container: Container, wanted: LinuxResources | None
     ) -> CgroupValues:
         """Return its cgroup values from the runtime's; see `cgroup_values`."""
-        return cgroup_values(container, wanted, self.known, self.ours)
+        return cgroup_values(container, wanted, self.known, self.last_sent)
 
 
-NO_BACKGROUND: Final = KnownContainer()
+NO_FACTS: Final = KnownFacts()
 CGROUPS_ALONE: Final = RequestSources()  # without sources it keeps no state
 
 
@@ -85,7 +85,7 @@ def spec_of(
     wanted: LinuxResources | None = None,
     *,
     requests: RequestSources = CGROUPS_ALONE,
-    background: KnownContainer = NO_BACKGROUND,
+    facts: KnownFacts = NO_FACTS,
 ) -> ContainerSpec:
     """Make the spec of a container.
 
@@ -94,9 +94,9 @@ def spec_of(
         container: As it is, or as it is about to be created.
         wanted: The values of an update; absent ones, and 0, leave a value unchanged.
         requests: The sources of its resource requests.
-        background: Facts that the message does not have.
+        facts: Facts that the message does not have.
     """
-    slot, values = _slot(container), background.values_of(container, wanted)
+    slot, values = _slot(container), facts.values_of(container, wanted)
     name, qos = container.name or slot, _qos(pod, container, values)
     asked = requests.requests_of(pod, name, values, qos)
     return ContainerSpec(
@@ -120,13 +120,13 @@ def spec_of(
         tags=askable(container.annotations),
         pod_labels=askable(pod.labels),
         pod_tags=askable(pod.annotations),
-        preferences=background.preferences,
-        hints=background.hints,
+        preferences=facts.preferences,
+        hints=facts.hints,
         source=asked.source,
         started=container.started_at,
         extended=asked.extended,
-        cgroup=_cgroup(container) or background.cgroup,
-        pid=container.pid or background.pid,
+        cgroup=_cgroup(container) or facts.cgroup,
+        pid=container.pid or facts.pid,
     )
 
 
@@ -175,9 +175,7 @@ def living_specs(
     pods: Iterable[Pod],
     containers: Iterable[Container],
     requests: RequestSources = CGROUPS_ALONE,
-    background_of: Callable[[Pod, Container], KnownContainer] = lambda *_: (
-        NO_BACKGROUND
-    ),
+    facts_of: Callable[[Pod, Container], KnownFacts] = lambda *_: NO_FACTS,
 ) -> tuple[ContainerSpec, ...]:
     """Make the specs of all containers that have not stopped."""
     by_id: Mapping[str, Pod] = {pod.id: pod for pod in pods}
@@ -187,7 +185,7 @@ def living_specs(
         if one.state != ContainerState.STOPPED
     )
     return tuple(
-        spec_of(pod, one, requests=requests, background=background_of(pod, one))
+        spec_of(pod, one, requests=requests, facts=facts_of(pod, one))
         for pod, one in living
     )
 

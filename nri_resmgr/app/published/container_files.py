@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from typing import Any, Final, Protocol
+from functools import lru_cache
+from typing import Final, Protocol
 
 from nri_resmgr.app.observers.after_reply import after_replies
-from nri_resmgr.app.observers.observer import DecisionObserver
-from nri_resmgr.app.published.texts import resource_texts
+from nri_resmgr.app.observers.observer import DecisionObserver, PolicyDecision
 from nri_resmgr.host.resource_files import ResourceFiles, ResourceFileUnwritable
 from nri_resmgr.log import Logger
-from nri_resmgr.policy.decision import Decision, Resources
+from nri_resmgr.policy.decision import Resources
 from nri_resmgr.policy.events import Created, Event, Synchronized, Updated
 from nri_resmgr.policy.ledger import KnowsContainers
 from nri_resmgr.stub.model import Container, Mount
+from nri_resmgr.topology import MemoryKind
+from nri_resmgr.values import NO_NODES, NodeSet
 
 log = Logger(__name__)
 
@@ -56,7 +59,7 @@ class ContainerFiles(DecisionObserver):
             return None
         return self._mounts().mount_for(container)
 
-    def decided(self, event: Event, decision: Decision[Any]) -> None:
+    def decided(self, event: Event, decision: PolicyDecision) -> None:
         """Write the files of containers whose resources have changed."""
         mounts, present = self._mounts(), self._publisher.state.ledger.entries
         changed = [update.container for update in decision.updates]
@@ -186,3 +189,34 @@ class ResourceMounts:
         if not self._is_failing:  # once, not for every container
             self._is_failing = True
             log.warning("resource-files.unwritable", path=error.path, why=error.why)
+
+
+@lru_cache(maxsize=256)  # containers of a shared pool have the same
+def resource_texts(resources: Resources) -> Mapping[str, str]:
+    """Return the texts of a container's files, by name.
+
+    Empty values are left out. Lists have the kernel's format: digits, commas and
+    dashes need no quoting in a shell.
+
+    Source:
+        nri-plugins, ``resources.sh``; CRI Resource Manager, the same file.
+    """
+    values = dict(_values(resources))
+    lines = "".join(f'{name}="{value}"\n' for name, value in values.items())
+    return {"resources.sh": lines, "resources.json": f"{json.dumps(values)}\n"}
+
+
+def _values(resources: Resources) -> Iterator[tuple[str, str]]:
+    for name, cpus in (
+        ("SHARED_CPUS", resources.shared),
+        ("ISOLATED_CPUS", resources.isolated),
+        ("EXCLUSIVE_CPUS", resources.exclusive),
+    ):
+        if cpus:
+            yield name, str(cpus)
+    mems = resources.mems
+    if every := NodeSet.union(mems.values()):
+        yield "ALL_MEMS", str(every)
+    for kind in (MemoryKind.DRAM, MemoryKind.PMEM, MemoryKind.HBM, MemoryKind.CXL):
+        if nodes := mems.get(kind, NO_NODES):
+            yield f"{kind.upper()}_MEMS", str(nodes)
