@@ -208,7 +208,7 @@ def test_stories_are_those_of_who_is_here_and_no_row_is_left_out(
     }
 
 
-def test_it_is_a_witness_of_the_real_thing() -> None:
+def test_it_observes_a_real_plugin() -> None:
     history = History()
     plugin = ResourcePolicy(parse_spec("1s2c1t"), observers=[history])
     pod = Pod(id="p", name="pod", namespace="shop")
