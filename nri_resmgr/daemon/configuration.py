@@ -1,4 +1,4 @@
-"""Where the daemon's documents come from: files, the cache, and the runtime."""
+"""The daemon's configuration documents, from files, the cache and the runtime."""
 
 from __future__ import annotations
 

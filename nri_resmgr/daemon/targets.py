@@ -42,11 +42,11 @@ class _DaemonTarget:
         self._daemon = daemon
 
     def note(self, event: Event) -> bool:  # noqa: ARG002 - most depend on the configuration only
-        """See `Target.note`."""
+        """See `ReconcilerTarget.note`."""
         return False
 
     def has_leftovers(self) -> bool:
-        """See `Target.has_leftovers`."""
+        """See `ReconcilerTarget.has_leftovers`."""
         state = self._daemon.state
         try:
             return state is not None and any(
@@ -62,15 +62,15 @@ class HostTarget(_DaemonTarget):
     leftovers = HOST_LEFTOVERS
 
     def note(self, event: Event) -> bool:  # noqa: ARG002 - any container may use classes
-        """See `Target.note`."""
+        """See `ReconcilerTarget.note`."""
         return True
 
     def is_wanted(self) -> bool:
-        """See `Target.is_wanted`."""
+        """See `ReconcilerTarget.is_wanted`."""
         return not use_in_force(self._daemon.policy).is_idle
 
     async def make_applier(self) -> HostSettings:
-        """See `Target.make_applier`."""
+        """See `ReconcilerTarget.make_applier`."""
         await _import("nri_resmgr.app.host_settings.settings")
         from nri_resmgr.app.host_settings.report import HostReport
         from nri_resmgr.app.host_settings.settings import HostAccess, HostSettings
@@ -87,7 +87,7 @@ class HostTarget(_DaemonTarget):
         return HostSettings(access, self._wanted, report)
 
     def abandon(self, why: str) -> None:
-        """See `Target.abandon`."""
+        """See `ReconcilerTarget.abandon`."""
         applier = self._daemon.reconcilers.host.applier
         if applier is not None:
             applier.report.stopped(why)
@@ -104,11 +104,11 @@ class RdtTarget(_DaemonTarget):
     leftovers = RDT_LEFTOVERS
 
     def is_wanted(self) -> bool:
-        """See `Target.is_wanted`."""
+        """See `ReconcilerTarget.is_wanted`."""
         return self._daemon.policy.config.rdt is not None
 
     async def make_applier(self) -> RdtGroups:
-        """See `Target.make_applier`."""
+        """See `ReconcilerTarget.make_applier`."""
         await _import("nri_resmgr.app.classes.rdt.groups")
         from nri_resmgr.app.classes.rdt.groups import RdtGroups
         from nri_resmgr.app.classes.rdt.writer import RdtWriter, opener
@@ -119,7 +119,7 @@ class RdtTarget(_DaemonTarget):
         return RdtGroups(policy, host, writer)
 
     def abandon(self, why: str) -> None:
-        """See `Target.abandon`."""
+        """See `ReconcilerTarget.abandon`."""
         self._daemon.policy.class_hosts.rdt.problems.abandon(why)
 
 
@@ -129,11 +129,11 @@ class BlockIoTarget(_DaemonTarget):
     leftovers = BLOCKIO_LEFTOVERS
 
     def is_wanted(self) -> bool:
-        """See `Target.is_wanted`."""
+        """See `ReconcilerTarget.is_wanted`."""
         return self._daemon.policy.config.blockio is not None
 
     async def make_applier(self) -> BlockIoFiles:
-        """See `Target.make_applier`."""
+        """See `ReconcilerTarget.make_applier`."""
         await _import("nri_resmgr.app.classes.blockio.files")
         from nri_resmgr.app.classes.blockio.files import BlockIoFiles
         from nri_resmgr.app.classes.blockio.record import BlockIoRecord
@@ -144,5 +144,5 @@ class BlockIoTarget(_DaemonTarget):
         return BlockIoFiles(policy, writer, record)
 
     def abandon(self, why: str) -> None:
-        """See `Target.abandon`."""
+        """See `ReconcilerTarget.abandon`."""
         self._daemon.policy.class_hosts.blockio.problems.abandon(why)

@@ -72,7 +72,7 @@ A = TypeVar("A", bound=Applier)
 A_co = TypeVar("A_co", bound=Applier, covariant=True)
 
 
-class Target(Protocol[A_co]):
+class ReconcilerTarget(Protocol[A_co]):
     """A part of the host, without its applier, which is imported when needed."""
 
     def note(self, event: Event) -> bool:
@@ -113,7 +113,7 @@ class Reconciler(DecisionObserver, Generic[A]):
         self.problem = ""
         self._name = name
         self._pause = pause
-        self._target: Target[A] | None = None
+        self._target: ReconcilerTarget[A] | None = None
         # Before the containers of an earlier process are known, a step would undo
         # their settings, and the next one would apply them again.
         self._is_in_sync = False
@@ -143,7 +143,7 @@ class Reconciler(DecisionObserver, Generic[A]):
         if self._is_in_sync:
             self._wake.set()
 
-    async def run(self, target: Target[A]) -> None:
+    async def run(self, target: ReconcilerTarget[A]) -> None:
         """Reconcile until cancelled.
 
         An exception ends it: a step may be half done, and only the journals have
@@ -192,7 +192,7 @@ class Reconciler(DecisionObserver, Generic[A]):
                 "reconciler.not-restored", part=self._name, why=why, after=patience
             )
 
-    async def _run(self, target: Target[A]) -> None:
+    async def _run(self, target: ReconcilerTarget[A]) -> None:
         await self._wake.wait()
         self._wake.clear()
         is_left = await _in_thread(target.has_leftovers)

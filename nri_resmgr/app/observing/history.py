@@ -157,7 +157,7 @@ class History(DecisionObserver):
             self._add_change(
                 ContainerChange(row, reason), is_present=reason.container in present
             )
-        # Containers may also go without a reason of their own.
+        # A creation can replace a container of the same name without a reason for it.
         if len(self._changes) > len(present):
             self._remove(sorted(self._changes.keys() - present.keys()))
 

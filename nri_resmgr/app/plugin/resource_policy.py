@@ -295,7 +295,7 @@ class ResourcePolicy:
         return decision
 
     def _notify(self, event: Event, decision: PolicyDecision) -> None:
-        # Few policies have timers, and those that replay have no event loop for them.
+        # Made late: few policies set timers.
         if decision.timers and self._timers is None:
             self._timers = (self._options.timers or Timers)(self._fire)
         if self._timers is not None:

@@ -48,20 +48,19 @@ class ContainerFiles(DecisionObserver):
     """
 
     def __init__(self, run_dir: str, publisher: Publisher) -> None:
-        self._run_dir = run_dir
         self._publisher = publisher
-        self._opened: ResourceMounts | None = None
+        self._mounts = ResourceMounts(ResourceFiles(run_dir), publisher.resources_of)
         self._count = 0  # of the containers after the last decision
 
     def mount_for(self, container: Container) -> Mount | None:
         """Make a new container's folder; return its mount, None for none."""
         if not self._publisher.publishes(container.id):
             return None
-        return self._mounts().mount_for(container)
+        return self._mounts.mount_for(container)
 
     def decided(self, event: Event, decision: PolicyDecision) -> None:
         """Write the files of containers whose resources have changed."""
-        mounts, present = self._mounts(), self._publisher.state.ledger.entries
+        mounts, present = self._mounts, self._publisher.state.ledger.entries
         changed = [update.container for update in decision.updates]
         if isinstance(event, Created):
             mounts.fill(event.spec.id)
@@ -75,13 +74,6 @@ class ContainerFiles(DecisionObserver):
             changed.append(event.spec.id)
         if changed:
             after_replies(mounts.rewritten(changed))
-
-    def _mounts(self) -> ResourceMounts:
-        # Opening makes the folder: only once there is something to publish.
-        if self._opened is None:
-            files = ResourceFiles(self._run_dir)
-            self._opened = ResourceMounts(files, self._publisher.resources_of)
-        return self._opened
 
 
 class ResourceMounts:
