@@ -1,4 +1,4 @@
-"""The command: ``nri-resmgr``, ``python -m nri_resmgr``, and what a runtime starts."""
+"""Entry point of ``nri-resmgr`` and ``python -m nri_resmgr``; runtimes launch it."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from collections.abc import Sequence
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command, on the process' arguments by default; return its status."""
-    # Nothing that imports make is garbage. The daemon collects again when it serves;
+    # Imports leave no garbage. The daemon enables collection again when it serves;
     # other commands end before it would matter.
     gc.disable()
-    from nri_resmgr.cli.main import main as command
+    from nri_resmgr.cli.main import main as command  # after gc.disable()
 
     return command(arguments)
 

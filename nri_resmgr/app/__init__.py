@@ -1,3 +1,16 @@
-"""Events in, decisions out: the only place where NRI meets policy."""
+"""The application: the only package that knows both NRI and policies.
+
+Its sub-packages, from the top:
+
+* `plugin` answers the events of the runtime; `metrics` makes series of everything.
+* `published`, `policies`, `host_settings` and `verification`: files in containers,
+  policies built from configurations, CPU and interrupt settings, drift.
+* `classes`, `configuration`, `observing` and `checkpoint`: RDT, block I/O, memory and
+  scheduling classes; documents in force; decision log and history; saved state.
+* `annotations`, `requests` and `background`: inputs of pods, periodic tasks.
+* `observers`: the base of everything that reacts to decisions.
+
+Imports point downwards only; pyproject.toml has the contract.
+"""
 
 from __future__ import annotations

@@ -18,8 +18,8 @@ from nri_resmgr.recordings.entries import (
     Decided,
     Entry,
     MachineChanged,
-    Refused,
-    Remembered,
+    RecordedCheckpoint,
+    RecordedRefusal,
 )
 from nri_resmgr.scenario.compare import REFUSED
 from nri_resmgr.scenario.differences import Outcome
@@ -92,13 +92,13 @@ def _headline(entry: Entry) -> str:
             return f"{who}  {entry.method} #{entry.number}{failed}"
         case Decided():
             return f"decided  {entry.event}"
-        case Refused():
+        case RecordedRefusal():
             return f"refused  {entry.title}"
     return _HEADLINES[type(entry)]
 
 
 _HEADLINES: Final = {
-    Remembered: "state of an earlier process",
+    RecordedCheckpoint: "state of an earlier process",
     Configured: "configuration in force",
     MachineChanged: "machine changed",
 }
@@ -116,9 +116,9 @@ def _body(entry: Entry) -> Iterator[str]:
                 where = f"CPUs {one.cpus or 'any'}, nodes {one.mems or 'any'}"
                 pool = f", pool {one.pool}" if one.pool else ""
                 yield f"{one.title or one.container}: {where}{pool}, {one.rule.value}"
-        case Refused():
+        case RecordedRefusal():
             yield entry.why
-        case Remembered():
+        case RecordedCheckpoint():
             yield from entry.text.splitlines()[:1]
         case Configured():
             yield from entry.text.splitlines() or ["(the built-in default)"]
@@ -148,8 +148,8 @@ def _plain(entry: Entry) -> dict[str, Any]:
                 "event": entry.event,
                 "containers": list(_body(entry)),
             }
-        case Refused():
+        case RecordedRefusal():
             return {"kind": kind, "title": entry.title, "why": entry.why}
-        case Configured() | Remembered():
+        case Configured() | RecordedCheckpoint():
             return {"kind": kind, "text": entry.text}
     return {"kind": kind, "machine": list(_body(entry))}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from nri_resmgr.app.observing.history import REFUSED, Change, History, Row
+from nri_resmgr.app.observing.history import REFUSED, ContainerChange, History, Row
 from nri_resmgr.control.candidates import candidates_of
 from nri_resmgr.control.classes import class_sentences
 from nri_resmgr.control.containers import Data, View, container_of, view_of
@@ -39,7 +39,7 @@ def explanation_of(subject: Subject, pod: str, container: str) -> Data:
     """
     view, history = view_of(subject), subject.history
     here = [_named(spec) for spec in view.specs.values()]
-    gone = [_named_of(change) for change in history.gone()]
+    gone = [_named_of(change) for change in history.removed()]
     refused = [Named.of_title(row.title) for row in history.rows_of_kind(REFUSED)]
     # Who is here goes before who was.
     found = find(pod, container, here) or find(pod, container, [*gone, *refused])
@@ -73,13 +73,13 @@ def _named(spec: ContainerSpec) -> Named:
     )
 
 
-def _named_of(change: Change) -> Named:
+def _named_of(change: ContainerChange) -> Named:
     return Named.of_title(change.reason.title, change.reason.container)
 
 
 def _explained(named: Named, view: View, subject: Subject) -> Data:
     history, policy = subject.history, subject.policy
-    story = history.story_of(named.id)
+    story = history.changes_of(named.id)
     spec = view.specs.get(named.id)
     placed = [one for one in story if one.reason.rule not in _NO_PLACEMENT]
     data: Data = {
@@ -100,7 +100,7 @@ def _explained(named: Named, view: View, subject: Subject) -> Data:
     return data
 
 
-def _placement(change: Change, history: History, named: Named) -> Data:
+def _placement(change: ContainerChange, history: History, named: Named) -> Data:
     found = reason_of(change.reason)
     found |= {"number": change.row.number, "time": time_text(change.row.time)}
     found["sentences"] = list(_sentences(change.reason))
@@ -134,7 +134,7 @@ def _sentences(reason: Reason) -> Iterator[str]:
 
 
 def _story(
-    container: str, story: tuple[Change, ...], history: History
+    container: str, story: tuple[ContainerChange, ...], history: History
 ) -> Iterator[Data]:
     """Merge what was decided on it and what others' decisions meant for it."""
     own = {one.row.number: _chapter(one) for one in story}
@@ -146,7 +146,7 @@ def _story(
     yield from (both for _, both in sorted((own | others).items()))
 
 
-def _chapter(change: Change) -> Data:
+def _chapter(change: ContainerChange) -> Data:
     row, reason = change.row, change.reason
     head = {"number": row.number, "time": time_text(row.time), "kind": row.kind}
     sentence = {"sentence": RULE_SENTENCES[reason.rule]}

@@ -10,7 +10,7 @@ import attrs
 from nri_resmgr.app.background.reconciler import Reconciler
 from nri_resmgr.app.configuration.status import ConfigurationStatus
 from nri_resmgr.app.observing.history import History
-from nri_resmgr.app.observing.sessions import Sessions
+from nri_resmgr.app.observing.sessions import SessionTracker
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.app.verification.verifier import Verification
 from nri_resmgr.host.kubelet import KubeletManager
@@ -31,7 +31,7 @@ class Levels(Protocol):
         """Say what the levels are."""
 
     def set(self, pattern: str, level: str) -> None:
-        """Change those of the components that a pattern fits."""
+        """ContainerChange those of the components that a pattern fits."""
 
 
 class Checkpoints(Protocol):
@@ -73,7 +73,7 @@ class Subject:
 
     policy: ResourcePolicy
     history: History
-    sessions: Sessions
+    sessions: SessionTracker
     tree: Tree
     runtime: Callable[[], RuntimeInfo]
     plugin: str

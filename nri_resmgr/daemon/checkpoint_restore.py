@@ -1,4 +1,4 @@
-"""What an earlier process wrote down, and what becomes of it."""
+"""Restores the checkpoint of an earlier process."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from typing import Any
 
 from nri_resmgr.app.checkpoint.read import (
     BadCheckpoint,
+    Checkpoint,
     NewerCheckpoint,
-    Saved,
     read_checkpoint,
 )
 from nri_resmgr.app.checkpoint.write import CHECKPOINT_NAME
 from nri_resmgr.app.configuration.acceptance import SwitchForbidden
-from nri_resmgr.app.configuration.status import Source
+from nri_resmgr.app.configuration.status import DocumentSource
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.host.state_dir import StateDir, StateUnusable
 from nri_resmgr.log import Logger
@@ -22,13 +22,14 @@ from nri_resmgr.policy.records import BadRecord
 log = Logger(__name__)
 
 
-class SavedCheckpoint:
-    """The state of an earlier process, for the policy that turns out to be in force.
+class CheckpointRestore:
+    """Restores the state of an earlier process, once the policy is known.
 
-    What makes no sense is set aside, and the node is found again from what runs.
+    An invalid checkpoint is set aside, and the state is rebuilt from the running
+    containers.
 
     Attributes:
-        kind: The kind of its policy; empty without a state.
+        kind: The kind of the checkpoint's policy; empty without a checkpoint.
 
     Args:
         state: The directory, locked by this process.
@@ -42,10 +43,10 @@ class SavedCheckpoint:
         self.kind = self._saved.kind if self._saved else ""
 
     def __call__(self, policy: Policy[Any]) -> Any:
-        """Return the state for *policy*; None where there is none.
+        """Return the state for *policy*; None where the checkpoint has none.
 
         Raises:
-            SwitchForbidden: It is another policy's, and the operator wants that one.
+            SwitchForbidden: It is another policy's, and the operator forbids to switch.
         """
         self.check(policy.kind)
         saved = self._saved
@@ -71,7 +72,7 @@ class SavedCheckpoint:
         return restored.state
 
     def check(self, kind: str) -> None:
-        """See that a policy may follow the one whose state there is.
+        """Check that a policy may follow the checkpoint's.
 
         Raises:
             SwitchForbidden: It may not.
@@ -79,7 +80,7 @@ class SavedCheckpoint:
         if self.kind and self.kind != kind and not self._may_switch:
             raise SwitchForbidden(kind, self.kind)
 
-    def _read(self) -> Saved | None:
+    def _read(self) -> Checkpoint | None:
         try:
             text = self._state.read(CHECKPOINT_NAME)
             return None if text is None else read_checkpoint(text)
@@ -101,15 +102,15 @@ class SavedCheckpoint:
 def restore_checkpoint(
     state: StateDir, policy: ResourcePolicy, *, may_switch: bool
 ) -> None:
-    """Let a policy begin with what an earlier process wrote down.
+    """Have a policy restore the checkpoint of an earlier process.
 
     Raises:
-        SwitchForbidden: The operator's file is for another policy than there was,
-            and wants that one to stay.
+        SwitchForbidden: The operator's file is for another policy than the
+            checkpoint's, and the operator forbids to switch.
     """
-    former = SavedCheckpoint(state, may_switch=may_switch)
-    # All others may yet give way to what the runtime hands over.
-    if policy.configuration.document.source is Source.FILE:
-        former.check(policy.config.kind)
-    policy.configuration.keep_to(former.kind)
-    policy.remember(former)
+    restore = CheckpointRestore(state, may_switch=may_switch)
+    # Other documents may still be replaced by the runtime's at Configure.
+    if policy.configuration.document.source is DocumentSource.FILE:
+        restore.check(policy.config.kind)
+    policy.configuration.set_placing_kind(restore.kind)
+    policy.restore_from(restore)

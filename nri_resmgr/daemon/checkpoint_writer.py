@@ -1,4 +1,4 @@
-"""Writes checkpoints: after replies, in a thread, and not more often than needed."""
+"""Writes checkpoints: after replies, in a thread, at most ten times a second."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Final
 
 from nri_resmgr.app.checkpoint.write import CHECKPOINT_NAME, Draft, checkpoint
-from nri_resmgr.app.observers.observer import DecisionObserver
+from nri_resmgr.app.observers.observer import DecisionObserver, PolicyDecision
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.host.state_dir import StateDir
 from nri_resmgr.log import Logger
-from nri_resmgr.policy.decision import Decision
 from nri_resmgr.policy.events import Event, Synchronized
 from nri_resmgr.values import HostError
 from nri_resmgr.version import our_version
@@ -23,31 +22,30 @@ from nri_resmgr.version import our_version
 log = Logger(__name__)
 
 # A write takes a few milliseconds of a CPU with 500 containers: at most some percent
-# of one, and what a crash loses is found again where containers run.
+# of one. What a crash loses is rebuilt from the running containers.
 _INTERVAL: Final = 0.1  # seconds between the end of a write and the next one
 
-# A full disk is seldom emptied within less.
+# A full disk is rarely freed sooner.
 _RETRY: Final = 10.0  # seconds
 
-# Of the last write, at the end: whoever stops us does not wait for ever.
+# For the last write at the end, within the grace period of systemd and the kubelet.
 _PATIENCE: Final = 2.0  # seconds
 
 _DONE: Final = object()
 
 
-class Keeper(DecisionObserver):
-    """Keeps the state of a policy in a directory.
+class CheckpointWriter(DecisionObserver):
+    """Writes the state of a policy to a directory.
 
-    A write begins as soon as the event loop has nothing better to do. Lines are made
-    in the loop, for what changed, a few at a time; a thread does the rest, in calls
-    that let the loop go on.
+    A write begins as soon as the event loop is idle. The loop makes lines for changed
+    records, a few at a time; a thread does the rest, in calls that release the GIL.
 
     Attributes:
-        writes: How many there were.
-        failures: How many of them failed.
-        last_size: Bytes of the last one that did not.
-        last_seconds: How long that took.
-        is_failing: Whether the last one failed.
+        writes: The number of writes.
+        failures: The number of failed writes.
+        last_size: Bytes of the last successful write.
+        last_seconds: Its duration.
+        is_failing: Whether the last write failed.
 
     Args:
         state: The directory, locked by this process.
@@ -61,7 +59,7 @@ class Keeper(DecisionObserver):
         self._state = state
         self._policy: ResourcePolicy | None = None
         self._draft = Draft()
-        self._kept: object = None  # the state that was written, or is being written
+        self._saved: object = None  # the state that was, or is being, written
         self._kind = ""  # of its policy
         self._ended = 0.0
         self._timer: asyncio.Handle | None = None
@@ -71,20 +69,20 @@ class Keeper(DecisionObserver):
         self._has_begun = False
 
     def begin(self, policy: ResourcePolicy) -> None:
-        """Keep the state of *policy*, once it has been told what runs."""
+        """Write the state of *policy*, from its first Synchronize on."""
         self._policy = policy
 
-    def decided(self, event: Event, decision: Decision[Any]) -> None:
-        """Write what holds now, soon."""
-        # Until then what an earlier process wrote is worth more than what we know.
-        is_told = isinstance(event, Synchronized) and event.pods is not None
-        self._has_begun = self._has_begun or is_told
-        if decision.state is not self._kept:
+    def decided(self, event: Event, decision: PolicyDecision) -> None:
+        """Schedule a write if the state has changed."""
+        # Until Synchronize the checkpoint of an earlier process has more containers.
+        is_in_sync = isinstance(event, Synchronized) and event.pods is not None
+        self._has_begun = self._has_begun or is_in_sync
+        if decision.state is not self._saved:
             self._write_in(_INTERVAL)
 
     def close(self) -> None:
-        """Write what is not written yet, and be done."""
-        # How the one that goes on ends, nobody can be told any more.
+        """Write the last state, and end."""
+        # The loop has ended: the outcome of a running write is unknown.
         is_due = bool(self._timer or self._thread or self.is_failing)
         if self._timer is not None:
             self._timer.cancel()
@@ -92,7 +90,7 @@ class Keeper(DecisionObserver):
             self._thread.join(_PATIENCE)
         if self._policy and self._has_begun and not self._is_writing():
             policy, state = self._policy.policy, self._policy.state
-            if is_due or state is not self._kept:
+            if is_due or state is not self._saved:
                 self._kind = policy.kind
                 self._draft.lines_of(policy, state)
                 self._write(None)
@@ -105,29 +103,29 @@ class Keeper(DecisionObserver):
         return self._thread is not None and self._thread.is_alive()
 
     def _write_in(self, seconds: float) -> None:
-        """Write *seconds* after the last time, or at once if that is over."""
+        """Write *seconds* after the last write, or at once if they have passed."""
         if self._has_begun and self._timer is None and self._thread is None:
             loop = asyncio.get_running_loop()
             delay = max(0.0, self._ended + seconds - loop.time())
-            self._timer = loop.call_later(delay, self._draw_up, loop)
+            self._timer = loop.call_later(delay, self._begin_write, loop)
 
-    def _draw_up(self, loop: asyncio.AbstractEventLoop) -> None:
+    def _begin_write(self, loop: asyncio.AbstractEventLoop) -> None:
         if self._policy is not None:
-            self._kind, self._kept = self._policy.policy.kind, self._policy.state
-            self._steps = self._draft.steps(self._policy.policy, self._kept)
-            self._go_on(loop)
+            self._kind, self._saved = self._policy.policy.kind, self._policy.state
+            self._steps = self._draft.steps(self._policy.policy, self._saved)
+            self._make_lines(loop)
 
-    def _go_on(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Make some lines, and let requests that came meanwhile go first."""
+    def _make_lines(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Make some lines; requests that arrived meanwhile go first."""
         if next(self._steps, _DONE) is _DONE:
             self._timer = None
             self._write(loop)
         else:
-            self._timer = loop.call_soon(self._go_on, loop)
+            self._timer = loop.call_soon(self._make_lines, loop)
 
     def _write(self, loop: asyncio.AbstractEventLoop | None) -> None:
         lines = self._draft.lines
-        # No pool: it would be waited for at the end, however long a disk takes.
+        # A daemon thread: the process ends without it, however long a disk takes.
         self._thread = threading.Thread(
             target=self._write_out,
             args=(lines, self._kind, loop),
@@ -159,7 +157,7 @@ class Keeper(DecisionObserver):
         self._note(size, seconds, why)
         if why:
             self._write_in(self._retry)
-        elif self._policy and self._policy.state is not self._kept:
+        elif self._policy and self._policy.state is not self._saved:
             self._write_in(_INTERVAL)
 
     def _note(self, size: int, seconds: float, why: str) -> None:

@@ -1,4 +1,4 @@
-"""Where the daemon's documents come from: files, the cache, and the runtime."""
+"""The daemon's configuration documents, from files, the cache and the runtime."""
 
 from __future__ import annotations
 
@@ -11,13 +11,17 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from nri_resmgr.app.background.periodic import found_by
-from nri_resmgr.app.configuration.acceptance import Configuration, Rules, keep_nothing
+from nri_resmgr.app.configuration.acceptance import (
+    ActiveConfiguration,
+    Rules,
+    keep_nothing,
+)
 from nri_resmgr.app.configuration.status import (
     BUILT_IN,
     ConfigurationStatus,
     Document,
+    DocumentSource,
     Rejection,
-    Source,
 )
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.config import PolicyConfig
@@ -32,45 +36,45 @@ Make: TypeAlias = Callable[[PolicyConfig], ResourcePolicy]
 
 POLL_INTERVAL: Final = 1.0  # seconds
 
-# A file that is being written is left alone until nothing has changed for so long;
-# one that never rests is read all the same.
+# A file is read once it has not changed for the first time; after the second one even
+# if it still changes.
 _SETTLING: Final = 0.1  # seconds
 _PATIENCE: Final = 2.0  # seconds
 
 
 @dataclass(eq=False)
 class EmptyFile(InputError):
-    """A file that had a document has nothing in it."""
+    """A configuration file has become empty."""
 
     path: str
 
     def __str__(self) -> str:
-        return f"{self.path} is empty: is it being written?"
+        return f"{self.path} is empty; it may be being written"
 
 
 class NothingToReload(InputError):
-    """What is in force was not read from a file."""
+    """The configuration in force was not read from a file."""
 
     def __str__(self) -> str:
-        return "the configuration in force is from no file that could be read again"
+        return "the configuration in force was not read from a file"
 
 
 class DaemonConfiguration:
-    """Brings documents before the policy's `Configuration`.
+    """Reads documents from files, and offers them to the `ActiveConfiguration`.
 
-    What the runtime hands over replaces all but ``--config-file``.
+    The runtime's text replaces all but ``--config-file``.
 
     Args:
         options: The command line.
-        documents: What there is to begin with.
+        documents: The documents at the start.
         make: Makes the policy, and raises where the configuration does not fit.
-        launched: Whether the runtime started us; see `Rules`.
+        launched: Whether the runtime started this process; see `Rules`.
 
     Attributes:
-        policy: Made by the first document that can be used.
+        policy: The policy, made from the first usable document.
 
     Raises:
-        InputError: A file that the operator named, and that counts, is wrong.
+        InputError: A file of the command line has a mistake.
     """
 
     def __init__(
@@ -89,43 +93,43 @@ class DaemonConfiguration:
             keep=documents.cache.keep if documents.cache else keep_nothing,
             lower=self._lower,
         )
-        self._text: str | None = None  # what was read last
+        self._text: str | None = None  # of the file, when it was last read
         self._reading = asyncio.Lock()
         self._asked = asyncio.Event()
         document, self.policy = documents.first(make)
-        self._configuration = Configuration(document, self._rules)
-        self.policy.go_by(self._configuration)
+        self._configuration = ActiveConfiguration(document, self._rules)
+        self.policy.use_configuration(self._configuration)
 
     @property
     def status(self) -> ConfigurationStatus:
-        """What is in force, since when, and the last mistake."""
+        """The document in force, and the last rejected one."""
         return self._configuration.status
 
-    def tell_rejections(self, told: Callable[[Rejection], None]) -> None:
-        """Have *told* called with documents that are not taken from now on."""
-        self._configuration.tell_rejections(told)
+    def on_rejection(self, callback: Callable[[Rejection], None]) -> None:
+        """Call *callback* with each rejected document from now on."""
+        self._configuration.on_rejection(callback)
 
-    def offer(self, text: str, source: Source) -> None:
-        """Bring a document from outside; see `Configuration.offer`."""
+    def offer(self, text: str, source: DocumentSource) -> None:
+        """Offer an external document; see `ActiveConfiguration.offer`."""
         self._configuration.offer(Document(text, source))
 
     async def reload(self) -> None:
-        """Read the file in force again, now, and go by it.
+        """Read the file in force again, and put it in force.
 
         Raises:
             NothingToReload: There is no such file.
-            InputError: It cannot be read, or has a mistake. What was in force is.
+            InputError: It is unreadable or has a mistake; nothing has changed.
         """
         if (file := self._watched()) is None:
             raise NothingToReload
         await self._read_again(file, again=True)
 
     def ask_to_reload(self) -> None:
-        """Have the file read again, once it is followed; for handlers of signals."""
+        """Request a reload by `follow`; for signal handlers."""
         self._asked.set()
 
     async def follow(self, interval: float = POLL_INTERVAL) -> None:
-        """Go by the file as it changes, and read it on SIGHUP; never returns."""
+        """Put changes of the file in force, and reload it on SIGHUP; never returns."""
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGHUP, self.ask_to_reload)
         source, kind = str(self._configuration.document), self.policy.config.kind
@@ -145,13 +149,13 @@ class DaemonConfiguration:
     async def _obey_signals(self) -> None:
         while True:
             await self._asked.wait()
-            self._asked.clear()  # of several that came at once, one reading will do
+            self._asked.clear()  # one reload serves several signals
             try:
                 await self.reload()
             except NothingToReload as error:
                 log.warning("configuration.not-reloaded", why=str(error))
             except ResmgrError:
-                continue  # remembered, and in the log
+                continue  # noted and logged by `reject`
 
     async def _watch(self, file: WatchedFile, interval: float) -> None:
         def changed() -> bool | None:
@@ -159,12 +163,12 @@ class DaemonConfiguration:
 
         while await found_by(changed, interval):
             await _settled(file)
-            with suppress(ResmgrError):  # remembered, and in the log
+            with suppress(ResmgrError):  # noted and logged by `reject`
                 await self._read_again(file)
 
     def _watched(self) -> WatchedFile | None:
         present = self._configuration.document.source
-        return None if present.goes_before(self._source) else self._file
+        return None if present.overrides(self._source) else self._file
 
     async def _read_again(self, file: WatchedFile, *, again: bool = False) -> None:
         async with self._reading:
@@ -187,7 +191,7 @@ class DaemonConfiguration:
 
 
 async def _settled(file: WatchedFile) -> None:
-    """Wait until nobody writes the file, as far as one can tell."""
+    """Wait until the file does not change any more, for a limited time."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + _PATIENCE
     before = None

@@ -1,4 +1,4 @@
-"""The last document from outside that was accepted, kept for the next start."""
+"""Cache of the last accepted external document, for the next start."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from binascii import crc32
 from dataclasses import dataclass
 from typing import Final
 
-from nri_resmgr.app.configuration.status import Document, Source
+from nri_resmgr.app.configuration.status import Document, DocumentSource
 from nri_resmgr.host.state_dir import StateDir
 from nri_resmgr.log import Logger
 from nri_resmgr.values import HostError, InputError
@@ -17,14 +17,14 @@ log = Logger(__name__)
 
 CACHE_NAME: Final = "configuration.yaml"
 
-# A comment: what follows is the document to the letter, and `check` takes the whole.
+# A comment, so that `nri-resmgr check` accepts the whole file.
 _HEAD: Final = re.compile(r"# nri-resmgr cache (\d+): ([a-z-]+) ([0-9a-f]{8})\n")
 _VERSION: Final = "1"
 
 
 @dataclass(eq=False)
 class BadCache(InputError):
-    """The cached document is not as it was written."""
+    """The cached document is incomplete or was changed."""
 
     why: str
 
@@ -33,30 +33,30 @@ class BadCache(InputError):
 
 
 def encode(document: Document) -> str:
-    """Write a document with where it is from, and with what tells a cut text."""
+    """Return the text of a document with a header: its source and a checksum."""
     check = crc32(document.text.encode("utf-8", "surrogateescape"))
     head = f"# nri-resmgr cache {_VERSION}: {document.source.value} {check:08x}\n"
     return head + document.text
 
 
 def decode(text: str) -> Document:
-    """Read what `encode` wrote.
+    """Read the text of `encode`.
 
     Raises:
-        BadCache: Something else did, or only a part is there.
+        BadCache: The text is another one, or incomplete.
     """
     found = _HEAD.match(text)
     if found is None:
-        raise BadCache("no document that was cached")
+        raise BadCache("not a cached document")
     version, source, check = found.groups()
     if version != _VERSION:
-        raise BadCache(f"of version {version}, not {_VERSION}")
+        raise BadCache(f"has cache version {version}, expected {_VERSION}")
     body = text[found.end() :]
     if int(check, 16) != crc32(body.encode("utf-8", "surrogateescape")):
-        raise BadCache("not as it was written")
-    if source not in list(Source) or not Source(source).is_external:
-        raise BadCache(f"of no source that is cached: {source}")
-    return Document(body, Source(source), cached=True)
+        raise BadCache("was changed or cut off: its checksum does not match")
+    if source not in list(DocumentSource) or not DocumentSource(source).is_external:
+        raise BadCache(f"has a source that is not cached: {source}")
+    return Document(body, DocumentSource(source), cached=True)
 
 
 class ConfigurationCache:
@@ -73,10 +73,7 @@ class ConfigurationCache:
         self._failed = False
 
     def read(self) -> Document | None:
-        """Return the document, if there is one that is whole.
-
-        What is not is set aside.
-        """
+        """Return the cached document, if there is one; an invalid one is set aside."""
         try:
             text = self._state.read(CACHE_NAME)
         except HostError as error:
@@ -91,7 +88,7 @@ class ConfigurationCache:
             return None
 
     def set_aside(self, error: Exception) -> None:
-        """Put away a document that cannot be used, and tell why."""
+        """Set an unusable document aside, and log why."""
         why = f"{self._state.path}/{CACHE_NAME}: {error}"
         try:
             log.warning(
@@ -103,9 +100,9 @@ class ConfigurationCache:
             log.warning("configuration.cache-unusable", why=why, still=str(failure))
 
     def keep(self, document: Document | None) -> None:
-        """Write a document, or remove it: in a thread, because disks can be slow.
+        """Write a document, or remove it for None, in a thread: disks can be slow.
 
-        Of several that come at once only the last is written.
+        Of several documents during a write only the last is written.
         """
         self._due = [document]
         if self._writing is None:

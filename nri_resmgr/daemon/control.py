@@ -14,11 +14,11 @@ log = Logger(__name__)
 
 
 async def serve_control(daemon: Daemon, path: str) -> None:
-    """Answer there until cancelled.
+    """Serve the control socket at *path* until cancelled.
 
     Raises:
-        ControlSocketUnusable: There can be no socket at *path*.
-        UntrustedState: Others may write to its folder.
+        ControlSocketUnusable: The socket cannot be created.
+        UntrustedState: Other users may write to its folder.
     """
     with control_socket(path) as listener:
         log.info("control.listening", socket=path)
@@ -28,12 +28,12 @@ async def serve_control(daemon: Daemon, path: str) -> None:
 def _subject_of(daemon: Daemon) -> Subject:
     return Subject(
         policy=daemon.policy,
-        history=daemon.watch.history,
-        sessions=daemon.watch.sessions,
+        history=daemon.observers.history,
+        sessions=daemon.observers.sessions,
         tree=daemon.tree,
         runtime=lambda: daemon.stub.runtime,
         plugin=str(daemon.stub.identity),
-        started=daemon.watch.started,
+        started=daemon.observers.started,
         dry_run=daemon.options.dry_run,
         levels=levels,
         configuration=lambda: daemon.configuration.status,

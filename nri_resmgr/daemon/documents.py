@@ -1,4 +1,4 @@
-"""Which of the documents that there are at the start counts."""
+"""Choice of the configuration document at the start."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
-from nri_resmgr.app.configuration.status import BUILT_IN, Document, Source
+from nri_resmgr.app.configuration.status import BUILT_IN, Document, DocumentSource
 from nri_resmgr.config import PolicyConfig, parse_config
 from nri_resmgr.daemon.configuration_cache import ConfigurationCache
 from nri_resmgr.host.file_watch import WatchedFile
@@ -19,7 +19,7 @@ _T = TypeVar("_T")
 
 @dataclass(eq=False)
 class BadConfigFile(InputError):
-    """A file that the command line names has a mistake."""
+    """A configuration file of the command line has a mistake."""
 
     path: str
     mistake: InputError
@@ -29,45 +29,46 @@ class BadConfigFile(InputError):
 
 
 class TwoConfigFiles(InputError):
-    """One file shuts out all others, and another one is named."""
+    """``--config-file`` and ``--fallback-config`` are both set."""
 
     def __str__(self) -> str:
         return (
-            "--config-file and --fallback-config: only one of them can be; the first "
-            "is the only configuration, the second counts until there is another"
+            "--config-file and --fallback-config exclude each other: the first is the "
+            "only configuration, the second one is used until the runtime sends one"
         )
 
 
 class Documents:
-    """What the command line names, and what an earlier process has kept.
+    """The documents at the start: of the command line, and of the cache.
 
-    They count in this order: ``--config-file``, which shuts out all others; what was
-    accepted from the runtime last, out of the cache; ``--fallback-config``; the
-    built-in default.
+    Precedence: ``--config-file``, which excludes all others; the last document of the
+    runtime, from the cache; ``--fallback-config``; the built-in default.
 
     Args:
         options: The command line.
-        state: Where the cache is; None for none.
+        state: The directory of the cache; None for none.
 
     Attributes:
-        source: What a file would be.
-        file: The one that is named; None without.
-        cache: What the runtime hands over is kept there; None where nothing is.
+        source: The source of the file.
+        file: The file of the command line; None for none.
+        cache: The cache of the runtime's documents; None without state directory.
 
     Raises:
-        TwoConfigFiles: The operator named two.
+        TwoConfigFiles: The command line has two files.
     """
 
     def __init__(self, options: argparse.Namespace, state: StateDir | None) -> None:
         if options.config_file and options.fallback_config:
             raise TwoConfigFiles
-        self.source = Source.FILE if options.config_file else Source.FALLBACK
+        self.source = (
+            DocumentSource.FILE if options.config_file else DocumentSource.FALLBACK
+        )
         path = options.config_file or options.fallback_config
         self.file = WatchedFile(path) if path else None
         self.cache = ConfigurationCache(state) if state else None
 
     def of_file(self) -> Iterator[Document]:
-        """Read the file, if one is named.
+        """Read the file, if there is one.
 
         Raises:
             InputError: It cannot be read.
@@ -76,34 +77,34 @@ class Documents:
             yield Document(self.file.read(), self.source, self.file.path)
 
     def first(self, use: Callable[[PolicyConfig], _T]) -> tuple[Document, _T]:
-        """Find the first that can be used.
+        """Find the first usable document.
 
         Args:
-            use: Raises where a configuration cannot be.
+            use: Raises where a configuration is not usable.
 
         Returns:
-            It, and what *use* returned for it.
+            The document, and what *use* returned for it.
 
         Raises:
-            InputError: A file that the operator named, and that counts, is wrong.
+            InputError: A file of the command line has a mistake.
         """
         for document in self._candidates():
             try:
                 used = use(parse_config(document.text))
             except ResmgrError as error:
-                self._give_up(document, error)
+                self._discard(document, error)
             else:
                 return document, used
         raise AssertionError("the built-in default fits every machine")
 
     def _candidates(self) -> Iterator[Document]:
-        cache = None if self.source is Source.FILE else self.cache
+        cache = None if self.source is DocumentSource.FILE else self.cache
         if cache is not None and (cached := cache.read()) is not None:
             yield cached
         yield from self.of_file()
         yield BUILT_IN
 
-    def _give_up(self, document: Document, error: ResmgrError) -> None:
+    def _discard(self, document: Document, error: ResmgrError) -> None:
         if document.cached and self.cache is not None:
             self.cache.set_aside(error)
         elif document.name and isinstance(error, InputError):

@@ -1,4 +1,4 @@
-"""Where metrics and health are served: ``[ADDRESS]:PORT``."""
+"""The address of metrics and health: ``[ADDRESS]:PORT``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BACKLOG: Final = 16
 
 @dataclass(eq=False)
 class BadEndpoint(InputError):
-    """``--http-endpoint`` says no address that can be listened on."""
+    """``--http-endpoint`` is not an address and port."""
 
     text: str
 
@@ -32,7 +32,7 @@ class BadEndpoint(InputError):
 
 @dataclass(eq=False)
 class EndpointTaken(HostError):
-    """Nobody can listen there now."""
+    """The address cannot be listened on now."""
 
     where: str
     why: str
@@ -41,12 +41,12 @@ class EndpointTaken(HostError):
         return f"cannot listen on {self.where}: {self.why}"
 
 
-class Endpoint(msgspec.Struct, frozen=True):
+class HttpEndpoint(msgspec.Struct, frozen=True):
     """An address of this host.
 
     Attributes:
-        address: Of the internet, version 4 or 6; empty for all that there are.
-        port: 0 for one that is free.
+        address: An IPv4 or IPv6 address; empty for all.
+        port: 0 for any free port.
     """
 
     address: str
@@ -57,10 +57,10 @@ class Endpoint(msgspec.Struct, frozen=True):
         return f"{address}:{self.port}"
 
     def listen(self) -> socket.socket:
-        """Open a socket there.
+        """Open a listening socket.
 
         Raises:
-            EndpointTaken: Somebody else has it, or the address is not of this host.
+            EndpointTaken: The port is in use, or the address is not of this host.
         """
         every = not self.address and socket.has_dualstack_ipv6()
         six = every or ":" in self.address
@@ -71,16 +71,16 @@ class Endpoint(msgspec.Struct, frozen=True):
                 where, family=family, backlog=_BACKLOG, dualstack_ipv6=every
             )
         except OSError as error:
-            # Its own text says the address, too.
+            # The text of the error would repeat the address.
             why = os.strerror(error.errno or 0).lower()
             raise EndpointTaken(str(self), why) from None
 
 
-def read_endpoint(text: str) -> Endpoint:
+def read_endpoint(text: str) -> HttpEndpoint:
     """Read an endpoint.
 
     Raises:
-        BadEndpoint: It is none. Names of hosts are none: nobody looks them up.
+        BadEndpoint: It is not an address and port; host names are not resolved.
     """
     match = _FORM.fullmatch(text)
     if match is None or int(match[3]) > _LAST_PORT:
@@ -93,4 +93,4 @@ def read_endpoint(text: str) -> Endpoint:
             socket.inet_pton(socket.AF_INET, four)
     except OSError:
         raise BadEndpoint(text) from None
-    return Endpoint(six or four, int(match[3]))
+    return HttpEndpoint(six or four, int(match[3]))

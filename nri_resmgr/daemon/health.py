@@ -1,4 +1,4 @@
-"""Whether the daemon lives, and whether it is of use."""
+"""Liveness and readiness of the daemon."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from nri_resmgr.app.background.periodic import until_tick
 from nri_resmgr.app.observing.sessions import SessionState
 
 _INTERVAL: Final = 1.0  # seconds
-_WINDOW: Final = 60  # heartbeats that the worst lag is looked for in
+_WINDOW: Final = 60  # heartbeats over which the worst lag is taken
 
-# A runtime waits for two seconds, then it goes on without us. What takes longer than
-# this will not come any more.
+# A runtime waits two seconds, then it continues without this plugin. A request that
+# takes longer than this is not expected to end.
 STUCK: Final = 10.0  # seconds
 
 
 class Heartbeat:
-    """Feels how late the event loop is."""
+    """Measures the lag of the event loop."""
 
     def __init__(self) -> None:
         self._last = monotonic()
@@ -27,12 +27,12 @@ class Heartbeat:
 
     @property
     def lag(self) -> float:
-        """Seconds that the loop was late at the last beat."""
+        """Lag at the last beat, in seconds."""
         return self._lags[-1]
 
     @property
     def worst_lag(self) -> float:
-        """Seconds that it was late at most in the last minute."""
+        """Largest lag in the last minute, in seconds."""
         return max(self._lags)
 
     @property
@@ -51,25 +51,25 @@ class Heartbeat:
 
 
 class Busy(Protocol):
-    """Who knows of requests that are not answered."""
+    """Knows of unanswered requests."""
 
     @property
     def busy_seconds(self) -> float:
-        """For how long there has been one."""
+        """Seconds since which a request is open."""
 
 
 class Pulse(Protocol):
-    """Who knows whether the loop turns."""
+    """Knows when the event loop last ran."""
 
     @property
     def age(self) -> float:
-        """Seconds since it last did."""
+        """Seconds since the last beat."""
 
 
-def sickness(heartbeat: Pulse, requests: Busy) -> str:
-    """Say in a sentence why the daemon should be started anew; nothing if it is well.
+def liveness_problem(heartbeat: Pulse, requests: Busy) -> str:
+    """Return why the daemon should be restarted; empty if it is healthy.
 
-    A loop that does not turn gives no answer at all, which says the same.
+    A blocked event loop does not answer at all, which fails the probe as well.
     """
     if heartbeat.age > STUCK:
         return f"no heartbeat for {heartbeat.age:.0f} s"
@@ -78,10 +78,10 @@ def sickness(heartbeat: Pulse, requests: Busy) -> str:
     return ""
 
 
-def unreadiness(state: SessionState, lost_why: str) -> str:
-    """Say in a sentence why nothing is placed now; nothing if all is in sync."""
+def readiness_problem(state: SessionState, lost_why: str) -> str:
+    """Return why no containers are placed now; empty if the node is in sync."""
     if state is SessionState.SYNCHRONIZED:
         return ""
     if state is SessionState.REGISTERED:
-        return "the runtime has not told yet what runs"
+        return "the runtime has not listed its containers yet"
     return f"no session with a runtime: {lost_why}" if lost_why else "no session yet"

@@ -1,15 +1,17 @@
-"""Metrics and health over HTTP, for those who may only look."""
+"""Metrics and health over HTTP, read-only."""
 
 from __future__ import annotations
 
 import asyncio
 import socket
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
+from nri_resmgr.app.host_settings.wanted import use_in_force
 from nri_resmgr.app.metrics import table
+from nri_resmgr.app.metrics.of_host import series_of_host
 from nri_resmgr.app.metrics.of_process import series_of_process
 from nri_resmgr.app.metrics.of_state import series_of_state
 from nri_resmgr.app.metrics.text import CONTENT_TYPE, Series, render, single
@@ -22,8 +24,10 @@ from nri_resmgr.control.http import (
     serve,
     text_reply,
 )
-from nri_resmgr.daemon.endpoint import Endpoint, EndpointTaken, read_endpoint
-from nri_resmgr.daemon.health import Heartbeat, sickness, unreadiness
+from nri_resmgr.daemon.checkpoint_writer import CheckpointWriter
+from nri_resmgr.daemon.configuration import DaemonConfiguration
+from nri_resmgr.daemon.endpoint import EndpointTaken, HttpEndpoint, read_endpoint
+from nri_resmgr.daemon.health import Heartbeat, liveness_problem, readiness_problem
 from nri_resmgr.daemon.parts import Daemon
 from nri_resmgr.log import Logger
 from nri_resmgr.log.output import lost_lines
@@ -32,23 +36,22 @@ from nri_resmgr.version import our_version
 
 log = Logger(__name__)
 
-# Prometheus asks a few times a minute, the kubelet likewise.
+# Prometheus and the kubelet send a few requests per minute.
 LIMITS: Final = Limits(head=8 << 10, body=0, connections=16, seconds=5.0)
 
 _PAUSE: Final = 5.0  # seconds between attempts to listen
 
 
 async def serve_insight(daemon: Daemon) -> None:
-    """Answer at ``--http-endpoint`` until cancelled.
+    """Serve ``--http-endpoint`` until cancelled.
 
-    Where somebody else has it, wait: so it is for a moment while one instance follows
-    another.
+    While the port is in use, retry: a rolling update runs two instances for a moment.
     """
     endpoint = read_endpoint(daemon.options.http_endpoint)
     insight = Insight(daemon)
     site = Site(insight.routes, LIMITS)
     listener = await _listening(endpoint)
-    # Port 0 has become another one.
+    # The kernel has replaced port 0 by a free one.
     found = msgspec.structs.replace(endpoint, port=listener.getsockname()[1])
     log.info("http.listening", endpoint=str(found))
     async with asyncio.TaskGroup() as group:
@@ -56,31 +59,31 @@ async def serve_insight(daemon: Daemon) -> None:
         group.create_task(serve(site, listener))
 
 
-async def _listening(endpoint: Endpoint) -> socket.socket:
-    has_told = False
+async def _listening(endpoint: HttpEndpoint) -> socket.socket:
+    is_logged = False
     while True:
         try:
             return endpoint.listen()
         except EndpointTaken as error:
-            if not has_told:
+            if not is_logged:
                 log.warning("http.not-listening", why=str(error), again_in=_PAUSE)
-            has_told = True
+            is_logged = True
         await asyncio.sleep(_PAUSE)
 
 
 class Insight:
-    """What is at each path.
+    """The handlers of all paths.
 
     Attributes:
-        heartbeat: Feels whether the loop turns; somebody has to let it beat.
+        heartbeat: Measures the lag of the event loop; its `beat` has to run.
         routes: The handlers.
     """
 
     def __init__(self, daemon: Daemon) -> None:
         self._daemon = daemon
-        if daemon.watch.metrics is None:
-            raise TypeError("there are no counters to serve")
-        self._counters = daemon.watch.metrics
+        if daemon.observers.metrics is None:
+            raise TypeError("the daemon was started without counters")
+        self._counters = daemon.observers.metrics
         self.heartbeat = Heartbeat()
         self.routes: Routes = {
             ("GET", "/metrics"): self._metrics,
@@ -89,14 +92,15 @@ class Insight:
         }
 
     def series(self) -> Iterator[Series]:
-        """Gather all series of `nri_resmgr.app.metrics.table`."""
+        """Yield all series of `nri_resmgr.app.metrics.table`."""
         daemon = self._daemon
         yield from self._counters.series()
         yield from _of_updates(daemon.policy.updates)
         yield from _of_configuration(daemon.configuration)
         if daemon.checkpoint_writer is not None:
-            yield from _of_keeper(daemon.checkpoint_writer)
+            yield from _of_checkpoints(daemon.checkpoint_writer)
         if daemon.verification is not None:
+            # Only with verification, which is imported late.
             from nri_resmgr.app.metrics.of_host import series_of_verification
 
             yield from series_of_verification(daemon.verification)
@@ -107,7 +111,7 @@ class Insight:
         names = daemon.options.metrics_per_container
         yield from series_of_state(daemon.policy, daemon.tree, per_container=names)
         yield from series_of_process(our_version(), daemon.stub.runtime)
-        yield single(table.STARTED, daemon.watch.started / 1e9)
+        yield single(table.STARTED, daemon.observers.started / 1e9)
         yield single(table.LINES_LOST, lost_lines())
         yield single(table.LOOP_LAG, self.heartbeat.lag)
         yield single(table.LOOP_LAG_MAX, self.heartbeat.worst_lag)
@@ -118,6 +122,7 @@ class Insight:
             parts.append(render([one]))
             await asyncio.sleep(0)  # requests of the runtime go first
         if self._daemon.policy.config.rdt is not None:
+            # Few nodes have RDT classes.
             from nri_resmgr.app.metrics.of_host import series_of_rdt_counters
 
             host = self._daemon.policy.class_hosts.rdt
@@ -125,17 +130,18 @@ class Insight:
         return Reply("".join(parts).encode(), CONTENT_TYPE)
 
     def _healthz(self, _: Request) -> Reply:
-        return _verdict(sickness(self.heartbeat, self._counters))
+        return _verdict(liveness_problem(self.heartbeat, self._counters))
 
     def _readyz(self, _: Request) -> Reply:
-        sessions = self._daemon.watch.sessions
-        return _verdict(unreadiness(sessions.state, sessions.lost_why))
+        sessions = self._daemon.observers.sessions
+        return _verdict(readiness_problem(sessions.state, sessions.lost_why))
 
 
 def _of_classes(daemon: Daemon) -> Iterator[Series]:
     config = daemon.policy.config
     kinds = (config.rdt, config.blockio, config.memory_qos, config.memory_policy)
     if any(one is not None for one in kinds):
+        # Few nodes have classes.
         from nri_resmgr.app.metrics.of_host import series_of_classes
 
         yield from series_of_classes(daemon.policy, daemon.policy.class_hosts)
@@ -152,7 +158,7 @@ def _of_updates(updates: UpdateSender) -> Iterator[Series]:
     yield single(table.PENDING_UPDATES_OLDEST, updates.pending.oldest_seconds)
 
 
-def _of_configuration(configuration: Any) -> Iterator[Series]:
+def _of_configuration(configuration: DaemonConfiguration) -> Iterator[Series]:
     status = configuration.status
     yield single(table.GENERATION, status.generation)
     yield single(table.CONFIGURED, status.accepted)
@@ -161,14 +167,11 @@ def _of_configuration(configuration: Any) -> Iterator[Series]:
 
 
 def _of_host(daemon: Daemon) -> Iterator[Series]:
-    from nri_resmgr.app.host_settings.wanted import use_in_force
-    from nri_resmgr.app.metrics.of_host import series_of_host
-
     yield from series_of_host(use_in_force(daemon.policy), daemon.reconcilers.host)
 
 
-def _of_keeper(checkpoint_writer: Any) -> Iterator[Series]:
-    yield single(table.CHECKPOINTS, checkpoint_writer.writes)
-    yield single(table.CHECKPOINT_FAILURES, checkpoint_writer.failures)
-    yield single(table.CHECKPOINT_BYTES, checkpoint_writer.last_size)
-    yield single(table.CHECKPOINT_SECONDS, checkpoint_writer.last_seconds)
+def _of_checkpoints(writer: CheckpointWriter) -> Iterator[Series]:
+    yield single(table.CHECKPOINTS, writer.writes)
+    yield single(table.CHECKPOINT_FAILURES, writer.failures)
+    yield single(table.CHECKPOINT_BYTES, writer.last_size)
+    yield single(table.CHECKPOINT_SECONDS, writer.last_seconds)

@@ -1,4 +1,4 @@
-"""The daemon's log as the command line has it, and the signal that makes it talk."""
+"""Set-up of the daemon's log from the command line; SIGUSR1 toggles debug."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ _AUTO: Final = "auto"
 
 
 def prepare_log(options: argparse.Namespace) -> None:
-    """Judge the log's flags, and have it configured with its first line.
+    """Check the log's flags; the first line configures it.
 
     Raises:
-        BadLevel: A pattern to debug is none.
-        UnusableLog: The log cannot go where it should.
+        BadLevel: A pattern of ``--log-debug`` is invalid.
+        UnusableLog: ``--log-to`` cannot be written.
     """
     levels.set(ALL, options.log_level)
     levels.debug(options.log_debug.replace(",", " ").split())
     if options.log_to != _AUTO:
-        from nri_resmgr.log.destination import check_destination  # few ask for it
+        from nri_resmgr.log.destination import check_destination  # rarely used
 
         check_destination(options.log_to)
     configure_later(_configure, options.log_format, options.log_to)
-    # The signal would end the process. Nothing is logged from here: it may come in
-    # the middle of the import of what logs.
+    # By default the signal ends the process. The handler must not log: the signal may
+    # arrive during the import of structlog.
     signal.signal(signal.SIGUSR1, lambda *_: levels.toggle_debug())
 
 
 def follow_debug_signal() -> None:
-    """Let SIGUSR1 turn debug of everything on and off; needs a running loop."""
+    """Let SIGUSR1 toggle debug of all components; needs a running loop."""
     asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, _toggle_debug)
 
 
@@ -45,7 +45,11 @@ def _toggle_debug() -> None:
 
 
 def _configure(log_format: str, to: str) -> None:
-    from nri_resmgr.log.output import LogFormat, open_sink, write_to  # structlog
+    from nri_resmgr.log.output import (  # imports structlog
+        LogFormat,
+        open_sink,
+        write_to,
+    )
 
     write_to(open_sink(to), LogFormat(log_format))
-    gc.freeze()  # structlog stays, too
+    gc.freeze()  # the objects of structlog, too, stay

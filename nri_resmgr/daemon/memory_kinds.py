@@ -1,4 +1,4 @@
-"""What memory is made of, as the command line tells it."""
+"""Memory kinds of nodes from the command line."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MemoryKinds: TypeAlias = Mapping[int, MemoryKind]
 
 @dataclass(eq=False)
 class BadMemoryKind(InputError):
-    """A part of ``--memory-kinds`` says nothing of any memory."""
+    """A part of ``--memory-kinds`` is invalid."""
 
     part: str
     why: str
@@ -25,7 +25,7 @@ class BadMemoryKind(InputError):
 
 
 def read_memory_kinds(text: str) -> MemoryKinds:
-    """Read kinds by node: ``2=hbm``, or several between blanks: ``2-3=hbm 4=cxl``.
+    """Read kinds by node: ``2=hbm``, or several separated by blanks: ``2-3=hbm 4=cxl``.
 
     Raises:
         BadMemoryKind: A part is not nodes, ``=`` and a kind, or names a node again.
@@ -35,12 +35,12 @@ def read_memory_kinds(text: str) -> MemoryKinds:
         nodes, equals, kind = part.partition("=")
         if not equals or kind not in list(MemoryKind):
             words = ", ".join(MemoryKind)
-            raise BadMemoryKind(part, f"expected NODES=KIND, where KIND is of {words}")
+            raise BadMemoryKind(part, f"expected NODES=KIND with a kind of {words}")
         try:
             ids = NodeSet.parse(nodes)
         except InputError as error:
             raise BadMemoryKind(part, str(error)) from None
         if not ids or found.keys() & set(ids):
-            raise BadMemoryKind(part, "a node is needed, and each only once")
+            raise BadMemoryKind(part, "expected nodes, each only once")
         found |= dict.fromkeys(ids, MemoryKind(kind))
     return found

@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import os
 import signal
+from typing import Final
 
 from google.protobuf.internal import api_implementation
 
@@ -13,15 +14,12 @@ from nri_resmgr.app.plugin.status_codes import status_of
 from nri_resmgr.daemon.build import build
 from nri_resmgr.daemon.configuration import DaemonConfiguration
 from nri_resmgr.daemon.defaults import DEFAULT_INDEX, DEFAULT_NAME
-from nri_resmgr.daemon.insight_flags import judge_insight
 from nri_resmgr.daemon.log_setup import follow_debug_signal, prepare_log
 from nri_resmgr.daemon.memory_kinds import read_memory_kinds
-from nri_resmgr.daemon.parts import Daemon
-from nri_resmgr.daemon.reset import reset
+from nri_resmgr.daemon.observers import DaemonObservers
+from nri_resmgr.daemon.parts import Daemon, Startup
 from nri_resmgr.daemon.services import serve_beside
-from nri_resmgr.daemon.start import Start
-from nri_resmgr.daemon.state import open_state
-from nri_resmgr.daemon.watch import Watch
+from nri_resmgr.daemon.state import open_state, reset
 from nri_resmgr.host.machine.discovery import read_machine
 from nri_resmgr.host.tree import HostTree
 from nri_resmgr.log import Logger
@@ -36,12 +34,18 @@ from nri_resmgr.stub.identity import INDEX_VARIABLE, NAME_VARIABLE
 
 log = Logger(__name__)
 
+# The standard variables of OpenTelemetry for the collector's address.
+_COLLECTOR_VARIABLES: Final = (
+    "OTEL_EXPORTER_OTLP_ENDPOINT",
+    "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+)
+
 
 def run(options: argparse.Namespace) -> int:
-    """Serve until a signal ends it; see `nri_resmgr.cli.main` for the flags.
+    """Serve until a signal arrives; see `nri_resmgr.cli.main` for the flags.
 
-    Everything that can be slow or fail is done before the stub connects: a runtime
-    waits five seconds for a launched plugin to register, and two for each answer.
+    All slow or fallible work is done before the stub connects: a runtime waits five
+    seconds for a launched plugin to register, and two for each answer.
 
     Raises:
         ResmgrError: Bad input, or the node cannot be served.
@@ -52,42 +56,70 @@ def run(options: argparse.Namespace) -> int:
     if options.reset_config or options.reset_policy:
         reset(options)
         return 0
-    # It would end the process, and there is nothing yet that could be read again.
+    # By default the signal ends the process; there is nothing to reload yet.
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     state = open_state(options.state_dir, dry_run=options.dry_run)
     tree = HostTree(options.host_root)
     kinds = read_memory_kinds(options.memory_kinds)
-    watch = Watch(counts=bool(options.http_endpoint), traces=judge_insight(options))
-    start = Start(options, tree, kinds, read_machine(tree, kinds), state, watch)
+    observers = DaemonObservers(
+        counts=bool(options.http_endpoint), traces=_check_insight_flags(options)
+    )
+    machine = read_machine(tree, kinds)
+    startup = Startup(options, tree, kinds, machine, state, observers)
     if options.record:
-        # It imports how recordings are read and compared; few starts record.
+        # It imports the reading and comparison of recordings; few starts record.
         from nri_resmgr.recordings.recorder import open_recording
 
-        start.recorder = open_recording(options, start.machine)
-    configuration = build(start)
-    asyncio.run(_serve(start, configuration))
+        startup.recorder = open_recording(options, startup.machine)
+    configuration = build(startup)
+    asyncio.run(_serve(startup, configuration))
     return 0
 
 
-async def _serve(start: Start, configuration: DaemonConfiguration) -> None:
+def _check_insight_flags(options: argparse.Namespace) -> bool:
+    """Check the flags; return whether to trace.
+
+    Imports nothing without metrics and traces.
+
+    Raises:
+        BadEndpoint: ``--http-endpoint`` is not an address and port.
+        InputError: See `nri_resmgr.daemon.tracing.check_tracing_flags`.
+    """
+    if options.http_endpoint:
+        # Only with metrics.
+        from nri_resmgr.daemon.endpoint import read_endpoint
+
+        read_endpoint(options.http_endpoint)
+    has_variables = any(os.environ.get(name) for name in _COLLECTOR_VARIABLES)
+    if not (has_variables or options.otel_endpoint or options.otel_sampling):
+        return False
+    # Only with traces.
+    from nri_resmgr.daemon.tracing import check_tracing_flags
+
+    return check_tracing_flags(
+        options.otel_endpoint, options.otel_sampling, has_variables=has_variables
+    )
+
+
+async def _serve(startup: Startup, configuration: DaemonConfiguration) -> None:
     try:
-        stub = _stub_of(start, configuration)
-        configuration.policy.connect(stub.updates)
+        stub = _stub_of(startup, configuration)
+        configuration.policy.use_update_sender(stub.updates)
         follow_debug_signal()
-        beside = asyncio.create_task(_serve_beside(start, configuration, stub))
+        beside = asyncio.create_task(_serve_beside(startup, configuration, stub))
         try:
             await run_until_signal(stub)
         finally:
             beside.cancel()
     finally:
-        start.close()
+        startup.close()
 
 
-def _stub_of(start: Start, configuration: DaemonConfiguration) -> Stub:
-    options = start.options
+def _stub_of(startup: Startup, configuration: DaemonConfiguration) -> Stub:
+    options = startup.options
     name, index = options.nri_plugin_name, options.nri_plugin_index
     if not os.environ.keys() & {NAME_VARIABLE, INDEX_VARIABLE}:
-        # No runtime launched this process, so none has given it a name.
+        # A runtime that launches a plugin sets its name.
         name = DEFAULT_NAME if name is None else name
         index = DEFAULT_INDEX if index is None else index
     return Stub.from_environment(
@@ -98,14 +130,14 @@ def _stub_of(start: Start, configuration: DaemonConfiguration) -> Stub:
         options=Options(
             status_of=status_of,
             unsolicited_updates=UnsolicitedUpdates(options.unsolicited_updates),
-            observer=start.watch,
-            on_message=start.recorder.tap if start.recorder else None,
+            observer=startup.observers,
+            on_message=startup.recorder.tap if startup.recorder else None,
         ),
     )
 
 
 async def _serve_beside(
-    start: Start, configuration: DaemonConfiguration, stub: Stub
+    startup: Startup, configuration: DaemonConfiguration, stub: Stub
 ) -> None:
     try:
         await stub.started()
@@ -113,15 +145,15 @@ async def _serve_beside(
         return  # `run_until_signal` raises the reason
     await serve_beside(
         Daemon(
-            options=start.options,
-            tree=start.tree,
-            kinds=start.kinds,
+            options=startup.options,
+            tree=startup.tree,
+            kinds=startup.kinds,
             policy=configuration.policy,
             configuration=configuration,
             stub=stub,
-            watch=start.watch,
-            checkpoint_writer=start.checkpoint_writer,
-            state=start.state,
-            reconcilers=start.reconcilers,
+            observers=startup.observers,
+            checkpoint_writer=startup.checkpoint_writer,
+            state=startup.state,
+            reconcilers=startup.reconcilers,
         )
     )

@@ -1,4 +1,4 @@
-"""What the daemon does beside answering the runtime; begins once it is registered."""
+"""Services of the daemon beside the requests; they begin once it is registered."""
 
 from __future__ import annotations
 
@@ -9,15 +9,18 @@ from importlib import import_module
 from typing import Final, TypeAlias
 
 from nri_resmgr.app.background.hotplug import follow_hotplug
-from nri_resmgr.daemon.kubelet import look_at_kubelet
+from nri_resmgr.app.background.periodic import until_tick
 from nri_resmgr.daemon.parts import Daemon
-from nri_resmgr.daemon.systemd import keep_informed
+from nri_resmgr.daemon.systemd import notify_systemd
 from nri_resmgr.daemon.targets import BlockIoTarget, HostTarget, RdtTarget
+from nri_resmgr.host.kubelet import static_managers
 from nri_resmgr.host.machine.hotplug import HotplugWatch
 from nri_resmgr.log import Logger
 from nri_resmgr.values import HostError, ResmgrError
 
 log = Logger(__name__)
+
+_KUBELET_INTERVAL: Final = 60.0  # seconds
 
 Service: TypeAlias = Callable[[Daemon], Awaitable[None]]
 
@@ -25,8 +28,7 @@ Service: TypeAlias = Callable[[Daemon], Awaitable[None]]
 async def serve_beside(daemon: Daemon) -> None:
     """Run all services until cancelled.
 
-    One that fails is reported, and the others go on: containers are placed all the
-    same.
+    One that fails is logged, and the others go on: containers are still placed.
     """
     async with asyncio.TaskGroup() as group:
         for service in SERVICES:
@@ -43,7 +45,7 @@ async def _guarded(service: Service, daemon: Daemon) -> None:
 
 
 async def hotplug(daemon: Daemon) -> None:
-    """Follow CPUs and memory that come and go."""
+    """Follow the hotplug of CPUs and memory."""
     try:
         watch = HotplugWatch(daemon.tree, daemon.kinds)
     except HostError as error:
@@ -53,14 +55,14 @@ async def hotplug(daemon: Daemon) -> None:
 
 
 async def configuration(daemon: Daemon) -> None:
-    """Follow the configuration's file, and read it again on SIGHUP."""
+    """Follow the configuration file, and reload it on SIGHUP."""
     await daemon.configuration.follow()
 
 
 async def control(daemon: Daemon) -> None:
-    """Answer who asks at the control socket."""
+    """Serve the control socket."""
     if path := daemon.options.control_socket:
-        # No request of the runtime needs it. In a thread: such requests go first.
+        # Requests do not need it; imported in a thread, because they go first.
         served = await asyncio.to_thread(import_module, "nri_resmgr.daemon.control")
         await served.serve_control(daemon, path)
 
@@ -75,19 +77,32 @@ async def insight(daemon: Daemon) -> None:
 
 
 async def systemd(daemon: Daemon) -> None:
-    """Tell systemd how we are, where it started us and wants to know."""
+    """Send state and watchdog signals to systemd, if it started this process."""
     if "NOTIFY_SOCKET" in os.environ:
-        await keep_informed(daemon.stub, os.environ)
+        await notify_systemd(daemon.stub, os.environ)
 
 
 async def kubelet(daemon: Daemon) -> None:
-    """Say so if the kubelet writes what we write."""
-    await look_at_kubelet(daemon)
+    """Log managers of the kubelet that write the same settings, once per change."""
+    while True:
+        found = static_managers(daemon.tree)
+        if found != daemon.kubelet:
+            for manager in found:
+                log.warning(
+                    "kubelet.manager-conflict",
+                    manager=manager.kind,
+                    policy=manager.policy,
+                    why=str(manager),
+                )
+            if not found:
+                log.info("kubelet.manager-conflict-resolved")
+            daemon.kubelet = found
+        await asyncio.sleep(until_tick(_KUBELET_INTERVAL))
 
 
 async def verification(daemon: Daemon) -> None:
-    """Compare what the kernel has in force with what was decided."""
-    # In a dry run nobody was told what was decided.
+    """Compare cgroups with decisions."""
+    # The decisions of a dry run are not applied.
     if daemon.options.verify_interval and not daemon.options.dry_run:
         # As for `control`.
         module = "nri_resmgr.daemon.verification"
@@ -101,7 +116,7 @@ async def host(daemon: Daemon) -> None:
 
 
 async def rdt(daemon: Daemon) -> None:
-    """Make RDT groups, and keep containers in them."""
+    """Create RDT groups, and keep containers in them."""
     if not daemon.options.dry_run:
         await daemon.reconcilers.rdt.run(RdtTarget(daemon))
 
@@ -114,7 +129,7 @@ async def blockio(daemon: Daemon) -> None:
 
 async def traces(daemon: Daemon) -> None:
     """Send traces to a collector."""
-    if (tracing := daemon.watch.tracing) is not None:
+    if (tracing := daemon.observers.tracing) is not None:
         # OpenTelemetry is an optional dependency.
         from nri_resmgr.daemon.tracing import send_traces
 

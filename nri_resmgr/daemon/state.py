@@ -1,17 +1,23 @@
-"""The state directory as the daemon opens it, or goes on without it."""
+"""The daemon's state directory: opened at the start, and reset on request."""
 
 from __future__ import annotations
 
+import argparse
 import time
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
 from typing import Final
 
+from nri_resmgr.app.checkpoint.write import CHECKPOINT_NAME
+from nri_resmgr.daemon.configuration_cache import CACHE_NAME
 from nri_resmgr.host.state_dir import StateDir, StateInUse, StateUnusable
 from nri_resmgr.log import Logger
 
 log = Logger(__name__)
 
-# A runtime that starts anew may launch us before the one that it launched earlier
-# has noticed that it is to end.
+# A restarted runtime may launch this process before the one that it launched earlier
+# has ended.
 _PATIENCE: Final = 1.0
 _PAUSE: Final = 0.05
 
@@ -21,15 +27,14 @@ def open_state(path: str, *, dry_run: bool = False) -> StateDir | None:
 
     Args:
         path: Where it is; empty for no state.
-        dry_run: What is only tried out is neither kept nor started from.
+        dry_run: Whether to neither read nor write any state.
 
     Returns:
-        None where no state is kept: a node is served without memory rather than
-        not at all.
+        None where no state is kept: serving without state is better than not at all.
 
     Raises:
-        UntrustedState: Others may have changed what is in it.
-        StateInUse: Another process works with it.
+        UntrustedState: Other users may have changed its contents.
+        StateInUse: Another process uses it.
     """
     if not path or dry_run:
         return None
@@ -37,9 +42,41 @@ def open_state(path: str, *, dry_run: bool = False) -> StateDir | None:
         state = StateDir.open(path)
         _lock(state)
     except StateUnusable as error:
-        log.warning("state.not-kept", why=str(error), instead="serving without memory")
+        log.warning(
+            "state.not-kept", why=str(error), instead="serving without saved state"
+        )
         return None
     return state
+
+
+def reset(options: argparse.Namespace) -> None:
+    """Discard the files that the reset flags name; see `discard` for errors."""
+    names = []
+    if options.reset_config:
+        names.append(CACHE_NAME)
+    if options.reset_policy:
+        names.append(CHECKPOINT_NAME)
+    discard(options.state_dir, names)
+
+
+def discard(path: str, names: Sequence[str]) -> None:
+    """Remove files of the state directory, where they exist.
+
+    Args:
+        path: The directory; empty for none.
+        names: The files.
+
+    Raises:
+        UntrustedState: Other users may have changed its contents.
+        StateInUse: Another process uses it, and would write them again.
+        StateUnusable: They cannot be removed.
+    """
+    if path and Path(path).exists():
+        with closing(StateDir.open(path)) as state:
+            state.lock()
+            for name in names:
+                state.remove(name)
+    log.info("state.discarded", folder=path, names=names)
 
 
 def _lock(state: StateDir) -> None:

@@ -1,4 +1,4 @@
-"""What systemd is told of a service of ``Type=notify``."""
+"""Notifications to systemd, for a service of ``Type=notify``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MICROSECONDS: Final = 1_000_000
 
 
 class Notifier:
-    """Sends words to systemd; a system that does not listen is none of our business.
+    """Sends states to systemd; errors are ignored.
 
     Source:
         sd_notify(3), NOTES, "These functions send a single datagram".
@@ -30,22 +30,22 @@ class Notifier:
         # A name in the abstract namespace is written with @ for its zero byte.
         self._address = f"\0{path[1:]}" if path.startswith("@") else path
 
-    def tell(self, *words: str) -> None:
-        """Send words such as ``READY=1``, together."""
+    def send(self, *states: str) -> None:
+        """Send states such as ``READY=1`` in one datagram."""
         with (
             suppress(OSError),
             socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender,
         ):
             sender.setblocking(False)
             sender.connect(self._address)
-            sender.send("\n".join(words).encode())
+            sender.send("\n".join(states).encode())
 
 
 def watchdog_interval(environment: Mapping[str, str], pid: int) -> float | None:
-    """Return the seconds between two signs of life; None if nobody waits for any.
+    """Return the seconds between two watchdog signals; None without a watchdog.
 
     Source:
-        sd_watchdog_enabled(3): half of the time after which we would be killed.
+        sd_watchdog_enabled(3): half of the time after which systemd kills the service.
     """
     meant_for = environment.get("WATCHDOG_PID", str(pid))
     text = environment.get("WATCHDOG_USEC", "")
@@ -54,30 +54,30 @@ def watchdog_interval(environment: Mapping[str, str], pid: int) -> float | None:
     return int(text) / _MICROSECONDS / 2
 
 
-async def keep_informed(stub: Stub, environment: Mapping[str, str]) -> None:
-    """Tell systemd when the node is in sync, that we live, and that we stop.
+async def notify_systemd(stub: Stub, environment: Mapping[str, str]) -> None:
+    """Notify systemd of readiness, of liveness, and of the end; never returns.
 
     Args:
-        stub: Whose sessions count.
-        environment: Where systemd says how to reach it.
+        stub: The sessions with the runtime.
+        environment: The variables set by systemd.
     """
     notifier = Notifier(environment["NOTIFY_SOCKET"])
     try:
         await _first_synchronized(stub)
-        notifier.tell("READY=1", f"STATUS=in sync with {stub.runtime}")
+        notifier.send("READY=1", f"STATUS=in sync with {stub.runtime}")
         log.debug("systemd.notified", state="ready")
         interval = watchdog_interval(environment, os.getpid())
         while interval is not None:
-            notifier.tell("WATCHDOG=1")
+            notifier.send("WATCHDOG=1")
             await asyncio.sleep(until_tick(interval))
         await asyncio.get_running_loop().create_future()
     finally:
-        notifier.tell("STOPPING=1")
+        notifier.send("STOPPING=1")
 
 
 async def _first_synchronized(stub: Stub) -> None:
     while True:
         await stub.started()
-        with suppress(SessionError):  # it ended before; there will be another
+        with suppress(SessionError):  # it ended; wait for the next session
             await stub.synchronized()
             return

@@ -1,7 +1,6 @@
-"""What the daemon reconciles: settings of the host, RDT groups, block I/O files.
+"""Targets of the reconcilers: settings of the host, RDT groups, block I/O files.
 
-The appliers are imported here, and late: the runtime waits for none of them, and few
-nodes need any.
+They import the appliers late: few nodes need any, and no request waits for one.
 """
 
 from __future__ import annotations
@@ -20,37 +19,58 @@ if TYPE_CHECKING:
     from nri_resmgr.app.classes.rdt.groups import RdtGroups
     from nri_resmgr.app.host_settings.settings import HostSettings
 
-# In the state directory while there is anything to put back.
 HOST_LEFTOVERS: Final = ("host-changes", "speed-select-changes", "irqbalance")
 RDT_LEFTOVERS: Final = ("resctrl",)
 BLOCKIO_LEFTOVERS: Final = ("blockio",)
 
 
 async def _import(module: str) -> None:
-    """Import in a thread: it takes as long as fifty requests, and these go first."""
+    """Import in a thread: it takes as long as fifty requests, which go first."""
     await asyncio.to_thread(import_module, module)
 
 
-class HostTarget:
-    """CPU classes, Speed Select, interrupts and isolated containers."""
+class _DaemonTarget:
+    """The common part of all targets.
+
+    Attributes:
+        leftovers: Files in the state directory while there is something to restore.
+    """
+
+    leftovers: tuple[str, ...] = ()
 
     def __init__(self, daemon: Daemon) -> None:
         self._daemon = daemon
 
-    def note(self, event: Event) -> bool:  # noqa: ARG002 - a container may ask for something
-        """See `Target.note`."""
-        return True
+    def note(self, event: Event) -> bool:  # noqa: ARG002 - most depend on the configuration only
+        """See `ReconcilerTarget.note`."""
+        return False
 
     def has_leftovers(self) -> bool:
-        """See `Target.has_leftovers`."""
-        return _are_kept(self._daemon, HOST_LEFTOVERS)
+        """See `ReconcilerTarget.has_leftovers`."""
+        state = self._daemon.state
+        try:
+            return state is not None and any(
+                state.read(name) is not None for name in self.leftovers
+            )
+        except HostError:
+            return True  # the applier reports what is wrong with the directory
+
+
+class HostTarget(_DaemonTarget):
+    """CPU classes, Speed Select, interrupts and isolated containers."""
+
+    leftovers = HOST_LEFTOVERS
+
+    def note(self, event: Event) -> bool:  # noqa: ARG002 - any container may use classes
+        """See `ReconcilerTarget.note`."""
+        return True
 
     def is_wanted(self) -> bool:
-        """See `Target.is_wanted`."""
+        """See `ReconcilerTarget.is_wanted`."""
         return not use_in_force(self._daemon.policy).is_idle
 
     async def make_applier(self) -> HostSettings:
-        """See `Target.make_applier`."""
+        """See `ReconcilerTarget.make_applier`."""
         await _import("nri_resmgr.app.host_settings.settings")
         from nri_resmgr.app.host_settings.report import HostReport
         from nri_resmgr.app.host_settings.settings import HostAccess, HostSettings
@@ -63,11 +83,11 @@ class HostTarget:
             verify_interval=options.verify_interval,
             repairs=options.verify_repair == "yes",
         )
-        report = HostReport(daemon.watch.history)
+        report = HostReport(daemon.observers.history)
         return HostSettings(access, self._wanted, report)
 
     def abandon(self, why: str) -> None:
-        """See `Target.abandon`."""
+        """See `ReconcilerTarget.abandon`."""
         applier = self._daemon.reconcilers.host.applier
         if applier is not None:
             applier.report.stopped(why)
@@ -78,26 +98,17 @@ class HostTarget:
         return Wanted(use, config.cpu_classes, config.interrupts, policy.machine)
 
 
-class RdtTarget:
+class RdtTarget(_DaemonTarget):
     """RDT groups."""
 
-    def __init__(self, daemon: Daemon) -> None:
-        self._daemon = daemon
-
-    def note(self, event: Event) -> bool:  # noqa: ARG002 - only a configuration has groups made
-        """See `Target.note`."""
-        return False
-
-    def has_leftovers(self) -> bool:
-        """See `Target.has_leftovers`."""
-        return _are_kept(self._daemon, RDT_LEFTOVERS)
+    leftovers = RDT_LEFTOVERS
 
     def is_wanted(self) -> bool:
-        """See `Target.is_wanted`."""
+        """See `ReconcilerTarget.is_wanted`."""
         return self._daemon.policy.config.rdt is not None
 
     async def make_applier(self) -> RdtGroups:
-        """See `Target.make_applier`."""
+        """See `ReconcilerTarget.make_applier`."""
         await _import("nri_resmgr.app.classes.rdt.groups")
         from nri_resmgr.app.classes.rdt.groups import RdtGroups
         from nri_resmgr.app.classes.rdt.writer import RdtWriter, opener
@@ -108,30 +119,21 @@ class RdtTarget:
         return RdtGroups(policy, host, writer)
 
     def abandon(self, why: str) -> None:
-        """See `Target.abandon`."""
+        """See `ReconcilerTarget.abandon`."""
         self._daemon.policy.class_hosts.rdt.problems.abandon(why)
 
 
-class BlockIoTarget:
+class BlockIoTarget(_DaemonTarget):
     """Block I/O of running containers."""
 
-    def __init__(self, daemon: Daemon) -> None:
-        self._daemon = daemon
-
-    def note(self, event: Event) -> bool:  # noqa: ARG002 - only a configuration has classes
-        """See `Target.note`."""
-        return False
-
-    def has_leftovers(self) -> bool:
-        """See `Target.has_leftovers`."""
-        return _are_kept(self._daemon, BLOCKIO_LEFTOVERS)
+    leftovers = BLOCKIO_LEFTOVERS
 
     def is_wanted(self) -> bool:
-        """See `Target.is_wanted`."""
+        """See `ReconcilerTarget.is_wanted`."""
         return self._daemon.policy.config.blockio is not None
 
     async def make_applier(self) -> BlockIoFiles:
-        """See `Target.make_applier`."""
+        """See `ReconcilerTarget.make_applier`."""
         await _import("nri_resmgr.app.classes.blockio.files")
         from nri_resmgr.app.classes.blockio.files import BlockIoFiles
         from nri_resmgr.app.classes.blockio.record import BlockIoRecord
@@ -142,13 +144,5 @@ class BlockIoTarget:
         return BlockIoFiles(policy, writer, record)
 
     def abandon(self, why: str) -> None:
-        """See `Target.abandon`."""
+        """See `ReconcilerTarget.abandon`."""
         self._daemon.policy.class_hosts.blockio.problems.abandon(why)
-
-
-def _are_kept(daemon: Daemon, names: tuple[str, ...]) -> bool:
-    state = daemon.state
-    try:
-        return state is not None and any(state.read(name) is not None for name in names)
-    except HostError:
-        return True  # the applier reports what is wrong with the directory

@@ -1,4 +1,4 @@
-"""Traces to an OpenTelemetry collector; needs the extra ``nri-resmgr[otel]``."""
+"""Export of traces to an OpenTelemetry collector; needs ``nri-resmgr[otel]``."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ log = Logger(__name__)
 
 _NEEDED: Final = ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http")
 
-# A collector that is away must not hold up the end of the process.
-_LAST_WORDS: Final = 1.0  # seconds
+# An unreachable collector must not delay the end of the process.
+_FLUSH_TIMEOUT: Final = 1.0  # seconds
 
 
 class TracingNotInstalled(InputError):
-    """Traces are asked for, and the libraries are not there."""
+    """Traces are requested, but OpenTelemetry is not installed."""
 
     def __str__(self) -> str:
         return (
@@ -37,7 +37,7 @@ class TracingNotInstalled(InputError):
 
 @dataclass(eq=False)
 class BadSampling(InputError):
-    """``--otel-sampling`` is no share of requests."""
+    """``--otel-sampling`` is not a fraction."""
 
     text: str
 
@@ -47,7 +47,7 @@ class BadSampling(InputError):
 
 @dataclass(eq=False)
 class BadCollector(InputError):
-    """``--otel-endpoint`` is no URL."""
+    """``--otel-endpoint`` is not a URL."""
 
     text: str
 
@@ -55,25 +55,25 @@ class BadCollector(InputError):
         return f"--otel-endpoint: {self.text!r}: expected http://HOST:PORT or https://"
 
 
-def judge_tracing(endpoint: str, sampling: str, *, told: bool) -> bool:
-    """Judge the flags, and say whether there are to be traces.
+def check_tracing_flags(endpoint: str, sampling: str, *, has_variables: bool) -> bool:
+    """Check the flags, and return whether to trace.
 
     Args:
         endpoint: ``--otel-endpoint``.
         sampling: ``--otel-sampling``.
-        told: Whether variables say where traces go. These alone are not worth a
-            refusal: a cluster may set them for everybody.
+        has_variables: Whether variables have the collector's address. They alone
+            are no reason to refuse: a cluster may set them for all pods.
 
     Raises:
-        BadCollector: The endpoint is no URL.
-        BadSampling: The share is no number from 0 to 1.
-        TracingNotInstalled: There is an endpoint, and the libraries are missing.
+        BadCollector: The endpoint is not a URL.
+        BadSampling: The fraction is not a number from 0 to 1.
+        TracingNotInstalled: There is an endpoint, but no OpenTelemetry.
     """
     if endpoint and not endpoint.startswith(("http://", "https://")):
         raise BadCollector(endpoint)
-    if sampling and not 0 <= _share(sampling) <= 1:
+    if sampling and not 0 <= _fraction(sampling) <= 1:
         raise BadSampling(sampling)
-    if not (endpoint or told):
+    if not (endpoint or has_variables):
         return False
     if all(map(_is_installed, _NEEDED)):
         return True
@@ -84,12 +84,12 @@ def judge_tracing(endpoint: str, sampling: str, *, told: bool) -> bool:
 
 
 async def send_traces(tracing: Tracing, endpoint: str, sampling: str) -> None:
-    """Send what is traced until cancelled, then what is left for a second.
+    """Send spans until cancelled, then remaining ones for up to a second.
 
     Args:
-        tracing: Has the spans.
-        endpoint: The collector's URL; empty for what the ``OTEL_`` variables say.
-        sampling: The share of requests; empty likewise.
+        tracing: Makes the spans.
+        endpoint: The collector's URL; empty for the ``OTEL_`` variables'.
+        sampling: The fraction of requests to trace; empty likewise.
     """
     provider = await asyncio.to_thread(new_provider, endpoint, sampling)
     tracing.send_to(sender(provider))
@@ -103,6 +103,7 @@ async def send_traces(tracing: Tracing, endpoint: str, sampling: str) -> None:
 
 def new_provider(endpoint: str, sampling: str) -> Any:
     """Import the libraries, which takes 0.1 s, and set them up."""
+    # An optional dependency.
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
     from opentelemetry.sdk.resources import Resource
     from opentelemetry.sdk.trace import TracerProvider
@@ -110,11 +111,11 @@ def new_provider(endpoint: str, sampling: str) -> Any:
     from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
     logger = logging.getLogger("opentelemetry")
-    logger.handlers, logger.propagate = [_ToOurLog()], False
+    logger.handlers, logger.propagate = [_LogHandler()], False
     sampler = None
     if sampling:
-        sampler = samplers.ParentBased(samplers.TraceIdRatioBased(_share(sampling)))
-    # Variables of OpenTelemetry's own go before these.
+        sampler = samplers.ParentBased(samplers.TraceIdRatioBased(_fraction(sampling)))
+    # OpenTelemetry's own variables override these.
     facts = {"service.name": "nri-resmgr", "service.version": our_version()}
     if node := os.environ.get("NODE_NAME"):
         facts["k8s.node.name"] = node
@@ -125,7 +126,8 @@ def new_provider(endpoint: str, sampling: str) -> Any:
 
 
 def sender(provider: Any) -> Callable[[Span], None]:
-    """Make what turns our spans into OpenTelemetry's."""
+    """Make a function that converts spans to OpenTelemetry's and sends them."""
+    # An optional dependency.
     from opentelemetry.trace import SpanKind, Status, StatusCode
     from opentelemetry.trace.propagation.tracecontext import (
         TraceContextTextMapPropagator,
@@ -149,27 +151,27 @@ def sender(provider: Any) -> Callable[[Span], None]:
     return send
 
 
-class _ToOurLog(logging.Handler):
-    """Takes what the libraries have to complain about; they drop repetitions."""
+class _LogHandler(logging.Handler):
+    """Passes the libraries' log records to this log; they drop repetitions."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Log it as ours."""
+        """Log a record as a warning."""
         log.warning("tracing.failed", why=record.getMessage())
 
 
 async def _end(provider: Any) -> None:
-    """Send what is left; a collector that is away would be tried for half a minute."""
+    """Send remaining spans; the libraries would retry for half a minute."""
     loop, ended = asyncio.get_running_loop(), asyncio.Event()
 
     def end() -> None:
         provider.shutdown()
-        with suppress(RuntimeError):  # the loop is no more: we took too long
+        with suppress(RuntimeError):  # the loop has ended meanwhile
             loop.call_soon_threadsafe(ended.set)
 
-    # Not one of the loop's own threads: the end of the process waits for those.
+    # A daemon thread: the process waits for threads of the loop's pool.
     threading.Thread(target=end, daemon=True).start()
     with suppress(TimeoutError):
-        await asyncio.wait_for(ended.wait(), _LAST_WORDS)
+        await asyncio.wait_for(ended.wait(), _FLUSH_TIMEOUT)
 
 
 def _traces_url(endpoint: str) -> str:
@@ -181,11 +183,11 @@ def _traces_url(endpoint: str) -> str:
 def _is_installed(module: str) -> bool:
     try:
         return find_spec(module) is not None
-    except ModuleNotFoundError:  # of a package that it is in
+    except ModuleNotFoundError:  # its parent package is missing
         return False
 
 
-def _share(text: str) -> float:
+def _fraction(text: str) -> float:
     try:
         return float(text)
     except ValueError:

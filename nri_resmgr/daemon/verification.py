@@ -15,7 +15,7 @@ log = Logger(__name__)
 
 
 class _Waker(Observer):
-    """Has a round begin as soon as the runtime has told what runs."""
+    """Begins a round as soon as the runtime has listed its containers."""
 
     def __init__(self, verification: Verification) -> None:
         self._verification = verification
@@ -26,16 +26,20 @@ class _Waker(Observer):
 
 
 async def verify(daemon: Daemon) -> None:
-    """Go round until cancelled; return at once where there are no cgroups to see."""
+    """Verify until cancelled; return at once where no cgroups are mounted."""
     if read_cgroup_layout(daemon.tree) is None:
         path = f"{daemon.tree.root}{CGROUP_ROOT}"
         log.warning("verification.off", why=f"no cgroups are mounted at {path}")
         return
-    options, watch = daemon.options, daemon.watch
+    options, observers = daemon.options, daemon.observers
     when = VerificationOptions(options.verify_interval, options.verify_repair == "yes")
-    report = DriftReport(watch.history, watch.metrics, lambda: daemon.kubelet)
+    report = DriftReport(observers.history, observers.metrics, lambda: daemon.kubelet)
     inspection = Inspection(daemon.tree)
-    verification = Verification(daemon.policy, inspection, watch.history, report, when)
+    verification = Verification(
+        daemon.policy, inspection, observers.history, report, when
+    )
     daemon.verification = verification
-    watch.tell(_Waker(verification))
-    await verification.run(lambda: watch.sessions.state is SessionState.SYNCHRONIZED)
+    observers.add(_Waker(verification))
+    await verification.run(
+        lambda: observers.sessions.state is SessionState.SYNCHRONIZED
+    )

@@ -1,4 +1,4 @@
-"""Log lines by structlog, which is imported when the first one is written."""
+"""Loggers; structlog is imported when the first line is written."""
 
 from __future__ import annotations
 
@@ -8,20 +8,19 @@ from typing import Any, Final
 
 from nri_resmgr.log.levels import DEBUG, ERROR, INFO, WARNING, levels
 
-# What `configure_later` was given; empty once done.
+# The call of `configure_later`; empty once done.
 _configuration: Final[list[Callable[[], None]]] = []
 
-# The class for loggers that judge by `levels` what is logged; ours comes from `output`.
+# The class of loggers for lines that `levels` lets through; set by `output`.
 _unfiltered: Final[list[Any]] = []
 
 
 class Logger:
-    """A module's logger, with the four levels that we use.
+    """A module's logger, with four levels.
 
-    structlog imports its tracebacks, its console and its copy of logging: 54 million
-    instructions, a tenth of the start of a plugin that has nothing to say before the
-    runtime answers. What it is told goes to structlog at once, in order. A line that
-    `levels` turns off costs 0.2 microseconds and does not touch structlog.
+    The import of structlog takes 54 million instructions, a tenth of the start of a
+    plugin that logs nothing before the runtime answers; so the first line imports it.
+    A line that `levels` turns off costs 0.2 µs and does not touch structlog.
     """
 
     def __init__(self, name: str) -> None:
@@ -31,7 +30,7 @@ class Logger:
 
     @property
     def is_debugged(self) -> bool:
-        """Whether debug is on; ask before gathering much for a line."""
+        """Whether debug is on; check before computing costly fields."""
         return self._component.least <= DEBUG
 
     def debug(self, event: str, **fields: object) -> None:
@@ -40,24 +39,24 @@ class Logger:
             self._loaded().debug(event, **fields)
 
     def info(self, event: str, **fields: object) -> None:
-        """Log the normal course."""
+        """Log normal operation."""
         if self._component.least <= INFO:
             self._loaded().info(event, **fields)
 
     def warning(self, event: str, **fields: object) -> None:
-        """Log what somebody should look at."""
+        """Log what an operator should look at."""
         if self._component.least <= WARNING:
             self._loaded().warning(event, **fields)
 
     def error(self, event: str, **fields: object) -> None:
-        """Log what somebody must act on."""
+        """Log what an operator must act on."""
         if self._component.least <= ERROR:
             self._loaded().error(event, **fields)
 
     def _loaded(self) -> Any:
         if self._structlog is None:
             load()
-            import structlog
+            import structlog  # late: see the class
 
             self._structlog = structlog.wrap_logger(
                 None,
@@ -68,25 +67,25 @@ class Logger:
 
 
 def configure_later(configure: Callable[..., None], *values: object) -> None:
-    """Have *configure* called with *values* before the first line is written."""
+    """Call *configure* with *values* before the first line is written."""
     _configuration[:] = [partial(configure, *values)]
 
 
 def wrap_in(kind: type) -> None:
-    """Have loggers that are used from now on pass all lines that `levels` lets through.
+    """Set the class of loggers that are used for the first time from now on.
 
     Args:
-        kind: A class of structlog's that drops nothing.
+        kind: A class of structlog that drops no lines; `levels` has done so.
     """
     _unfiltered[:] = [kind]
 
 
 def load() -> None:
-    """Import structlog and configure it, if that is still to be done.
+    """Import structlog and configure it, if not done yet.
 
-    For moments in which there is nothing else to do.
+    Call it when the process is idle, so that the first line is not delayed.
     """
-    import structlog  # noqa: F401 - for what it leaves in sys.modules
+    import structlog  # noqa: F401 - late: see `Logger`
 
     while _configuration:
         _configuration.pop()()

@@ -1,4 +1,4 @@
-"""Where a user can have log lines go."""
+"""Destinations of the log."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from nri_resmgr.values.errors import InputError
 
 
 class Destination(enum.StrEnum):
-    """The places with a name; any other is a file's path, which has a slash."""
+    """Named destinations; any other is the path of a file, which has a slash."""
 
     AUTO = "auto"
     STDERR = "stderr"
@@ -20,7 +20,7 @@ class Destination(enum.StrEnum):
 
 @dataclass(eq=False)
 class UnusableLog(InputError):
-    """The log cannot be written where the user wants it."""
+    """The log cannot be written to the destination."""
 
     text: str
     why: str
@@ -30,11 +30,10 @@ class UnusableLog(InputError):
 
 
 def check_destination(to: str) -> None:
-    """Complain early about what `open_sink` could not open, or nobody would read.
+    """Check that `open_sink` can open a destination, and that it has a reader.
 
     Raises:
-        UnusableLog: No such place, a socket that is not there, or a file that cannot
-            be written.
+        UnusableLog: An unknown name, a missing socket, or an unwritable file.
     """
     if to in (Destination.AUTO, Destination.STDERR):
         return
@@ -44,7 +43,7 @@ def check_destination(to: str) -> None:
         open_log_file(to).close()
     else:
         names = ", ".join(Destination)
-        raise UnusableLog(to, f"none of {names}, and not a path with a slash")
+        raise UnusableLog(to, f"expected one of {names}, or a path with a slash")
 
 
 def open_log_file(path: str) -> LogFile:
@@ -60,11 +59,10 @@ def open_log_file(path: str) -> LogFile:
 
 
 def _check_socket(to: Destination) -> None:
-    from pathlib import Path  # late: few ask for these
+    from pathlib import Path  # late: few nodes use these destinations
 
-    from nri_resmgr.log.journald import JOURNALD_SOCKET
-    from nri_resmgr.log.syslog import SYSLOG_SOCKET
+    from nri_resmgr.log.system_log import JOURNALD_SOCKET, SYSLOG_SOCKET
 
     path = JOURNALD_SOCKET if to is Destination.JOURNALD else SYSLOG_SOCKET
     if not Path(path).exists():
-        raise UnusableLog(to, f"there is no {path}")
+        raise UnusableLog(to, f"{path} does not exist")

@@ -1,4 +1,4 @@
-"""Which lines are made: a level for each component, changed while the daemon runs."""
+"""Log levels: one per component, changeable while the daemon runs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NAMES: Final = {number: name for name, number in LEVELS.items()}
 
 ALL: Final = "*"
 
-# Each rule is tried for each component; more are a client that makes up patterns.
+# Each rule is tried for each component; more rules come from a faulty client.
 MOST_RULES: Final = 64
 
 _PACKAGE: Final = "nri_resmgr."
@@ -26,7 +26,7 @@ _PACKAGE: Final = "nri_resmgr."
 
 @dataclass(eq=False)
 class BadLevel(InputError):
-    """A rule for the log says nothing of any component, or no level."""
+    """A rule for the log has an invalid pattern or level."""
 
     text: str
     why: str
@@ -39,8 +39,8 @@ class Component:
     """A module that logs.
 
     Attributes:
-        name: Its module's name below ``nri_resmgr``, such as ``app.observing.decision_log``.
-        least: The lowest level of its lines that are made.
+        name: Its module's name below ``nri_resmgr``: ``app.observing.decision_log``.
+        least: The lowest level of its lines that are logged.
     """
 
     __slots__ = ("least", "name")
@@ -50,12 +50,12 @@ class Component:
         self.least = least
 
 
-class Levels:
-    """Rules, of which the last that matches a component decides.
+class LogLevels:
+    """Rules for components; the last matching rule sets the level.
 
-    A pattern is a glob, or the name of a component or of a package of them: ``stub``
-    is all below ``stub.``, too. Until somebody says otherwise everything is on, and
-    what structlog is configured for decides: that is a plugin's own affair.
+    A pattern is a glob, or the name of a component or package: ``stub`` also matches
+    all below ``stub.``. Initially everything is on, so that the structlog
+    configuration of a plugin built with the SDK decides.
     """
 
     def __init__(self) -> None:
@@ -64,7 +64,7 @@ class Levels:
         self._all_debug = False
 
     def component(self, module: str) -> Component:
-        """Return what a module's logger goes by; the same one for the same name."""
+        """Return the component of a module; the same one for the same name."""
         name = module.removeprefix(_PACKAGE)
         found = self._components.get(name)
         if found is None:
@@ -72,7 +72,7 @@ class Levels:
         return found
 
     def set(self, pattern: str, level: str) -> None:
-        """Put a rule last; ``*`` drops all others.
+        """Add a rule as the last one; ``*`` drops all others.
 
         Raises:
             BadLevel: *pattern* is not a glob of names, *level* is unknown, or there
@@ -88,27 +88,27 @@ class Levels:
         self._apply()
 
     def drop(self, pattern: str) -> None:
-        """Take a rule away.
+        """Drop a rule.
 
         Raises:
-            BadLevel: There is no such rule, or it is the one for all.
+            BadLevel: There is no such rule, or it is ``*``.
         """
         if pattern == ALL or pattern not in self._rules:
-            raise BadLevel(pattern, "no rule that could be dropped")
+            raise BadLevel(pattern, "no such rule, or the one for all components")
         del self._rules[pattern]
         self._apply()
 
     def toggle_debug(self) -> bool:
-        """Turn debug of everything on, or off again; return what it is now."""
+        """Turn debug of all components on, or off again; return the new value."""
         self._all_debug = not self._all_debug
         self._apply()
         return self._all_debug
 
     def as_data(self) -> dict[str, Any]:
-        """Return rules and what comes of them, ready for JSON.
+        """Return rules and resulting levels, ready for JSON.
 
         Returns:
-            ``debugAll``: whether debug of everything is on. ``rules``: pattern to
+            ``debugAll``: whether debug of all components is on. ``rules``: pattern to
             level, in their order. ``components``: name to the level in force.
         """
         found = sorted(self._components.values(), key=lambda one: one.name)
@@ -120,7 +120,7 @@ class Levels:
 
     def _set(self, pattern: str, level: str) -> None:
         if level not in LEVELS:
-            raise BadLevel(level, f"none of {', '.join(LEVELS)}")
+            raise BadLevel(level, f"expected one of {', '.join(LEVELS)}")
         if not pattern or pattern.strip() != pattern or len(pattern) > MOST_RULES:
             raise BadLevel(pattern, "not a pattern of components, such as stub.*")
         if pattern == ALL:
@@ -144,10 +144,10 @@ class Levels:
 def _matches(name: str, pattern: str) -> bool:
     if pattern in (ALL, name) or name.startswith(f"{pattern}."):
         return True
-    from fnmatch import fnmatchcase  # late: a start has no such rules
+    from fnmatch import fnmatchcase  # late: a start rarely has globs
 
     return fnmatchcase(name, pattern)
 
 
-levels: Final = Levels()
-"""Those of this process."""
+levels: Final = LogLevels()
+"""The levels of this process."""

@@ -1,9 +1,10 @@
-"""Where log lines go and what they look like; called once, by a program."""
+"""Set-up of structlog: format and destination; called once, by a program."""
 
 from __future__ import annotations
 
 import enum
 import os
+import re
 import stat
 import sys
 from collections.abc import Callable, Mapping, MutableMapping
@@ -14,22 +15,26 @@ import structlog
 
 from nri_resmgr.log import Logger, wrap_in
 from nri_resmgr.log.destination import Destination, open_log_file
-from nri_resmgr.log.journald import JOURNALD_SOCKET, Journald
 from nri_resmgr.log.levels import ALL, DEBUG, ERROR, INFO, LEVELS, WARNING, levels
-from nri_resmgr.log.plain_text import render_plain
 from nri_resmgr.log.sinks import LogFile, Sink, Stream
-from nri_resmgr.log.syslog import SYSLOG_SOCKET, Syslog
+from nri_resmgr.log.system_log import JOURNALD_SOCKET, SYSLOG_SOCKET, Journald, Syslog
 
 _NULL_DEVICE: Final = os.makedev(1, 3)
 _STDERR: Final = 2
 
 _NO_FIELDS: Final[Mapping[str, object]] = {}
 
+# Values with one of these are quoted, or they would be ambiguous.
+_QUOTED: Final = re.compile("""[ ="']""")
+
+_LEVEL: Final = len("exception")
+_EVENT: Final = 30
+
 log = Logger(__name__)
 
 
 class LogFormat(enum.StrEnum):
-    """How a line is written: for people or for programs."""
+    """The format of lines: text for people, JSON for programs."""
 
     TEXT = "text"
     JSON = "json"
@@ -40,13 +45,13 @@ def configure_logging(
     log_format: LogFormat = LogFormat.TEXT,
     to: str = Destination.AUTO,
 ) -> None:
-    """Log to standard error, or where a runtime took that away to the system's log.
+    """Log to standard error, or to the system's log where that is /dev/null.
 
-    A runtime launches plugins with standard error on /dev/null, so what they say
-    there is lost.
+    A runtime launches plugins with standard error on /dev/null, where lines would be
+    lost.
 
     Args:
-        level: One of `LEVELS`; lines below it are not made. `levels` can change it.
+        level: One of `LEVELS`; lines below it are dropped. `levels` can change it.
         log_format: Text or JSON, a line each.
         to: A `Destination`, or the path of a file.
 
@@ -58,12 +63,12 @@ def configure_logging(
 
 
 def write_to(sink: Sink, log_format: LogFormat, least: int = DEBUG) -> None:
-    """Have structlog write to *sink*.
+    """Configure structlog to write to *sink*.
 
     Args:
         sink: Takes the lines.
         log_format: Text or JSON, a line each.
-        least: The lowest level for those who ask structlog for their loggers.
+        least: The lowest level of loggers made by structlog itself.
     """
     output = Output(sink)
     _outputs[:] = [output]
@@ -72,7 +77,8 @@ def write_to(sink: Sink, log_format: LogFormat, least: int = DEBUG) -> None:
         processors.append(structlog.processors.TimeStamper(fmt="iso"))
     render: Any
     if log_format is LogFormat.TEXT and isinstance(sink, Stream) and os.isatty(_STDERR):
-        # Where rich is installed, its tracebacks take a second: half a deadline.
+        # Without this structlog uses rich where it is installed, which takes a second
+        # for a traceback: half of a request's deadline.
         plain = structlog.dev.plain_traceback
         render = structlog.dev.ConsoleRenderer(exception_formatter=plain)
     else:
@@ -91,7 +97,7 @@ def write_to(sink: Sink, log_format: LogFormat, least: int = DEBUG) -> None:
 
 
 def open_sink(to: str) -> Sink:
-    """Open what *to* names; see `configure_logging`."""
+    """Open the destination *to*; see `configure_logging`."""
     match to:
         case Destination.AUTO:
             return _default_sink()
@@ -106,36 +112,36 @@ def open_sink(to: str) -> Sink:
 
 
 def lost_lines() -> int:
-    """Return how many lines nobody took so far."""
+    """Return the number of lines lost so far."""
     return sum(output.lost for output in _outputs)
 
 
 class Output:
-    """What structlog writes its lines to.
+    """The logger at the end of structlog's processors.
 
     Attributes:
-        lost: How many lines nobody took.
+        lost: The number of lines that the sink dropped.
     """
 
     def __init__(self, sink: Sink) -> None:
         self._sink = sink
-        self._untold = 0
+        self._unreported = 0
         self.lost = 0
 
     def debug(self, line: str, fields: Mapping[str, object] = _NO_FIELDS) -> None:
-        """Write a line for developers."""
+        """Write a line at debug."""
         self._write(DEBUG, line, fields)
 
     def info(self, line: str, fields: Mapping[str, object] = _NO_FIELDS) -> None:
-        """Write a line about the normal course."""
+        """Write a line at info."""
         self._write(INFO, line, fields)
 
     def warning(self, line: str, fields: Mapping[str, object] = _NO_FIELDS) -> None:
-        """Write a line that somebody should look at."""
+        """Write a line at warning."""
         self._write(WARNING, line, fields)
 
     def error(self, line: str, fields: Mapping[str, object] = _NO_FIELDS) -> None:
-        """Write a line that somebody must act on."""
+        """Write a line at error."""
         self._write(ERROR, line, fields)
 
     critical = fatal = exception = error
@@ -144,14 +150,36 @@ class Output:
 
     def _write(self, level: int, line: str, fields: Mapping[str, object]) -> None:
         if not self._sink.write(level, line, fields):
-            self._untold += 1
+            self._unreported += 1
             self.lost += 1
-        elif self._untold:
-            lines, self._untold = self._untold, 0
+        elif self._unreported:
+            lines, self._unreported = self._unreported, 0
             log.warning("log.lines-lost", lines=lines)
 
 
 _outputs: Final[list[Output]] = []
+
+
+def render_plain(_: Any, __: str, event: MutableMapping[str, Any]) -> str:
+    """Return a line as structlog's console renders it, in a fraction of its time.
+
+    The time counts: most lines are written between two requests.
+
+    Args:
+        event: The fields; tracebacks are texts already, under ``exception``.
+    """
+    stamp, level = event.pop("timestamp", ""), event.pop("level", "")
+    name, trace = str(event.pop("event", "")), event.pop("exception", "")
+    fields = " ".join([f"{key}={_shown(event[key])}" for key in sorted(event)])
+    start = f"{stamp} " if stamp else ""
+    line = f"{start}[{level:<{_LEVEL}}] {name:<{_EVENT}} {fields}".rstrip()
+    return f"{line}\n{trace}" if trace else line
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, str) and value.isprintable() and not _QUOTED.search(value):
+        return value
+    return repr(value)
 
 
 def _with_fields(render: Callable[..., str]) -> Callable[..., Any]:
@@ -174,7 +202,7 @@ def _default_sink() -> Sink:
 
 
 def _stderr() -> Sink:
-    # Where we were started without one, its number may be some other file's by now.
+    # Without standard error at the start, descriptor 2 may be another file by now.
     return LogFile(os.devnull) if sys.stderr is None else Stream(_STDERR)
 
 

@@ -1,4 +1,4 @@
-"""Where a line ends up: a stream that may be stuck, a file that is rotated."""
+"""Sinks of log lines: a stream that may block, a file that is rotated."""
 
 from __future__ import annotations
 
@@ -7,36 +7,36 @@ import select
 from collections.abc import Mapping
 from typing import Final, Protocol
 
-# A reader that is only busy is waited for, once: requests are due in two seconds.
+# Wait once for a busy reader: requests are due in two seconds.
 _PATIENCE: Final = 20  # milliseconds
 
-# What a pipe takes without blocking once it is ready: pipe(7), PIPE_BUF.
+# A ready pipe takes this much without blocking: pipe(7), PIPE_BUF.
 _PIECE: Final = 4096
 
 
 class Sink(Protocol):
-    """Takes lines, and drops what it cannot take: logging must not stop the daemon.
+    """Takes lines, and drops them if it cannot: logging must not block the daemon.
 
     Attributes:
-        has_clock: Whether lines get their time there.
-        has_fields: Whether lines may come with their fields.
+        has_clock: Whether the reader adds the time.
+        has_fields: Whether lines are passed with their fields.
     """
 
     has_clock: bool
     has_fields: bool
 
     def write(self, level: int, line: str, fields: Mapping[str, object]) -> bool:
-        """Take a line of one of `LEVELS`; return whether it was not dropped."""
+        """Take a line of one of `LEVELS`; return False if it was dropped."""
 
     def close(self) -> None:
-        """Let go of it; there is nothing to write afterwards."""
+        """Close the sink; nothing is written afterwards."""
 
 
 class Stream:
-    """A descriptor of somebody else's, such as standard error.
+    """A shared descriptor, such as standard error.
 
-    It is left blocking: others may share it. Instead it is asked before each write
-    whether it has room, so that a log collector that hangs costs lines, not answers.
+    It stays blocking, because other processes may share it. Instead it is polled
+    before each write, so that a log collector that hangs costs lines, not replies.
     """
 
     has_clock: bool = False
@@ -57,7 +57,7 @@ class Stream:
         try:
             while sent < len(data) and self._has_room():
                 sent += os.write(self._descriptor, data[sent : sent + _PIECE])
-        except OSError:  # nobody reads, or the disk is full
+        except OSError:  # no reader, or the disk is full
             pass
         if sent:
             self._is_torn = sent < len(data)
@@ -73,10 +73,10 @@ class Stream:
 
 
 class LogFile:
-    """A file that is opened again when somebody has moved it away.
+    """A file that is opened again after it was moved away.
 
     Args:
-        path: Where it is; made if it is not there, for its owner alone.
+        path: Its path; created if missing, readable for its owner only.
 
     Raises:
         OSError: It cannot be opened.

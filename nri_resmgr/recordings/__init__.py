@@ -1,1 +1,1 @@
-"""Recordings of a node: what the daemon writes with --record and replay reads."""
+"""Recordings of a node: written by ``run --record``, read by ``replay``."""

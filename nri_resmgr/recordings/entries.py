@@ -1,4 +1,4 @@
-"""What a recording is made of."""
+"""The header and the entries of a recording."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nri_resmgr.values import InputError
 
 @dataclass(eq=False)
 class BadRecording(InputError):
-    """A file is no recording, or a line of it is none of ours.
+    """A file is not a recording, or a line of it is invalid.
 
     Attributes:
         line: Counted from 1.
@@ -31,15 +31,15 @@ class BadRecording(InputError):
 
 
 class Header(msgspec.Struct, frozen=True):
-    """How a recording began.
+    """The first line of a recording.
 
     Attributes:
-        version: Of nri-resmgr.
+        version: The version of nri-resmgr.
         time: UNIX nanoseconds.
-        machine: The node.
+        machine: The model of the node.
         dry_run: Whether nothing was adjusted.
-        unsolicited_updates: As the option of that name.
-        has_env: Whether environments and arguments of containers are in it.
+        unsolicited_updates: The option of that name.
+        has_env: Whether environments and arguments of containers are included.
     """
 
     version: str
@@ -55,10 +55,10 @@ class Called(msgspec.Struct, frozen=True):
 
     Attributes:
         time: UNIX nanoseconds, as in all entries.
-        number: Of the call.
+        number: The number of the call.
         method: ``CreateContainer``.
         body: The message; None where it could not be read.
-        is_ours: Whether we called the runtime.
+        is_ours: Whether the plugin called the runtime.
     """
 
     time: int
@@ -72,11 +72,11 @@ class Answered(msgspec.Struct, frozen=True):
     """A reply, or an error in place of one.
 
     Attributes:
-        number: Of the call.
+        number: The number of the call.
         body: The message; None for an error.
-        code: The ttRPC status of an error; 0 where there is none.
-        why: Its sentence.
-        is_ours: Whether we answered the runtime.
+        code: The ttRPC status of an error; 0 for success.
+        why: The sentence of an error.
+        is_ours: Whether the plugin answered the runtime.
     """
 
     time: int
@@ -89,13 +89,13 @@ class Answered(msgspec.Struct, frozen=True):
 
 
 class Decided(msgspec.Struct, frozen=True):
-    """What an event led to.
+    """A decision.
 
     Attributes:
-        event: Its class: ``Created``.
-        reasons: One per container that it is about.
-        hints: By container, where the things sit that it uses.
-        updates: For other containers, where no reply tells of them.
+        event: The class of the event: ``Created``.
+        reasons: One per container.
+        hints: Topology hints by container.
+        updates: Updates of other containers that are in no reply.
     """
 
     time: int
@@ -105,12 +105,12 @@ class Decided(msgspec.Struct, frozen=True):
     updates: tuple[PinUpdate, ...] = ()
 
 
-class Refused(msgspec.Struct, frozen=True):
-    """A request was refused, or would have been, had it not been a dry run.
+class RecordedRefusal(msgspec.Struct, frozen=True):
+    """A refused request, also one that a dry run would have refused.
 
     Attributes:
         title: ``namespace/pod/container``, or ``namespace/pod``.
-        why: The sentence.
+        why: The sentence of the error.
     """
 
     time: int
@@ -118,11 +118,11 @@ class Refused(msgspec.Struct, frozen=True):
     why: str
 
 
-class Remembered(msgspec.Struct, frozen=True):
-    """What an earlier process had written down of its state.
+class RecordedCheckpoint(msgspec.Struct, frozen=True):
+    """The checkpoint of an earlier process.
 
     Attributes:
-        text: The checkpoint.
+        text: The text of the checkpoint.
     """
 
     time: int
@@ -130,7 +130,7 @@ class Remembered(msgspec.Struct, frozen=True):
 
 
 class Configured(msgspec.Struct, frozen=True):
-    """A configuration came into force."""
+    """A configuration was put in force."""
 
     time: int
     text: str
@@ -144,5 +144,11 @@ class MachineChanged(msgspec.Struct, frozen=True):
 
 
 Entry: TypeAlias = (
-    Called | Answered | Decided | Refused | Remembered | Configured | MachineChanged
+    Called
+    | Answered
+    | Decided
+    | RecordedRefusal
+    | RecordedCheckpoint
+    | Configured
+    | MachineChanged
 )

@@ -1,4 +1,4 @@
-"""The file of a recording: written line by line, whole lines only, up to a limit."""
+"""The file of a recording: whole lines, up to a limit of bytes."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from nri_resmgr.values import InputError
+from nri_resmgr.values import Bytes, InputError, format_bytes
 
 
 @dataclass(eq=False)
 class CannotRecord(InputError):
-    """There can be no recording there."""
+    """The file of a recording cannot be created."""
 
     path: str
     why: str
@@ -23,7 +23,7 @@ class CannotRecord(InputError):
 
 @dataclass(eq=False)
 class RecordingFull(Exception):
-    """No more lines fit; those before are whole."""
+    """The file takes no more lines; the previous ones are complete."""
 
     why: str
 
@@ -32,17 +32,17 @@ class RecordingFull(Exception):
 
 
 class RecordingFile:
-    """A new file, for its owner only.
+    """A new file, readable for its owner only.
 
-    One of that name is kept as ``NAME.old``: a service that starts again after a
-    crash must not destroy the recording of that crash.
+    An existing file is kept as ``NAME.old``: a service that restarts after a crash
+    must not destroy the recording of that crash.
 
     Args:
-        path: Where it is.
-        limit: Bytes.
+        path: Its path.
+        limit: Its largest size in bytes.
 
     Raises:
-        CannotRecord: It cannot be made.
+        CannotRecord: It cannot be created.
     """
 
     def __init__(self, path: str, limit: int) -> None:
@@ -51,7 +51,7 @@ class RecordingFile:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         try:
             if Path(path).is_dir():
-                raise CannotRecord(path, "it is a folder")
+                raise CannotRecord(path, "it is a folder, not a file")
             with contextlib.suppress(FileNotFoundError):
                 os.replace(path, f"{path}.old")  # noqa: PTH105 - of whatever kind it is
             self._file = os.open(path, flags, 0o600)
@@ -60,24 +60,25 @@ class RecordingFile:
             raise CannotRecord(path, why) from None
 
     def write(self, text: str) -> None:
-        """Append lines; what is written survives the process, not the machine.
+        """Append lines; they survive a crash of the process, not of the machine.
 
         Raises:
-            RecordingFull: The limit, or the disk, has no room for all of them.
+            RecordingFull: They exceed the limit, or the disk is full.
         """
         data = memoryview(text.encode())
         if self._size + len(data) > self._limit:
-            raise RecordingFull(f"it has reached its limit of {self._limit} bytes")
+            limit = format_bytes(Bytes(self._limit))
+            raise RecordingFull(f"it has reached --record-limit, {limit}")
         done = 0
         try:
             while done < len(data):
                 done += os.write(self._file, data[done:])
         except OSError as error:
             with contextlib.suppress(OSError):
-                os.ftruncate(self._file, self._size)  # half a line helps nobody
+                os.ftruncate(self._file, self._size)  # half a line would be unreadable
             raise RecordingFull((error.strerror or str(error)).lower()) from None
         self._size += len(data)
 
     def close(self) -> None:
-        """Close it."""
+        """Close the file."""
         os.close(self._file)

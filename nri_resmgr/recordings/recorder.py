@@ -1,4 +1,4 @@
-"""``run --record``: all that is said and decided, into a file, off the request path."""
+"""``run --record``: messages and decisions, written to a file in a thread."""
 
 from __future__ import annotations
 
@@ -8,18 +8,19 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, Final
+from typing import Final
 
 from google.protobuf.message import Message
 
 from nri_resmgr.app.checkpoint.write import CHECKPOINT_NAME
-from nri_resmgr.app.observers.observer import DecisionObserver
+from nri_resmgr.app.observers.observer import DecisionObserver, PolicyDecision
+from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.config import PolicyConfig
 from nri_resmgr.host.state_dir import StateDir, StateUnusable
 from nri_resmgr.log import Logger
-from nri_resmgr.policy.decision import Decision
 from nri_resmgr.policy.events import (
     ColdStartEnded,
+    ContainerSpec,
     Created,
     Event,
     Synchronized,
@@ -33,8 +34,8 @@ from nri_resmgr.recordings.entries import (
     Entry,
     Header,
     MachineChanged,
-    Refused,
-    Remembered,
+    RecordedCheckpoint,
+    RecordedRefusal,
 )
 from nri_resmgr.recordings.file import CannotRecord, RecordingFile, RecordingFull
 from nri_resmgr.recordings.secrets import checkpoint_without_secrets, without_secrets
@@ -47,24 +48,24 @@ from nri_resmgr.version import our_version
 
 log = Logger(__name__)
 
-# Of entries that wait for the disk. Some 10 KB each: more would be felt, and a
-# recording with a gap could not be replayed.
+# Entries that wait for the disk, about 10 KB each. Beyond this the recording ends,
+# because one with a gap could not be replayed.
 MOST_WAITING: Final = 5000
 
 _MANY: Final = 200  # entries written at once
-_FAREWELL: Final = 5.0  # seconds to write what waits when the daemon ends
+_CLOSE_TIMEOUT: Final = 5.0  # seconds to write waiting entries at the end
 
-# What can come without a request.
-_UNASKED: Final = (ColdStartEnded, Synchronized)
+# Events that may have no request of the runtime.
+_UNSOLICITED: Final = (ColdStartEnded, Synchronized)
 
 Write = Callable[[], Entry]
 
 
 def open_recording(options: argparse.Namespace, machine: Machine) -> Recorder:
-    """Begin a recording as the command line wants it.
+    """Begin the recording that the command line names.
 
     Raises:
-        CannotRecord: The file cannot be made, or the limit is no size.
+        CannotRecord: The file cannot be created, or the limit is not a size.
     """
     try:
         limit = parse_bytes(options.record_limit)
@@ -82,21 +83,21 @@ def open_recording(options: argparse.Namespace, machine: Machine) -> Recorder:
 
 
 class Recorder(DecisionObserver):
-    """Takes what happens in the event loop, and writes it in a thread of its own.
+    """Takes entries in the event loop, and writes them in a thread of its own.
 
-    When the file can take no more, or is too slow, the recording ends there, with a
-    line in the log, and the node is served on.
+    When the file is full or too slow, the recording ends there, with a line in the
+    log; the daemon goes on.
 
     Args:
-        file: Where it goes.
-        header: How it begins.
+        file: The file.
+        header: Its first line.
     """
 
     def __init__(self, file: RecordingFile, header: Header) -> None:
         self._file = file
         self._has_env, self._dry_run = header.has_env, header.dry_run
         self._machine = header.machine
-        self._policy: Any = None
+        self._policy: ResourcePolicy | None = None
         self._config: PolicyConfig | None = None
         self._calls = 0
         self._open: list[tuple[int, Message]] = []  # requests without an answer
@@ -106,24 +107,24 @@ class Recorder(DecisionObserver):
         self._thread = threading.Thread(target=self._run, name="recording", daemon=True)
         self._thread.start()
 
-    def begin(self, policy: Any, state: StateDir | None = None) -> None:
-        """Note the configuration and the state that a policy begins with.
+    def begin(self, policy: ResourcePolicy, state: StateDir | None = None) -> None:
+        """Record the configuration and the checkpoint with which a policy begins.
 
         Args:
-            policy: A `ResourcePolicy`.
-            state: Where an earlier process kept its state, if any did.
+            policy: The plugin.
+            state: The state directory; None for none.
         """
         self._policy = policy
-        self._note_what_is_in_force()
-        # What is unreadable helps nobody, and the daemon says so itself.
+        self._record_changes(policy)
+        # The daemon itself logs an unreadable checkpoint.
         with contextlib.suppress(StateUnusable, InputError):
             if state is not None and (text := state.read(CHECKPOINT_NAME)):
                 now = time.time_ns()
-                told = text if self._has_env else checkpoint_without_secrets(text)
-                self._put(lambda: Remembered(now, told))
+                kept = text if self._has_env else checkpoint_without_secrets(text)
+                self._put(lambda: RecordedCheckpoint(now, kept))
 
     def tap(self, message: Tapped) -> None:
-        """Take a message; see `nri_resmgr.stub.Options.on_message`."""
+        """Record a message; see `nri_resmgr.stub.Options.on_message`."""
         is_ours, body = message.sender is Sender.PLUGIN, message.body
         now, method = time.time_ns(), message.method
         if message.request is None:
@@ -131,57 +132,59 @@ class Recorder(DecisionObserver):
             number = self._calls
             if isinstance(body, Message):
                 self._open.append((number, body))
-            self._put(lambda: Called(now, number, method, self._told(body), is_ours))
+            self._put(lambda: Called(now, number, method, self._kept(body), is_ours))
         elif answer := self._close(message.request):
             code, why = _error(body)
             self._put(
                 lambda: Answered(
-                    now, answer, method, self._told(body), code, why, is_ours
+                    now, answer, method, self._kept(body), code, why, is_ours
                 )
             )
 
     def _close(self, request: Message) -> int:
-        """Return the number of a request that is answered now; 0 if it has none."""
+        """Return the number of an answered request; 0 if it is unknown."""
         for place, (number, one) in enumerate(self._open):
-            if one is request:  # equal ones may be under way side by side
+            if one is request:  # not `==`: equal requests may be open at once
                 del self._open[place]
                 return number
         return 0
 
-    def decided(self, event: Event, decision: Decision[Any]) -> None:
-        """Take what was decided, and where the things of new containers sit."""
-        # What a change led to is told before the change itself.
-        self._note_what_is_in_force()
+    def decided(self, event: Event, decision: PolicyDecision) -> None:
+        """Record a decision, and the topology hints of new containers."""
+        # Observers get the decision of a new configuration before `configured`.
+        self._record_changes(self._policy)
         now, name = time.time_ns(), type(event).__name__
         hints = tuple((one.id, one.hints) for one in _specs(event) if one.hints)
-        # Those of requests are in their replies, if there is anything in these.
-        is_told = isinstance(event, _UNASKED) or self._dry_run
-        updates = decision.updates if is_told else ()
+        # The replies to requests have their updates, except in a dry run.
+        is_needed = isinstance(event, _UNSOLICITED) or self._dry_run
+        updates = decision.updates if is_needed else ()
         if decision.reasons or hints or updates:
             self._put(lambda: Decided(now, name, decision.reasons, hints, updates))
 
     def refused(self, title: str, error: ResmgrError) -> None:
-        """Take a refusal: in a dry run no reply tells of it."""
+        """Record a refusal: a dry run has no reply with it."""
         now, why = time.time_ns(), str(error)
-        self._put(lambda: Refused(now, title, why))
+        self._put(lambda: RecordedRefusal(now, title, why))
 
     def configured(self, _config: PolicyConfig) -> None:
-        """Take the configuration, and the machine where that is another."""
-        self._note_what_is_in_force()
+        """Record the configuration or machine, if it has changed."""
+        self._record_changes(self._policy)
 
     def close(self) -> None:
-        """Write what waits, and end."""
+        """Write waiting entries, and end."""
         self._waiting.put(None)
-        self._thread.join(_FAREWELL)
+        self._thread.join(_CLOSE_TIMEOUT)
 
-    def _note_what_is_in_force(self) -> None:
-        now, machine, config = time.time_ns(), self._policy.machine, self._policy.config
+    def _record_changes(self, policy: ResourcePolicy | None) -> None:
+        if policy is None:  # before `begin` nothing is in force
+            return
+        now, machine, config = time.time_ns(), policy.machine, policy.config
         if machine is not self._machine:
             self._machine = machine
             self._put(lambda: MachineChanged(now, machine))
         if config is not self._config:
             self._config = config
-            text = self._policy.configuration.document.text
+            text = policy.configuration.document.text
             self._put(lambda: Configured(now, text))
 
     def _put(self, write: Write) -> None:
@@ -198,13 +201,13 @@ class Recorder(DecisionObserver):
             self._open.clear()
             log.error("recording.ended", why=why)
 
-    def _told(self, body: object) -> Message | None:
+    def _kept(self, body: object) -> Message | None:
         if not isinstance(body, Message):
             return None
         return body if self._has_env else without_secrets(body)
 
     def _run(self) -> None:
-        # The file is this thread's from here on.
+        # From here on only this thread writes to the file.
         for batch in self._batches():
             if not self._ended:
                 self._write("".join(entry_line(write()) for write in batch))
@@ -217,7 +220,7 @@ class Recorder(DecisionObserver):
             self._stop(str(full))
 
     def _batches(self) -> Iterator[list[Write]]:
-        """Wait for entries, and take along what else is there."""
+        """Yield waiting entries in batches: one write for many entries."""
         while (first := self._waiting.get()) is not None:
             batch = [first]
             while len(batch) < _MANY and not self._waiting.empty():
@@ -234,7 +237,7 @@ def _error(body: object) -> tuple[int, str]:
     return (-1, str(body)) if isinstance(body, SessionError) else (0, "")
 
 
-def _specs(event: Event) -> tuple[Any, ...]:
+def _specs(event: Event) -> tuple[ContainerSpec, ...]:
     match event:
         case Created(spec) | Updated(spec):
             return (spec,)

@@ -1,4 +1,4 @@
-"""Takes out of messages what pods may want to keep to themselves."""
+"""Removal of secrets from messages: environments, arguments, hooks, annotations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nri_resmgr.app.annotations.queryable import PRIVATE
 from nri_resmgr.app.checkpoint.read import read_checkpoint
 from nri_resmgr.app.checkpoint.write import checkpoint
 
-# Hooks are programs with arguments and environments of their own.
+# Hooks have arguments and environments, too.
 _SECRET: Final = ("env", "args", "hooks")
 
 
@@ -20,7 +20,7 @@ def without_secrets(message: Message) -> Message:
     """Return a message without environments, arguments and hooks of containers.
 
     Returns:
-        A copy, or the same message where there is nothing to take out.
+        A copy, or the same message where it has none of these.
     """
     fields = {field.name for field, _ in message.ListFields()}
     if not fields & {"container", "containers", "pod", "pods", "adjust"}:
@@ -37,7 +37,7 @@ def without_secrets(message: Message) -> Message:
 
 
 def checkpoint_without_secrets(text: str) -> str:
-    """Return a checkpoint without the same.
+    """Return a checkpoint without the annotations in `PRIVATE`.
 
     Raises:
         InputError: It is unreadable.

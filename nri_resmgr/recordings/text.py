@@ -1,7 +1,7 @@
 """Recordings as text: lines of JSON, a header and then entries.
 
-Messages are protobuf in base64: to the byte what was said, as large as their JSON form,
-and made in a thirtieth of its time (a creation of 5 KB).
+Messages are protobuf in base64: the exact bytes, as large as their JSON form, and made
+in a thirtieth of its time (a creation of 5 KB).
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from nri_resmgr.recordings.entries import (
     Entry,
     Header,
     MachineChanged,
-    Refused,
-    Remembered,
+    RecordedCheckpoint,
+    RecordedRefusal,
 )
 from nri_resmgr.topology.document import from_document, to_document
 from nri_resmgr.topology.hints import Hint
 from nri_resmgr.values import InputError
 from nri_resmgr.values.documents import from_plain, to_plain
 
-# Raised when older readers would misread what is written.
+# Incremented when older readers would misread the text.
 FORMAT: Final = 1
 
 _HEADER: Final = "nri-resmgr recording"
@@ -40,7 +40,7 @@ _METHODS: Final = {**PLUGIN_METHODS, **RUNTIME_METHODS}
 
 
 def header_line(header: Header) -> str:
-    """Write the first line."""
+    """Return the first line."""
     return _line(
         {
             _HEADER: FORMAT,
@@ -55,22 +55,22 @@ def header_line(header: Header) -> str:
 
 
 def entry_line(entry: Entry) -> str:
-    """Write an entry."""
+    """Return the line of an entry."""
     row: dict[str, Any] = {"time": entry.time}
     match entry:
         case Called():
-            who = "we_call" if entry.is_ours else "call"
-            row |= {who: entry.method, "number": entry.number, **_body(entry.body)}
+            key = "we_call" if entry.is_ours else "call"
+            row |= {key: entry.method, "number": entry.number, **_body(entry.body)}
         case Answered():
-            who = "we_answer" if entry.is_ours else "answer"
-            row |= {who: entry.method, "number": entry.number, **_body(entry.body)}
+            key = "we_answer" if entry.is_ours else "answer"
+            row |= {key: entry.method, "number": entry.number, **_body(entry.body)}
             if entry.body is None:
                 row |= {"code": entry.code, "why": entry.why}
         case Decided():
             row |= _decided(entry)
-        case Refused():
+        case RecordedRefusal():
             row |= {"refused": entry.title, "why": entry.why}
-        case Remembered():
+        case RecordedCheckpoint():
             row["remembered"] = entry.text
         case Configured():
             row["configured"] = entry.text
@@ -93,7 +93,7 @@ def read_header(text: str, path: str) -> Header:
     """Read the first line.
 
     Raises:
-        BadRecording: It is no header, or that of a later format.
+        BadRecording: It is not a header, or one of a later format.
     """
     try:
         row = json.loads(text)
@@ -117,10 +117,10 @@ def read_header(text: str, path: str) -> Header:
 
 
 def read_entries(lines: Iterator[str], path: str) -> Iterator[Entry]:
-    """Read what follows the header.
+    """Read the lines after the header.
 
     Raises:
-        BadRecording: A line is none of ours; those before it are good.
+        BadRecording: A line is invalid; those before it are yielded.
     """
     for number, line in enumerate(lines, 2):
         try:
@@ -130,7 +130,7 @@ def read_entries(lines: Iterator[str], path: str) -> Iterator[Entry]:
         yield entry
 
 
-# What comes of reading something else than what was written.
+# Errors of reading a line that `entry_line` did not write.
 _WRONG: Final = (
     ValueError,
     KeyError,
@@ -149,8 +149,8 @@ def _why(error: Exception) -> str:
     return " ".join(str(error).split()) or type(error).__name__
 
 
-_TEXTS: Final[Mapping[str, type[Remembered | Configured]]] = {
-    "remembered": Remembered,
+_TEXTS: Final[Mapping[str, type[RecordedCheckpoint | Configured]]] = {
+    "remembered": RecordedCheckpoint,
     "configured": Configured,
 }
 
@@ -173,7 +173,7 @@ def _entry(row: dict[str, Any]) -> Entry:
         updates = from_plain(tuple[PinUpdate, ...], row.get("updates", []))
         return Decided(time, str(row["decided"]), reasons, hints, updates)
     if "refused" in row:
-        return Refused(time, str(row["refused"]), str(row["why"]))
+        return RecordedRefusal(time, str(row["refused"]), str(row["why"]))
     for key, kind in _TEXTS.items():
         if key in row:
             return kind(time, str(row[key]))

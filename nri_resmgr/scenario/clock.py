@@ -25,7 +25,7 @@ class Clock:
         self._due: dict[Event, int] = {}
 
     def timers(self, ring: Callable[[Event], None]) -> Clock:
-        """Be the alarms of a policy; see `nri_resmgr.app.plugin.options.PluginOptions`."""
+        """Be the timers of a policy; see `nri_resmgr.app.plugin.options`."""
         self._fire = ring
         return self
 

@@ -16,8 +16,8 @@ from nri_resmgr.recordings.entries import (
     Entry,
     Header,
     MachineChanged,
-    Refused,
-    Remembered,
+    RecordedCheckpoint,
+    RecordedRefusal,
 )
 from nri_resmgr.scenario.compare import REFUSED
 from nri_resmgr.scenario.differences import (
@@ -89,7 +89,7 @@ class Replay:
                 self._compare_answer(entry)
             case Decided():
                 self._compare_decision(entry)
-            case Remembered(text=text):
+            case RecordedCheckpoint(text=text):
                 self._plugin.remember(text)
             case Configured(text=text) if self._instead.document is None:
                 self._try(entry.time, "configuration", self._plugin.configure, text)
@@ -207,7 +207,7 @@ def _refusals(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
     for entry in entries:
         if isinstance(entry, Answered) and entry.is_ours:
             last = entry.number
-        elif isinstance(entry, Refused):
+        elif isinstance(entry, RecordedRefusal):
             yield last, entry.why
 
 

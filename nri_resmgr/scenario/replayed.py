@@ -13,7 +13,7 @@ from google.protobuf.message import Message
 
 from nri_proto import PLUGIN_METHODS, Level
 from nri_proto.levels import SAFE_UPDATES
-from nri_resmgr.app.checkpoint.read import Saved, read_checkpoint
+from nri_resmgr.app.checkpoint.read import Checkpoint, read_checkpoint
 from nri_resmgr.app.observers.observer import DecisionObserver
 from nri_resmgr.app.plugin.options import PluginOptions
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
@@ -115,14 +115,14 @@ class ReplayedPlugin(DecisionObserver):
         self._policy = ResourcePolicy(
             self._machine, config, plugin_options=plugin_options, observers=(self,)
         )
-        self._policy.connect(UpdateSender(self))
+        self._policy.use_update_sender(UpdateSender(self))
         self._handlers = Handlers.of(self._policy)
 
     def remember(self, text: str) -> None:
         """Begin with what an earlier process wrote down; what is unreadable is not."""
         with contextlib.suppress(InputError):
             saved = read_checkpoint(text)
-            self.policy.remember(lambda policy: _state_for(policy, saved))
+            self.policy.restore_from(lambda policy: _state_for(policy, saved))
 
     def change_machine(self, machine: Machine) -> None:
         """Go on with another machine.
@@ -223,7 +223,7 @@ class ReplayedPlugin(DecisionObserver):
         return response or PLUGIN_METHODS[route.event.method].response()
 
 
-def _state_for(policy: Policy[Any], saved: Saved) -> Any:
+def _state_for(policy: Policy[Any], saved: Checkpoint) -> Any:
     if saved.kind == policy.kind:
         with contextlib.suppress(InputError):
             return saved.state_for(policy).state

@@ -18,7 +18,7 @@ from nri_resmgr.app.classes.rdt.writer import RdtWriter
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.classes.rdt.capabilities import BandwidthMode
 from nri_resmgr.config import parse_config
-from nri_resmgr.daemon.reconcilers import Reconcilers
+from nri_resmgr.daemon.parts import Reconcilers
 from nri_resmgr.host.resctrl import Journal, RdtControl, ResctrlOptions
 from nri_resmgr.host.tree import HostTree
 from nri_resmgr.stub import Container, Pod
@@ -176,7 +176,7 @@ async def running_rig(
         Runtime(folder, level) as runtime,
         running_plugin(runtime, plugin, "90-resource-policy") as stub,
     ):
-        plugin.connect(stub.updates)
+        plugin.use_update_sender(stub.updates)
         node = Node(runtime, plugin, stub, folder / "run")
         kernel = resctrl or Resctrl(HARDWARE)
         rig = Rig(node, host, kernel, kept or Kept(Faults()))

@@ -129,7 +129,7 @@ async def running_node(
         Runtime(folder, level) as runtime,
         running_plugin(runtime, plugin, _NAME) as stub,
     ):
-        plugin.connect(stub.updates)
+        plugin.use_update_sender(stub.updates)
         yield Node(runtime, plugin, stub, runs)
 
 

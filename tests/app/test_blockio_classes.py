@@ -154,7 +154,8 @@ async def test_where_calls_are_unsafe_news_ride_on_a_reply(tmp_path: Path) -> No
         await rig.create("c1", cpus=0.5)
 
         rig.reconfigure(document("slow: [{Weight: 1000}]"))
-        await until(lambda: rig.cgroup_file("c0", "io.weight") == "10000\n")
+        # Kept once it is sent, which is later than the file.
+        await until(lambda: "10000" in rig.kept.texts["blockio"])
         before = known(rig)
         await rig.node.resize("c1", 0.6)
 

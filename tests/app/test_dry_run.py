@@ -55,7 +55,7 @@ async def test_everything_is_decided_and_nothing_is_adjusted(tmp_path: Path) -> 
         Runtime(tmp_path, SAFE) as runtime,
         running_plugin(runtime, plugin, NAME) as stub,
     ):
-        plugin.connect(stub.updates)
+        plugin.use_update_sender(stub.updates)
         await create(runtime, "half", 0.5)
         await create(runtime, "two", 2)
         await create(runtime, "huge", 99)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from nri_resmgr.app.background.garbage import (
+from nri_resmgr.app.observers.garbage import (
     collect_if_due,
     prefer_to_collect_between_requests,
 )

@@ -10,7 +10,8 @@ import attrs
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nri_resmgr.app.observing.history import MAX_CHANGES, MAX_GONE, REFUSED, History
+from nri_resmgr.app.observers.observer import PolicyDecision
+from nri_resmgr.app.observing.history import MAX_CHANGES, MAX_REMOVED, REFUSED, History
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.policy.decision import Decision, PinUpdate, Reason, Rule
 from nri_resmgr.policy.events import (
@@ -43,13 +44,13 @@ def state_of(*containers: str) -> State:
     return State(ledger)
 
 
-def created(name: str, *present: str, told: tuple[str, ...] = ()) -> Decision[State]:
+def created(name: str, *present: str, told: tuple[str, ...] = ()) -> PolicyDecision:
     reason = Reason(Rule.NOT_GUARANTEED, name, f"shop/{name}/{name}")
     updates = tuple(PinUpdate(one, NO_PIN) for one in told)
     return Decision(state_of(*present, name), (reason,), updates=updates)
 
 
-def stopped(name: str, *present: str) -> Decision[State]:
+def stopped(name: str, *present: str) -> PolicyDecision:
     return Decision(state_of(*present), (Reason(Rule.RELEASED, name),))
 
 
@@ -82,22 +83,22 @@ def test_a_story_begins_with_the_first_change_and_goes_on_with_the_last() -> Non
     for _ in range(MAX_CHANGES + 5):
         history.decided(Created(ContainerSpec("a")), created("a"))
 
-    numbers = [change.row.number for change in history.story_of("a")]
+    numbers = [change.row.number for change in history.changes_of("a")]
 
     assert numbers == [1, *range(7, MAX_CHANGES + 6)]
 
 
 def test_who_is_gone_is_remembered_for_a_while() -> None:
     history = History()
-    for n in range(MAX_GONE + 1):
+    for n in range(MAX_REMOVED + 1):
         history.decided(Created(ContainerSpec(f"{n}")), created(f"{n}"))
         history.decided(Stopped(f"{n}"), stopped(f"{n}"))
 
-    assert history.story_of("0") == ()
-    rules = [change.reason.rule for change in history.story_of("1")]
+    assert history.changes_of("0") == ()
+    rules = [change.reason.rule for change in history.changes_of("1")]
     assert rules == [Rule.NOT_GUARANTEED, Rule.RELEASED]
-    gone = [change.reason.container for change in history.gone()]
-    assert gone == [f"{n}" for n in range(MAX_GONE, 0, -1)]
+    gone = [change.reason.container for change in history.removed()]
+    assert gone == [f"{n}" for n in range(MAX_REMOVED, 0, -1)]
 
 
 def test_a_predecessor_of_whom_nobody_speaks_is_gone() -> None:
@@ -105,7 +106,7 @@ def test_a_predecessor_of_whom_nobody_speaks_is_gone() -> None:
     history.decided(Created(ContainerSpec("old")), created("old"))
     history.decided(Created(ContainerSpec("new")), created("new"))
 
-    assert [change.reason.container for change in history.gone()] == ["old"]
+    assert [change.reason.container for change in history.removed()] == ["old"]
 
 
 def test_a_pod_has_a_row_and_no_story() -> None:
@@ -113,7 +114,11 @@ def test_a_pod_has_a_row_and_no_story() -> None:
     reason = Reason(Rule.POD_PLACED, "p", pool="root")
     history.decided(PodCreated("p"), Decision(state_of(), (reason,)))
 
-    assert (history.last, history.story_of("p"), list(history.gone())) == (1, (), [])
+    assert (history.last, history.changes_of("p"), list(history.removed())) == (
+        1,
+        (),
+        [],
+    )
 
 
 def test_updates_because_of_others_are_found() -> None:
@@ -189,7 +194,7 @@ def test_stories_are_those_of_who_is_here_and_no_row_is_left_out(
                 history.decided(Stopped(name), stopped(name, *here))
             case "sync":
                 reasons = tuple(Reason(Rule.KEPT, one) for one in here)
-                decision = Decision(state_of(*here), reasons)
+                decision: PolicyDecision = Decision(state_of(*here), reasons)
                 history.decided(Synchronized(()), decision)
                 here = {one: times + 1 for one, times in here.items()}
             case _:
@@ -198,18 +203,18 @@ def test_stories_are_those_of_who_is_here_and_no_row_is_left_out(
 
     told = [row.number for row in history.since(0, 10**6)]
     assert told == list(range(history.first, history.last + 1))
-    assert {one: len(history.story_of(one)) for one in here} == {
+    assert {one: len(history.changes_of(one)) for one in here} == {
         one: min(times, MAX_CHANGES) for one, times in here.items()
     }
 
 
-def test_it_is_a_witness_of_the_real_thing() -> None:
+def test_it_observes_a_real_plugin() -> None:
     history = History()
     plugin = ResourcePolicy(parse_spec("1s2c1t"), observers=[history])
     pod = Pod(id="p", name="pod", namespace="shop")
     plugin.create_container(pod, Container(id="c", name="web", pod_sandbox_id="p"))
 
-    (change,) = history.story_of("c")
+    (change,) = history.changes_of("c")
 
     assert (change.row.kind, change.reason.title) == (
         "container.placed",

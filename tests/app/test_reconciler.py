@@ -7,7 +7,7 @@ import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from time import monotonic
-from typing import Final
+from typing import Any, Final
 
 import pytest
 from structlog.testing import capture_logs
@@ -99,8 +99,11 @@ class Unwanted(ReadyTarget[Notes]):
         return self.is_asked_for
 
 
+NO_STATE: Any = None  # no reconciler reads it
+
+
 def decide(reconciler: Reconciler[Notes], event: Event) -> None:
-    reconciler.decided(event, Decision(None, ()))
+    reconciler.decided(event, Decision(NO_STATE, ()))
 
 
 def configure(reconciler: Reconciler[Notes]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from nri_resmgr.app.observing.history import History
-from nri_resmgr.app.observing.sessions import Sessions, SessionState
+from nri_resmgr.app.observing.sessions import SessionState, SessionTracker
 from nri_resmgr.stub import RuntimeInfo
 
 RUNTIME = RuntimeInfo("containerd", "2.1.0")
@@ -17,9 +17,9 @@ SYNCHRONIZED = ("synchronized",)
 LOST = ("lost", "end of file")
 
 
-def played(*steps: tuple[Any, ...]) -> tuple[Sessions, list[str]]:
+def played(*steps: tuple[Any, ...]) -> tuple[SessionTracker, list[str]]:
     history = History(now=lambda: 0)
-    sessions = Sessions(history, count().__next__)
+    sessions = SessionTracker(history, count().__next__)
     for name, *values in steps:
         getattr(sessions, name)(*values)
     return sessions, [row.kind for row in history.since(0, 99)]

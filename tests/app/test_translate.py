@@ -5,7 +5,7 @@ import pytest
 
 from nri_resmgr.app.plugin.translate import (
     KUBELET_NAME,
-    KnownContainer,
+    KnownFacts,
     adjustment_of,
     expected_specs,
     living_specs,
@@ -102,7 +102,7 @@ def test_what_others_know_is_part_of_it() -> None:
         annotated,
         WEB,
         requests=RequestSources((AnnotationSource(),)),
-        background=KnownContainer(preferences=SILENT),
+        facts=KnownFacts(preferences=SILENT),
     )
 
     assert spec == msgspec.structs.replace(
@@ -125,7 +125,7 @@ def test_shares_that_we_have_set_do_not_change_the_request() -> None:
     known = msgspec.structs.replace(WEB_SPEC, request=MilliCpus(2000), limit=None)
     ours = LinuxResources(cpu=LinuxCpu(shares=2))
     one = msgspec.structs.replace(WEB, linux=LinuxContainer(resources=ours))
-    spec = spec_of(POD, one, background=KnownContainer(known=known))
+    spec = spec_of(POD, one, facts=KnownFacts(known=known))
 
     assert (spec.request, spec.present) == (2000, Pin(shares=2))
 
@@ -147,7 +147,7 @@ def test_those_that_live_are_asked_about_like_new_ones() -> None:
         [annotated],
         [WEB],
         RequestSources((AnnotationSource(),)),
-        lambda *_: KnownContainer(preferences=SILENT),
+        lambda *_: KnownFacts(preferences=SILENT),
     )
 
     assert found == (

@@ -13,9 +13,9 @@ from typing import Any
 import attrs
 import pytest
 
-from nri_resmgr.app.configuration.status import ConfigurationStatus, Source
+from nri_resmgr.app.configuration.status import ConfigurationStatus, DocumentSource
 from nri_resmgr.app.observing.history import History
-from nri_resmgr.app.observing.sessions import Sessions
+from nri_resmgr.app.observing.sessions import SessionTracker
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.config import parse_config
 from nri_resmgr.control.client import Client
@@ -24,7 +24,7 @@ from nri_resmgr.control.listener import control_socket
 from nri_resmgr.control.routes import site_of
 from nri_resmgr.control.subject import Subject
 from nri_resmgr.host.tree import HostTree
-from nri_resmgr.log.levels import Levels
+from nri_resmgr.log.levels import LogLevels
 from nri_resmgr.stub import (
     Container,
     LinuxCpu,
@@ -43,7 +43,7 @@ BEGIN = 1_700_000_000 * SECOND
 """2023-11-14T22:13:20Z; each thing that happens is a second later."""
 
 STATUS = ConfigurationStatus(
-    source=Source.BUILT_IN,
+    source=DocumentSource.BUILT_IN,
     name="",
     cached=False,
     kind="TopologyAwarePolicy",
@@ -122,11 +122,11 @@ def make_parts(machine: str = "1s2n4c1t", document: str = "", **more: Any) -> Pa
         "plugin": "90-resource-policy",
         "started": BEGIN,
         "dry_run": False,
-        "levels": Levels(),
+        "levels": LogLevels(),
         "configuration": lambda: STATUS,
         "reload": reload,
     }
-    sessions = Sessions(history, lambda: BEGIN)
+    sessions = SessionTracker(history, lambda: BEGIN)
     subject = Subject(
         policy=policy, history=history, sessions=sessions, **(facts | more)
     )

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from nri_resmgr.app.configuration.status import Rejection, Source
+from nri_resmgr.app.configuration.status import DocumentSource, Rejection
 from nri_resmgr.control.client import Refused
 from nri_resmgr.control.http import Request
 from nri_resmgr.control.routes import SCHEMA, routes_of
@@ -169,9 +169,9 @@ async def test_the_topology_is_a_machine_document(tmp_path: Path) -> None:
 
 
 async def test_a_refused_configuration_is_told(tmp_path: Path) -> None:
-    error = Rejection(Source.FILE, "/etc/x.yaml", "$.spec: no", 1_700_000_060.0)
+    error = Rejection(DocumentSource.FILE, "/etc/x.yaml", "$.spec: no", 1_700_000_060.0)
     status = type(STATUS)(
-        source=Source.FILE,
+        source=DocumentSource.FILE,
         name="/etc/x.yaml",
         cached=False,
         kind="StaticPolicy",

@@ -25,7 +25,7 @@ def test_the_best_one_for_the_last_that_came_is_the_one_that_it_got(
     parts = make_parts("2s2n3c2t")
     for number, cpus in enumerate(requests):
         parts.run(f"{number}", cpus)
-        story = parts.history.story_of(f"id-{number}")
+        story = parts.history.changes_of(f"id-{number}")
         if not story or story[-1].reason.tried:
             continue  # refused, or the best one did not take it
         reason, policy = story[-1].reason, parts.policy

@@ -53,7 +53,7 @@ def begun(
         fallback_config: The same.
         state: Where the cache is.
         host: The root of the cgroups' files.
-        conduct: Whether it was ``launched``, and ``disable_policy_switch``.
+        **plugin_options: Whether it was ``launched``, and ``disable_policy_switch``.
     """
     options = argparse.Namespace(
         config_file=str(config_file) if config_file else None,

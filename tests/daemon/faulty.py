@@ -30,5 +30,5 @@ def faulty_daemon(parts: Parts, state: Faulty | None = None, **more: Any) -> Dae
     options = Namespace(verify_interval=0.0, verify_repair="no", dry_run=True)
     made: dict[str, Any] = dict.fromkeys(("kinds", "configuration", "stub"))
     made |= {"options": options, "tree": Faulty(), "policy": parts.policy}
-    made |= {"watch": Namespace(history=parts.history), "state": state}
+    made |= {"observers": Namespace(history=parts.history), "state": state}
     return Daemon(**(made | more))

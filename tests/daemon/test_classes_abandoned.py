@@ -7,8 +7,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from nri_resmgr.control.classes import classes_of
-from nri_resmgr.daemon.parts import Daemon
-from nri_resmgr.daemon.reconcilers import Reconcilers
+from nri_resmgr.daemon.parts import Daemon, Reconcilers
 from nri_resmgr.daemon.targets import BlockIoTarget, RdtTarget
 from nri_resmgr.policy.decision import Decision
 from nri_resmgr.policy.events import Synchronized

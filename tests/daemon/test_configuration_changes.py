@@ -14,11 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nri_proto import Level
-from nri_resmgr.app.configuration.acceptance import Configuration, Rules
+from nri_resmgr.app.configuration.acceptance import ActiveConfiguration, Rules
 from nri_resmgr.app.configuration.status import (
     ConfigurationStatus,
     Document,
-    Source,
+    DocumentSource,
 )
 from nri_resmgr.config import parse_config
 from nri_resmgr.daemon.configuration import DaemonConfiguration
@@ -77,7 +77,7 @@ def play(node: DaemonConfiguration, number: int, step: Step) -> object:
     with suppress(ResmgrError):
         match what:
             case "text":
-                node.offer(str(which), Source.RUNTIME)
+                node.offer(str(which), DocumentSource.RUNTIME)
             case "create":
                 return create(node, str(number), int(which))
             case _:
@@ -101,7 +101,7 @@ def test_what_is_refused_leaves_no_trace(steps: list[Step]) -> None:
         if step[1] in WRONG:
             error = node.status.error
             assert error is not None
-            assert error.source is Source.RUNTIME
+            assert error.source is DocumentSource.RUNTIME
             assert node.policy.state is before
         else:
             assert play(other, number, step) == answer
@@ -121,7 +121,7 @@ def test_what_is_in_force_is_told() -> None:
     now = node.status
 
     assert now == ConfigurationStatus(
-        source=Source.RUNTIME,
+        source=DocumentSource.RUNTIME,
         name="",
         cached=False,
         kind="StaticPolicy",
@@ -132,7 +132,7 @@ def test_what_is_in_force_is_told() -> None:
         rejected=1,
         error=now.error,
     )
-    assert (began.source, began.generation) == (Source.BUILT_IN, 1)
+    assert (began.source, began.generation) == (DocumentSource.BUILT_IN, 1)
     assert began.accepted <= now.accepted
     assert now.error is not None
     assert now.error.why.startswith("$.spec.preservedResources: unknown key")
@@ -169,7 +169,7 @@ async def test_a_runtime_that_hands_a_text_over_is_told_when_it_says_what_runs(
     by: str, calls: int
 ) -> None:
     node, told = begun(), Calls()
-    node.policy.connect(UpdateSender(told))
+    node.policy.use_update_sender(UpdateSender(told))
     node.policy.synchronize([], [])
     create(node, "web", 1)
     before = node.policy.policy.pins(node.policy.state)["web"]
@@ -184,33 +184,33 @@ async def test_a_runtime_that_hands_a_text_over_is_told_when_it_says_what_runs(
     assert told.count == calls
 
 
-def switching(*, may_switch: bool) -> Configuration:
+def switching(*, may_switch: bool) -> ActiveConfiguration:
     """A node on which balloons have placed what runs."""
     text = document(1, "BalloonsPolicy")
-    configuration = Configuration(
-        Document(text, Source.RUNTIME), Rules(may_switch=may_switch)
+    configuration = ActiveConfiguration(
+        Document(text, DocumentSource.RUNTIME), Rules(may_switch=may_switch)
     )
     policy = make(parse_config(text))
-    policy.go_by(configuration)
+    policy.use_configuration(configuration)
     policy.synchronize([], [])
     return configuration
 
 
 def test_another_kind_may_follow_or_not() -> None:
     may, may_not = switching(may_switch=True), switching(may_switch=False)
-    may.offer(Document(document(1), Source.RUNTIME))
+    may.offer(Document(document(1), DocumentSource.RUNTIME))
     with pytest.raises(ResmgrError) as refused:
-        may_not.offer(Document(document(1), Source.RUNTIME))
+        may_not.offer(Document(document(1), DocumentSource.RUNTIME))
     kind = may_not.status.kind
-    may_not.offer(Document(document(2, "BalloonsPolicy"), Source.RUNTIME))
+    may_not.offer(Document(document(2, "BalloonsPolicy"), DocumentSource.RUNTIME))
 
     assert (may.status.kind, kind, may_not.status.generation) == (
         *("StaticPolicy", "BalloonsPolicy"),
         2,
     )
     assert str(refused.value) == (
-        "$.kind: StaticPolicy cannot follow BalloonsPolicy here: "
-        "--disable-policy-switch; without it, start again to switch"
+        "$.kind: StaticPolicy cannot follow BalloonsPolicy: --disable-policy-switch "
+        "is set; restart without it to switch"
     )
 
 
@@ -223,10 +223,10 @@ def test_who_has_placed_nothing_yet_may_be_of_another_kind() -> None:
 
 def test_a_restored_node_keeps_its_kind() -> None:
     node = begun(disable_policy_switch=True)
-    node.policy.configuration.keep_to("TopologyAwarePolicy")
+    node.policy.configuration.set_placing_kind("TopologyAwarePolicy")
     hand_over(node, document(1, "BalloonsPolicy"))
 
-    assert (node.status.source, node.status.rejected) == (Source.BUILT_IN, 1)
+    assert (node.status.source, node.status.rejected) == (DocumentSource.BUILT_IN, 1)
 
 
 async def live(node: Node, over: asyncio.Event) -> int:
@@ -273,7 +273,7 @@ async def test_a_hundred_swaps_under_load_a_third_of_them_wrong(
         running_plugin(runtime, policy, "90-resource-policy") as stub,
         followed(configuration),
     ):
-        policy.connect(stub.updates)
+        policy.use_update_sender(stub.updates)
         node = Node(runtime, policy, stub, tmp_path)
         living = asyncio.create_task(live(node, over))
         await swap(configuration, path, [*texts, GOOD[4]])

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from nri_resmgr.app.configuration.status import Source
+from nri_resmgr.app.configuration.status import DocumentSource
 from nri_resmgr.daemon.configuration import DaemonConfiguration, NothingToReload
 from nri_resmgr.host.text_file import UnreadableFile
 from nri_resmgr.values import InputError
@@ -69,7 +69,7 @@ async def test_a_change_is_followed(
 
     status = configuration.status
     assert (status.source, status.name, status.generation, status.rejected) == (
-        *(Source.FILE, str(path)),
+        *(DocumentSource.FILE, str(path)),
         *(3, 0),
     )
 
@@ -118,7 +118,7 @@ async def test_a_file_that_is_gone_leaves_what_it_said(tmp_path: Path) -> None:
     ("text", "said"),
     [
         pytest.param(BAD, "$.spec.preservedResources: unknown key", id="a mistake"),
-        pytest.param("", "is empty: is it being written?", id="nothing in it yet"),
+        pytest.param("", "is empty; it may be being written", id="nothing in it yet"),
         pytest.param(document(99), "this machine has no CPU 99", id="does not fit"),
         pytest.param(document(1)[:70], "line ", id="half of it"),
     ],

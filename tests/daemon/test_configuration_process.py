@@ -209,4 +209,4 @@ def test_two_files_are_one_too_many(tmp_path: Path) -> None:
     )
 
     assert done.returncode == 2
-    assert "--config-file and --fallback-config: only one" in done.stderr
+    assert "--config-file and --fallback-config exclude each other" in done.stderr

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from nri_resmgr.app.configuration.status import Document, Source
+from nri_resmgr.app.configuration.status import Document, DocumentSource
 from nri_resmgr.config import parse_config
 from nri_resmgr.daemon.configuration_cache import CACHE_NAME, encode
 from nri_resmgr.daemon.documents import BadConfigFile, TwoConfigFiles
@@ -36,7 +36,7 @@ def state(tmp_path: Path) -> Iterator[StateDir]:
 
 
 def cache(state: StateDir, text: str) -> None:
-    state.write(CACHE_NAME, encode(Document(text, Source.RUNTIME)))
+    state.write(CACHE_NAME, encode(Document(text, DocumentSource.RUNTIME)))
 
 
 def given(folder: Path, said: dict[str, str], name: str) -> Path | None:
@@ -230,8 +230,10 @@ async def test_a_blank_text(
         pytest.param("# nri-resmgr cache 2: runtime 00000000\n", id="a newer version"),
         pytest.param("# nri-resmgr cache 1: moon 00000000\n", id="no such source"),
         pytest.param("# nri-resmgr cache 1: file 00000000\n", id="no cached source"),
-        pytest.param(encode(Document(BAD, Source.RUNTIME)), id="a mistake"),
-        pytest.param(encode(Document(UNFIT, Source.RUNTIME)), id="it does not fit"),
+        pytest.param(encode(Document(BAD, DocumentSource.RUNTIME)), id="a mistake"),
+        pytest.param(
+            encode(Document(UNFIT, DocumentSource.RUNTIME)), id="it does not fit"
+        ),
     ],
 )
 def test_a_cache_that_cannot_be_used_is_set_aside(state: StateDir, text: str) -> None:
@@ -245,7 +247,7 @@ def test_a_cache_that_cannot_be_used_is_set_aside(state: StateDir, text: str) ->
 
 
 def test_a_cache_cut_anywhere_is_never_taken(state: StateDir) -> None:
-    whole = encode(Document(CACHED, Source.RUNTIME))
+    whole = encode(Document(CACHED, DocumentSource.RUNTIME))
     for length in range(len(whole)):
         state.write(CACHE_NAME, whole[:length])
 

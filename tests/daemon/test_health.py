@@ -10,8 +10,13 @@ import pytest
 
 from nri_resmgr.app.background.periodic import until_tick
 from nri_resmgr.app.observing.sessions import SessionState
-from nri_resmgr.daemon.endpoint import Endpoint, EndpointTaken, read_endpoint
-from nri_resmgr.daemon.health import STUCK, Heartbeat, sickness, unreadiness
+from nri_resmgr.daemon.endpoint import EndpointTaken, HttpEndpoint, read_endpoint
+from nri_resmgr.daemon.health import (
+    STUCK,
+    Heartbeat,
+    liveness_problem,
+    readiness_problem,
+)
 
 
 @attrs.frozen
@@ -40,7 +45,7 @@ class Requests:
     ],
 )
 def test_sickness(age: float, busy: float, expected: str) -> None:
-    assert sickness(OldHeartbeat(age), Requests(busy)) == expected
+    assert liveness_problem(OldHeartbeat(age), Requests(busy)) == expected
 
 
 @pytest.mark.parametrize(
@@ -48,7 +53,7 @@ def test_sickness(age: float, busy: float, expected: str) -> None:
     [
         (SessionState.SYNCHRONIZED, "", ""),
         (SessionState.SYNCHRONIZED, "end of file", ""),
-        (SessionState.REGISTERED, "", "the runtime has not told yet what runs"),
+        (SessionState.REGISTERED, "", "the runtime has not listed its containers yet"),
         (SessionState.DISCONNECTED, "", "no session yet"),
         (
             SessionState.DISCONNECTED,
@@ -58,7 +63,7 @@ def test_sickness(age: float, busy: float, expected: str) -> None:
     ],
 )
 def test_unreadiness(state: SessionState, why: str, expected: str) -> None:
-    assert unreadiness(state, why) == expected
+    assert readiness_problem(state, why) == expected
 
 
 @pytest.mark.slow  # waits for real timers
@@ -80,20 +85,22 @@ async def test_a_heartbeat_feels_who_blocks_the_loop() -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (":8891", Endpoint("", 8891)),
-        ("127.0.0.1:0", Endpoint("127.0.0.1", 0)),
-        ("[::1]:80", Endpoint("::1", 80)),
+        (":8891", HttpEndpoint("", 8891)),
+        ("127.0.0.1:0", HttpEndpoint("127.0.0.1", 0)),
+        ("[::1]:80", HttpEndpoint("::1", 80)),
     ],
 )
-def test_an_endpoint_is_written_as_it_is_read(text: str, expected: Endpoint) -> None:
+def test_an_endpoint_is_written_as_it_is_read(
+    text: str, expected: HttpEndpoint
+) -> None:
     assert read_endpoint(text) == expected
     assert str(expected) == text
 
 
 def test_an_endpoint_without_an_address_is_every_address() -> None:
-    with Endpoint("", 0).listen() as listener:
+    with HttpEndpoint("", 0).listen() as listener:
         port = listener.getsockname()[1]
         with socket.create_connection(("127.0.0.1", port), timeout=5):
             pass
         with pytest.raises(EndpointTaken, match="address already in use"):
-            Endpoint("", port).listen()
+            HttpEndpoint("", port).listen()

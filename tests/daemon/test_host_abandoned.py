@@ -10,7 +10,7 @@ from nri_resmgr.app.metrics.of_host import series_of_host
 from nri_resmgr.app.metrics.text import render
 from nri_resmgr.control.containers import view_of
 from nri_resmgr.control.host_settings import host_settings_of
-from nri_resmgr.daemon.reconcilers import Reconcilers
+from nri_resmgr.daemon.parts import Reconcilers
 from nri_resmgr.daemon.services import host
 from nri_resmgr.policy.decision import Decision
 from nri_resmgr.policy.events import Synchronized

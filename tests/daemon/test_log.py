@@ -119,8 +119,8 @@ async def test_a_full_disk_stops_no_answer(tmp_path: Path) -> None:
         (
             ("--log-to", "journal"),
             (
-                "cannot log to 'journal': none of auto, stderr, syslog, journald, and "
-                "not a path with a slash"
+                "cannot log to 'journal': expected one of auto, stderr, syslog, "
+                "journald, or a path with a slash"
             ),
         ),
         (

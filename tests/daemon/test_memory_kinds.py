@@ -26,11 +26,11 @@ def test_kinds_are_read_by_node() -> None:
     [
         pytest.param("2", "'2': expected NODES=KIND", id="no kind"),
         pytest.param(
-            "2=ram", "KIND is of dram, hbm, pmem, cxl", id="a kind that there is not"
+            "2=ram", "a kind of dram, hbm, pmem, cxl", id="a kind that there is not"
         ),
         pytest.param("x=hbm", "not a CPU or node list: 'x'", id="no node"),
-        pytest.param("=hbm", "a node is needed", id="no nodes at all"),
-        pytest.param("2=hbm 1-2=cxl", "'1-2=cxl': a node is needed", id="a node twice"),
+        pytest.param("=hbm", "expected nodes", id="no nodes at all"),
+        pytest.param("2=hbm 1-2=cxl", "'1-2=cxl': expected nodes", id="a node twice"),
     ],
 )
 def test_a_mistake_is_told(text: str, sentence: str) -> None:

@@ -80,7 +80,7 @@ Spoil = Callable[[Path], object]
     [
         pytest.param(
             lambda path: path.write_bytes(path.read_bytes()[:-20]),
-            "the checkpoint is unreadable: it was cut or changed",
+            "the checkpoint is unreadable: it was cut off or changed",
             id="cut",
         ),
         pytest.param(
@@ -163,7 +163,7 @@ async def test_another_policy_begins_with_where_containers_run(tmp_path: Path) -
 
     own = ("ctr-web-0", "ctr-db-0")
     assert ended.value.exit_status == 2
-    assert "StaticPolicy cannot follow TopologyAwarePolicy here" in str(ended.value)
+    assert "StaticPolicy cannot follow TopologyAwarePolicy" in str(ended.value)
     assert (told["was"], told["now"]) == ("TopologyAwarePolicy", "StaticPolicy")
     assert [after[key] for key in own] == [before[key] for key in own]
 

@@ -24,7 +24,7 @@ def system(tmp_path: Path) -> Iterator[socket.socket]:
 
 
 def test_words_go_out_together(tmp_path: Path, system: socket.socket) -> None:
-    Notifier(str(tmp_path / "notify")).tell("READY=1", "STATUS=well")
+    Notifier(str(tmp_path / "notify")).send("READY=1", "STATUS=well")
 
     assert system.recv(100) == b"READY=1\nSTATUS=well"
 
@@ -34,14 +34,14 @@ def test_a_name_may_be_abstract() -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as system:
         system.bind(f"\0{name}")
         system.settimeout(5)
-        Notifier(f"@{name}").tell("WATCHDOG=1")
+        Notifier(f"@{name}").send("WATCHDOG=1")
         found = system.recv(100)
 
     assert found == b"WATCHDOG=1"
 
 
 def test_nobody_there_does_no_harm(tmp_path: Path) -> None:
-    Notifier(str(tmp_path / "none")).tell("READY=1")
+    Notifier(str(tmp_path / "none")).send("READY=1")
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from nri_resmgr.app.observing.decision_log import EVENT_NAMES, Report
+from nri_resmgr.app.observing.decision_log import EVENT_NAMES, DecisionLog
 from tests.docs.markdown import code, codes, table
 
 ROOT: Final = Path(__file__).parents[2]
@@ -60,7 +60,7 @@ def logged() -> Iterator[Logged]:
 
 def _decisions() -> Iterator[Logged]:
     """Yield the lines of decisions, whose names are in a table."""
-    component = Report.__module__.partition(".")[2]
+    component = DecisionLog.__module__.partition(".")[2]
     for name in EVENT_NAMES.values():
         yield Logged(name, "info", component, ())
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nri_resmgr.app.observing.decision_log import Report
+from nri_resmgr.app.observing.decision_log import DecisionLog
 from tests.docs.generators import GENERATORS, PAGES
 from tests.docs.log_events import logged
 from tests.docs.markdown import merged, read_rows
@@ -56,7 +56,9 @@ def test_options_are_read_from_the_readers() -> None:
 def test_only_names_of_decisions_are_not_in_the_source() -> None:
     computed = {one.component for one in logged() if not one.event}
 
-    assert {f"nri_resmgr.{component}" for component in computed} == {Report.__module__}
+    assert {f"nri_resmgr.{component}" for component in computed} == {
+        DecisionLog.__module__
+    }
 
 
 def test_what_stands_around_a_region_is_kept() -> None:

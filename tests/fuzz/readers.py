@@ -30,7 +30,7 @@ from nri_resmgr.host.machine.sysfs_writer import sysfs_files
 from nri_resmgr.host.mounts import MountTable
 from nri_resmgr.host.pressure import read_pressure
 from nri_resmgr.host.recorded import RecordedTree
-from nri_resmgr.log.levels import Levels
+from nri_resmgr.log.levels import LogLevels
 from nri_resmgr.recordings.text import entry_line, read_entries
 from nri_resmgr.scenario.load import load_recording
 from nri_resmgr.scenario.manifests import read_workload
@@ -93,7 +93,7 @@ def _checkpoint(kind: str, body: str) -> None:
     policy = samples.busy_policy(kind)
     restored = read_checkpoint(samples.sealed(body, kind)).state_for(policy.policy)
     again = ResourcePolicy(samples.MACHINE, policy.config)
-    again.remember(lambda _: restored.state)
+    again.restore_from(lambda _: restored.state)
     names = ("a", "b", "new")
     again.synchronize(
         [samples.pod(one) for one in names], [samples.container(one) for one in names]
@@ -159,7 +159,7 @@ def _host() -> RecordedTree:
 
 
 def _level(text: str) -> None:
-    levels = Levels()
+    levels = LogLevels()
     pattern, _, level = text.partition("=")
     before = levels.as_data()
     try:

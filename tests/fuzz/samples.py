@@ -14,8 +14,8 @@ import yaml
 
 from nri_proto import nri_pb2
 from nri_resmgr.app.checkpoint.write import FORMAT, Draft
-from nri_resmgr.app.configuration.acceptance import Configuration
-from nri_resmgr.app.configuration.status import Document, Source
+from nri_resmgr.app.configuration.acceptance import ActiveConfiguration
+from nri_resmgr.app.configuration.status import Document, DocumentSource
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.config import API_VERSION, parse_config
 from nri_resmgr.recordings.entries import (
@@ -26,7 +26,7 @@ from nri_resmgr.recordings.entries import (
     Entry,
     Header,
     MachineChanged,
-    Remembered,
+    RecordedCheckpoint,
 )
 from nri_resmgr.recordings.text import entry_line, header_line
 from nri_resmgr.scenario.manifests import read_workload
@@ -145,7 +145,9 @@ def fresh_policy(kind: str) -> ResourcePolicy:
     """Make a node on which a few containers run."""
     document = f"apiVersion: {API_VERSION}\nkind: {kind}\nspec: {_SPECS[kind]}\n"
     policy = ResourcePolicy(MACHINE, parse_config(document))
-    policy.go_by(Configuration(Document(document, Source.FILE)))
+    policy.use_configuration(
+        ActiveConfiguration(Document(document, DocumentSource.FILE))
+    )
     policy.synchronize([], [])
     for name, cpus in (("a", 1), ("b", 2), ("c", 0.25), ("d", 1.5)):
         policy.create_container(pod(name), container(name, cpus))
@@ -194,7 +196,7 @@ def _entries() -> Iterator[Entry]:
     request = nri_pb2.CreateContainerRequest(pod=sandbox, container=made)
     text = documents()[-1]
     yield Configured(17, text)
-    yield Remembered(17, "{}")
+    yield RecordedCheckpoint(17, "{}")
     yield Called(18, 1, "Synchronize", nri_pb2.SynchronizeRequest(pods=[sandbox]))
     yield Called(18, 2, "CreateContainer", request)
     yield Answered(19, 2, "CreateContainer", nri_pb2.CreateContainerResponse())
@@ -219,7 +221,7 @@ MACHINES: Final = (
     "2s2n4c2t hugepages=2Mi:256 cxl=2x8Gi:movable offline=3",
     "2s1d2n2c ids=0,2,4,6 distances=10,20,20,20;20,10,20,20;20,20,10,20;20,20,20,10",
 )
-CACHED: Final = Document("kind: x\n", Source.RUNTIME)
+CACHED: Final = Document("kind: x\n", DocumentSource.RUNTIME)
 
 HEADS: Final = (
     "GET /v1/events?since=7&follow=1 HTTP/1.1\r\nHost: h\r\n\r\n",

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nri_resmgr.app.configuration.status import Document, Source
+from nri_resmgr.app.configuration.status import Document, DocumentSource
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.config import parse_config
 from nri_resmgr.values import ResmgrError
@@ -36,7 +36,7 @@ def test_a_document_counts_as_a_whole_or_not_at_all(
     text = data.draw(mutants(samples.documents()))
 
     try:
-        policy.configuration.offer(Document(text, Source.FILE))
+        policy.configuration.offer(Document(text, DocumentSource.FILE))
     except ResmgrError:
         assert everything(policy) == before
         assert policy.configuration.status.rejected == 1

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nri_resmgr.log.levels import LEVELS, MOST_RULES, BadLevel, Levels
+from nri_resmgr.log.levels import LEVELS, MOST_RULES, BadLevel, LogLevels
 
 NAMES = ("app.engine", "app.report", "stub", "stub.link", "stubborn")
 PATTERNS = ("*", "app", "app.*", "stub", "s*", "*.link", "app.[er]*", "none")
@@ -28,7 +28,7 @@ MEANT = {
 def test_the_last_rule_that_is_about_a_component_decides(
     rules: list[tuple[str, str]],
 ) -> None:
-    levels, expected = Levels(), dict.fromkeys(NAMES, "debug")
+    levels, expected = LogLevels(), dict.fromkeys(NAMES, "debug")
     components = [levels.component(f"nri_resmgr.{name}") for name in NAMES]
 
     for pattern, level in rules:
@@ -42,7 +42,7 @@ def test_the_last_rule_that_is_about_a_component_decides(
 
 
 def test_a_component_that_comes_later_goes_by_the_same_rules() -> None:
-    levels = Levels()
+    levels = LogLevels()
     levels.set("*", "error")
     levels.set("app", "info")
 
@@ -51,7 +51,7 @@ def test_a_component_that_comes_later_goes_by_the_same_rules() -> None:
 
 
 def test_debug_of_everything_hides_the_rules_and_gives_them_back() -> None:
-    levels = Levels()
+    levels = LogLevels()
     levels.component("nri_resmgr.app.engine")
     levels.set("*", "error")
     before = levels.as_data()
@@ -67,7 +67,7 @@ def test_debug_of_everything_hides_the_rules_and_gives_them_back() -> None:
 
 
 def test_a_rule_that_is_dropped_counts_no_more() -> None:
-    levels = Levels()
+    levels = LogLevels()
     levels.component("nri_resmgr.app.engine")
     levels.set("*", "warning")
     before = levels.as_data()
@@ -81,15 +81,19 @@ def test_a_rule_that_is_dropped_counts_no_more() -> None:
 @pytest.mark.parametrize(
     ("pattern", "level", "sentence"),
     [
-        ("*", "loud", "log level: 'loud': none of debug, info, warning, error"),
+        ("*", "loud", "log level: 'loud': expected one of debug, info, warning, error"),
         ("", "info", "log level: '': not a pattern of components, such as stub.*"),
-        ("a b", "none", "log level: 'none': none of debug, info, warning, error"),
+        (
+            "a b",
+            "none",
+            "log level: 'none': expected one of debug, info, warning, error",
+        ),
     ],
 )
 def test_nonsense_is_refused_and_changes_nothing(
     pattern: str, level: str, sentence: str
 ) -> None:
-    levels = Levels()
+    levels = LogLevels()
     before = levels.as_data()
 
     with pytest.raises(BadLevel) as raised:
@@ -99,7 +103,7 @@ def test_nonsense_is_refused_and_changes_nothing(
 
 
 def test_rules_are_bounded_and_a_rule_for_all_makes_room() -> None:
-    levels = Levels()
+    levels = LogLevels()
     with pytest.raises(BadLevel, match="set \\* to drop them"):
         levels.debug(f"x{number}" for number in range(MOST_RULES))
     levels.set("*", "info")
@@ -110,4 +114,4 @@ def test_rules_are_bounded_and_a_rule_for_all_makes_room() -> None:
 
 def test_the_rule_for_all_cannot_be_dropped() -> None:
     with pytest.raises(BadLevel):
-        Levels().drop("*")
+        LogLevels().drop("*")

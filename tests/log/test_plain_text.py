@@ -8,7 +8,7 @@ import structlog
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nri_resmgr.log.plain_text import render_plain
+from nri_resmgr.log.output import render_plain
 
 CONSOLE: Final = structlog.dev.ConsoleRenderer(
     colors=False, exception_formatter=structlog.dev.plain_traceback

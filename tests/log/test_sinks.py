@@ -12,10 +12,9 @@ from pathlib import Path
 import pytest
 
 from nri_resmgr.log.destination import UnusableLog, check_destination
-from nri_resmgr.log.journald import Journald
 from nri_resmgr.log.levels import DEBUG, ERROR, INFO, WARNING
 from nri_resmgr.log.sinks import LogFile, Stream
-from nri_resmgr.log.syslog import Syslog
+from nri_resmgr.log.system_log import Journald, Syslog
 
 NONE: dict[str, object] = {}
 
@@ -161,7 +160,7 @@ def test_a_full_disk_loses_lines() -> None:
 @pytest.mark.parametrize(
     ("to", "why"),
     [
-        ("journal", "none of auto, stderr, syslog, journald, and not a path"),
+        ("journal", "expected one of auto, stderr, syslog, journald, or a path"),
         ("/dev/null/log", "cannot log to '/dev/null/log': not a directory"),
         ("/", "cannot log to '/': is a directory"),
     ],

@@ -14,8 +14,8 @@ import attrs
 import msgspec
 
 from nri_proto import Level
-from nri_resmgr.app.configuration.acceptance import Configuration
-from nri_resmgr.app.configuration.status import Document, Source
+from nri_resmgr.app.configuration.acceptance import ActiveConfiguration
+from nri_resmgr.app.configuration.status import Document, DocumentSource
 from nri_resmgr.app.plugin.options import DEFAULT_OPTIONS, PluginOptions
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.app.plugin.status_codes import status_of
@@ -56,7 +56,7 @@ class RecordedNode:
 
     def configure(self, text: str) -> None:
         """Put another document in force."""
-        self.plugin.configuration.offer(Document(text, Source.FILE))
+        self.plugin.configuration.offer(Document(text, DocumentSource.FILE))
 
 
 @asynccontextmanager
@@ -78,13 +78,13 @@ async def recorded_node(
         plugin_options=plugin_options,
         observers=(recorder,),
     )
-    plugin.go_by(Configuration(Document(text, Source.FILE)))
+    plugin.use_configuration(ActiveConfiguration(Document(text, DocumentSource.FILE)))
     recorder.begin(plugin)
     async with Runtime(folder, level) as runtime:
         options = Options(status_of=status_of, on_message=recorder.tap)
         endpoint = SocketPath(str(runtime.socket_path))
         stub = Stub(plugin, Identity.parse(NAME), endpoint, options)
-        plugin.connect(stub.updates)
+        plugin.use_update_sender(stub.updates)
         running = asyncio.create_task(stub.run())
         try:
             await runtime.synchronized(NAME)

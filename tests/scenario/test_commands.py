@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nri_resmgr.recordings.entries import Answered, Called, Decided, Remembered
+from nri_resmgr.recordings.entries import Answered, Called, Decided, RecordedCheckpoint
 from nri_resmgr.testing import plugin_process
 from nri_resmgr.topology.synthetic import parse_spec
 from tests.cli.command import nri_resmgr
@@ -149,7 +149,7 @@ async def test_a_daemon_that_remembers_is_replayed_with_its_memory(
             await churn(first.runtime, 7, 12)
 
     same = nri_resmgr("replay", file)
-    (kept,) = [one for one in load(file).entries if isinstance(one, Remembered)]
+    (kept,) = [one for one in load(file).entries if isinstance(one, RecordedCheckpoint)]
 
     assert (same.stdout[-15:], same.returncode) == (" no difference\n", 0)
     assert '"checkpoint"' in kept.text

@@ -24,8 +24,8 @@ from nri_resmgr.recordings.entries import (
     Entry,
     Header,
     MachineChanged,
-    Refused,
-    Remembered,
+    RecordedCheckpoint,
+    RecordedRefusal,
 )
 from nri_resmgr.recordings.file import (
     CannotRecord,
@@ -60,8 +60,8 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     Called(21, 2, "UpdateContainers", nri_pb2.UpdateContainersRequest(), is_ours=True),
     Answered(22, 2, "UpdateContainers", nri_pb2.UpdateContainersResponse()),
-    Remembered(17, "{}"),
-    Refused(22, "a/b/c", "no room"),
+    RecordedCheckpoint(17, "{}"),
+    RecordedRefusal(22, "a/b/c", "no room"),
     MachineChanged(23, parse_spec("1s1n2c1t")),
 )
 

@@ -72,7 +72,8 @@ import sys
 from nri_resmgr.cli.main import build_parser
 from nri_resmgr.daemon.build import build
 from nri_resmgr.daemon.log_setup import prepare_log
-from nri_resmgr.daemon.run import Start, Watch
+from nri_resmgr.daemon.observers import DaemonObservers
+from nri_resmgr.daemon.parts import Startup
 from nri_resmgr.host.tree import HostTree
 from nri_resmgr.log import load
 from nri_resmgr.stub import Container, Pod
@@ -82,9 +83,10 @@ from nri_resmgr.topology.synthetic import parse_spec
 words = ["run", "--state-dir", {state!r}, "--run-dir", {run_dir!r}]
 options = build_parser({{}}, only_run=True).parse_args(words)
 prepare_log(options)
-watch = Watch(counts=True, traces=False)
-start = Start(options, HostTree({state!r}), {{}}, parse_spec("2s8c2t"), None, watch)
-policy = build(start).policy
+observers = DaemonObservers(counts=True, traces=False)
+tree, machine = HostTree({state!r}), parse_spec("2s8c2t")
+startup = Startup(options, tree, {{}}, machine, None, observers)
+policy = build(startup).policy
 load()
 before = set(sys.modules)
 pod = Pod(id="p", name="p", namespace="default")

@@ -57,7 +57,7 @@ class FakeHost:
             parse_config(document) if document else None,
             observers=[self.history, self.metrics],
         )
-        self.policy.connect(UpdateSender(self))
+        self.policy.use_update_sender(UpdateSender(self))
         self.calls: list[dict[str, str]] = []
         self.takes = True
         self.suspects: Sequence[str] = ()

@@ -9,13 +9,13 @@ import pytest
 
 from nri_resmgr.app.metrics.of_host import series_of_verification
 from nri_resmgr.app.metrics.text import render
-from nri_resmgr.app.observing.sessions import Sessions
+from nri_resmgr.app.observing.sessions import SessionTracker
 from nri_resmgr.cli.render_explain import render_explanation
 from nri_resmgr.cli.render_status import render_status
 from nri_resmgr.control.explain import explanation_of
 from nri_resmgr.control.state import state_of
 from nri_resmgr.control.subject import Subject
-from nri_resmgr.log.levels import Levels
+from nri_resmgr.log.levels import LogLevels
 from nri_resmgr.stub import RuntimeInfo
 from tests.control.daemon_parts import BEGIN, STATUS
 from tests.control.json_schema import mistakes
@@ -30,13 +30,13 @@ def subject_of(node: FakeHost) -> Subject:
     return Subject(
         policy=node.policy,
         history=node.history,
-        sessions=Sessions(node.history, lambda: BEGIN),
+        sessions=SessionTracker(node.history, lambda: BEGIN),
         tree=node.tree,
         runtime=lambda: RuntimeInfo("containerd", "2.1.0"),
         plugin="90-resource-policy",
         started=BEGIN,
         dry_run=False,
-        levels=Levels(),
+        levels=LogLevels(),
         configuration=lambda: STATUS,
         reload=_nothing,
         kubelet=tuple,

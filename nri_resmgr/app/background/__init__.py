@@ -1,1 +1,1 @@
-"""What runs beside requests: periods, reconcilers, repairs, hotplug."""
+"""Tasks beside requests: periodic polls, reconcilers, repairs, hotplug."""

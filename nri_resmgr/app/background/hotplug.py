@@ -1,4 +1,4 @@
-"""CPUs and memory that come and go, taken to the policy in force."""
+"""Hotplug: polls for CPUs and memory that come or go, and updates the policy."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from nri_resmgr.values import ResmgrError
 
 log = Logger(__name__)
 
-# The kernel has moved the tasks of a CPU that went before anybody is told. What is
-# left is to use the CPUs that came, and nobody waits for these by the second.
+# The kernel moves the tasks of a removed CPU at once. What remains is to use added
+# CPUs, which is not urgent.
 INTERVAL: Final = 10.0  # seconds
 
 
@@ -22,12 +22,12 @@ async def follow_hotplug(
     take: Callable[[Machine], None],
     interval: float = INTERVAL,
 ) -> None:
-    """Have *take* called with each new model of the machine; never returns.
+    """Call *take* with each new model of the machine; never returns.
 
     Args:
-        poll: Gives a new model if there is one; runs in a thread, because it reads
-            files for as long as some five dozen milliseconds.
-        take: May refuse a model by an error, which is logged.
+        poll: Returns a new model if there is one; runs in a thread, because it reads
+            files for about 60 ms.
+        take: May reject a model by an error, which is logged.
         interval: Seconds between polls.
     """
     while True:

@@ -1,7 +1,7 @@
-"""When to do what is done again and again: together, and beside the event loop.
+"""Periodic work: on common ticks, and in threads beside the event loop.
 
-To wake up costs an idle process more than what it then does: 0.1 to 0.2 ms of a CPU
-whose caches somebody else has used meanwhile.
+A wake-up of an idle process costs more than the work itself: 0.1 to 0.2 ms, because
+other processes have used the CPU's caches meanwhile.
 """
 
 from __future__ import annotations
@@ -23,32 +23,32 @@ _EARLY: Final = 1e-4  # seconds
 def until_tick(interval: float) -> float:
     """Return the seconds until the monotonic clock shows a multiple of *interval*.
 
-    Those who sleep for so long wake together: the event loop, and the kernel, turn
-    once for all of them.
+    Tasks that sleep for this long wake together: one wake-up of the process serves
+    all of them.
     """
     now = time.monotonic()
     return (math.floor((now + _EARLY) / interval) + 1) * interval - now
 
 
 async def found_by(poll: Callable[[], T | None], interval: float) -> T:
-    """Poll at each tick until there is something, and return that.
+    """Poll at each tick until the result is not None, and return it.
 
     A thread of its own polls, because files may be on a disk that hangs. The event
-    loop sleeps until something is found: handing every poll to a pool of threads
-    wakes it twice, and costs five times as much.
+    loop sleeps until then: a pool of threads would wake it twice for every poll, and
+    cost five times as much.
 
     Args:
-        poll: Is called in the thread.
+        poll: Called in the thread.
         interval: Seconds between ticks.
 
     Raises:
-        Exception: What *poll* raised.
+        Exception: Raised by *poll*.
     """
     loop = asyncio.get_running_loop()
     answer: asyncio.Future[T] = loop.create_future()
     is_over = threading.Event()
 
-    def watch() -> None:
+    def poll_until_found() -> None:
         found = error = None
         while found is error is None and not is_over.wait(until_tick(interval)):
             try:
@@ -58,8 +58,8 @@ async def found_by(poll: Callable[[], T | None], interval: float) -> T:
         with suppress(RuntimeError):  # the loop has ended meanwhile
             loop.call_soon_threadsafe(_settle, answer, found, error)
 
-    # Nobody waits for it at the end, however long a disk takes.
-    threading.Thread(target=watch, name="poll", daemon=True).start()
+    # A daemon thread: the process ends without it, however long a disk takes.
+    threading.Thread(target=poll_until_found, name="poll", daemon=True).start()
     try:
         return await answer
     finally:
@@ -69,7 +69,7 @@ async def found_by(poll: Callable[[], T | None], interval: float) -> T:
 def _settle(
     answer: asyncio.Future[Any], found: object, error: Exception | None
 ) -> None:
-    if answer.done():  # nobody waits any more
+    if answer.done():  # cancelled
         return
     if error is not None:
         answer.set_exception(error)

@@ -1,8 +1,8 @@
-"""Brings a part of the host to what the policy and the configuration want.
+"""Reconcilers: bring parts of the host to the state that the policy wants.
 
-One `Reconciler` for each part: settings of the host, RDT groups, block I/O files. It
-knows when to act; what is to be done, and how, an `Applier` knows. The reconciler is
-there from the start and imports little: few nodes need an applier.
+There is one `Reconciler` for each part: settings of the host, RDT groups, block I/O
+files. It decides when to act; an `Applier` decides what to write. The reconciler
+exists from the start and imports little: few nodes need an applier.
 """
 
 from __future__ import annotations
@@ -11,102 +11,101 @@ import asyncio
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import Any, Final, Generic, Protocol, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
 from nri_resmgr.app.background.periodic import until_tick
-from nri_resmgr.app.observers.observer import DecisionObserver
+from nri_resmgr.app.observers.observer import DecisionObserver, PolicyDecision
 from nri_resmgr.config import PolicyConfig
 from nri_resmgr.log import Logger
-from nri_resmgr.policy.decision import Decision
 from nri_resmgr.policy.events import Event, Synchronized
 
 log = Logger(__name__)
 
 PATIENCE: Final = 5.0
-"""Seconds for putting everything back at the end; the next start does the rest."""
+"""Seconds to restore the host at the end; the next start does the rest."""
 
-# Of a burst of pods, one step has to do for many.
+# One step serves a burst of pods.
 _PAUSE: Final = 0.1  # seconds between the end of a step and the next one
 
 
-class Step(Protocol):
-    """One round of an applier, with all that it needs as values.
+class ApplierStep(Protocol):
+    """One round of an applier, with its inputs as values.
 
     The event loop goes on deciding while the step is applied.
     """
 
     def apply(self) -> None:
-        """Write to the host; in a thread, and never two steps at a time."""
+        """Write to the host; in a thread, never two steps at a time."""
 
     async def report(self) -> None:
         """Report what was done; in the event loop, after `apply`."""
 
 
 class Applier(Protocol):
-    """Knows what one part of the host should be like, and makes it so.
+    """Computes the wanted state of one part of the host, and applies it.
 
     All methods but `restore` are called in the event loop.
     """
 
     @property
     def period(self) -> float | None:
-        """Seconds between two steps that look; None while there is nothing to see."""
+        """Seconds between two steps that compare; None where nothing can drift."""
 
     def note(self, event: Event) -> bool:
-        """Note an event that was decided; return whether a step may be due."""
+        """Note a decided event; return whether a step may be due."""
 
     def configured(self) -> None:
         """Note that another configuration, or machine, is in force."""
 
-    def next_step(self, *, looks: bool) -> Step | None:
-        """Return what is to be done now; None for nothing.
+    def next_step(self, *, looks: bool) -> ApplierStep | None:
+        """Return the step to apply now; None for nothing to do.
 
         Args:
             looks: Whether to compare the host with what was applied before.
         """
 
     def restore(self) -> None:
-        """Put the host back; in a thread, after the last step."""
+        """Restore the host; in a thread, after the last step."""
 
 
 A = TypeVar("A", bound=Applier)
 A_co = TypeVar("A_co", bound=Applier, covariant=True)
 
 
-class Target(Protocol[A_co]):
-    """A part of the host, as much as is known before its applier is imported."""
+class ReconcilerTarget(Protocol[A_co]):
+    """A part of the host, without its applier, which is imported when needed."""
 
     def note(self, event: Event) -> bool:
-        """Return whether this part may be wanted since an event was decided."""
+        """Return whether this part may be wanted since a decided event."""
 
     def has_leftovers(self) -> bool:
-        """Tell whether an earlier process left changes; in a thread, and once."""
+        """Return whether an earlier process left changes; in a thread, and once."""
 
     def is_wanted(self) -> bool:
-        """Tell whether the policy or the configuration wants anything now."""
+        """Return whether the policy or the configuration wants anything now."""
 
     async def make_applier(self) -> A_co:
-        """Import the applier, and make one; called when it is needed, and once."""
+        """Import the applier, and make one; called once."""
 
     def abandon(self, why: str) -> None:
         """Report that nothing is applied any more."""
 
 
 class Reconciler(DecisionObserver, Generic[A]):
-    """Has the steps of one applier applied when they are due.
+    """Applies the steps of one applier when they are due.
 
     A step is due once the first synchronization has been decided, then after
     decisions and configurations that concern the applier, and once per period. It
-    runs in a thread, so that requests go on. What comes while it runs, and shortly
-    after, makes one more step together.
+    runs in a thread, so that requests go on. All triggers during a step, and shortly
+    after, lead to one more step.
 
     Args:
-        name: Of the part, as in log events.
+        name: The name of the part in log events.
         pause: Seconds between the end of a step and the next one.
 
     Attributes:
         applier: None until the part is wanted.
-        problem: Why the reconciler has ended; empty while it runs.
+        problem: The reason why the reconciler has ended; empty while it runs.
     """
 
     def __init__(self, name: str, pause: float = _PAUSE) -> None:
@@ -114,47 +113,47 @@ class Reconciler(DecisionObserver, Generic[A]):
         self.problem = ""
         self._name = name
         self._pause = pause
-        self._target: Target[A] | None = None
-        # Containers of an earlier process have their share in what the host is
-        # like: without them, all of it would be undone and done again.
+        self._target: ReconcilerTarget[A] | None = None
+        # Before the containers of an earlier process are known, a step would undo
+        # their settings, and the next one would apply them again.
         self._is_in_sync = False
         self._wake = asyncio.Event()
-        # A thread cannot be cancelled: the end has to wait for a step that runs.
+        # A thread cannot be cancelled: `close` waits for a running step.
         self._busy = threading.Lock()
         self._is_closed = False
 
-    def decided(self, event: Event, decision: Decision[Any]) -> None:  # noqa: ARG002 - the step looks up the state
+    def decided(self, event: Event, decision: PolicyDecision) -> None:  # noqa: ARG002 - the step reads the state
         """Wake up if the event concerns the applier."""
         if not self._is_in_sync:
-            # One that a configuration causes does not name the pods.
+            # Synchronized without pods comes from a configuration, not the runtime.
             self._is_in_sync = isinstance(event, Synchronized) and (
                 event.pods is not None
             )
             if self._is_in_sync:
                 self._wake.set()
         part = self.applier or self._target
-        is_concerned = part is not None and part.note(event)
-        if is_concerned and self._is_in_sync:
+        may_be_due = part is not None and part.note(event)
+        if may_be_due and self._is_in_sync:
             self._wake.set()
 
-    def configured(self, config: PolicyConfig) -> None:  # noqa: ARG002 - the step looks it up
+    def configured(self, config: PolicyConfig) -> None:  # noqa: ARG002 - the step reads it
         """Wake up."""
         if self.applier is not None:
             self.applier.configured()
         if self._is_in_sync:
             self._wake.set()
 
-    async def run(self, target: Target[A]) -> None:
+    async def run(self, target: ReconcilerTarget[A]) -> None:
         """Reconcile until cancelled.
 
-        A fault ends it: half of a step may have been done, and what it did is known
-        to the journals only.
+        An exception ends it: a step may be half done, and only the journals have
+        what was written.
         """
         self._target = target
         try:
             await self._run(target)
         except Exception as error:
-            # `status` must not show the outcome of the last step as the present one.
+            # `status` must show this instead of the outcome of the last step.
             what = f"{type(error).__name__}: {error}"
             self.problem = f"it was abandoned after a fault, {what}"
             target.abandon(self.problem)
@@ -173,10 +172,10 @@ class Reconciler(DecisionObserver, Generic[A]):
             await step.report()
 
     def close(self, patience: float = PATIENCE) -> None:
-        """Put the host back; no step is applied afterwards.
+        """Restore the host; no step is applied afterwards.
 
         Args:
-            patience: Seconds after which the process ends all the same.
+            patience: Seconds after which the process ends regardless.
         """
         self._is_closed = True
         if self.applier is None:
@@ -193,7 +192,7 @@ class Reconciler(DecisionObserver, Generic[A]):
                 "reconciler.not-restored", part=self._name, why=why, after=patience
             )
 
-    async def _run(self, target: Target[A]) -> None:
+    async def _run(self, target: ReconcilerTarget[A]) -> None:
         await self._wake.wait()
         self._wake.clear()
         is_left = await _in_thread(target.has_leftovers)
@@ -208,12 +207,12 @@ class Reconciler(DecisionObserver, Generic[A]):
                 due = None
             elif due is None or looks:
                 due = now() + until_tick(period)
-            is_time = not await self._woken(due)
-            # Where pods come and go all the time, the period counts all the same.
-            looks = is_time or (due is not None and now() >= due)
+            is_due = not await self._woken(due)
+            # Constant triggers must not postpone the comparison.
+            looks = is_due or (due is not None and now() >= due)
 
     async def _woken(self, due: float | None) -> bool:
-        """Wait until a step may be due; return False where only time has passed."""
+        """Wait until a step may be due; return False at the deadline *due*."""
         try:
             async with asyncio.timeout_at(due):
                 await self._wake.wait()
@@ -222,7 +221,7 @@ class Reconciler(DecisionObserver, Generic[A]):
         self._wake.clear()
         return True
 
-    def _apply(self, step: Step) -> bool:
+    def _apply(self, step: ApplierStep) -> bool:
         with self._busy:
             if not self._is_closed:
                 step.apply()
@@ -240,12 +239,13 @@ T = TypeVar("T")
 
 
 async def _in_thread(call: Callable[[], T]) -> T:
-    """Call in a thread of its own, for which the process does not wait at its end.
+    """Call in a daemon thread, for which the process does not wait at its end.
 
-    That of `asyncio.to_thread` is waited for, however long a file of the kernel hangs.
+    The process would wait for one of `asyncio.to_thread`, however long a file of the
+    kernel hangs.
     """
     answer: Future[T] = Future()
-    answer.set_running_or_notify_cancel()  # whoever awaits it cannot cancel it now
+    answer.set_running_or_notify_cancel()  # cancellation must not reach the thread
 
     def work() -> None:
         try:

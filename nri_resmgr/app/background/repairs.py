@@ -1,4 +1,4 @@
-"""Who is told anew what he should have, how often, and when it is no use any more."""
+"""Repairs: updates sent again after drift, with limits on attempts and rate."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from typing import Final
 import attrs
 
 MOST_ATTEMPTS: Final = 5
-"""Updates of one container, before whoever writes otherwise is left alone."""
+"""Updates of one container, before the drift is left as it is."""
 
-# Each update takes a containerd 12 ms of its one lock: a quarter of a second, and
-# then the starts of containers that waited.
+# Each update holds containerd's one lock for 12 ms: a quarter of a second in all, in
+# which no container starts.
 MOST_AT_ONCE: Final = 20
 
 FORGIVEN: Final = 600.0
-"""Seconds of being as decided after which attempts are forgotten."""
+"""Seconds without drift after which attempts are forgotten."""
 
 
 @attrs.define(eq=False, repr=False)
 class _Case:
-    """A container that had to be repaired.
+    """The repairs of one container.
 
     Attributes:
         attempts: Updates that were sent.
-        last: When the last one was.
-        well_since: Since when it is as decided; None while it is not.
-        is_given_up: Whether it is left alone.
+        last: The time of the last one.
+        well_since: The time since which it has no drift; None while it has.
+        is_abandoned: Whether no more updates are sent.
     """
 
     attempts: int = 0
@@ -36,16 +36,16 @@ class _Case:
 
 
 class Repairs:
-    """Keeps count of updates that were to repair something.
+    """Sends updates to repair drift, and counts them.
 
     Args:
-        send: Has containers updated.
+        send: Sends updates of containers.
         pause: Seconds between two attempts for one container.
-        at_once: Updates that may be sent together.
+        at_once: The most updates that are sent together.
 
     Attributes:
-        sent: Updates that were sent so far.
-        given_up: Containers that were given up so far.
+        sent: Updates sent so far.
+        abandoned: Containers abandoned so far.
     """
 
     def __init__(
@@ -61,27 +61,26 @@ class Repairs:
         self.sent = self.abandoned = 0
 
     def attempts_of(self, container: str) -> int:
-        """Say how often a container was repaired of late."""
+        """Return the recent attempts to repair a container."""
         case = self._cases.get(container)
         return case.attempts if case else 0
 
     def is_abandoned(self, container: str) -> bool:
-        """Tell whether a container is left alone."""
+        """Return whether a container is abandoned."""
         case = self._cases.get(container)
         return case is not None and case.is_abandoned
 
     def repair(
         self, containers: Iterable[str], now: float
     ) -> tuple[tuple[str, ...], bool]:
-        """Send updates for containers that are not as decided.
+        """Send updates for containers with drift.
 
         Args:
             containers: Their ids.
             now: A monotonic time, seconds.
 
         Returns:
-            Those that are left alone from now on, and whether others have to wait
-            for the next time.
+            The containers abandoned now, and whether others wait for the next round.
         """
         lost, due = [], []
         for key in containers:
@@ -94,7 +93,7 @@ class Repairs:
                 lost.append(key)
             else:
                 due.append((case.attempts, key))
-        # Who has had the fewest attempts comes first.
+        # Fewest attempts first: containers with lasting drift must not block others.
         due.sort(key=lambda one: one[0])
         chosen = [key for _, key in due[: self._at_once]]
         for key in chosen:
@@ -107,7 +106,7 @@ class Repairs:
         return tuple(lost), len(due) > len(chosen)
 
     def well(self, container: str, now: float) -> None:
-        """Note that a container is as decided."""
+        """Note that a container has no drift."""
         case = self._cases.get(container)
         if case is None:
             return

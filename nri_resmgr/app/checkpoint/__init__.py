@@ -1,1 +1,1 @@
-"""Checkpoints of a policy's state: text out, state in."""
+"""Checkpoints of a policy's state: state to text, and text to state."""

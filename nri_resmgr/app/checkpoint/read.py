@@ -1,4 +1,4 @@
-"""Checkpoints read: judged as a whole first, then record by record."""
+"""Reading checkpoints: the header and checksum first, then each record."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from nri_resmgr.values.documents import BadValue, from_plain
 
 @dataclass(eq=False)
 class BadCheckpoint(InputError):
-    """A text is no checkpoint, or not all of one."""
+    """A text is not a complete checkpoint."""
 
     why: str
 
@@ -30,7 +30,7 @@ class BadCheckpoint(InputError):
 
 @dataclass(eq=False)
 class NewerCheckpoint(InputError):
-    """A checkpoint was written by a version that knew more than this one."""
+    """A checkpoint was written by a later version, in a later format."""
 
     version: str
     found: int
@@ -38,17 +38,17 @@ class NewerCheckpoint(InputError):
     def __str__(self) -> str:
         return (
             f"the checkpoint is of version {self.version}, in format {self.found}; "
-            f"this version knows formats up to {FORMAT}"
+            f"this version reads formats up to {FORMAT}"
         )
 
 
-class Saved(msgspec.Struct, frozen=True):
-    """A checkpoint that is all there.
+class Checkpoint(msgspec.Struct, frozen=True):
+    """A complete checkpoint.
 
     Attributes:
-        kind: Of the policy whose state it is.
-        version: Of ours, that wrote it.
-        written: When.
+        kind: The kind of the policy.
+        version: The version of nri-resmgr that wrote it.
+        written: The time at which it was written.
         rows: Plain data by table and key, for `state_for`.
     """
 
@@ -61,7 +61,7 @@ class Saved(msgspec.Struct, frozen=True):
         """Make the state, for a policy of the same kind.
 
         Raises:
-            BadRecord: A record makes no sense.
+            BadRecord: A record is invalid.
         """
         records = kind_named(self.kind).records()
         for name in self.rows.keys() - records.TABLES.keys():
@@ -73,11 +73,11 @@ class Saved(msgspec.Struct, frozen=True):
         return records.state_from(tables, policy)
 
 
-def read_checkpoint(text: str) -> Saved:
+def read_checkpoint(text: str) -> Checkpoint:
     """Read a checkpoint.
 
     Raises:
-        BadCheckpoint: It is not what was written.
+        BadCheckpoint: It is incomplete or was changed.
         NewerCheckpoint: A later version wrote it.
     """
     first, _, body = text.partition("\n")
@@ -85,18 +85,18 @@ def read_checkpoint(text: str) -> Saved:
     if header["format"] > FORMAT:
         raise NewerCheckpoint(header["version"], header["format"])
     if zlib.crc32(body.encode("utf-8", "surrogateescape")) != header["crc32"]:
-        raise BadCheckpoint("it was cut or changed")
+        raise BadCheckpoint("it was cut off or changed")
     rows: dict[str, dict[Any, Any]] = {}
     for number, line in enumerate(body.splitlines(), 2):
         name, key, data = _row(line, number)
         rows.setdefault(name, {})[key] = data
-    return Saved(header["policy"], header["version"], header["written"], rows)
+    return Checkpoint(header["policy"], header["version"], header["written"], rows)
 
 
 def _header(line: str) -> dict[str, Any]:
     found = _parsed(line, 1)
     if not isinstance(found, dict) or found.get("checkpoint") != "nri-resmgr":
-        raise BadCheckpoint("it does not begin like one")
+        raise BadCheckpoint("it has no header")
     expected = {"format": int, "version": str, "policy": str, "written": str}
     for name, kind in (expected | {"crc32": int}).items():
         if type(found.get(name)) is not kind:
@@ -110,7 +110,7 @@ def _row(line: str, number: int) -> tuple[str, Any, Any]:
             return name, key, data
         case [str() as name, [str() as pod, str() as slot], data]:
             return name, (pod, slot), data
-    raise BadCheckpoint(f"line {number} is no record")
+    raise BadCheckpoint(f"line {number} is not a record")
 
 
 def _parsed(line: str, number: int) -> Any:
@@ -124,7 +124,7 @@ def _values(name: str, records: Records, rows: Mapping[Any, Any]) -> dict[Any, A
     kind, values = records.TABLES[name], {}
     for key, data in rows.items():
         if type(key) is not records.KEYS.get(name, str):
-            raise BadRecord(f"{name} {key}", "is no key of this table")
+            raise BadRecord(f"{name} {key}", "is not a key of this table")
         try:
             values[key] = from_plain(kind, data)
         except BadValue as mistake:

@@ -1,4 +1,4 @@
-"""States as text: a header and a line per record, of which few are written anew."""
+"""Writing checkpoints: a header and a line per record, cached by record."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ CHECKPOINT_NAME: Final = "policy.checkpoint"
 """The checkpoint's file in the state directory."""
 
 FORMAT: Final = 1
-"""Goes up when those who know only this one would misread the text."""
+"""Incremented when readers of the present format would misread the text."""
 
-_AT_ONCE: Final = 16  # records, of which the longest take 60 microseconds each
+_AT_ONCE: Final = 16  # records in a step; the longest take 60 µs each
 
 _Lines: TypeAlias = dict[Any, tuple[object, str]]
 """A value and its line, by key."""
@@ -29,12 +29,12 @@ _encode: Final = json.JSONEncoder(separators=(",", ":")).encode
 class Draft:
     """Turns the states of a policy into lines.
 
-    A state shares what did not change with the one before it, so that a line is made
-    only for what is another object than last time.
+    A state shares unchanged records with the one before it: a line is made only for
+    records that are other objects than last time.
 
     Attributes:
-        lines: A line per record, in the order of the state; of the last one whose
-            `steps` came to their end.
+        lines: A line per record, in the order of the state; of the last state whose
+            `steps` were completed.
     """
 
     def __init__(self) -> None:
@@ -49,7 +49,7 @@ class Draft:
         return self.lines
 
     def steps(self, policy: Policy[Any], state: Any) -> Iterator[None]:
-        """Make the lines of a state, a millisecond's worth with each step."""
+        """Make the lines of a state, in steps of about a millisecond."""
         records = kind_named(policy.kind).records()
         if policy.kind != self._kind:
             self._kind, self._made = policy.kind, {}
@@ -65,7 +65,7 @@ class Draft:
         self, name: str, rows: Mapping[Any, Any], made: _Lines
     ) -> Iterator[None]:
         before = self._made.get(name, {})
-        # Containers that share have the same pins.
+        # Containers of a shared pool have the same pins.
         text_of = IdentityCache(_text, most=_AT_ONCE)
         written = 0
         for key, value in rows.items():
@@ -84,13 +84,13 @@ def _text(value: object) -> str:
 
 
 def checkpoint(lines: Sequence[str], kind: str, version: str, when: str) -> str:
-    """Put lines behind a header that tells whether they are all there.
+    """Return the text of a checkpoint: a header with a checksum, and the lines.
 
     Args:
-        lines: As `Draft` gives them.
-        kind: Of the policy.
-        version: Ours, for people.
-        when: A time, for people.
+        lines: The lines of a `Draft`.
+        kind: The kind of the policy.
+        version: The version of nri-resmgr, for messages.
+        when: The time, for messages.
     """
     body = "".join(lines)
     header = {

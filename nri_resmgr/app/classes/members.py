@@ -3,31 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol
 
 import msgspec
 
+from nri_resmgr.app.observers.policy_in_force import PolicyInForce
 from nri_resmgr.classes.choice import Choice
-from nri_resmgr.config import PolicyConfig
 from nri_resmgr.host.cgroups.containers import CgroupReference
 from nri_resmgr.policy.events import ContainerSpec
-from nri_resmgr.policy.views import ViewedPolicy
-
-
-class Subject(Protocol):
-    """Whose containers they are; a `ResourcePolicy` is one."""
-
-    @property
-    def config(self) -> PolicyConfig:
-        """The configuration in force."""
-
-    @property
-    def policy(self) -> ViewedPolicy[Any]:
-        """The policy in force."""
-
-    @property
-    def state(self) -> Any:
-        """What it knows and has granted."""
 
 
 class Member(msgspec.Struct, frozen=True):
@@ -52,7 +34,7 @@ class Member(msgspec.Struct, frozen=True):
 
 
 def members_of(
-    subject: Subject, choice_of: Callable[[ContainerSpec], Choice | None]
+    subject: PolicyInForce, choice_of: Callable[[ContainerSpec], Choice | None]
 ) -> Iterator[Member]:
     """Yield all containers, with the classes that they are to have."""
     for entry in subject.state.ledger.entries.values():

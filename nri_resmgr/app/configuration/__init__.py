@@ -1,1 +1,1 @@
-"""Documents of the configuration: which one is accepted, and its status."""
+"""The configuration in force: documents accepted or rejected, and their status."""

@@ -1,4 +1,4 @@
-"""Which document is in force, and what becomes of the next one."""
+"""Acceptance of configuration documents: put in force as a whole, or rejected."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from nri_resmgr.app.configuration.status import (
     BUILT_IN,
     ConfigurationStatus,
     Document,
+    DocumentSource,
     Rejection,
-    Source,
 )
 from nri_resmgr.app.observers.after_reply import after_reply
 from nri_resmgr.config import PolicyConfig, parse_config
@@ -28,40 +28,40 @@ log = Logger(__name__)
 
 @dataclass(eq=False)
 class SwitchForbidden(InputError):
-    """The document is of another kind, and the operator wants to keep this one."""
+    """The document has another kind, and the operator forbids to switch policies."""
 
     kind: str
     kept: str
 
     def __str__(self) -> str:
         return (
-            f"$.kind: {self.kind} cannot follow {self.kept} here: "
-            "--disable-policy-switch; without it, start again to switch"
+            f"$.kind: {self.kind} cannot follow {self.kept}: --disable-policy-switch "
+            "is set; restart without it to switch"
         )
 
 
 def keep_nothing(_: Document | None) -> None:
-    """Leave the next start without what was accepted."""
+    """Do not cache documents for the next start."""
 
 
 def _only_built_in() -> Iterable[Document]:
     return (BUILT_IN,)
 
 
-def _tell_nobody(_: Rejection) -> None:
+def _ignore_rejection(_: Rejection) -> None:
     return None
 
 
 class Rules(msgspec.Struct, frozen=True):
-    """How a plugin deals with documents.
+    """Rules for the acceptance of documents.
 
     Attributes:
-        launched: Whether the runtime started us. Then its text is all that it has
-            for us, and a blank one takes back the one before.
+        launched: Whether the runtime started this process. Then a blank text in
+            Configure withdraws the text before it.
         may_switch: Whether another kind may follow the one that placed containers.
-        keep: Given each document from outside that was accepted, for the next
-            start; None when the source has taken its own back.
-        lower: Gives the documents that count where no external one does.
+        keep: Called with each accepted external document, for the next start; with
+            None when it is withdrawn.
+        lower: Returns the documents that count where no external one does.
     """
 
     launched: bool = False
@@ -70,52 +70,52 @@ class Rules(msgspec.Struct, frozen=True):
     lower: Callable[[], Iterable[Document]] = _only_built_in
 
 
-DEFAULT_OPTIONS: Final = Rules()
+DEFAULT_RULES: Final = Rules()
 
 
-class Configured(Protocol):
-    """What goes by a configuration; a `ResourcePolicy` is one."""
+class Configurable(Protocol):
+    """The object that a configuration configures; a `ResourcePolicy` is one."""
 
     @property
     def config(self) -> PolicyConfig:
-        """What it goes by now."""
+        """The configuration in force."""
 
     def reconfigure(self, config: PolicyConfig) -> None:
-        """Go by another one, or raise and change nothing."""
+        """Put another configuration in force, or raise and change nothing."""
 
 
-class Configuration:
-    """Takes documents, all of one or nothing, and remembers how that went.
+class ActiveConfiguration:
+    """Puts documents in force as a whole or rejects them, and has their status.
 
-    A document replaces one of the same source, or of a source that does not go
-    before its own. Nothing here opens a file: texts come in.
+    A document replaces one of the same source, or of a source of lower precedence.
+    Nothing here opens a file.
 
     Attributes:
-        document: What is in force.
+        document: The document in force.
     """
 
-    _policy: Configured
+    _policy: Configurable
     _parsed: PolicyConfig
 
-    def __init__(self, document: Document, rules: Rules = DEFAULT_OPTIONS) -> None:
-        """Begin with *document*; `connect` what goes by it before anything else."""
+    def __init__(self, document: Document, rules: Rules = DEFAULT_RULES) -> None:
+        """Begin with *document*; call `bind` before anything else."""
         self.document = document
         self._rules = rules
         self._placed_by = ""
-        self._ignored: set[Source] = set()
+        self._ignored: set[DocumentSource] = set()
         self._accepted = time.time()
         self._generation = 1
         self._rejected = 0
         self._error: Rejection | None = None
-        self._told: Callable[[Rejection], None] = _tell_nobody
+        self._on_rejection: Callable[[Rejection], None] = _ignore_rejection
 
-    def connect(self, policy: Configured) -> None:
-        """Tell what goes by the configuration, already by the document's."""
+    def bind(self, policy: Configurable) -> None:
+        """Set the policy to configure; the document is already in force there."""
         self._policy, self._parsed = policy, policy.config
 
     @property
     def status(self) -> ConfigurationStatus:
-        """What is in force, since when, and the last mistake."""
+        """The document in force, and the last rejected one."""
         return ConfigurationStatus(
             source=self.document.source,
             name=self.document.name,
@@ -130,37 +130,37 @@ class Configuration:
         )
 
     def hand_over(self, text: str) -> None:
-        """Take the text of Configure.
+        """Accept or reject the text of Configure.
 
-        A mistake in it is no reason to leave the node: what was in force still is,
-        and the log and `status` tell why.
+        A mistake in it does not end the session: the configuration stays in force,
+        and the log and `status` show why.
         """
         if text.strip():
             with suppress(ResmgrError):
-                self.offer(Document(text, Source.RUNTIME))
-        elif self._rules.launched and self.document.source is Source.RUNTIME:
+                self.offer(Document(text, DocumentSource.RUNTIME))
+        elif self._rules.launched and self.document.source is DocumentSource.RUNTIME:
             self.withdraw()
 
     def offer(self, document: Document, *, again: bool = False) -> None:
-        """Put a document in force, if its source is not behind the present one's.
+        """Put a document in force, unless its source has lower precedence.
 
         Args:
-            document: What somebody says.
-            again: Whether to build everything anew though the text is the same: it
-                may name CPUs by a cgroup, which has others now.
+            document: The document.
+            again: Whether to rebuild the policy though the text is the same: it may
+                name a cgroup whose CPUs have changed.
 
         Raises:
-            InputError: It has a mistake, does not fit the machine, or is of a kind
-                that may not follow. What was in force still is.
+            InputError: It has a mistake, does not fit the machine, or has a kind
+                that may not follow. The present document stays in force.
             HostError: It names something of the host that cannot be read.
         """
-        if self.document.source.goes_before(document.source):
+        if self.document.source.overrides(document.source):
             self._ignore(document)
         else:
             self._take(document, again=again)
 
     def withdraw(self) -> None:
-        """Go on without the present document: its source has none any more."""
+        """Fall back to lower documents: the source of the present one has none."""
         log.info("configuration.withdrawn", source=str(self.document))
         after_reply(self._rules.keep, None)
         for document in self._rules.lower():
@@ -169,7 +169,7 @@ class Configuration:
                 return
 
     def reject(self, document: Document, error: ResmgrError) -> None:
-        """Remember why a document was not taken; the same reason is told once."""
+        """Note why a document was rejected; equal reasons are logged once."""
         why, known = str(error), self._error
         self._rejected += 1
         self._error = Rejection(document.source, document.name, why, time.time())
@@ -178,14 +178,14 @@ class Configuration:
             fields = {key: value for key, value in where.items() if value}
             in_force = str(self.document)
             after_reply(_log_rejection, {**fields, "why": why, "in_force": in_force})
-            after_reply(self._told, self._error)
+            after_reply(self._on_rejection, self._error)
 
-    def tell_rejections(self, told: Callable[[Rejection], None]) -> None:
-        """Have *told* called, after the reply, with what the log says of rejections."""
-        self._told = told
+    def on_rejection(self, callback: Callable[[Rejection], None]) -> None:
+        """Call *callback*, after the reply, with each rejection that is logged."""
+        self._on_rejection = callback
 
-    def keep_to(self, kind: str) -> None:
-        """Tell the kind of policy that placed the containers that run."""
+    def set_placing_kind(self, kind: str) -> None:
+        """Set the kind of the policy that placed the running containers."""
         self._placed_by = kind
 
     def _take(self, document: Document, *, again: bool = False) -> None:
@@ -196,7 +196,7 @@ class Configuration:
             self.reject(document, error)
             raise
         self.document, self._parsed = document, config
-        if self._error and not self._error.source.goes_before(document.source):
+        if self._error and not self._error.source.overrides(document.source):
             self._error = None
         if config != before[1]:
             self._generation += 1
@@ -210,7 +210,7 @@ class Configuration:
     def _put_in_force(self, text: str, *, again: bool) -> PolicyConfig:
         present = self._policy.config
         if text == self.document.text and present is self._parsed and not again:
-            return present  # the text of last time: Configure is answered at once
+            return present  # the same text: Configure is answered at once
         config = parse_config(text)
         kept = "" if self._rules.may_switch else self._placed_by
         if kept and config.kind != kept:

@@ -1,4 +1,4 @@
-"""What there is to say of the configuration in force, as values."""
+"""Configuration documents, and the status of the one in force, as values."""
 
 from __future__ import annotations
 
@@ -8,40 +8,40 @@ from typing import Final
 import msgspec
 
 
-class Source(enum.StrEnum):
-    """Where a document is from; a later one goes before all above it."""
+class DocumentSource(enum.StrEnum):
+    """The source of a document; a later member overrides all before it."""
 
     BUILT_IN = "built-in"
     FALLBACK = "fallback-file"  # --fallback-config
     RUNTIME = "runtime"  # the text of Configure
-    FILE = "file"  # --config-file, which shuts out all others
+    FILE = "file"  # --config-file, which excludes all others
 
     @property
     def is_external(self) -> bool:
-        """Whether documents from there are cached for the next start."""
-        return self is Source.RUNTIME
+        """Whether its documents are cached for the next start."""
+        return self is DocumentSource.RUNTIME
 
-    def goes_before(self, other: Source) -> bool:
-        """Tell whether a document from here replaces one from *other*."""
+    def overrides(self, other: DocumentSource) -> bool:
+        """Return whether its documents take precedence over those of *other*."""
         return _ORDER.index(self) > _ORDER.index(other)
 
 
-_ORDER: Final = tuple(Source)
+_ORDER: Final = tuple(DocumentSource)
 
 
 class Document(msgspec.Struct, frozen=True):
-    """A configuration as somebody wrote it.
+    """The text of a configuration.
 
     Attributes:
         text: YAML.
-        source: Where it is from.
-        name: Its path, where it is a file.
-        cached: Whether it was read from the cache, and its source has not said it
-            again since.
+        source: Its source.
+        name: Its path, if it is a file.
+        cached: Whether it was read from the cache, and its source has not sent it
+            since.
     """
 
     text: str
-    source: Source
+    source: DocumentSource
     name: str = ""
     cached: bool = False
 
@@ -50,44 +50,44 @@ class Document(msgspec.Struct, frozen=True):
         return f"{where} (cached)" if self.cached else where
 
 
-BUILT_IN: Final = Document("", Source.BUILT_IN)
-"""Safe on every machine."""
+BUILT_IN: Final = Document("", DocumentSource.BUILT_IN)
+"""The default, which fits every machine."""
 
 
 class Rejection(msgspec.Struct, frozen=True):
-    """A document that was not taken.
+    """A rejected document.
 
     Attributes:
-        source: Where it was from.
-        name: Its path, where it is a file.
-        why: What is wrong with it, in one sentence.
+        source: Its source.
+        name: Its path, if it is a file.
+        why: The mistake, in one sentence.
         when: Seconds since the epoch.
     """
 
-    source: Source
+    source: DocumentSource
     name: str
     why: str
     when: float
 
 
 class ConfigurationStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """What is in force, and what would be if it were right.
+    """The document in force, and the last rejected one.
 
     Attributes:
-        source: Where the document is from.
-        name: Its path, where it is a file.
-        cached: Whether it is what the source said last, before this start.
-        kind: As in the document.
-        sha256: Of its text, in hexadecimal.
+        source: The source of the document in force.
+        name: Its path, if it is a file.
+        cached: Whether it was read from the cache of an earlier process.
+        kind: Its kind of policy.
+        sha256: The hash of its text, in hexadecimal.
         accepted: When it was put in force; seconds since the epoch.
-        generation: How often what is in force has changed; 1 from the start.
-        ineffective: Paths of what it asks for to no effect.
-        rejected: How many documents were not taken.
-        error: The last of them; None once its source, or one that goes before that,
-            has come up with a good one.
+        generation: Counts changes of the configuration in force, from 1.
+        ineffective: Paths of options without effect.
+        rejected: The number of rejected documents.
+        error: The last of them; None once its source, or one that overrides it, has
+            sent a correct one.
     """
 
-    source: Source
+    source: DocumentSource
     name: str
     cached: bool
     kind: str

@@ -1,1 +1,1 @@
-"""Settings of the host: CPU classes, interrupts and Speed Select as the policy wants."""
+"""Settings of the host: CPU classes, interrupts and Speed Select of the policy."""

@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 import msgspec
 
 from nri_resmgr.app.host_settings.plan import NO_PLAN, HostFacts, HostPlan
-from nri_resmgr.app.observing.history import History
+from nri_resmgr.app.observers.observer import EventLog
 from nri_resmgr.host.irqbalance import IrqbalanceResult
 from nri_resmgr.host.knobs.report import KnobDrift, KnobFailure, KnobReport
 from nri_resmgr.log import Logger
@@ -71,7 +71,7 @@ class HostReport:
         why_not: Why the host is left as it is; empty where it follows.
     """
 
-    def __init__(self, history: History) -> None:
+    def __init__(self, history: EventLog) -> None:
         self._history = history
         self._shared: object = ()
         self._unplaced: object = ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from nri_resmgr.app.classes.members import Subject
+from nri_resmgr.app.observers.policy_in_force import PolicyInForce
 from nri_resmgr.config.cpu_classes import CpuClassUse
 from nri_resmgr.policy.host_use import HostUse
 from nri_resmgr.topology import Machine
@@ -26,7 +26,7 @@ class Wanted(msgspec.Struct, frozen=True):
     machine: Machine
 
 
-def use_in_force(subject: Subject) -> HostUse:
+def use_in_force(subject: PolicyInForce) -> HostUse:
     """Say what a policy wants now: isolation only where the configuration allows it."""
     use = subject.policy.host_use(subject.state)
     if use.isolated and not subject.config.isolation:

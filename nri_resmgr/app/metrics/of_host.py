@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from nri_resmgr.app.classes.members import Subject, members_of
+from nri_resmgr.app.classes.members import members_of
 from nri_resmgr.app.metrics import table
 from nri_resmgr.app.metrics.text import Series, single
+from nri_resmgr.app.observers.policy_in_force import PolicyInForce
 from nri_resmgr.policy.host_use import HostUse
 from nri_resmgr.values import HostError
 
@@ -82,7 +83,7 @@ def _of_host_report(report: HostReport) -> Iterator[Series]:
     yield single(table.HOST_DRIFT, report.drift)
 
 
-def series_of_classes(subject: Subject, hosts: ClassHosts) -> Iterator[Series]:
+def series_of_classes(subject: PolicyInForce, hosts: ClassHosts) -> Iterator[Series]:
     """Yield containers by class, and problems, of the kinds that are enabled.
 
     Args:

@@ -1,1 +1,1 @@
-"""Observers of decisions: the protocol, and their dispatch after the reply."""
+"""Observers of decisions: their base class, and the dispatch after the reply."""

@@ -1,4 +1,4 @@
-"""What can wait until the runtime has its answer."""
+"""Work that is deferred until the runtime has its answer."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _DONE: Final = object()
 
 
 def after_reply(callback: Callable[[*Values], object], *values: *Values) -> None:
-    """Call *callback* once the reply is out; at once where nobody waits for one.
+    """Call *callback* once the reply is out; at once without an event loop.
 
     Callbacks keep their order, and come before the event loop looks for the next
     request.
@@ -26,7 +26,7 @@ def after_reply(callback: Callable[[*Values], object], *values: *Values) -> None
 
 
 def after_replies(steps: Iterator[object]) -> None:
-    """Take one step after the other, and let requests that come meanwhile go first.
+    """Run *steps* one by one after replies; requests that arrive go first.
 
     For work that grows with the number of containers.
     """
@@ -36,10 +36,10 @@ def after_replies(steps: Iterator[object]) -> None:
         for _ in steps:
             pass
     else:
-        after_reply(_go_on, steps)
+        after_reply(_next_step, steps)
 
 
-# No closure: one that names itself is left to the garbage collector.
-def _go_on(steps: Iterator[object]) -> None:
+# No closure: one that refers to itself can only be freed by the garbage collector.
+def _next_step(steps: Iterator[object]) -> None:
     if next(steps, _DONE) is not _DONE:
-        after_reply(_go_on, steps)
+        after_reply(_next_step, steps)

@@ -1,46 +1,43 @@
-"""All who are told what was decided, once the reply is out."""
+"""Dispatch of decisions to their observers, once the reply is out."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from nri_resmgr.app.background.garbage import collect_if_due
 from nri_resmgr.app.observers.after_reply import after_reply
-from nri_resmgr.app.observers.observer import DecisionObserver
-from nri_resmgr.app.plugin.unread_texts import read_texts
+from nri_resmgr.app.observers.garbage import collect_if_due
+from nri_resmgr.app.observers.observer import DecisionObserver, PolicyDecision
 from nri_resmgr.config import PolicyConfig
-from nri_resmgr.policy.decision import Decision
 from nri_resmgr.policy.events import Event
 from nri_resmgr.stub.model import Container, Pod
 from nri_resmgr.values import ResmgrError
 
 
 class DecisionObservers:
-    """Tells each of them, in order."""
+    """Calls all observers, in order, after the reply."""
 
     def __init__(self, observers: Sequence[DecisionObserver]) -> None:
         self._observers = observers
 
-    def decided(self, event: Event, decision: Decision[Any]) -> None:
-        """Tell that an event was decided."""
+    def decided(self, event: Event, decision: PolicyDecision) -> None:
+        """Report that an event was decided."""
         after_reply(self._decided, event, decision)
 
     def refused(
         self, error: ResmgrError, pod: Pod, container: Container | None = None
     ) -> None:
-        """Tell that a request was refused."""
+        """Report that a request was refused."""
         names = (pod.namespace, pod.name, container.name if container else "")
         after_reply(self._refused, "/".join(name for name in names if name), error)
 
     def configured(self, config: PolicyConfig) -> None:
-        """Tell that another configuration, or machine, is in force."""
+        """Report that another configuration, or machine, is in force."""
         after_reply(self._configured, config)
 
-    def _decided(self, event: Event, decision: Decision[Any]) -> None:
-        read_texts(event)
+    def _decided(self, event: Event, decision: PolicyDecision) -> None:
         for observer in self._observers:
             observer.decided(event, decision)
+        # Here no request waits for it.
         collect_if_due()
 
     def _refused(self, title: str, error: ResmgrError) -> None:

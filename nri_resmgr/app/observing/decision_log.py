@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from typing import Final
 
-from nri_resmgr.app.observers.observer import DecisionObserver
+from nri_resmgr.app.observers.observer import DecisionObserver, PolicyDecision
 from nri_resmgr.log import Logger
-from nri_resmgr.policy.decision import Decision, Reason, Rule
+from nri_resmgr.policy.decision import Reason, Rule
 from nri_resmgr.policy.events import (
     ColdStartEnded,
     Created,
@@ -38,45 +38,47 @@ EVENT_NAMES: Final[dict[type, str]] = {
 }
 
 
-class Report(DecisionObserver):
-    """Writes a line per decision; noise about unknown containers at debug.
+class DecisionLog(DecisionObserver):
+    """Logs a line per decision; decisions on unknown containers at debug.
 
     Args:
-        dry_run: Whether nothing is adjusted.
+        dry_run: Whether to mark all lines as those of a dry run.
     """
 
     def __init__(self, *, dry_run: bool) -> None:
         self._fields = {"dry_run": True} if dry_run else {}
 
-    def decided(self, event: Event, decision: Decision[Any]) -> None:
-        """Log what was decided and why."""
+    def decided(self, event: Event, decision: PolicyDecision) -> None:
+        """Log a decision with its reasons."""
         name = EVENT_NAMES[type(event)]
         fields = {"updates": len(decision.updates), **self._fields}
         if isinstance(event, Synchronized):
             rules = Counter(reason.rule.value for reason in decision.reasons)
             log.info(name, containers=rules.total(), rules=dict(rules), **fields)
-            _report_each(decision.reasons)
+            _log_each(decision.reasons)
         elif decision.reasons:
-            _report(name, decision, fields)
+            _log_decision(name, decision, fields)
 
     def refused(self, title: str, error: ResmgrError) -> None:
-        """Log what would be refused; a real refusal is logged as it is answered."""
+        """Log a refusal of a dry run; the stub logs real ones with their reply."""
         if self._fields:
             log.warning("request.refused", title=title, why=str(error), **self._fields)
 
 
-def _report(name: str, decision: Decision[Any], fields: Mapping[str, object]) -> None:
+def _log_decision(
+    name: str, decision: PolicyDecision, fields: Mapping[str, object]
+) -> None:
     if len(decision.reasons) == 1:
         (reason,) = decision.reasons
         if reason.rule is Rule.UNKNOWN_CONTAINER and not log.is_debugged:
-            return  # every removal follows a stop: half of all that is decided
+            return  # every removal follows a stop: half of all decisions
         _level_of(reason)(name, **_fields_of(reason), **fields)
     else:
         ids = [reason.container for reason in decision.reasons]
         log.info(name, containers=ids, **fields)
 
 
-def _report_each(reasons: tuple[Reason, ...]) -> None:
+def _log_each(reasons: tuple[Reason, ...]) -> None:
     for reason in reasons:
         if reason.rule is Rule.FELL_BACK:
             log.warning("container.fell-back", **_fields_of(reason))
@@ -84,7 +86,7 @@ def _report_each(reasons: tuple[Reason, ...]) -> None:
             log.debug("container.adopted", **_fields_of(reason))
 
 
-def _level_of(reason: Reason) -> Any:
+def _level_of(reason: Reason) -> Callable[..., None]:
     match reason.rule:
         case Rule.UNKNOWN_CONTAINER:
             return log.debug

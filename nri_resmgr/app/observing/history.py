@@ -1,4 +1,4 @@
-"""What happened of late, and each container's story: kept as it is, told on demand."""
+"""Recent events, and the decisions on each container, for the control socket."""
 
 from __future__ import annotations
 
@@ -7,41 +7,40 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice, takewhile
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
-from nri_resmgr.app.observers.observer import DecisionObserver
+from nri_resmgr.app.observers.observer import DecisionObserver, PolicyDecision
 from nri_resmgr.app.observing.decision_log import EVENT_NAMES
 from nri_resmgr.config import PolicyConfig
-from nri_resmgr.policy.decision import Decision, PinUpdate, Reason, Rule
+from nri_resmgr.policy.decision import PinUpdate, Reason, Rule
 from nri_resmgr.policy.events import Event
 from nri_resmgr.values import ResmgrError
 
-# A row is its number, what it is about and who else was told: 100 to 200 bytes each,
-# so 4 MB at most. On a node with 500 containers that share, each new one can change
-# all others: then it is the last 40 of them.
+# Rows, reasons and updates take 100 to 200 bytes each: 4 MB at most. On a node with
+# 500 containers in a shared pool each creation may update all others: then 40 rows.
 MAX_WEIGHT: Final = 20_000
 
 MAX_CHANGES: Final = 32
-"""Of one container that are kept: the first, and the last ones."""
+"""Decisions kept for one container: the first one and the last ones."""
 
-MAX_GONE: Final = 256
-"""Containers whose story is kept when they are gone."""
+MAX_REMOVED: Final = 256
+"""Removed containers that can still be queried."""
 
 
 class Row(msgspec.Struct, frozen=True):
-    """Something that happened.
+    """An event.
 
     Attributes:
-        number: Counts from 1; no two rows share one, and none is left out.
-        time: When, UNIX nanoseconds.
-        kind: What, in the words of the log: ``container.placed``.
-        reasons: What was decided, one per container that it is about.
-        updates: What other containers were told with it.
-        title: Who it is about where there are no reasons: ``namespace/pod/container``.
+        number: Counts from 1 without gaps.
+        time: UNIX nanoseconds.
+        kind: The name of the log event: ``container.placed``.
+        reasons: The reasons of a decision, one per container.
+        updates: Updates of other containers in the same decision.
+        title: ``namespace/pod/container``, where there are no reasons.
         why: A sentence, where there is one.
-        word: The kind of the refusal, of the configuration, of the drift.
+        word: The kind of a refusal, configuration or drift.
     """
 
     number: int
@@ -54,21 +53,21 @@ class Row(msgspec.Struct, frozen=True):
     word: str = ""
 
 
-class Change(msgspec.Struct, frozen=True):
-    """What a row says of one container."""
+class ContainerChange(msgspec.Struct, frozen=True):
+    """The part of a row about one container."""
 
     row: Row
     reason: Reason
 
 
 class History(DecisionObserver):
-    """A ring of rows, and for every container the rows that it is in.
+    """A ring of rows, and for every container the decisions on it.
 
-    Rows that fall out of the ring live on in stories. Nothing here grows with time.
+    Decisions on a container outlast the ring. All memory is bounded.
 
     Args:
-        max_weight: Rows, containers in them and updates that are kept, in sum.
-        now: Tells the time, UNIX nanoseconds.
+        max_weight: The most rows, reasons and updates in the ring, in sum.
+        now: Returns the time, UNIX nanoseconds.
     """
 
     def __init__(
@@ -81,8 +80,8 @@ class History(DecisionObserver):
         self._rows: deque[Row] = deque()
         self._weight = 0
         self._last = 0
-        self._stories: dict[str, list[Change]] = {}
-        self._gone: dict[str, list[Change]] = {}
+        self._changes: dict[str, list[ContainerChange]] = {}
+        self._removed: dict[str, list[ContainerChange]] = {}
         self._waiting: list[asyncio.Future[None]] = []
 
     @property
@@ -92,31 +91,30 @@ class History(DecisionObserver):
 
     @property
     def first(self) -> int:
-        """The number of the oldest row that is still here."""
+        """The number of the oldest row in the ring."""
         return self._rows[0].number if self._rows else self._last + 1
 
     @property
     def followers(self) -> int:
-        """How many wait for the next row."""
+        """The number of clients that wait for the next row."""
         return len(self._waiting)
 
     def since(self, number: int, limit: int) -> tuple[Row, ...]:
-        """Return the first rows after *number* that are still here."""
+        """Return up to *limit* rows after *number*, oldest first."""
         start = max(number + 1 - self.first, 0)
         return tuple(islice(self._rows, start, start + limit))
 
-    def lately(self, seconds: float) -> Iterator[Row]:
-        """Yield the rows of the last seconds that are still here, newest first."""
+    def recent(self, seconds: float) -> Iterator[Row]:
+        """Yield the rows of the last seconds, newest first."""
         begin = self._now() - int(seconds * _SECOND)
         return takewhile(lambda row: row.time >= begin, reversed(self._rows))
 
-    def story_of(self, container: str) -> tuple[Change, ...]:
-        """Return what was decided on a container, oldest first."""
-        story = self._stories.get(container) or self._gone.get(container)
-        return tuple(story or ())
+    def changes_of(self, container: str) -> tuple[ContainerChange, ...]:
+        """Return the decisions on a container, oldest first."""
+        return tuple(self._changes.get(container) or self._removed.get(container) or ())
 
     def updates_of(self, container: str) -> tuple[tuple[Row, PinUpdate], ...]:
-        """Return what it was told because of others, as far as rows are kept."""
+        """Return its updates caused by other containers, as far as rows are kept."""
         return tuple(
             (row, update)
             for row in self._rows
@@ -124,12 +122,12 @@ class History(DecisionObserver):
             if update.container == container
         )
 
-    def gone(self) -> Iterator[Change]:
-        """Yield the last that is known of those who left, latest first."""
-        return (story[-1] for story in reversed(self._gone.values()))
+    def removed(self) -> Iterator[ContainerChange]:
+        """Yield the last decision on each removed container, latest first."""
+        return (changes[-1] for changes in reversed(self._removed.values()))
 
     def rows_of_kind(self, kind: str) -> tuple[Row, ...]:
-        """Return the rows of a kind that are still here, oldest first."""
+        """Return the rows of a kind, oldest first."""
         return tuple(row for row in self._rows if row.kind == kind)
 
     async def more(self, number: int) -> None:
@@ -143,8 +141,8 @@ class History(DecisionObserver):
                 if waiter in self._waiting:
                     self._waiting.remove(waiter)
 
-    def decided(self, event: Event, decision: Decision[Any]) -> None:
-        """Keep the reasons; what is left of the state is not ours to keep."""
+    def decided(self, event: Event, decision: PolicyDecision) -> None:
+        """Keep the reasons and updates, but not the state, which is large."""
         reasons, updates = decision.reasons, decision.updates
         if len(reasons) == 1 and reasons[0].rule is Rule.UNKNOWN_CONTAINER:
             reasons = ()
@@ -152,25 +150,27 @@ class History(DecisionObserver):
         if not reasons and not updates and kind != _SYNCHRONIZED:
             return
         row = self._add(Row(self._last + 1, self._now(), kind, reasons, updates))
-        if kind == _POD_PLACED:  # its reason is about a pod
+        if kind == _POD_PLACED:  # its reason is about a pod, not a container
             return
         present = decision.state.ledger.entries
         for reason in reasons:
-            self._tell(Change(row, reason), here=reason.container in present)
-        # A successor's creation says nothing of those who had its name before.
-        if len(self._stories) > len(present):
-            self._part_with(sorted(self._stories.keys() - present.keys()))
+            self._add_change(
+                ContainerChange(row, reason), is_present=reason.container in present
+            )
+        # A creation can replace a container of the same name without a reason for it.
+        if len(self._changes) > len(present):
+            self._remove(sorted(self._changes.keys() - present.keys()))
 
     def refused(self, title: str, error: ResmgrError) -> None:
-        """Keep the sentence; the error itself holds on to too much."""
+        """Keep the sentence; the error itself would keep other objects alive."""
         self.note(REFUSED, title, str(error), type(error).__name__)
 
     def configured(self, config: PolicyConfig) -> None:
-        """Keep which policy it was."""
+        """Keep the kind of the policy."""
         self.note("configuration.accepted", word=config.kind)
 
     def note(self, kind: str, title: str = "", why: str = "", word: str = "") -> None:
-        """Keep something else: a session, drift, a configuration that failed."""
+        """Note an event that is no decision: a session, drift, a rejected document."""
         row = Row(self._last + 1, self._now(), kind, title=title, why=why, word=word)
         self._add(row)
 
@@ -187,21 +187,21 @@ class History(DecisionObserver):
                     one.set_result(None)
         return row
 
-    def _tell(self, change: Change, *, here: bool) -> None:
+    def _add_change(self, change: ContainerChange, *, is_present: bool) -> None:
         container = change.reason.container
-        story = self._stories.setdefault(container, [])
-        story.append(change)
-        if len(story) > MAX_CHANGES:
-            del story[1]  # the first says how it came here
-        if not here:
-            self._part_with((container,))
+        changes = self._changes.setdefault(container, [])
+        changes.append(change)
+        if len(changes) > MAX_CHANGES:
+            del changes[1]  # the first one is its creation: always kept
+        if not is_present:
+            self._remove((container,))
 
-    def _part_with(self, containers: Iterable[str]) -> None:
+    def _remove(self, containers: Iterable[str]) -> None:
         for container in containers:
-            self._gone.pop(container, None)
-            self._gone[container] = self._stories.pop(container)
-            if len(self._gone) > MAX_GONE:
-                del self._gone[next(iter(self._gone))]
+            self._removed.pop(container, None)
+            self._removed[container] = self._changes.pop(container)
+            if len(self._removed) > MAX_REMOVED:
+                del self._removed[next(iter(self._removed))]
 
 
 REFUSED: Final = "container.refused"

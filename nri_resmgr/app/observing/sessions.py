@@ -1,4 +1,4 @@
-"""Which session with the runtime this is, and how far it got."""
+"""The present session with the runtime, and its progress."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from nri_resmgr.stub.runtime_info import RuntimeInfo
 
 
 class SessionState(enum.StrEnum):
-    """How far a session got."""
+    """The progress of a session."""
 
     DISCONNECTED = "disconnected"
     REGISTERED = "registered"
     SYNCHRONIZED = "synchronized"
 
 
-class Sessions(Observer):
-    """Follows sessions and tells the history of them.
+class SessionTracker(Observer):
+    """Tracks sessions, and notes their events in the history.
 
     Args:
-        history: Where they are noted.
-        now: Tells the time, UNIX nanoseconds.
+        history: Takes the events.
+        now: Returns the time, UNIX nanoseconds.
 
     Attributes:
         number: Counts sessions from 1; 0 before the first.
-        state: Of the present one.
-        since: When it got there, UNIX nanoseconds.
-        lost_at: When the last one ended; 0 if none did.
-        lost_why: The reason.
+        state: The state of the present session.
+        since: The time of the last change of state, UNIX nanoseconds.
+        lost_at: The end of the last session; 0 if none ended.
+        lost_why: The reason for its end.
     """
 
     def __init__(self, history: History, now: Callable[[], int] = time.time_ns) -> None:
@@ -44,24 +44,24 @@ class Sessions(Observer):
         self.lost_why = ""
 
     def registered(self, runtime: RuntimeInfo) -> None:
-        """A session has begun; a fast runtime has synchronized us by now."""
+        """A session has begun; a fast runtime has synchronized already."""
         self.number += 1
         if self.state is SessionState.DISCONNECTED:
-            self._is(SessionState.REGISTERED)
+            self._enter(SessionState.REGISTERED)
         self._history.note("session.registered", title=str(runtime))
 
     def synchronized(self) -> None:
-        """The runtime has told what runs."""
-        self._is(SessionState.SYNCHRONIZED)
+        """The runtime has listed its pods and containers."""
+        self._enter(SessionState.SYNCHRONIZED)
         self._history.note("session.synchronized")
 
     def lost(self, why: str) -> None:
-        """The session has ended, or there is none; one note for many attempts."""
+        """The session has ended, or could not begin; one note for equal attempts."""
         if self.state is SessionState.DISCONNECTED and self.lost_why == why:
             return
-        self._is(SessionState.DISCONNECTED)
+        self._enter(SessionState.DISCONNECTED)
         self.lost_at, self.lost_why = self.since, why
         self._history.note("session.lost", why=why)
 
-    def _is(self, state: SessionState) -> None:
+    def _enter(self, state: SessionState) -> None:
         self.state, self.since = state, self._now()

@@ -1,4 +1,4 @@
-"""What a trace of requests says, as values; whoever sends them somewhere comes late."""
+"""Spans of traces, as values; `nri_resmgr.daemon.tracing` sends them."""
 
 from __future__ import annotations
 
@@ -6,17 +6,16 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Mapping
 from time import time_ns
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
-from nri_resmgr.app.observers.observer import DecisionObserver
-from nri_resmgr.policy.decision import Decision
+from nri_resmgr.app.observers.observer import DecisionObserver, PolicyDecision
 from nri_resmgr.policy.events import ColdStartEnded, Created, Event, Updated
 from nri_resmgr.stub.request import Request, causing_request
 from nri_resmgr.values import ResmgrError
 
-# Spans that wait until the libraries are there: the first second's.
+# Spans of the first second: the libraries that send them are imported late.
 _MOST_WAITING: Final = 100
 
 _SECOND: Final = 1_000_000_000  # nanoseconds
@@ -29,9 +28,9 @@ class Span(msgspec.Struct, frozen=True, kw_only=True):
         name: The method.
         began: UNIX nanoseconds.
         ended: UNIX nanoseconds.
-        attributes: What there is to say.
+        attributes: Span attributes.
         error: The sentence of a refusal; empty for a success.
-        carrier: Headers that came with it; a traced runtime's has ``traceparent``.
+        carrier: Headers of the request; a traced runtime's has ``traceparent``.
     """
 
     name: str
@@ -45,7 +44,7 @@ class Span(msgspec.Struct, frozen=True, kw_only=True):
 class Tracing(DecisionObserver):
     """Makes a span of each request that is decided or refused.
 
-    Spans have names and ids of pods and containers; nothing else of them.
+    Of pods and containers a span has names and ids only: traces leave the node.
     """
 
     def __init__(self) -> None:
@@ -53,15 +52,15 @@ class Tracing(DecisionObserver):
         self._send: Callable[[Span], object] = self._waiting.append
 
     def send_to(self, send: Callable[[Span], object]) -> None:
-        """Hand over all spans from now on, those that wait first."""
+        """Send all spans by *send* from now on, the waiting ones first."""
         self._send = send
         while self._waiting:
             send(self._waiting.popleft())
 
-    def decided(self, event: Event, decision: Decision[Any]) -> None:
+    def decided(self, event: Event, decision: PolicyDecision) -> None:
         """Trace a request that succeeded."""
         request = causing_request()
-        # An alarm that a handler has set is not that handler's request any more.
+        # A timer runs in the context of the request that set it: not this request's.
         if request is None or isinstance(event, ColdStartEnded):
             return
         attributes = {"nri.updates": len(decision.updates), **_of_event(event)}
@@ -106,7 +105,7 @@ def _span(
 ) -> Span:
     ended = time_ns()
     took = asyncio.get_running_loop().time() - request.received
-    told = {key: value for key, value in attributes.items() if value != ""}
+    present = {key: value for key, value in attributes.items() if value != ""}
     return Span(
         name=request.method,
         began=ended - int(took * _SECOND),
@@ -115,7 +114,7 @@ def _span(
             "rpc.system": "ttrpc",
             "rpc.method": request.method,
             "nri.result": "refused" if error else "ok",
-            **told,
+            **present,
         },
         error=error,
         carrier=dict(request.metadata),

@@ -1,1 +1,8 @@
-"""The plugin itself: NRI events in, decisions of the policy, answers out."""
+"""The plugin: NRI events in, decisions of the policy, answers out.
+
+Read `resource_policy` first: one method per event of the runtime. `specs` reads an
+event into the policy's terms, with `translate` for the conversion and `hints` for the
+devices and mounts; `engine` holds the policy in force and its state; `catch_up`
+handles Synchronize; `timers` hands events back to the policy after some time;
+`status_codes` has the status of an error.
+"""

@@ -1,14 +1,15 @@
-"""What runs, and what became of it while nobody told us."""
+"""Synchronization: containers that run, and resizes while there was no session."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
+from nri_resmgr.app.observers.observer import PolicyDecision
 from nri_resmgr.log import Logger
-from nri_resmgr.policy.decision import Decision, PinUpdate
+from nri_resmgr.policy.decision import PinUpdate
 from nri_resmgr.policy.events import ContainerSpec, Event, Pin, Synchronized, Updated
 from nri_resmgr.policy.ledger import Entry
 from nri_resmgr.values import PolicyError
@@ -22,18 +23,18 @@ def catch_up(
     specs: Sequence[ContainerSpec],
     pods: frozenset[str],
     known: Callable[[str], Entry | None],
-    handle: Callable[[Event], Decision[Any]],
+    handle: Callable[[Event], PolicyDecision],
 ) -> tuple[PinUpdate, ...]:
-    """Start from what runs, and make up for resizes that we have missed.
+    """Place all running containers, then decide resizes that were missed.
 
-    First everybody gets what they had. A grant is too small, or too large, for one
-    that was resized: left to the start, it would be placed as if it had none.
+    First all containers get their previous grants. The grant of a resized one is too
+    small, or too large: placed in one step, it would lose its place.
 
     Args:
-        specs: Everything that runs.
+        specs: All running containers.
         pods: The ids of all pods.
-        known: Finds a container as it was when we last heard of it.
-        handle: Decides.
+        known: Finds a container as it was at its last event.
+        handle: Decides an event.
 
     Returns:
         The updates of all decisions, one for each container.
@@ -62,18 +63,18 @@ def _as_known(
 
 def _resize(
     spec: ContainerSpec,
-    handle: Callable[[Event], Decision[Any]],
+    handle: Callable[[Event], PolicyDecision],
     pins: dict[str, Pin],
 ) -> None:
     try:
         decision = handle(Updated(spec))
     except PolicyError as error:
-        # It is resized already, and keeps the grant that it had.
+        # The runtime has resized it already: it keeps its previous grant.
         log.warning(
             "resize.refused", container=spec.id, title=spec.title, why=str(error)
         )
         return
-    own = (PinUpdate(spec.id, decision.pin),) if decision.pin else ()
-    for one in (*own, *decision.updates):
+    resized = (PinUpdate(spec.id, decision.pin),) if decision.pin else ()
+    for one in (*resized, *decision.updates):
         earlier = pins.get(one.container)
         pins[one.container] = one.pin.over(earlier) if earlier else one.pin

@@ -1,4 +1,4 @@
-"""The policy in force and its state, which change together or not at all."""
+"""The policy in force and its state, which only change together."""
 
 from __future__ import annotations
 
@@ -7,27 +7,29 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from nri_resmgr.app.observers.observer import PolicyDecision
 from nri_resmgr.app.policies.build import build_policy
 from nri_resmgr.config import PolicyConfig
 from nri_resmgr.host.tree import Tree
-from nri_resmgr.policy.decision import Decision, Resources
+from nri_resmgr.policy.decision import Resources
 from nri_resmgr.policy.events import ContainerSpec, Event, Pin, Synchronized
 from nri_resmgr.policy.ledger import Entry, KnowsContainers
 from nri_resmgr.policy.views import ViewedPolicy
 from nri_resmgr.topology import Machine
 
 RestoreCheckpoint: TypeAlias = Callable[[ViewedPolicy[Any]], KnowsContainers | None]
+"""Returns the state of an earlier process for a policy; None for another policy's."""
 
 
 class Engine:
-    """Decides, and keeps what was decided.
+    """Decides events and holds the resulting state.
 
     There is no lock: nothing awaits between reading and replacing the state, so
     the event loop already makes each decision atomic.
 
     Args:
-        machine: What the CPUs and the memory are taken from.
-        config: What the policy is told.
+        machine: The model of the host.
+        config: The policy's configuration.
         tree: The host, whose cgroups a configuration may name.
 
     Raises:
@@ -42,47 +44,45 @@ class Engine:
         self.config = config
         self.policy: ViewedPolicy[Any] = build_policy(config, machine, tree)
         self.state: KnowsContainers = self.policy.start()
-        self._former: RestoreCheckpoint | None = None
+        self._checkpoint: RestoreCheckpoint | None = None
         self._pins: Mapping[str, Pin] = {}
-        self._pinned: KnowsContainers | None = None  # the state that they are of
+        self._pinned: KnowsContainers | None = None  # the state that has these pins
 
-    def remember(self, former: RestoreCheckpoint) -> None:
-        """Have the state of an earlier process at hand for `recall`.
+    def restore_from(self, checkpoint: RestoreCheckpoint) -> None:
+        """Use *checkpoint* at the next `restore`."""
+        self._checkpoint = checkpoint
 
-        Args:
-            former: Gives it for a policy; None where it is another one's.
+    def restore(self) -> None:
+        """Begin with the state of an earlier process, if it is the same policy's.
+
+        Called at Synchronize: the configuration of the runtime may switch policies
+        before.
         """
-        self._former = former
-
-    def recall(self) -> None:
-        """Begin where an earlier process ended: it is about to be told what runs.
-
-        What is in force by then decides whether its state is of any use.
-        """
-        if self._former is not None:
-            state = self._former(self.policy)  # may refuse, now and the next time
-            self._former = None
+        if self._checkpoint is not None:
+            # May raise; then the next Synchronize tries again.
+            state = self._checkpoint(self.policy)
+            self._checkpoint = None
             self.state = self.state if state is None else state
 
     def decide(
-        self, event: Event, judge: Callable[[Decision[Any]], None] | None = None
-    ) -> Decision[Any]:
-        """Answer an event; the state is what the answer says from then on.
+        self, event: Event, check: Callable[[PolicyDecision], None] | None = None
+    ) -> PolicyDecision:
+        """Decide an event, and replace the state by the decision's.
 
         Args:
-            event: What happened.
-            judge: Raises where the answer must not count.
+            event: The event.
+            check: Raises where the decision must not take effect.
 
         Raises:
             PolicyError: The node cannot grant the request; nothing has changed.
         """
         decision = self.policy.decide(self.state, event)
-        if judge is not None:
-            judge(decision)
+        if check is not None:
+            check(decision)
         self.state = decision.state
         return decision
 
-    def rebuild(self, config: PolicyConfig, machine: Machine) -> Decision[Any]:
+    def rebuild(self, config: PolicyConfig, machine: Machine) -> PolicyDecision:
         """Build a policy, place all containers by it, and put it in force.
 
         Raises:
@@ -97,32 +97,33 @@ class Engine:
         return decision
 
     def known(self, container: str) -> Entry | None:
-        """Return a container as it was when we last heard of it."""
+        """Return a container as it was at its last event."""
         return self.state.ledger.entries.get(container)
 
     def wanted(self, container: str) -> Pin | None:
-        """Return what should hold for a container that is here.
+        """Return the pins that a container should have.
 
-        Not what the runtime was told: that has values besides that are others' to
-        change, such as weights that the kubelet sets.
+        These are not the pins last sent to the runtime: those include values that
+        others may change, such as CPU shares set by the kubelet.
         """
         if self._pinned is not self.state:
             self._pins, self._pinned = self.policy.pins(self.state), self.state
         return self._pins.get(container)
 
     def publishes(self, container: str) -> bool:
-        """Say whether the policy lets a container know what it has."""
+        """Return whether the policy publishes a container's resources to it."""
         return self.policy.publishes(self.state, container)
 
     def resources_of(self, container: str) -> Resources | None:
-        """Say what a container has, if the policy lets it know."""
+        """Return the resources to publish to a container; None for none."""
         return self.policy.resources_of(self.state, container)
 
     def _present(self, machine: Machine) -> Iterator[ContainerSpec]:
         for entry in self.state.ledger.entries.values():
             hints = entry.spec.hints
             if hints and machine is not self.machine:
-                from nri_resmgr.topology.hints import complete_hints  # seldom
+                # Hotplug of a node with hints is rare.
+                from nri_resmgr.topology.hints import complete_hints
 
                 hints = complete_hints(hints, machine)
             yield msgspec.structs.replace(

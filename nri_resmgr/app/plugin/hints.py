@@ -23,10 +23,10 @@ _POD_RESOURCES = HintSource.POD_RESOURCES
 
 
 class ContainerHints:
-    """Looks up where the things sit that containers use.
+    """Finds the NUMA nodes and CPUs close to a container's devices and mounts.
 
     It reads sysfs and the kernel's table of mounts, never the containers' own files,
-    so a slow file system delays nobody.
+    so a slow file system delays no request.
 
     Args:
         tree: The host.
@@ -45,47 +45,47 @@ class ContainerHints:
         pod_resources: tuple[Hint, ...] = (),
         strict: bool = False,
     ) -> tuple[Hint, ...]:
-        """Find the hints of a container, one per thing.
+        """Find the hints of a container, one per device or mount.
 
         Args:
-            container: Its mounts are counted as far as it can write to them, its
-                devices as far as a rule of its own lets it write.
-            machine: The model of the host, which completes what sysfs tells.
+            container: Only writable mounts count, and only devices with a rule of
+                their own that allows writing.
+            machine: The model of the host, which completes the hints from sysfs.
             options: Which hints count.
-            pod_resources: What the kubelet tells of the pod's devices.
-            strict: Whether a thing whose place cannot be read is an error, not
-                just a line in the log.
+            pod_resources: The kubelet's hints for the pod's devices.
+            strict: Whether an unreadable place is an error, not just a line in the
+                log.
 
         Raises:
-            HostError: It cannot be read, and that is an error.
+            HostError: A place cannot be read, and *strict* is set.
         """
         found = list(options.given)
         if _POD_RESOURCES in options.sources:
             found += pod_resources
         seen: set[str] = set()  # the volumes of a pod tend to be on one disk
-        for path, look_up in self._things(container, options):
+        for path, look_up in self._lookups(container, options):
             try:
-                news = [one for one in look_up() if one.provider not in seen]
-                found += [one for one in news if options.admits(one.provider)]
-                seen.update(one.provider for one in news)
+                new = [one for one in look_up() if one.provider not in seen]
+                found += [one for one in new if options.admits(one.provider)]
+                seen.update(one.provider for one in new)
             except HostError as error:
                 if strict:
                     raise
                 log.warning("hints.unreadable", path=path, why=str(error))
         return complete_hints(found, machine) if found else ()
 
-    def _things(
+    def _lookups(
         self, container: Container, options: HintOptions
     ) -> Iterator[tuple[str, Callable[[], tuple[Hint, ...]]]]:
         if _MOUNTS in options.sources:
-            for path in _telling_paths(container):
+            for path in _hinting_paths(container):
                 if options.admits(path):
                     yield path, partial(self._of_path, path)
         linux = container.linux
         if linux and linux.devices and _DEVICES in options.sources:
             rules = container.resources.devices
             for device in linux.devices:
-                if _is_own(device, rules) and options.admits(device.path):
+                if _is_writable(device, rules) and options.admits(device.path):
                     yield device.path, partial(self._of_device, device)
 
     def _of_path(self, path: str) -> tuple[Hint, ...]:
@@ -97,22 +97,21 @@ class ContainerHints:
         return self._devices.of(kind, device.major, device.minor)
 
 
-def _telling_paths(container: Container) -> list[str]:
+def _hinting_paths(container: Container) -> list[str]:
     return [
         path
         for mount in container.mounts
-        # Most are file systems of the kernel, most others cannot be written to.
+        # Cheap checks first: most mounts are kernel file systems or read-only.
         if (path := mount.source)[:1] == "/"
         and "ro" not in mount.options
         and gives_hint(path, mount.destination, read_only=False)
     ]
 
 
-def _is_own(device: Device, rules: tuple[DeviceCgroupRule, ...]) -> bool:
-    """Tell whether a rule about this device, and the last of these, lets it be written.
+def _is_writable(device: Device, rules: tuple[DeviceCgroupRule, ...]) -> bool:
+    """Return whether the last rule for exactly this device allows writing.
 
-    What a privileged container may do with all devices of the host says nothing of
-    any of them.
+    Rules for all devices do not count: a privileged container uses few of them.
     """
     for rule in reversed(rules):
         if (rule.type, rule.major) == (device.type, device.major) and rule.minor in (

@@ -1,32 +1,65 @@
-"""How the plugin behaves on its node, whatever the policy is."""
+"""Options of the plugin on its node, independent of the policy."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final
+from collections.abc import Callable, Container, Iterable
+from typing import Final, Protocol, TypeAlias
 
 import msgspec
 
+from nri_resmgr.policy.decision import Timer
+from nri_resmgr.policy.events import Event
+from nri_resmgr.stub.model import Container as NriContainer
+from nri_resmgr.topology import Machine
+from nri_resmgr.topology.hint_options import HintOptions
+from nri_resmgr.topology.hints import Hint
+
+
+class EventTimers(Protocol):
+    """Timers of a policy; `nri_resmgr.app.plugin.timers.Timers` are the default."""
+
+    def set(self, timers: Iterable[Timer]) -> None:
+        """Add timers; one for the same event is replaced."""
+
+    def keep_only(self, containers: Container[str]) -> None:
+        """Cancel the timers of containers that are gone."""
+
+
+class HintFinder(Protocol):
+    """Finds hints; `nri_resmgr.app.plugin.hints.ContainerHints` is the default."""
+
+    def of(
+        self,
+        container: NriContainer,
+        machine: Machine,
+        options: HintOptions,
+        /,
+        *,
+        strict: bool,
+    ) -> tuple[Hint, ...]:
+        """Find the hints of a container, one per device or mount."""
+
+
+MakeTimers: TypeAlias = Callable[[Callable[[Event], None]], EventTimers]
+"""Makes timers, given what they call with each event that is due."""
+
 
 class PluginOptions(msgspec.Struct, frozen=True):
-    """What the command line says besides the policy's configuration.
+    """Options of the command line besides the policy's configuration.
 
     Attributes:
         dry_run: Decide and report, but adjust nothing.
-        run_dir: Where containers' files of what they have are; empty for none.
-        testing: Whether annotations may hand in topology hints.
-        alarms: Makes what hands events back later, given whom to hand them; None
-            for `nri_resmgr.app.plugin.timers.Timers`. Who lives in another time has his own.
-        hints: Finds where the things sit that containers use, as
-            `nri_resmgr.app.plugin.hints.ContainerHints` does; None for what the host tells.
+        run_dir: The folder of the files published to containers; empty for none.
+        testing: Whether annotations may pass topology hints.
+        timers: Replaces the default timers where time is simulated.
+        hints: Replaces the lookup of hints on the host where that is simulated.
     """
 
     dry_run: bool = False
     run_dir: str = ""
     testing: bool = False
-    timers: Callable[[Callable[[Any], None]], Any] | None = None
-    hints: Any = None
+    timers: MakeTimers | None = None
+    hints: HintFinder | None = None
 
 
 DEFAULT_OPTIONS: Final = PluginOptions()
-"""Of a plugin that is told nothing else."""

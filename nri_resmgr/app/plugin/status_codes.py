@@ -1,4 +1,4 @@
-"""What the runtime is told of an error: a ttRPC code and one sentence."""
+"""The status of an error in a reply: a ttRPC code and one sentence."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ CODES: Final[tuple[tuple[type[Exception], Code], ...]] = (
 
 
 def status_of(error: Exception) -> tuple[int, str]:
-    """Give the code and the sentence for a handler's exception.
+    """Return the code and the sentence for a handler's exception.
 
-    What is in no branch of the tree is a bug of ours, and says so.
+    An exception that is not a `ResmgrError` is a bug, and its sentence says so.
     """
     if isinstance(error, Refused):
         return error.code, error.message

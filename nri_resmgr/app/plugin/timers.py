@@ -1,4 +1,4 @@
-"""Events that a policy wants handed back after some time."""
+"""Timers: events that a policy gets back after some time."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ _NANOSECONDS: Final = 1_000_000_000
 
 
 class Timers:
-    """Rings once per event, as long as its container is there.
+    """Fires once per event, as long as its container exists.
 
     Args:
-        ring: Called with each event when its time has come.
+        fire: Called with each event that is due.
     """
 
-    def __init__(self, ring: Callable[[Event], None]) -> None:
-        self._fire = ring
+    def __init__(self, fire: Callable[[Event], None]) -> None:
+        self._fire = fire
         self._handles: dict[Event, asyncio.TimerHandle] = {}
 
     def set(self, timers: Iterable[Timer]) -> None:
-        """Add alarms; one for the same event is replaced. Needs a running loop."""
+        """Add timers; one for the same event is replaced. Needs a running loop."""
         loop = asyncio.get_running_loop()
         for timer in timers:
             self._cancel(timer.event)
             delay = _seconds_left(timer)
-            handle = loop.call_later(delay, self._go_off, timer.event)
+            handle = loop.call_later(delay, self._expire, timer.event)
             self._handles[timer.event] = handle
 
     def keep_only(self, containers: Container[str]) -> None:
-        """Cancel the alarms of containers that are gone."""
+        """Cancel the timers of containers that are gone."""
         for event in tuple(self._handles):
             if isinstance(event, ColdStartEnded) and event.id not in containers:
                 self._cancel(event)
 
-    def _go_off(self, event: Event) -> None:
+    def _expire(self, event: Event) -> None:
         del self._handles[event]
         self._fire(event)
 
@@ -51,6 +51,6 @@ class Timers:
 def _seconds_left(timer: Timer) -> float:
     if not timer.since:
         return timer.seconds
-    # Clocks of the runtime and ours are the same machine's, but may be set back.
+    # The runtime stamps events by the same clock, which may be set back.
     passed = max(0, time.time_ns() - timer.since) / _NANOSECONDS
     return max(0.0, timer.seconds - passed)

@@ -1,4 +1,4 @@
-"""Stub values to the policy's, and its answers back."""
+"""Conversion of containers to `ContainerSpec`s, and of pins to NRI messages."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Final
 import msgspec
 
 from nri_resmgr.app.annotations.queryable import queryable
-from nri_resmgr.app.plugin.unread_texts import UnreadTexts
 from nri_resmgr.app.requests import RequestSources, cgroup_values
 from nri_resmgr.policy.decision import PinUpdate
 from nri_resmgr.policy.events import NO_PIN, ContainerSpec, Pin
@@ -36,48 +35,48 @@ from nri_resmgr.stub.update import ContainerUpdate
 from nri_resmgr.topology.hints import Hint
 from nri_resmgr.values import BadListFormat, CpuSet, NodeSet, QosClass
 
-# Set by the kubelet on every container that it makes, and by nobody else.
+# Set by the kubelet, and only by it, on every container that it creates.
 KUBELET_NAME: Final = "io.kubernetes.container.name"
 
 _SHORT_ID: Final = 13  # as crictl prints ids
 
 
-class KnownContainer(msgspec.Struct, frozen=True):
-    """What others know of a container.
+class KnownFacts(msgspec.Struct, frozen=True):
+    """Facts about a container that its message does not have.
 
     Attributes:
-        preferences: What its pod's annotations ask for.
-        hints: Where the things that it uses sit.
-        known: As it was before; None for a new one, or where nothing is remembered.
-        ours: What we told of it last, if it may have been resized since.
+        preferences: Preferences from its pod's annotations.
+        hints: Its topology hints.
+        known: Its spec at an earlier event; None for a new container.
+        last_sent: The pins last sent to the runtime, if it may have been resized since.
     """
 
     preferences: Preferences = NO_PREFERENCES
     hints: tuple[Hint, ...] = ()
     known: ContainerSpec | None = None
-    ours: Pin | None = None
+    last_sent: Pin | None = None
 
-    # Not every event tells these two.
+    # Some events leave the cgroup and the process out.
 
     @property
     def cgroup(self) -> str:
-        """Its cgroup as it was told before; empty where it was not."""
+        """Its cgroup in earlier events; empty for none."""
         return self.known.cgroup if self.known else ""
 
     @property
     def pid(self) -> int:
-        """Its process as it was told before; 0 where it was not."""
+        """Its process in earlier events; 0 for none."""
         return self.known.pid if self.known else 0
 
     def values_of(
         self, container: Container, wanted: LinuxResources | None
     ) -> CgroupValues:
-        """Tell its requests from what the runtime says; see `cgroup_values`."""
-        return cgroup_values(container, wanted, self.known, self.ours)
+        """Return its cgroup values from the runtime's; see `cgroup_values`."""
+        return cgroup_values(container, wanted, self.known, self.last_sent)
 
 
-NO_BACKGROUND: Final = KnownContainer()
-CGROUPS_ALONE: Final = RequestSources()  # without sources it remembers nothing
+NO_FACTS: Final = KnownFacts()
+CGROUPS_ALONE: Final = RequestSources()  # without sources it keeps no state
 
 
 def spec_of(
@@ -86,19 +85,18 @@ def spec_of(
     wanted: LinuxResources | None = None,
     *,
     requests: RequestSources = CGROUPS_ALONE,
-    background: KnownContainer = NO_BACKGROUND,
+    facts: KnownFacts = NO_FACTS,
 ) -> ContainerSpec:
-    """Say what policies need to know of a container.
+    """Make the spec of a container.
 
     Args:
         pod: Its pod; an empty one where the runtime does not know it any more.
         container: As it is, or as it is about to be created.
-        wanted: What an update asks for; what it leaves out, or gives as 0, stays
-            as it is.
-        requests: Who knows what it asks for.
-        background: What else is known.
+        wanted: The values of an update; absent ones, and 0, leave a value unchanged.
+        requests: The sources of its resource requests.
+        facts: Facts that the message does not have.
     """
-    slot, values = _slot(container), background.values_of(container, wanted)
+    slot, values = _slot(container), facts.values_of(container, wanted)
     name, qos = container.name or slot, _qos(pod, container, values)
     asked = requests.requests_of(pod, name, values, qos)
     return ContainerSpec(
@@ -118,17 +116,17 @@ def spec_of(
         name=name,
         pod_name=pod.name,
         pod_uid=pod.uid,
-        labels=UnreadTexts(lambda: container.labels),
-        tags=UnreadTexts(lambda: queryable(container.annotations)),
-        pod_labels=UnreadTexts(lambda: queryable(pod.labels)),
-        pod_tags=UnreadTexts(lambda: queryable(pod.annotations)),
-        preferences=background.preferences,
-        hints=background.hints,
+        labels=container.labels,
+        tags=queryable(container.annotations),
+        pod_labels=queryable(pod.labels),
+        pod_tags=queryable(pod.annotations),
+        preferences=facts.preferences,
+        hints=facts.hints,
         source=asked.source,
         started=container.started_at,
         extended=asked.extended,
-        cgroup=_cgroup(container) or background.cgroup,
-        pid=container.pid or background.pid,
+        cgroup=_cgroup(container) or facts.cgroup,
+        pid=container.pid or facts.pid,
     )
 
 
@@ -137,15 +135,15 @@ def expected_specs(
     requests: RequestSources,
     preferences_of: Callable[[str], Preferences] = lambda _name: NO_PREFERENCES,
 ) -> tuple[ContainerSpec, ...]:
-    """Say what policies need to know of containers that a new pod will have.
+    """Make the specs of the containers that a new pod will have.
 
     Args:
-        pod: Whose containers do not exist yet.
-        requests: Who knows what they will ask for.
-        preferences_of: What the pod's annotations ask for, by a container's name.
+        pod: The pod, still without containers.
+        requests: The sources of their resource requests.
+        preferences_of: Returns the preferences from annotations by container name.
 
     Returns:
-        Those that will run at the same time, without ids; empty where nobody knows.
+        Those that will run at the same time, without ids; empty without a source.
     """
     qos = qos_of_cgroup(pod.linux.cgroup_parent if pod.linux else "")
     return tuple(
@@ -177,11 +175,9 @@ def living_specs(
     pods: Iterable[Pod],
     containers: Iterable[Container],
     requests: RequestSources = CGROUPS_ALONE,
-    background_of: Callable[[Pod, Container], KnownContainer] = lambda *_: (
-        NO_BACKGROUND
-    ),
+    facts_of: Callable[[Pod, Container], KnownFacts] = lambda *_: NO_FACTS,
 ) -> tuple[ContainerSpec, ...]:
-    """Say what policies need to know of all containers that have not stopped."""
+    """Make the specs of all containers that have not stopped."""
     by_id: Mapping[str, Pod] = {pod.id: pod for pod in pods}
     living = (
         (by_id.get(one.pod_sandbox_id) or Pod(id=one.pod_sandbox_id), one)
@@ -189,17 +185,17 @@ def living_specs(
         if one.state != ContainerState.STOPPED
     )
     return tuple(
-        spec_of(pod, one, requests=requests, background=background_of(pod, one))
+        spec_of(pod, one, requests=requests, facts=facts_of(pod, one))
         for pod, one in living
     )
 
 
 def adjustment_of(pin: Pin, *mounts: Mount) -> ContainerAdjustment | None:
-    """Pin a container at its creation; None where there is nothing to say.
+    """Make the adjustment of a new container; None where nothing changes.
 
     Args:
-        pin: Where it may run and have its memory.
-        mounts: What it finds beside its own.
+        pin: Its CPUs, memory nodes and shares.
+        mounts: Additional mounts.
     """
     if not pin:
         return ContainerAdjustment(mounts=mounts) if mounts else None
@@ -208,7 +204,7 @@ def adjustment_of(pin: Pin, *mounts: Mount) -> ContainerAdjustment | None:
 
 
 def updates_of(updates: Sequence[PinUpdate]) -> tuple[ContainerUpdate, ...]:
-    """Pin containers that exist; those with the same news share the content."""
+    """Make updates of existing containers; equal pins share the content."""
     if not updates:
         return ()
     return tuple(
@@ -222,10 +218,10 @@ def updates_of(updates: Sequence[PinUpdate]) -> tuple[ContainerUpdate, ...]:
     )
 
 
-# Nearly every reply has the pin of a shared pool. As masks, which are hashed at once.
+# Cached: nearly every reply has the pin of a shared pool. By masks, which hash fast.
 @lru_cache(maxsize=256)
 def _resources(cpus: int, mems: int, shares: int) -> LinuxResources:
-    # What is empty is not sent.
+    # An empty field is not sent and leaves the value as it is.
     found = LinuxCpu(
         cpus=str(CpuSet(cpus)), mems=str(NodeSet(mems)), shares=shares or None
     )
@@ -276,11 +272,11 @@ def _present(container: Container) -> Pin:
     try:
         return _pin_of(cpu.cpus, cpu.mems, shares)
     except BadListFormat:
-        # Whatever it is, it is not one of ours, and it is about to be replaced.
+        # Not written by this plugin, and about to be replaced.
         return Pin(shares=shares)
 
 
 @lru_cache(maxsize=1024)
 def _pin_of(cpus: str, mems: str, shares: int) -> Pin:
-    # Many containers have the same, and most new ones nothing but shares.
+    # Cached: many containers have the same pin, and most new ones only shares.
     return Pin(CpuSet.parse(cpus), NodeSet.parse(mems), shares)

@@ -1,1 +1,1 @@
-"""Resources published to containers: a mounted folder with resources.sh."""
+"""Resources published to containers: a mounted folder with resources.sh and .json."""

@@ -234,7 +234,7 @@ class Verification:
 
     def _recently_updated(self) -> set[str]:
         now, recent = time.time_ns(), set[str]()
-        for row in self._history.lately(_LONGEST):
+        for row in self._history.recent(_LONGEST):
             grace = self.options.grace + _PER_UPDATE * len(row.updates)
             if abs(now - row.time) < grace * 1e9:  # abs: clocks can be set back
                 recent.update(_updated_by(row))

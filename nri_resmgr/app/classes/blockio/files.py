@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from typing import Final, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 import attrs
 
@@ -13,15 +13,24 @@ from nri_resmgr.app.classes.blockio.setter import blockio_choice
 from nri_resmgr.app.classes.blockio.writer import BlockIoWriter
 from nri_resmgr.app.classes.members import Member, members_of
 from nri_resmgr.app.classes.unified import with_unified
-from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
+from nri_resmgr.app.observers.policy_in_force import PolicyInForce
 from nri_resmgr.classes.blockio import BlockIoConfig
 from nri_resmgr.policy.events import Event, Synchronized
 from nri_resmgr.stub.update import ContainerUpdate
+from nri_resmgr.stub.update_sender import UpdateSender
 
 Files: TypeAlias = Mapping[str, Mapping[str, str]]
 """Files and their contents, by container."""
 
 PERIOD: Final = 30.0  # seconds between two looks for disks
+
+
+class UpdatingPolicy(PolicyInForce, Protocol):
+    """A policy whose plugin sends updates; a `ResourcePolicy` is one."""
+
+    @property
+    def updates(self) -> UpdateSender:
+        """Sends updates that no request asked for."""
 
 
 class BlockIoFiles:
@@ -40,7 +49,7 @@ class BlockIoFiles:
 
     def __init__(
         self,
-        policy: ResourcePolicy,
+        policy: UpdatingPolicy,
         writer: BlockIoWriter,
         record: BlockIoRecord,
         period: float = PERIOD,

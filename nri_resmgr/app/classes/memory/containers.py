@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from nri_resmgr.app.classes.members import Subject
+from nri_resmgr.app.observers.policy_in_force import PolicyInForce
 from nri_resmgr.classes.memory import (
     BadMemoryAnnotation,
     memory_qos_request,
@@ -33,7 +33,7 @@ class MemoryOwner(msgspec.Struct, frozen=True):
     title: str
 
 
-def memory_owners(subject: Subject) -> Iterator[MemoryOwner]:
+def memory_owners(subject: PolicyInForce) -> Iterator[MemoryOwner]:
     """Yield all containers with classes that there are, of kinds that are on."""
     config = subject.config
     qos = config.memory_qos.classes if config.memory_qos else {}

@@ -6,10 +6,11 @@ from typing import Final
 
 import attrs
 
-from nri_resmgr.app.classes.members import Member, Subject, members_of
+from nri_resmgr.app.classes.members import Member, members_of
 from nri_resmgr.app.classes.rdt.host import RdtHost
 from nri_resmgr.app.classes.rdt.setter import rdt_choice
 from nri_resmgr.app.classes.rdt.writer import RdtWriter
+from nri_resmgr.app.observers.policy_in_force import PolicyInForce
 from nri_resmgr.config.rdt import RdtUse
 from nri_resmgr.policy.events import Event, PodStopped, Started, Synchronized
 
@@ -34,7 +35,11 @@ class RdtGroups:
     """
 
     def __init__(
-        self, subject: Subject, host: RdtHost, writer: RdtWriter, period: float = PERIOD
+        self,
+        subject: PolicyInForce,
+        host: RdtHost,
+        writer: RdtWriter,
+        period: float = PERIOD,
     ) -> None:
         self.host = host
         self.writer = writer

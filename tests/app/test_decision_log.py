@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from structlog.testing import capture_logs
 
-from nri_resmgr.app.observing.decision_log import Report
+from nri_resmgr.app.observing.decision_log import DecisionLog
 from nri_resmgr.log.levels import levels
 from nri_resmgr.policy.decision import Decision, Reason, Rule
 from nri_resmgr.policy.events import Removed, Stopped, Synchronized
 
+NO_STATE: Any = None  # the log does not read it
+
 
 def test_the_line_about_the_node_comes_before_those_about_its_containers() -> None:
-    decision = Decision(None, (Reason(Rule.FELL_BACK, "a", title="n/p/a"),))
+    decision = Decision(NO_STATE, (Reason(Rule.FELL_BACK, "a", title="n/p/a"),))
     with capture_logs() as lines:
-        Report(dry_run=False).decided(Synchronized(()), decision)
+        DecisionLog(dry_run=False).decided(Synchronized(()), decision)
 
     assert lines == [
         {
@@ -35,8 +39,8 @@ def test_the_line_about_the_node_comes_before_those_about_its_containers() -> No
 
 def test_a_line_says_that_nothing_was_adjusted() -> None:
     with capture_logs() as lines:
-        decision = Decision(None, (Reason(Rule.RELEASED, "a"),))
-        Report(dry_run=True).decided(Stopped("a"), decision)
+        decision = Decision(NO_STATE, (Reason(Rule.RELEASED, "a"),))
+        DecisionLog(dry_run=True).decided(Stopped("a"), decision)
 
     assert lines == [
         {
@@ -51,14 +55,14 @@ def test_a_line_says_that_nothing_was_adjusted() -> None:
 
 
 def test_what_is_removed_after_its_stop_is_worth_a_line_to_developers_only() -> None:
-    removal = Decision(None, (Reason(Rule.UNKNOWN_CONTAINER, "a"),))
+    removal = Decision(NO_STATE, (Reason(Rule.UNKNOWN_CONTAINER, "a"),))
     try:
         levels.set("app.observing.decision_log", "info")
         with capture_logs() as unsaid:
-            Report(dry_run=False).decided(Removed("a"), removal)
+            DecisionLog(dry_run=False).decided(Removed("a"), removal)
         levels.set("app.observing.decision_log", "debug")
         with capture_logs() as lines:
-            Report(dry_run=False).decided(Removed("a"), removal)
+            DecisionLog(dry_run=False).decided(Removed("a"), removal)
     finally:
         levels.drop("app.observing.decision_log")
 

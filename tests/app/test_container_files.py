@@ -10,8 +10,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from nri_resmgr.app.plugin.options import PluginOptions
-from nri_resmgr.app.published.mounts import ResourceMounts
-from nri_resmgr.app.published.texts import resource_texts
+from nri_resmgr.app.published.container_files import ResourceMounts, resource_texts
 from nri_resmgr.host.resource_files import ResourceFiles
 from nri_resmgr.policy.decision import Resources
 from nri_resmgr.stub import Container, Mount

@@ -9,11 +9,11 @@ import pytest
 
 from nri_resmgr.app.checkpoint.write import CHECKPOINT_NAME, Draft, checkpoint
 from nri_resmgr.app.configuration.acceptance import (
-    Configuration,
+    ActiveConfiguration,
     Rules,
     SwitchForbidden,
 )
-from nri_resmgr.app.configuration.status import BUILT_IN, Document, Source
+from nri_resmgr.app.configuration.status import BUILT_IN, Document, DocumentSource
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.config import parse_config
 from nri_resmgr.daemon.checkpoint_restore import restore_checkpoint
@@ -27,10 +27,12 @@ POD = Pod(id="p", name="p", uid="u")
 WEB = Container(id="web", name="web", pod_sandbox_id="p")
 
 
-def policy_of(text: str, source: Source, *, may_switch: bool = True) -> ResourcePolicy:
+def policy_of(
+    text: str, source: DocumentSource, *, may_switch: bool = True
+) -> ResourcePolicy:
     made = ResourcePolicy(MACHINE, parse_config(text))
-    kind = BUILT_IN if source is Source.BUILT_IN else Document(text, source)
-    made.go_by(Configuration(kind, Rules(may_switch=may_switch)))
+    kind = BUILT_IN if source is DocumentSource.BUILT_IN else Document(text, source)
+    made.use_configuration(ActiveConfiguration(kind, Rules(may_switch=may_switch)))
     return made
 
 
@@ -38,7 +40,7 @@ def policy_of(text: str, source: Source, *, may_switch: bool = True) -> Resource
 def static(tmp_path: Path) -> Iterator[StateDir]:
     """The state of a static policy with one container."""
     state = StateDir.open(str(tmp_path / "state"))
-    former = policy_of(document(0), Source.FILE)
+    former = policy_of(document(0), DocumentSource.FILE)
     former.synchronize((POD,), ())
     former.create_container(POD, WEB)
     lines = Draft().lines_of(former.policy, former.state)
@@ -52,7 +54,7 @@ TREE = document(0, "TopologyAwarePolicy")
 
 
 def test_a_file_of_another_kind_is_refused_at_once(static: StateDir) -> None:
-    policy = policy_of(TREE, Source.FILE, may_switch=False)
+    policy = policy_of(TREE, DocumentSource.FILE, may_switch=False)
     with pytest.raises(SwitchForbidden) as refusal:
         restore_checkpoint(static, policy, may_switch=False)
 
@@ -63,7 +65,7 @@ def test_a_file_of_another_kind_is_refused_at_once(static: StateDir) -> None:
 
 
 def test_the_default_waits_for_a_document_of_the_right_kind(static: StateDir) -> None:
-    policy = policy_of("", Source.BUILT_IN, may_switch=False)
+    policy = policy_of("", DocumentSource.BUILT_IN, may_switch=False)
     restore_checkpoint(static, policy, may_switch=False)
     for _ in range(2):
         with pytest.raises(SwitchForbidden):
@@ -76,7 +78,7 @@ def test_the_default_waits_for_a_document_of_the_right_kind(static: StateDir) ->
 
 
 def test_a_document_that_would_switch_is_not_taken(static: StateDir) -> None:
-    policy = policy_of(document(0), Source.RUNTIME, may_switch=False)
+    policy = policy_of(document(0), DocumentSource.RUNTIME, may_switch=False)
     restore_checkpoint(static, policy, may_switch=False)
     policy.configure(HandedOver(TREE, RuntimeInfo()))
 
@@ -85,7 +87,7 @@ def test_a_document_that_would_switch_is_not_taken(static: StateDir) -> None:
 
 
 def test_where_it_may_the_other_policy_begins_anew(static: StateDir) -> None:
-    policy = policy_of(TREE, Source.FILE)
+    policy = policy_of(TREE, DocumentSource.FILE)
     restore_checkpoint(static, policy, may_switch=True)
     policy.synchronize((POD,), (WEB,))
 
@@ -96,7 +98,7 @@ def test_where_it_may_the_other_policy_begins_anew(static: StateDir) -> None:
 def test_a_record_without_sense_is_set_aside_when_it_is_needed(
     static: StateDir,
 ) -> None:
-    policy = policy_of(document(0), Source.FILE)
+    policy = policy_of(document(0), DocumentSource.FILE)
     lines = ['["grant","nobody",{"cpus":"1"}]\n']
     static.write(CHECKPOINT_NAME, checkpoint(lines, "StaticPolicy", "1.0", "today"))
     restore_checkpoint(static, policy, may_switch=True)

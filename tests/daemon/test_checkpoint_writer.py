@@ -15,7 +15,7 @@ from structlog.testing import capture_logs
 from nri_resmgr.app.checkpoint.read import read_checkpoint
 from nri_resmgr.app.checkpoint.write import CHECKPOINT_NAME
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
-from nri_resmgr.daemon.checkpoint_writer import Keeper
+from nri_resmgr.daemon.checkpoint_writer import CheckpointWriter
 from nri_resmgr.host.state_dir import StateDir
 from nri_resmgr.stub import Container, Pod
 from nri_resmgr.topology.synthetic import parse_spec
@@ -29,8 +29,10 @@ def kept_in(state: StateDir) -> list[str]:
     return [] if text is None else list(read_checkpoint(text).rows.get("container", ()))
 
 
-def node(state: StateDir, retry: float = 0.05) -> tuple[ResourcePolicy, Keeper]:
-    keeper = Keeper(state, retry)
+def node(
+    state: StateDir, retry: float = 0.05
+) -> tuple[ResourcePolicy, CheckpointWriter]:
+    keeper = CheckpointWriter(state, retry)
     policy = ResourcePolicy(parse_spec("1s4c1t"), observers=[keeper])
     keeper.begin(policy)
     return policy, keeper

@@ -1,0 +1,24 @@
+"""The policy in force, as observers and appliers see it."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from nri_resmgr.config import PolicyConfig
+from nri_resmgr.policy.views import ViewedPolicy
+
+
+class PolicyInForce(Protocol):
+    """The configuration, policy and state at this moment; see `ResourcePolicy`."""
+
+    @property
+    def config(self) -> PolicyConfig:
+        """The configuration in force."""
+
+    @property
+    def policy(self) -> ViewedPolicy[Any]:
+        """The policy in force."""
+
+    @property
+    def state(self) -> Any:
+        """The policy's containers and grants."""

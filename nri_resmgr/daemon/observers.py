@@ -1,0 +1,79 @@
+"""The daemon's observers of sessions and decisions."""
+
+from __future__ import annotations
+
+import time
+
+from nri_resmgr.app.configuration.status import Rejection
+from nri_resmgr.app.metrics.counters import Metrics
+from nri_resmgr.app.observers.observer import DecisionObserver
+from nri_resmgr.app.observing.history import History
+from nri_resmgr.app.observing.sessions import SessionTracker
+from nri_resmgr.app.observing.tracing import Tracing
+from nri_resmgr.stub.observer import Observer
+from nri_resmgr.stub.runtime_info import RuntimeInfo
+
+
+class DaemonObservers(Observer):
+    """Passes the stub's reports to all observers of sessions.
+
+    Attributes:
+        started: The start of the process, UNIX nanoseconds.
+        history: Recent events.
+        sessions: The present session.
+        metrics: Counters; None where nothing can read them.
+        tracing: Spans; None without traces.
+        of_decisions: Those that observe decisions, for the policy.
+
+    Args:
+        counts: Whether to count for metrics.
+        traces: Whether to make spans.
+    """
+
+    def __init__(self, *, counts: bool, traces: bool) -> None:
+        self.started = time.time_ns()
+        self.history = History()
+        self.sessions = SessionTracker(self.history)
+        self.metrics = Metrics() if counts else None
+        self.tracing = Tracing() if traces else None
+        self._of_sessions: tuple[Observer, ...] = (self.sessions,)
+        if self.metrics is not None:
+            self._of_sessions = (self.sessions, self.metrics)
+        found = (self.history, self.metrics, self.tracing)
+        self.of_decisions: tuple[DecisionObserver, ...] = tuple(
+            one for one in found if one is not None
+        )
+
+    def add(self, observer: Observer) -> None:
+        """Add an observer of sessions."""
+        self._of_sessions = (*self._of_sessions, observer)
+
+    def rejected(self, rejection: Rejection) -> None:
+        """Note a rejected document as an event."""
+        where = f"{rejection.source} {rejection.name}".strip()
+        self.history.note("configuration.refused", where, rejection.why)
+
+    def registered(self, runtime: RuntimeInfo) -> None:
+        """See `Observer.registered`."""
+        for one in self._of_sessions:
+            one.registered(runtime)
+
+    def synchronized(self) -> None:
+        """See `Observer.synchronized`."""
+        for one in self._of_sessions:
+            one.synchronized()
+
+    def lost(self, why: str) -> None:
+        """See `Observer.lost`."""
+        for one in self._of_sessions:
+            one.lost(why)
+
+    def asked(self, method: str) -> None:
+        """See `Observer.asked`."""
+        for one in self._of_sessions:
+            one.asked(method)
+
+    def answered(self, method: str, seconds: float, code: int) -> None:
+        """See `Observer.answered`."""
+        for one in self._of_sessions:
+            one.answered(method, seconds, code)
