@@ -6,7 +6,7 @@ classes serve any asyncio, threaded or test harness, and `ServerConnection` with
 """
 
 from nri_proto._gen import nri_pb2
-from nri_proto.client import ClientConnection, Reply, Stray
+from nri_proto.client import CallReply, ClientConnection, Stray
 from nri_proto.codes import Code
 from nri_proto.errors import (
     LocalProtocolError,
@@ -25,9 +25,9 @@ from nri_proto.events import (
     mask_of,
     parse_mask,
 )
-from nri_proto.levels import Level, infer_level
+from nri_proto.levels import NriLevel, infer_level
 from nri_proto.methods import PLUGIN_METHODS, RUNTIME_METHODS, Method
-from nri_proto.server import Call, Refusal, ServerConnection
+from nri_proto.server import Call, RejectedCall, ServerConnection
 from nri_proto.trunk import Trunk
 
 __all__ = [
@@ -36,17 +36,17 @@ __all__ = [
     "RUNTIME_METHODS",
     "STATE_CHANGES",
     "Call",
+    "CallReply",
     "ClientConnection",
     "Code",
     "Event",
-    "Level",
     "LocalProtocolError",
     "MessageTooLarge",
     "Method",
+    "NriLevel",
     "ProtocolError",
-    "Refusal",
+    "RejectedCall",
     "RemoteProtocolError",
-    "Reply",
     "ServerConnection",
     "Stray",
     "StreamIdsExhausted",

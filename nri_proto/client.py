@@ -17,7 +17,7 @@ _LAST_ID: Final = (1 << 32) - 1
 _NANOSECONDS: Final = 1_000_000_000
 
 
-class Reply(msgspec.Struct, frozen=True):
+class CallReply(msgspec.Struct, frozen=True):
     """How one of our calls ended.
 
     Attributes:
@@ -95,7 +95,7 @@ class ClientConnection:
         self._open.add(stream_id)
         return stream_id, message
 
-    def receive_data(self, data: bytes) -> list[Reply | Stray]:
+    def receive_data(self, data: bytes) -> list[CallReply | Stray]:
         """Take bytes from the peer, however they were cut; return the events."""
         return [self._judge(frame) for frame in self._frames.receive_data(data)]
 
@@ -105,20 +105,20 @@ class ClientConnection:
         self._open.clear()
         return abandoned
 
-    def _judge(self, frame: Frame) -> Reply | Stray:
+    def _judge(self, frame: Frame) -> CallReply | Stray:
         if frame.stream_id not in self._open:
             return Stray(frame.stream_id)
         self._open.remove(frame.stream_id)
         if frame.type != FrameType.RESPONSE:
             message = f"frame type {frame.type} on a unary stream"
-            return Reply(frame.stream_id, Code.INTERNAL, message)
+            return CallReply(frame.stream_id, Code.INTERNAL, message)
         if frame.data is None:
             message = f"reply of {frame.size} bytes exceeds {MAX_DATA_IN}"
-            return Reply(frame.stream_id, Code.RESOURCE_EXHAUSTED, message)
+            return CallReply(frame.stream_id, Code.RESOURCE_EXHAUSTED, message)
         try:
             response = ttrpc_pb2.Response.FromString(frame.data)
         except DecodeError as error:
-            return Reply(frame.stream_id, Code.INTERNAL, f"broken reply: {error}")
+            return CallReply(frame.stream_id, Code.INTERNAL, f"broken reply: {error}")
         if code := response.status.code:
-            return Reply(frame.stream_id, code, response.status.message)
-        return Reply(frame.stream_id, Code.OK, payload=response.payload)
+            return CallReply(frame.stream_id, code, response.status.message)
+        return CallReply(frame.stream_id, Code.OK, payload=response.payload)

@@ -15,11 +15,11 @@ _VERSION: Final = re.compile(rf"v?{_NUMBER}\.{_NUMBER}(?:\.{_NUMBER})?(?![0-9])"
 _UNSTAMPED: Final = frozenset({"", "(devel)", "0.0.0-unknown"})
 
 
-class Level(NamedTuple):
+class NriLevel(NamedTuple):
     """A release of NRI, ordered.
 
-    >>> Level.parse("v0.11.0-37-g41b9c58")
-    Level(major=0, minor=11, patch=0)
+    >>> NriLevel.parse("v0.11.0-37-g41b9c58")
+    NriLevel(major=0, minor=11, patch=0)
     """
 
     major: int
@@ -27,7 +27,7 @@ class Level(NamedTuple):
     patch: int = 0
 
     @classmethod
-    def parse(cls, text: str) -> Level | None:
+    def parse(cls, text: str) -> NriLevel | None:
         """Read a module version; suffixes of git and of distributions are cut.
 
         Returns:
@@ -55,38 +55,38 @@ class Level(NamedTuple):
 OLDEST_EVENT_MASK: Final = 0x7FF
 
 # First level that has the thing.
-SPLIT_SYNC: Final = Level(0, 7)  # also: timeouts told in Configure
-POD_UPDATES: Final = Level(0, 9, 1)
-VALIDATION: Final = Level(0, 10)
-DEDICATED_CALLS: Final = Level(0, 12)  # also: versions told both ways
-NEWEST_FIELDS: Final = Level(0, 12)  # memory policy is the last that was added
-SAFE_UPDATES: Final = Level(0, 12, 1)  # UpdateContainers cannot dead-lock
-NEWEST: Final = Level(0, 13)
+SPLIT_SYNC: Final = NriLevel(0, 7)  # also: timeouts told in Configure
+POD_UPDATES: Final = NriLevel(0, 9, 1)
+VALIDATION: Final = NriLevel(0, 10)
+DEDICATED_CALLS: Final = NriLevel(0, 12)  # also: versions told both ways
+NEWEST_FIELDS: Final = NriLevel(0, 12)  # memory policy is the last that was added
+SAFE_UPDATES: Final = NriLevel(0, 12, 1)  # UpdateContainers cannot dead-lock
+NEWEST: Final = NriLevel(0, 13)
 
 # First runtime release with each level, oldest first.
 _RUNTIMES: Final = {
     "containerd": (
-        ((1, 7, 0), Level(0, 3)),
-        ((1, 7, 7), Level(0, 4)),
-        ((1, 7, 14), Level(0, 6)),
-        ((1, 7, 16), Level(0, 6, 1)),
-        ((1, 7, 26), Level(0, 8)),
-        ((2, 2, 0), Level(0, 10)),
-        ((2, 2, 1), Level(0, 11)),
-        ((2, 3, 0), Level(0, 12)),
-        ((2, 4, 0), Level(0, 12, 1)),
+        ((1, 7, 0), NriLevel(0, 3)),
+        ((1, 7, 7), NriLevel(0, 4)),
+        ((1, 7, 14), NriLevel(0, 6)),
+        ((1, 7, 16), NriLevel(0, 6, 1)),
+        ((1, 7, 26), NriLevel(0, 8)),
+        ((2, 2, 0), NriLevel(0, 10)),
+        ((2, 2, 1), NriLevel(0, 11)),
+        ((2, 3, 0), NriLevel(0, 12)),
+        ((2, 4, 0), NriLevel(0, 12, 1)),
     ),
     "cri-o": (
-        ((1, 26, 0), Level(0, 2)),
-        ((1, 26, 2), Level(0, 3)),
-        ((1, 29, 0), Level(0, 5)),
-        ((1, 29, 2), Level(0, 6)),
-        ((1, 31, 0), Level(0, 6, 1)),
-        ((1, 32, 0), Level(0, 9)),
-        ((1, 33, 0), Level(0, 9, 1)),
-        ((1, 34, 0), Level(0, 10)),
-        ((1, 35, 0), Level(0, 11)),
-        ((1, 37, 0), Level(0, 12)),
+        ((1, 26, 0), NriLevel(0, 2)),
+        ((1, 26, 2), NriLevel(0, 3)),
+        ((1, 29, 0), NriLevel(0, 5)),
+        ((1, 29, 2), NriLevel(0, 6)),
+        ((1, 31, 0), NriLevel(0, 6, 1)),
+        ((1, 32, 0), NriLevel(0, 9)),
+        ((1, 33, 0), NriLevel(0, 9, 1)),
+        ((1, 34, 0), NriLevel(0, 10)),
+        ((1, 35, 0), NriLevel(0, 11)),
+        ((1, 37, 0), NriLevel(0, 12)),
     ),
 }
 
@@ -96,7 +96,7 @@ _ALIASES: Final = {"v2": "containerd"}
 
 def infer_level(
     runtime: str, version: str, *, nri_version: str = "", tells_timeouts: bool = False
-) -> Level | None:
+) -> NriLevel | None:
     """Tell the runtime's NRI level from what Configure says.
 
     Args:
@@ -108,7 +108,7 @@ def infer_level(
     Returns:
         The level it certainly has, or None if nothing tells.
     """
-    if (told := Level.parse(nri_version)) is not None:
+    if (told := NriLevel.parse(nri_version)) is not None:
         return told
     floors = []
     if nri_version:
@@ -121,7 +121,7 @@ def infer_level(
     return DEDICATED_CALLS if nri_version else None
 
 
-def _listed_level(runtime: str, version: str) -> Level | None:
+def _listed_level(runtime: str, version: str) -> NriLevel | None:
     releases = _RUNTIMES.get(_ALIASES.get(runtime, runtime))
     match = _VERSION.match(version)
     if releases is None or match is None:
@@ -131,13 +131,13 @@ def _listed_level(runtime: str, version: str) -> Level | None:
     return known[-1] if known else None
 
 
-def first_release(runtime: str, level: Level) -> str:
+def first_release(runtime: str, level: NriLevel) -> str:
     """Name the first release of a runtime with *level*, or the last before it.
 
     Raises:
         KeyError: *runtime* is neither ``containerd`` nor ``cri-o``.
 
-    >>> first_release("containerd", Level(0, 8)), first_release("cri-o", Level(0, 8))
+    >>> first_release("containerd", NriLevel(0, 8)), first_release("cri-o", NriLevel(0, 8))
     ('v1.7.26', '1.31.0')
     """
     releases = _RUNTIMES[runtime]

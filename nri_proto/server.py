@@ -46,7 +46,7 @@ class Call(msgspec.Struct, frozen=True):
     metadata: tuple[tuple[str, str], ...] = ()
 
 
-class Refusal(msgspec.Struct, frozen=True):
+class RejectedCall(msgspec.Struct, frozen=True):
     """An illegal request, to be answered on its own stream with an error."""
 
     stream_id: int
@@ -77,7 +77,7 @@ class ServerConnection:
         """Whether the next byte begins a frame."""
         return self._frames.is_idle
 
-    def receive_data(self, data: bytes) -> list[Call | Refusal]:
+    def receive_data(self, data: bytes) -> list[Call | RejectedCall]:
         """Take bytes from the peer, however they were cut; return the events.
 
         Each event owes the peer exactly one `reply` or `refuse`.
@@ -85,7 +85,7 @@ class ServerConnection:
         events = map(self.receive_frame, self._frames.receive_data(data))
         return [event for event in events if event is not None]
 
-    def receive_frame(self, frame: Frame) -> Call | Refusal | None:
+    def receive_frame(self, frame: Frame) -> Call | RejectedCall | None:
         """Take a frame that came whole, while idle; return the event if it is one."""
         is_request = frame.type == _REQUEST
         event = self._judge_request(frame) if is_request else self._judge_other(frame)
@@ -131,12 +131,12 @@ class ServerConnection:
             self._owed[stream_id] = others
         return frame
 
-    def _judge_other(self, frame: Frame) -> Refusal | None:
+    def _judge_other(self, frame: Frame) -> RejectedCall | None:
         if frame.type == _DATA and frame.stream_id not in self._owed:
             return _invalid(frame, f"StreamID {frame.stream_id} no longer active")
         return None
 
-    def _judge_request(self, frame: Frame) -> Call | Refusal:
+    def _judge_request(self, frame: Frame) -> Call | RejectedCall:
         stream_id = frame.stream_id
         if stream_id % 2 == 0:
             return _invalid(frame, "StreamID must be odd for client initiated streams")
@@ -148,23 +148,23 @@ class ServerConnection:
                 f"message length {frame.size} exceed maximum message size "
                 f"of {MAX_DATA_IN}"
             )
-            return Refusal(stream_id, Code.RESOURCE_EXHAUSTED, message)
+            return RejectedCall(stream_id, Code.RESOURCE_EXHAUSTED, message)
         if len(self._owed) >= MAX_OPEN_CALLS:
             message = f"more than {MAX_OPEN_CALLS} calls wait for an answer"
-            return Refusal(stream_id, Code.RESOURCE_EXHAUSTED, message)
+            return RejectedCall(stream_id, Code.RESOURCE_EXHAUSTED, message)
         return self._open(stream_id, frame.data)
 
-    def _open(self, stream_id: int, data: bytes) -> Call | Refusal:
+    def _open(self, stream_id: int, data: bytes) -> Call | RejectedCall:
         try:
             request = ttrpc_pb2.Request.FromString(data)
         except DecodeError as error:
             message = f"unmarshal request error: {error}"
-            return Refusal(stream_id, Code.INVALID_ARGUMENT, message)
+            return RejectedCall(stream_id, Code.INVALID_ARGUMENT, message)
         service, method = request.service, request.method
         if (methods := self._services.get(service)) is None:
-            return Refusal(stream_id, Code.UNIMPLEMENTED, f"service {service}")
+            return RejectedCall(stream_id, Code.UNIMPLEMENTED, f"service {service}")
         if method not in methods:
-            return Refusal(stream_id, Code.UNIMPLEMENTED, f"method {method}")
+            return RejectedCall(stream_id, Code.UNIMPLEMENTED, f"method {method}")
         nanoseconds = request.timeout_nano
         timeout = nanoseconds / _NANOSECONDS if nanoseconds else None
         pairs = request.metadata
@@ -172,8 +172,8 @@ class ServerConnection:
         return Call(stream_id, service, method, request.payload, timeout, metadata)
 
 
-def _invalid(frame: Frame, message: str) -> Refusal:
-    return Refusal(frame.stream_id, Code.INVALID_ARGUMENT, message)
+def _invalid(frame: Frame, message: str) -> RejectedCall:
+    return RejectedCall(frame.stream_id, Code.INVALID_ARGUMENT, message)
 
 
 def _sendable(message: str) -> str:

@@ -7,7 +7,7 @@ from struct import Struct
 from typing import Final, TypeAlias
 
 from nri_proto import frames, mux
-from nri_proto.client import ClientConnection, Reply, Stray
+from nri_proto.client import CallReply, ClientConnection, Stray
 from nri_proto.frames import MAX_DATA_IN, Frame
 from nri_proto.methods import (
     PLUGIN_METHODS,
@@ -17,12 +17,12 @@ from nri_proto.methods import (
     Method,
 )
 from nri_proto.mux import Connection, Demultiplexer, trunk_frames
-from nri_proto.server import Call, Refusal, ServerConnection
+from nri_proto.server import Call, RejectedCall, ServerConnection
 
 # Of the trunk, and of the frame in it.
 _HEADERS: Final = Struct(mux.HEADER.format + frames.HEADER.format[1:])
 
-Event: TypeAlias = Call | Refusal | Reply | Stray
+TrunkEvent: TypeAlias = Call | RejectedCall | CallReply | Stray
 
 
 class Trunk:
@@ -51,7 +51,7 @@ class Trunk:
         """Make the runtime's end: it serves Runtime and calls Plugin."""
         return cls(Connection.RUNTIME, RUNTIME_METHODS)
 
-    def receive_data(self, data: bytes) -> list[Event]:
+    def receive_data(self, data: bytes) -> list[TrunkEvent]:
         """Take bytes from the socket, however they were cut; return the events.
 
         Raises:
@@ -60,7 +60,7 @@ class Trunk:
         if (frame := self._lone_frame(data)) is not None:
             event = self._server.receive_frame(frame)
             return [] if event is None else [event]
-        events: list[Event] = []
+        events: list[TrunkEvent] = []
         for connection, piece in self._demultiplexer.receive_data(data):
             if connection == self._serves:
                 events += self._server.receive_data(piece)

@@ -11,7 +11,7 @@ from typing import Any, Final
 import msgspec
 from google.protobuf.message import Message
 
-from nri_proto import PLUGIN_METHODS, Level
+from nri_proto import PLUGIN_METHODS, NriLevel
 from nri_proto.levels import SAFE_UPDATES
 from nri_resmgr.app.checkpoint.read import Saved, read_checkpoint
 from nri_resmgr.app.observers.observer import DecisionObserver
@@ -86,7 +86,7 @@ class ReplayedPlugin(DecisionObserver):
         self._machine = machine
         self._answers = deque(answers)
         self._snapshot = Snapshot()
-        self._level: Level | None = None
+        self._level: NriLevel | None = None
         self._policy: ResourcePolicy | None = None
         self._handlers: Handlers | None = None
 

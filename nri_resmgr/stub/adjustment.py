@@ -8,7 +8,7 @@ from typing import Final, Self
 
 import msgspec
 
-from nri_proto import Level
+from nri_proto import NriLevel
 from nri_resmgr.stub.fields import level_of
 from nri_resmgr.stub.linux_setters import LinuxSetters
 from nri_resmgr.stub.model import (
@@ -21,7 +21,7 @@ from nri_resmgr.stub.model import (
     Rlimit,
 )
 from nri_resmgr.stub.model.contents import EMPTY, texts
-from nri_resmgr.stub.reply_errors import BadKey, EmptyText
+from nri_resmgr.stub.reply_errors import EmptyText, InvalidKey
 from nri_resmgr.stub.set_once import mark, plain_key, with_entry, with_field, with_item
 
 _HOOK_KINDS: Final = Hooks.__struct_fields__
@@ -57,7 +57,7 @@ class ContainerAdjustment(LinuxSetters, frozen=True):
         return self._linux().resources or LinuxResources()
 
     @property
-    def needs_level(self) -> Level:
+    def needs_level(self) -> NriLevel:
         """The first NRI level whose runtimes read all that is set."""
         return level_of(self)
 
@@ -160,5 +160,5 @@ def _command_line(args: Iterable[str]) -> tuple[str, ...]:
     if not words:
         raise EmptyText("args")
     if not words[0]:
-        raise BadKey("args", words[0])
+        raise InvalidKey("args", words[0])
     return words

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from nri_proto import Code, Level
+from nri_proto import Code, NriLevel
 from nri_resmgr.values.errors import HostError, InputError, ResmgrError
 
 _NOT_TOLD: Final = "an NRI of unknown level"
@@ -89,7 +89,7 @@ class RuntimeTooOld(HostError):
     """No event that the plugin handles is known to this runtime."""
 
     runtime: str
-    level: Level | None
+    level: NriLevel | None
     events: str
 
     def __str__(self) -> str:
@@ -139,7 +139,7 @@ class CalledFromHandler(RuntimeError):
 class UnsolicitedUpdatesUnsafe(ResmgrError):
     """This runtime can dead-lock on updates that nobody asked for."""
 
-    level: Level | None
+    level: NriLevel | None
 
     def __str__(self) -> str:
         nri = _NOT_TOLD if self.level is None else f"NRI {self.level}"
@@ -150,7 +150,7 @@ class UnsolicitedUpdatesUnsafe(ResmgrError):
 
 
 @dataclass(eq=False)
-class Refused(Exception):
+class RequestRejected(Exception):
     """Raised by a handler: fail the request with this status and sentence."""
 
     message: str

@@ -9,10 +9,10 @@ from typing import Any, Final
 
 import msgspec
 
-from nri_proto import Level
+from nri_proto import NriLevel
 from nri_resmgr.stub.model.contents import defaults_of
 
-OLDEST: Final = Level(0, 2)
+OLDEST: Final = NriLevel(0, 2)
 
 
 class Field(msgspec.Struct, frozen=True):
@@ -30,10 +30,10 @@ class Field(msgspec.Struct, frozen=True):
 
     path: str
     setter: str
-    level: Level = OLDEST
+    level: NriLevel = OLDEST
     remover: str = ""
     key: str | None = None
-    removal_level: Level = OLDEST
+    removal_level: NriLevel = OLDEST
 
     def content(self, change: msgspec.Struct) -> object:
         """Return what *change* sets here; None for nothing, 0 and False are set."""
@@ -46,7 +46,7 @@ class Field(msgspec.Struct, frozen=True):
         return None if content == defaults_of(type(parent))[name] else content
 
 
-def _resource(path: str, setter: str, level: Level = OLDEST) -> Field:
+def _resource(path: str, setter: str, level: NriLevel = OLDEST) -> Field:
     return Field(f"linux.resources.{path}", setter, level)
 
 
@@ -57,33 +57,35 @@ FIELDS: Final = (
         "set_mount",
         remover="remove_mount",
         key="destination",
-        removal_level=Level(0, 7),
+        removal_level=NriLevel(0, 7),
     ),
     Field("env", "set_env", remover="remove_env", key="key"),
     Field("hooks", "add_hooks"),
-    Field("rlimits", "set_rlimit", Level(0, 4), key="type"),
-    Field("cdi_devices", "add_cdi_device", Level(0, 7), key="name"),
-    Field("args", "set_args", Level(0, 10)),
+    Field("rlimits", "set_rlimit", NriLevel(0, 4), key="type"),
+    Field("cdi_devices", "add_cdi_device", NriLevel(0, 7), key="name"),
+    Field("args", "set_args", NriLevel(0, 10)),
     Field("linux.devices", "set_device", remover="remove_device", key="path"),
     Field("linux.cgroups_path", "set_cgroups_path"),
-    Field("linux.oom_score_adj", "set_oom_score_adj", Level(0, 7)),
-    Field("linux.io_priority", "set_io_priority", Level(0, 10)),
-    Field("linux.seccomp_policy", "set_seccomp_policy", Level(0, 10)),
+    Field("linux.oom_score_adj", "set_oom_score_adj", NriLevel(0, 7)),
+    Field("linux.io_priority", "set_io_priority", NriLevel(0, 10)),
+    Field("linux.seccomp_policy", "set_seccomp_policy", NriLevel(0, 10)),
     Field(
-        "linux.namespaces", "set_namespace", Level(0, 10), "remove_namespace", "type"
+        "linux.namespaces", "set_namespace", NriLevel(0, 10), "remove_namespace", "type"
     ),
-    Field("linux.sysctl", "set_sysctl", Level(0, 11), "remove_sysctl", ""),
-    Field("linux.net_devices", "set_net_device", Level(0, 11), "remove_net_device", ""),
-    Field("linux.scheduler", "set_scheduler", Level(0, 11)),
-    Field("linux.rdt.clos_id", "set_rdt_clos_id", Level(0, 11), "remove_rdt"),
-    Field("linux.rdt.schemata", "set_rdt_schemata", Level(0, 11), "remove_rdt"),
+    Field("linux.sysctl", "set_sysctl", NriLevel(0, 11), "remove_sysctl", ""),
+    Field(
+        "linux.net_devices", "set_net_device", NriLevel(0, 11), "remove_net_device", ""
+    ),
+    Field("linux.scheduler", "set_scheduler", NriLevel(0, 11)),
+    Field("linux.rdt.clos_id", "set_rdt_clos_id", NriLevel(0, 11), "remove_rdt"),
+    Field("linux.rdt.schemata", "set_rdt_schemata", NriLevel(0, 11), "remove_rdt"),
     Field(
         "linux.rdt.enable_monitoring",
         "set_rdt_monitoring",
-        Level(0, 11),
+        NriLevel(0, 11),
         "remove_rdt",
     ),
-    Field("linux.memory_policy", "set_memory_policy", Level(0, 12)),
+    Field("linux.memory_policy", "set_memory_policy", NriLevel(0, 12)),
     _resource("memory.limit", "set_memory_limit"),
     _resource("memory.reservation", "set_memory_reservation"),
     _resource("memory.swap", "set_memory_swap"),
@@ -103,14 +105,14 @@ FIELDS: Final = (
     _resource("blockio_class", "set_blockio_class"),
     _resource("rdt_class", "set_rdt_class"),
     Field("linux.resources.unified", "set_unified", key=""),
-    _resource("devices", "add_device_rule", Level(0, 10)),
-    _resource("pids", "set_pids_limit", Level(0, 7)),
+    _resource("devices", "add_device_rule", NriLevel(0, 10)),
+    _resource("pids", "set_pids_limit", NriLevel(0, 7)),
 )
 
 KEYED: Final = tuple(field for field in FIELDS if field.key is not None)
 
 # `remove` alone is a mark, not a field that the runtime merges.
-_RDT_REMOVAL: Final = Field("linux.rdt.remove", "remove_rdt", Level(0, 11))
+_RDT_REMOVAL: Final = Field("linux.rdt.remove", "remove_rdt", NriLevel(0, 11))
 
 
 def keys_of(field: Field, content: Any) -> tuple[str, ...]:
@@ -122,7 +124,7 @@ def keys_of(field: Field, content: Any) -> tuple[str, ...]:
     return tuple([getattr(item, field.key) for item in content])
 
 
-def level_of(change: msgspec.Struct) -> Level:
+def level_of(change: msgspec.Struct) -> NriLevel:
     """Return the first NRI level whose runtimes read all that *change* sets."""
     levels = [OLDEST]
     for field in (*FIELDS, _RDT_REMOVAL):

@@ -10,12 +10,12 @@ from google.protobuf.message import DecodeError, Message
 
 from nri_proto import (
     Call,
+    CallReply,
     Code,
     MessageTooLarge,
     Method,
-    Refusal,
+    RejectedCall,
     RemoteProtocolError,
-    Reply,
     Trunk,
 )
 from nri_resmgr.log import Logger
@@ -43,7 +43,7 @@ class Link(asyncio.BufferedProtocol):
         self._trunk = trunk
         self._on_call = on_call
         self._loop = asyncio.get_running_loop()
-        self._pending: dict[int, asyncio.Future[Reply]] = {}
+        self._pending: dict[int, asyncio.Future[CallReply]] = {}
         self._transport: asyncio.Transport | None = None
         self._stalled: asyncio.TimerHandle | None = None
         self._fault: str | None = None
@@ -142,10 +142,10 @@ class Link(asyncio.BufferedProtocol):
             match event:
                 case Call():
                     self._on_call(event)
-                case Refusal():
+                case RejectedCall():
                     log.warning("call.refused", code=event.code, why=event.message)
                     self.refuse(event.stream_id, event.code, event.message)
-                case Reply() if event.stream_id in self._pending:
+                case CallReply() if event.stream_id in self._pending:
                     self._settle(event)
                 case _:
                     log.debug("reply.stray", stream_id=event.stream_id)
@@ -176,7 +176,7 @@ class Link(asyncio.BufferedProtocol):
         if self._transport is not None and not self._transport.is_closing():
             self._transport.resume_reading()
 
-    def _settle(self, reply: Reply) -> None:
+    def _settle(self, reply: CallReply) -> None:
         answer = self._pending[reply.stream_id]
         if not answer.done():
             answer.set_result(reply)

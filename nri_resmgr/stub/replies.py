@@ -15,8 +15,8 @@ from nri_resmgr.stub.convert import write_to
 from nri_resmgr.stub.fields import FIELDS, KEYED, Field, keys_of
 from nri_resmgr.stub.model import ContainerEviction, LinuxContainerUpdate
 from nri_resmgr.stub.reply_errors import (
-    BadKey,
     DuplicateKey,
+    InvalidKey,
     MissingContainerId,
     SelfUpdate,
 )
@@ -239,7 +239,7 @@ def _check_keys_of(field: Field, content: object) -> None:
         raise DuplicateKey(field.path, Counter(keys).most_common(1)[0][0])
     for key in keys:
         if key in ("", "-"):
-            raise BadKey(field.path, key)
+            raise InvalidKey(field.path, key)
 
 
 def _check_claims(updates: tuple[ContainerUpdate, ...]) -> None:

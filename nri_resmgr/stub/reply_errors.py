@@ -28,7 +28,7 @@ class DuplicateKey(ReplyError):
 
 
 @dataclass(eq=False)
-class BadKey(ReplyError):
+class InvalidKey(ReplyError):
     """A key is empty, or begins with the "-" that marks a removal."""
 
     field: str

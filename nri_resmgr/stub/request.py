@@ -11,11 +11,11 @@ import attrs
 # runtime throws the plugin out, so the answer must be on its way well before.
 SAFE_SHARE: Final = 0.6
 
-_current: contextvars.ContextVar[Request] = contextvars.ContextVar("nri_request")
+_current: contextvars.ContextVar[RequestContext] = contextvars.ContextVar("nri_request")
 
 
 @attrs.define(eq=False, repr=False)
-class Request:
+class RequestContext:
     """The request being handled.
 
     Attributes:
@@ -45,7 +45,7 @@ class Request:
         return self.deadline - now
 
 
-def current_request() -> Request | None:
+def current_request() -> RequestContext | None:
     """Return the request that the calling code answers, if it answers one.
 
     A task that a handler started answers it, too, until the answer is out.
@@ -54,7 +54,7 @@ def current_request() -> Request | None:
     return None if request is None or request.is_over else request
 
 
-def causing_request() -> Request | None:
+def causing_request() -> RequestContext | None:
     """Return the request whose handler led to the calling code, answered or not."""
     return _current.get(None)
 

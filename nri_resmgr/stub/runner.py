@@ -13,9 +13,9 @@ from google.protobuf.message import Message
 
 from nri_proto import Call, Code
 from nri_resmgr.log import Logger
-from nri_resmgr.stub.errors import Refused
+from nri_resmgr.stub.errors import RequestRejected
 from nri_resmgr.stub.link import Link
-from nri_resmgr.stub.request import Request, enter, leave
+from nri_resmgr.stub.request import RequestContext, enter, leave
 from nri_resmgr.values.errors import ResmgrError
 
 log = Logger(__name__)
@@ -57,7 +57,7 @@ StatusOf: TypeAlias = Callable[[Exception], tuple[int, str]]
 
 def default_status(error: Exception) -> tuple[int, str]:
     """Give the status and the sentence for a handler's exception."""
-    if isinstance(error, Refused):
+    if isinstance(error, RequestRejected):
         return error.code, error.message
     if isinstance(error, ResmgrError):
         return Code.UNKNOWN, str(error)
@@ -90,7 +90,7 @@ class Runner:
         if invocation.handler is None:
             self._answer(call, invocation, None)
             return
-        request = Request(
+        request = RequestContext(
             method=call.method,
             received=self._loop.time(),
             timeout=self._timeout_of(call),
@@ -127,7 +127,7 @@ class Runner:
         return min(call.timeout, self.request_timeout)
 
     def _start_task(
-        self, call: Call, invocation: Invocation, request: Request, result: Any
+        self, call: Call, invocation: Invocation, request: RequestContext, result: Any
     ) -> None:
         # The task copies the context, so the request stays current inside.
         task = asyncio.ensure_future(self._run(call, invocation, request, result))
@@ -141,7 +141,7 @@ class Runner:
             self.idle.set()
 
     async def _run(
-        self, call: Call, invocation: Invocation, request: Request, result: Any
+        self, call: Call, invocation: Invocation, request: RequestContext, result: Any
     ) -> None:
         limit = request.deadline if invocation.limited else None
         try:
@@ -159,7 +159,9 @@ class Runner:
         finally:
             request.is_over = True
 
-    def _overrun(self, call: Call, invocation: Invocation, request: Request) -> None:
+    def _overrun(
+        self, call: Call, invocation: Invocation, request: RequestContext
+    ) -> None:
         if self.overrun is Overrun.ANSWER:
             self._try_answer(call, invocation, request.safe_answer)
         log.error(
@@ -179,7 +181,7 @@ class Runner:
         self.link.reply(call.stream_id, invocation.encode(result))
 
     def _fail(self, call: Call, invocation: Invocation, error: Exception) -> None:
-        expected = isinstance(error, (Refused, ResmgrError))
+        expected = isinstance(error, (RequestRejected, ResmgrError))
         code, message = self.status_of(error)
         answer = invocation.on_error(error) if invocation.on_error else None
         if answer is not None:

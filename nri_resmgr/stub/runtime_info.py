@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from nri_proto import Level, infer_level, nri_pb2
+from nri_proto import NriLevel, infer_level, nri_pb2
 from nri_resmgr.stub.runner import DEFAULT_REQUEST_TIMEOUT
 
 DEFAULT_REGISTRATION_TIMEOUT: Final = 5.0  # seconds, NRI's own default
@@ -27,7 +27,7 @@ class RuntimeInfo(msgspec.Struct, frozen=True):
 
     name: str = ""
     version: str = ""
-    level: Level | None = None
+    level: NriLevel | None = None
     registration_timeout: float = DEFAULT_REGISTRATION_TIMEOUT
     request_timeout: float = DEFAULT_REQUEST_TIMEOUT
 

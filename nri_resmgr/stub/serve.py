@@ -8,7 +8,7 @@ import signal
 import sys
 from typing import Final
 
-from nri_resmgr.stub.session import Options
+from nri_resmgr.stub.session import StubOptions
 from nri_resmgr.stub.stub import Stub
 from nri_resmgr.values.errors import InputError, ResmgrError
 
@@ -22,7 +22,7 @@ def serve(
     name: str | None = None,
     index: str | None = None,
     socket: str | None = None,
-    options: Options = Options(),
+    options: StubOptions = StubOptions(),
 ) -> None:
     """Run a plugin until SIGTERM, SIGINT, or the end of a launching runtime.
 

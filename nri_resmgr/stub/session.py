@@ -25,7 +25,7 @@ from nri_resmgr.stub.update_sender import UpdateSender
 OUR_NRI_VERSION: Final = "v0.13.0"
 
 
-class Options(msgspec.Struct, frozen=True):
+class StubOptions(msgspec.Struct, frozen=True):
     """How a plugin wants its sessions.
 
     Attributes:
@@ -61,7 +61,7 @@ class Session:
         self,
         handlers: Handlers,
         identity: Identity,
-        options: Options,
+        options: StubOptions,
         updates: UpdateSender,
         *,
         may_guess_mask: bool,

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from nri_resmgr.stub.model.contents import defaults_of
-from nri_resmgr.stub.reply_errors import BadKey, DuplicateKey, EmptyText
+from nri_resmgr.stub.reply_errors import DuplicateKey, EmptyText, InvalidKey
 
 ValueT = TypeVar("ValueT", bound=msgspec.Struct)
 ItemT = TypeVar("ItemT")
@@ -76,7 +76,7 @@ def plain_key(label: str, key: str) -> str:
         BadKey: It is empty, or the runtime would read it as a removal mark.
     """
     if not key or key.startswith("-"):
-        raise BadKey(label, key)
+        raise InvalidKey(label, key)
     return key
 
 

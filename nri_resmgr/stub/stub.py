@@ -24,7 +24,7 @@ from nri_resmgr.stub.model import ContainerEviction
 from nri_resmgr.stub.observer import Observer
 from nri_resmgr.stub.request import current_request
 from nri_resmgr.stub.runtime_info import RuntimeInfo
-from nri_resmgr.stub.session import Options, Session
+from nri_resmgr.stub.session import Session, StubOptions
 from nri_resmgr.stub.transport import Connector, find_connector
 from nri_resmgr.stub.update import ContainerUpdate
 from nri_resmgr.stub.update_sender import UpdateSender
@@ -50,7 +50,7 @@ class Stub:
         plugin: object,
         identity: Identity,
         connector: Connector,
-        options: Options = Options(),
+        options: StubOptions = StubOptions(),
     ) -> None:
         """Prepare; nothing is opened before `run`.
 
@@ -83,7 +83,7 @@ class Stub:
         name: str | None = None,
         index: str | None = None,
         socket: str | None = None,
-        options: Options = Options(),
+        options: StubOptions = StubOptions(),
     ) -> Stub:
         """Find out who we are and where the runtime is, as NRI has it.
 

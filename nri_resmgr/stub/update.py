@@ -6,7 +6,7 @@ from typing import Self
 
 import msgspec
 
-from nri_proto import Level
+from nri_proto import NriLevel
 from nri_resmgr.stub.fields import level_of
 from nri_resmgr.stub.model import LinuxContainerUpdate, LinuxResources
 from nri_resmgr.stub.resource_setters import ResourceSetters
@@ -32,7 +32,7 @@ class ContainerUpdate(ResourceSetters, frozen=True):
         return (self.linux and self.linux.resources) or LinuxResources()
 
     @property
-    def needs_level(self) -> Level:
+    def needs_level(self) -> NriLevel:
         """The first NRI level whose runtimes read all that is set."""
         return level_of(self)
 

@@ -9,7 +9,7 @@ from typing import Final, cast
 
 import attrs
 
-from nri_proto import RUNTIME_METHODS, Level, nri_pb2
+from nri_proto import RUNTIME_METHODS, NriLevel, nri_pb2
 from nri_proto.levels import SAFE_UPDATES
 from nri_resmgr.stub.convert import from_message, to_message
 from nri_resmgr.stub.errors import UnsolicitedUpdatesUnsafe
@@ -49,7 +49,7 @@ class UpdateCalls:
     runner: Runner
     policy: UnsolicitedUpdates = UnsolicitedUpdates.AUTO
     call_timeout: float = CALL_TIMEOUT
-    level: Level | None = None
+    level: NriLevel | None = None
     _turn: asyncio.Lock = attrs.field(factory=asyncio.Lock, init=False)
     _last: float = attrs.field(default=float("-inf"), init=False)
 

@@ -25,42 +25,42 @@ from nri_resmgr.testing.misbehaviour import (
     FRAME_FOR_NOBODY,
     UNKNOWN_FRAME_TYPE,
     Misbehaviour,
-    Step,
+    SessionStep,
 )
-from nri_resmgr.testing.profile import Options
-from nri_resmgr.testing.results import Created, Updated
+from nri_resmgr.testing.profile import RuntimeOptions
+from nri_resmgr.testing.results import CreateResult, UpdateResult
 from nri_resmgr.testing.running import (
     PluginEnded,
     plugin_process,
     running_plugin,
 )
 from nri_resmgr.testing.runtime import Runtime
-from nri_resmgr.testing.tape import Failure, Record, Side
+from nri_resmgr.testing.tape import Failure, RecordedMessage, Side
 
 __all__ = [
     "EMPTY_FRAME",
     "FRAME_FOR_NOBODY",
     "UNKNOWN_FRAME_TYPE",
     "AdjustmentRejected",
-    "Created",
+    "CreateResult",
     "Failure",
     "FieldConflict",
     "Misbehaviour",
-    "Options",
     "PluginEnded",
     "PluginHungUp",
     "PluginLate",
     "PluginLost",
     "PluginRefused",
-    "Record",
+    "RecordedMessage",
     "RegistrationFailed",
     "Runtime",
+    "RuntimeOptions",
     "RuntimeRefusal",
+    "SessionStep",
     "Side",
     "StartFailed",
-    "Step",
     "UpdateDuringCreation",
-    "Updated",
+    "UpdateResult",
     "UpdatesFailed",
     "ValidatorLost",
     "plugin_process",

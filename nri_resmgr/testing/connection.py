@@ -13,11 +13,11 @@ from google.protobuf.message import DecodeError, Message
 from nri_proto import (
     RUNTIME_METHODS,
     Call,
+    CallReply,
     Code,
     Method,
-    Refusal,
+    RejectedCall,
     RemoteProtocolError,
-    Reply,
     Trunk,
 )
 from nri_resmgr.testing.errors import (
@@ -27,7 +27,7 @@ from nri_resmgr.testing.errors import (
     PluginRefused,
 )
 from nri_resmgr.testing.misbehaviour import GOOD, Misbehaviour, oversize_call
-from nri_resmgr.testing.tape import Failure, Record, Side, Tape
+from nri_resmgr.testing.tape import Failure, RecordedMessage, Side, Tape
 
 _CHUNK: Final = 1 << 16
 
@@ -189,12 +189,12 @@ class PluginConnection:
                 task = asyncio.create_task(self._answer(event))
                 self._serving.add(task)
                 task.add_done_callback(self._serving.discard)
-            case Refusal(stream_id, code, message):
+            case RejectedCall(stream_id, code, message):
                 self.write(self._trunk.refuse(stream_id, code, message))
-            case Reply() if event.stream_id in self._open:
+            case CallReply() if event.stream_id in self._open:
                 self._settle(event)
 
-    def _settle(self, reply: Reply) -> None:
+    def _settle(self, reply: CallReply) -> None:
         waiting = self._open.pop(reply.stream_id)
         method, answer = waiting.method, waiting.answer
         if reply.code != Code.OK:
@@ -233,4 +233,4 @@ class PluginConnection:
             self.write(self._trunk.reply(call.stream_id, reply.SerializeToString()))
 
     def _note(self, side: Side, method: str, body: Message | Failure) -> None:
-        self._tape.add(Record(self.plugin, side, method, body))
+        self._tape.add(RecordedMessage(self.plugin, side, method, body))

@@ -10,7 +10,7 @@ from nri_resmgr.stub.model import Container, LinuxResources
 from nri_resmgr.testing.errors import RuntimeRefusal
 from nri_resmgr.testing.merge import apply_adjustment
 from nri_resmgr.testing.node import Node
-from nri_resmgr.testing.results import Created, Updated, value_of, values_of
+from nri_resmgr.testing.results import CreateResult, UpdateResult, value_of, values_of
 from nri_resmgr.testing.rounds import (
     ask_creation,
     ask_stop,
@@ -22,7 +22,7 @@ from nri_resmgr.testing.rounds import (
 class ContainerRequests(Node):
     """Requests about containers; each takes its plugins' say into account."""
 
-    async def create_container(self, pod_id: str, container: Container) -> Created:
+    async def create_container(self, pod_id: str, container: Container) -> CreateResult:
         """Create a container in a pod; id and name are filled in if empty."""
         pod = self.world.pods[pod_id]
         message = self.world.new_container(pod, to_message(container))
@@ -39,7 +39,7 @@ class ContainerRequests(Node):
             apply_adjustment(merge.adjustment, message)
             self.world.created(message)
             await self._tell(Event.POST_CREATE_CONTAINER, pod, message)
-        return Created(
+        return CreateResult(
             value_of(message),
             value_of(merge.adjustment),
             values_of(merge.updates),
@@ -66,7 +66,7 @@ class ContainerRequests(Node):
 
     async def update_container(
         self, container_id: str, resources: LinuxResources
-    ) -> Updated:
+    ) -> UpdateResult:
         """Update a container's resources, as plugins may change that."""
         container = self.world.containers[container_id]
         pod = self.world.pods[container.pod_sandbox_id]
@@ -78,16 +78,16 @@ class ContainerRequests(Node):
             self.apply(others, must_work=self.profile.is_crio)
             self.world.update(container_id, merge.requested, all_fields=False)
             await self._tell(Event.POST_UPDATE_CONTAINER, pod, container)
-        return Updated(value_of(container), values_of(merge.updates))
+        return UpdateResult(value_of(container), values_of(merge.updates))
 
-    async def stop_container(self, container_id: str) -> Updated:
+    async def stop_container(self, container_id: str) -> UpdateResult:
         """Stop a container; a plugin's error does not hold that up."""
         container = self.world.containers[container_id]
         pod = self.world.pods[container.pod_sandbox_id]
         async with self._events():
             self.world.stopped(container)
             updates = await self._stop(pod, container)
-        return Updated(value_of(container), values_of(updates))
+        return UpdateResult(value_of(container), values_of(updates))
 
     async def remove_container(self, container_id: str) -> None:
         """Remove a container, stopping it first where that is due."""

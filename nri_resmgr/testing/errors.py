@@ -134,7 +134,7 @@ class RegistrationFailed(Exception):
         return f"plugin {self.plugin!r}: {self.why}"
 
 
-class BadIdentity(RegistrationFailed):
+class IdentityRejected(RegistrationFailed):
     """A name or index is not allowed; the runtime leaves the socket open."""
 
 

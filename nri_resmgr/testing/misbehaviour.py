@@ -15,7 +15,7 @@ from nri_proto.mux import Connection, trunk_frames
 _NANOSECONDS: Final = 1_000_000_000
 
 
-class Step(enum.Enum):
+class SessionStep(enum.Enum):
     """Moments in a session, in their order.
 
     Between REGISTERING and CONFIGURING Go's runtime has written Configure and
@@ -50,8 +50,8 @@ class Misbehaviour(msgspec.Struct, frozen=True, kw_only=True):
             runtimes with NRI < 0.7 do.
     """
 
-    hang_up: Step | None = None
-    fall_silent: Step | None = None
+    hang_up: SessionStep | None = None
+    fall_silent: SessionStep | None = None
     reply_first: bool = False
     bytes_per_write: int | None = None
     noise: bytes = b""
@@ -60,7 +60,7 @@ class Misbehaviour(msgspec.Struct, frozen=True, kw_only=True):
     oversize: bool = False
 
     def __post_init__(self) -> None:
-        if self.fall_silent is Step.EVENT:
+        if self.fall_silent is SessionStep.EVENT:
             raise ValueError(
                 "a runtime is silent after the handshake by asking nothing"
             )

@@ -18,8 +18,8 @@ from nri_proto import (
 from nri_proto.levels import DEDICATED_CALLS
 from nri_resmgr.testing.connection import PluginConnection
 from nri_resmgr.testing.errors import (
-    BadIdentity,
     ErrorReply,
+    IdentityRejected,
     PluginHungUp,
     PluginLost,
     PluginRefused,
@@ -27,7 +27,7 @@ from nri_resmgr.testing.errors import (
 )
 from nri_resmgr.testing.identity import check_identity
 from nri_resmgr.testing.launch import PluginProcess
-from nri_resmgr.testing.misbehaviour import Step
+from nri_resmgr.testing.misbehaviour import SessionStep
 from nri_resmgr.testing.profile import Profile
 from nri_resmgr.testing.tape import Tape
 
@@ -107,7 +107,7 @@ class ConnectedPlugin:
             PluginLost: The plugin went away.
         """
         options = self._profile.options
-        await self.step(Step.CONNECTED)
+        await self.step(SessionStep.CONNECTED)
         hung_up = asyncio.create_task(self.connection.wait_closed())
         try:
             await asyncio.wait(
@@ -120,11 +120,11 @@ class ConnectedPlugin:
         if not self._registered.done():
             raise RegistrationFailed(self.name, "plugin registration timed out")
         self._registered.result()
-        await self.step(Step.REGISTERED)
+        await self.step(SessionStep.REGISTERED)
         configured = self._configured or self._begin_configure()
-        await self.step(Step.CONFIGURING)
+        await self.step(SessionStep.CONFIGURING)
         await self._end_configure(configured)
-        await self.step(Step.CONFIGURED)
+        await self.step(SessionStep.CONFIGURED)
 
     async def ask(self, event: Event, request: Message) -> Message:
         """Send an event that has had a call of its own since its first level.
@@ -171,7 +171,7 @@ class ConnectedPlugin:
         """
         return await self._ask(method, request)
 
-    async def step(self, step: Step) -> None:
+    async def step(self, step: SessionStep) -> None:
         """Misbehave, if that is asked for at this step."""
         wrong = self.connection.misbehaviour
         if wrong.hang_up is step:
@@ -185,7 +185,7 @@ class ConnectedPlugin:
         method = PLUGIN_METHODS[method_name]
         timeout = self._profile.options.request_timeout
         answer = self.connection.begin(method, request, timeout)
-        await self.step(Step.EVENT)
+        await self.step(SessionStep.EVENT)
         return await self.connection.end(method, answer, timeout)
 
     async def _serve(self, method: str, request: Message) -> Message:
@@ -204,7 +204,7 @@ class ConnectedPlugin:
         if self.launched is None:
             self._identify(request.plugin_idx, request.plugin_name)
         try:
-            await self.step(Step.REGISTERING)
+            await self.step(SessionStep.REGISTERING)
             if not self.connection.misbehaviour.reply_first:
                 self._configured = self._begin_configure()
         except (PluginLost, FellSilent) as end:
@@ -218,7 +218,7 @@ class ConnectedPlugin:
     def _identify(self, index: str, name: str) -> None:
         try:
             check_identity(index, name, self._profile.level)
-        except BadIdentity as error:
+        except IdentityRejected as error:
             self._registered.set_exception(error)
             raise ErrorReply(error.why) from error
         self.index, self.base = index, name

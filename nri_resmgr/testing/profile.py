@@ -7,14 +7,14 @@ from typing import Final
 
 import msgspec
 
-from nri_proto import Level, nri_pb2
+from nri_proto import NriLevel, nri_pb2
 from nri_proto.frames import MAX_DATA_OUT
 from nri_proto.levels import DEDICATED_CALLS, SPLIT_SYNC
 
 _MILLISECONDS: Final = 1000
 
 
-class Options(msgspec.Struct, frozen=True, kw_only=True):
+class RuntimeOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What is rarely changed.
 
     Attributes:
@@ -55,10 +55,10 @@ class Profile(msgspec.Struct, frozen=True):
         options: What is rarely changed.
     """
 
-    level: Level
+    level: NriLevel
     name: str
     version: str
-    options: Options
+    options: RuntimeOptions
 
     @property
     def is_crio(self) -> bool:

@@ -15,7 +15,7 @@ from nri_resmgr.stub.model import Container, OwningPlugins
 from nri_resmgr.stub.update import ContainerUpdate
 
 
-class Created(msgspec.Struct, frozen=True):
+class CreateResult(msgspec.Struct, frozen=True):
     """A container was created.
 
     Attributes:
@@ -31,7 +31,7 @@ class Created(msgspec.Struct, frozen=True):
     owners: OwningPlugins
 
 
-class Updated(msgspec.Struct, frozen=True):
+class UpdateResult(msgspec.Struct, frozen=True):
     """A container was updated, or stopped.
 
     Attributes:

@@ -8,7 +8,7 @@ from typing import cast
 
 from google.protobuf.message import Message
 
-from nri_proto import Event, Level, nri_pb2
+from nri_proto import Event, NriLevel, nri_pb2
 from nri_resmgr.testing.errors import (
     AdjustmentRejected,
     PluginLost,
@@ -50,7 +50,7 @@ async def ask_creation(
     plugins: Sequence[ConnectedPlugin],
     pod: nri_pb2.PodSandbox,
     container: nri_pb2.Container,
-    level: Level,
+    level: NriLevel,
 ) -> CreationMerge:
     """Collect adjustments, each plugin seeing those before it, and validate them.
 

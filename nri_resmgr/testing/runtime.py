@@ -11,21 +11,21 @@ from typing import Final, Self
 
 from google.protobuf.message import Message
 
-from nri_proto import Level
+from nri_proto import NriLevel
 from nri_proto.levels import first_release
 from nri_resmgr.testing.errors import StartFailed
 from nri_resmgr.testing.launch import PluginProcess
 from nri_resmgr.testing.misbehaviour import Misbehaviour
 from nri_resmgr.testing.plugin import ConnectedPlugin
 from nri_resmgr.testing.pod_requests import PodRequests
-from nri_resmgr.testing.profile import Options, Profile
-from nri_resmgr.testing.sessions import Sessions
-from nri_resmgr.testing.tape import Record
+from nri_resmgr.testing.profile import Profile, RuntimeOptions
+from nri_resmgr.testing.sessions import PluginSessions
+from nri_resmgr.testing.tape import RecordedMessage
 
 _SOCKET: Final = "nri.sock"
 _BACKLOG: Final = 128
-_DEFAULT_LEVEL: Final = Level(0, 12, 1)
-_DEFAULTS: Final = Options()
+_DEFAULT_LEVEL: Final = NriLevel(0, 12, 1)
+_DEFAULTS: Final = RuntimeOptions()
 
 
 class Runtime(PodRequests):
@@ -45,16 +45,16 @@ class Runtime(PodRequests):
     def __init__(
         self,
         directory: Path,
-        level: Level = _DEFAULT_LEVEL,
+        level: NriLevel = _DEFAULT_LEVEL,
         name: str = "containerd",
         version: str | None = None,
-        options: Options = _DEFAULTS,
+        options: RuntimeOptions = _DEFAULTS,
     ) -> None:
         version = version or first_release(name, level)
         super().__init__(Profile(level, name, version, options))
         self.socket_path = directory / _SOCKET
         self._listener: socket.socket | None = None
-        self._sessions = Sessions(self)
+        self._sessions = PluginSessions(self)
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -69,7 +69,7 @@ class Runtime(PodRequests):
         await self.stop()
 
     @property
-    def records(self) -> Sequence[Record]:
+    def records(self) -> Sequence[RecordedMessage]:
         """Every message so far, both ways."""
         return tuple(self._sessions.tape.records)
 

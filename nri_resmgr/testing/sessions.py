@@ -11,7 +11,7 @@ from typing import Final
 from nri_proto.levels import SPLIT_SYNC
 from nri_resmgr.testing.connection import PluginConnection
 from nri_resmgr.testing.errors import (
-    BadIdentity,
+    IdentityRejected,
     PluginLost,
     PluginRefused,
     RegistrationFailed,
@@ -29,7 +29,7 @@ from nri_resmgr.testing.tape import Tape
 _DROPPED: Final = (PluginLost, PluginRefused, RegistrationFailed, UpdatesFailed)
 
 
-class Sessions:
+class PluginSessions:
     """All connections of one runtime, from its start to its stop.
 
     Attributes:
@@ -132,7 +132,7 @@ class Sessions:
             await plugin.register()
         except FellSilent:
             return False  # the connection stays open, and nothing comes
-        except BadIdentity as error:
+        except IdentityRejected as error:
             self._node.roster.note_drop(error)  # Go leaves the socket open
             return False
         except _DROPPED as error:

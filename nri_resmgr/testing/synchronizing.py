@@ -9,7 +9,7 @@ from typing import Final, cast
 from nri_proto import PLUGIN_METHODS, MessageTooLarge, nri_pb2
 from nri_proto.levels import SPLIT_SYNC
 from nri_resmgr.testing.errors import RegistrationFailed
-from nri_resmgr.testing.misbehaviour import Step
+from nri_resmgr.testing.misbehaviour import SessionStep
 from nri_resmgr.testing.plugin import ConnectedPlugin
 from nri_resmgr.testing.profile import Profile
 
@@ -45,7 +45,7 @@ async def synchronize(
     try:
         for request in _requests(plugin, profile, pods, containers):
             answer = plugin.connection.begin(_METHOD, request, deadline - loop.time())
-            await plugin.step(Step.SYNCHRONIZING)
+            await plugin.step(SessionStep.SYNCHRONIZING)
             message = await plugin.connection.end(
                 _METHOD,
                 answer,
@@ -58,7 +58,7 @@ async def synchronize(
                 raise RegistrationFailed(plugin.name, why)
     except MessageTooLarge as error:
         raise RegistrationFailed(plugin.name, str(error)) from error
-    await plugin.step(Step.SYNCHRONIZED)
+    await plugin.step(SessionStep.SYNCHRONIZED)
     return reply.update
 
 

@@ -33,7 +33,7 @@ class Failure(msgspec.Struct, frozen=True):
     message: str
 
 
-class Record(msgspec.Struct, frozen=True):
+class RecordedMessage(msgspec.Struct, frozen=True):
     """One message.
 
     Attributes:
@@ -54,9 +54,9 @@ class Tape:
     """Takes records in the order in which they were sent or received."""
 
     runs: bool = True
-    records: list[Record] = attrs.field(factory=list)
+    records: list[RecordedMessage] = attrs.field(factory=list)
 
-    def add(self, record: Record) -> None:
+    def add(self, record: RecordedMessage) -> None:
         """Take one record."""
         if self.runs:
             self.records.append(record)
@@ -75,7 +75,7 @@ class Tape:
         ]
 
 
-def _title(record: Record) -> str:
+def _title(record: RecordedMessage) -> str:
     if isinstance(record.body, nri_pb2.StateChangeEvent):
         number = int(record.body.event)
         name = nri_pb2.Event.Name(number) if number in _EVENTS else number

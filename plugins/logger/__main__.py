@@ -24,7 +24,7 @@ from google.protobuf.message import Message
 
 from nri_proto import ALL_EVENTS, nri_pb2, parse_mask
 from nri_resmgr.log.output import configure_logging
-from nri_resmgr.stub import HANDLER_NAMES, Configuration, Options, serve
+from nri_resmgr.stub import HANDLER_NAMES, Configuration, StubOptions, serve
 from nri_resmgr.stub.identity import INDEX_VARIABLE
 from nri_resmgr.stub.tap import Tapped
 from nri_resmgr.stub.transport import DEFAULT_SOCKET, SOCKET_VARIABLE
@@ -291,7 +291,7 @@ def main() -> None:
             index=options.index
             or (None if INDEX_VARIABLE in os.environ else DEFAULT_INDEX),
             socket=options.socket,
-            options=Options(on_message=logger.take),
+            options=StubOptions(on_message=logger.take),
         )
     finally:
         printer.finish()

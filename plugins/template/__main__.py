@@ -14,7 +14,7 @@ from nri_resmgr.stub import (
     Container,
     ContainerAdjustment,
     Pod,
-    Refused,
+    RequestRejected,
     serve,
 )
 from nri_resmgr.values.errors import InputError
@@ -66,7 +66,7 @@ class Template:
         """Tell what to change in a container before it is created."""
         if "GREETING" in container.environment:
             # Fails the creation. Only for what the user of the pod must mend.
-            raise Refused(f"container {container.name}: GREETING is taken")
+            raise RequestRejected(f"container {container.name}: GREETING is taken")
         greeting = f"{self.settings.greeting} {pod.namespace}/{pod.name}"
         return (
             ContainerAdjustment()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from nri_proto import Level
+from nri_proto import NriLevel
 from nri_resmgr.stub import Container, Pod
 from nri_resmgr.testing import Runtime
 from tests.plugins.programs import PLUGINS, installed, run_to_end, running
@@ -119,7 +119,7 @@ async def test_prints_what_it_is_told_to(
 
 
 async def test_old_runtimes_tell_events_by_state_change(tmp_path: Path) -> None:
-    runtime = Runtime(tmp_path, Level(0, 8), version="v2.1.0")
+    runtime = Runtime(tmp_path, NriLevel(0, 8), version="v2.1.0")
 
     entries = await printed(runtime, "--events", "pod")
 

@@ -23,7 +23,12 @@ from nri_resmgr.stub import (
     Pod,
 )
 from nri_resmgr.stub.model import LinuxContainer, LinuxCpu, LinuxResources
-from nri_resmgr.testing import AdjustmentRejected, Options, Runtime, running_plugin
+from nri_resmgr.testing import (
+    AdjustmentRejected,
+    Runtime,
+    RuntimeOptions,
+    running_plugin,
+)
 from tests.plugins.programs import REPOSITORY
 
 pytestmark = pytest.mark.process
@@ -47,7 +52,7 @@ def write(directory: Path, *names: str) -> None:
 
 def install_as_told(
     directory: Path, name: str, index: str = "10", config: str = ""
-) -> Options:
+) -> RuntimeOptions:
     """Run the page's install command for one of its programs."""
     write(directory, name)
     (directory / "config.yaml").write_text(config)
@@ -57,7 +62,7 @@ def install_as_told(
     words[words.index("--index") + 1] = index
     words += ["--plugin-dir", str(plugins), "--config-dir", str(configs)]
     assert main([*words[1:], "--config", str(directory / "config.yaml")]) == 0
-    return Options(
+    return RuntimeOptions(
         plugin_folder=plugins,
         config_folder=configs,
         registration_timeout=20.0,  # a busy machine starts Python slowly

@@ -12,21 +12,20 @@ from nri_proto import PLUGIN_METHODS, Trunk, nri_pb2
 from nri_resmgr.stub import (
     Container,
     ContainerAdjustment,
-    Options,
     Overrun,
     Plugin,
     Pod,
-    Request,
+    RequestContext,
+    StubOptions,
     current_request,
 )
-from nri_resmgr.testing import Misbehaviour, Record, Side
-from nri_resmgr.testing import Options as RuntimeOptions
+from nri_resmgr.testing import Misbehaviour, RecordedMessage, RuntimeOptions, Side
 from tests.stub.live import NAME, eventually, plugged, recording
 
 pytestmark = pytest.mark.slow  # waits for real deadlines
 
 SHORT = RuntimeOptions(request_timeout=0.6)
-LAPSE = Options(overrun=Overrun.LAPSE)
+LAPSE = StubOptions(overrun=Overrun.LAPSE)
 START = nri_pb2.StartContainerRequest()
 
 
@@ -34,7 +33,7 @@ class _Slow:
     """Takes longer than it may; ``create_container`` has a safe answer."""
 
     def __init__(self) -> None:
-        self.requests: list[Request | None] = []
+        self.requests: list[RequestContext | None] = []
         self.remaining: list[float] = []
         self.cancelled = 0
 
@@ -185,7 +184,9 @@ async def test_a_late_result_of_a_lost_session_is_dropped(tmp_path: Path) -> Non
 
         answers = [item for item in runtime.records if item.side is Side.PLUGIN]
         assert release.is_set()
-        assert Record(NAME, Side.PLUGIN, "StartContainer", START) not in answers
+        assert (
+            RecordedMessage(NAME, Side.PLUGIN, "StartContainer", START) not in answers
+        )
 
 
 async def test_the_request_is_known_to_handlers_and_to_nobody_else(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from nri_proto import PLUGIN_METHODS, Event, Level, nri_pb2
+from nri_proto import PLUGIN_METHODS, Event, NriLevel, nri_pb2
 from nri_resmgr.stub import (
     Container,
     ContainerAdjustment,
@@ -43,15 +43,15 @@ LIFE = [
 NEW_IN_0_9_1 = {"UPDATE_POD_SANDBOX", "POST_UPDATE_POD_SANDBOX"}
 NEW_IN_0_10 = {"VALIDATE_CONTAINER_ADJUSTMENT"}
 LEVELS = [
-    Level(0, 3),
-    Level(0, 6, 1),
-    Level(0, 8),
-    Level(0, 9, 1),
-    Level(0, 10),
-    Level(0, 11),
-    Level(0, 12),
-    Level(0, 12, 1),
-    Level(0, 13),
+    NriLevel(0, 3),
+    NriLevel(0, 6, 1),
+    NriLevel(0, 8),
+    NriLevel(0, 9, 1),
+    NriLevel(0, 10),
+    NriLevel(0, 11),
+    NriLevel(0, 12),
+    NriLevel(0, 12, 1),
+    NriLevel(0, 13),
 ]
 # Old levels do not tell which they are; the releases that have them do.
 RELEASES = {
@@ -76,8 +76,8 @@ async def live_through(runtime: Runtime) -> None:
     await runtime.remove_pod(pod.id)
 
 
-def title(name: str, kind: str, level: Level) -> str:
-    if kind == "told" and level < Level(0, 12):
+def title(name: str, kind: str, level: NriLevel) -> str:
+    if kind == "told" and level < NriLevel(0, 12):
         return f"StateChange({name})"
     return "".join(word.capitalize() for word in name.split("_"))
 
@@ -85,14 +85,14 @@ def title(name: str, kind: str, level: Level) -> str:
 @pytest.mark.parametrize("name", ["containerd", "cri-o"])
 @pytest.mark.parametrize("level", LEVELS, ids=str)
 async def test_every_event_of_the_level_is_handled(
-    level: Level, name: str, tmp_path: Path
+    level: NriLevel, name: str, tmp_path: Path
 ) -> None:
     heard: list[str] = []
     version = dict(zip(LEVELS, RELEASES[name], strict=False)).get(level, "99.0.0")
-    unknown = (NEW_IN_0_9_1 if level < Level(0, 9, 1) else set()) | (
-        NEW_IN_0_10 if level < Level(0, 10) else set()
+    unknown = (NEW_IN_0_9_1 if level < NriLevel(0, 9, 1) else set()) | (
+        NEW_IN_0_10 if level < NriLevel(0, 10) else set()
     )
-    if (name, level) == ("containerd", Level(0, 9, 1)):
+    if (name, level) == ("containerd", NriLevel(0, 9, 1)):
         unknown |= NEW_IN_0_9_1  # no containerd has 0.9.1: taken for a 0.8
     life = [(event, kind) for event, kind in LIFE if event not in unknown]
     async with Runtime(tmp_path, level, name, version) as runtime:

@@ -13,11 +13,11 @@ from nri_resmgr.stub import (
     ConnectionLost,
     Container,
     ContainerAdjustment,
-    Options,
     Overrun,
     Pod,
     SocketUnusable,
     Stub,
+    StubOptions,
 )
 from nri_resmgr.stub.stub import Backoff
 from nri_resmgr.testing import (
@@ -26,8 +26,8 @@ from nri_resmgr.testing import (
     UNKNOWN_FRAME_TYPE,
     Misbehaviour,
     Runtime,
+    RuntimeOptions,
 )
-from nri_resmgr.testing import Options as RuntimeOptions
 from tests.stub.live import (
     NAME,
     eventually,
@@ -245,7 +245,7 @@ async def test_stop_lets_a_handler_finish_and_its_answer_out(
 async def test_stop_does_not_wait_longer_than_one_request(tmp_path: Path) -> None:
     plugin, told = _Busy(), RuntimeOptions(request_timeout=0.2)
     async with Runtime(tmp_path, options=told) as runtime:
-        stub = stub_at(runtime, plugin, Options(overrun=Overrun.LAPSE))
+        stub = stub_at(runtime, plugin, StubOptions(overrun=Overrun.LAPSE))
         run = asyncio.create_task(stub.run())
         await runtime.synchronized(NAME)
         asking = asyncio.create_task(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nri_proto import Level, MessageTooLarge, nri_pb2
+from nri_proto import MessageTooLarge, NriLevel, nri_pb2
 from nri_resmgr.stub import (
     CalledFromHandler,
     CallFailed,
@@ -17,11 +17,11 @@ from nri_resmgr.stub import (
     Container,
     ContainerEviction,
     ContainerUpdate,
-    Options,
     Plugin,
     Pod,
     ReplyError,
     Stub,
+    StubOptions,
     UnsolicitedUpdates,
     UnsolicitedUpdatesUnsafe,
     current_request,
@@ -29,8 +29,8 @@ from nri_resmgr.stub import (
 from nri_resmgr.testing import Runtime, Side
 from tests.stub.live import NAME, eventually, plugged, recording, stub_at
 
-ALWAYS = Options(unsolicited_updates=UnsolicitedUpdates.ALWAYS)
-NEVER = Options(unsolicited_updates=UnsolicitedUpdates.NEVER)
+ALWAYS = StubOptions(unsolicited_updates=UnsolicitedUpdates.ALWAYS)
+NEVER = StubOptions(unsolicited_updates=UnsolicitedUpdates.NEVER)
 TOO_LONG = bytes.fromhex("00000001 ffffffff")  # a trunk frame of 4 GiB
 CPUS = ContainerUpdate("ctr0").set_cpus("3")
 
@@ -140,7 +140,7 @@ async def test_the_connection_may_be_lost_under_way(tmp_path: Path) -> None:
 
 
 async def test_an_answer_is_not_waited_for_for_ever(tmp_path: Path) -> None:
-    options = Options(update_timeout=0.1)
+    options = StubOptions(update_timeout=0.1)
     async with plugged(tmp_path, idle_plugin(), options=options) as (runtime, stub):
         async with runtime.lock:
             with pytest.raises(CallTimedOut) as late:
@@ -254,13 +254,17 @@ async def test_a_task_of_a_handler_may_call_once_the_request_is_answered(
 @pytest.mark.parametrize(
     ("level", "options", "level_told"),
     [
-        pytest.param(Level(0, 12), Options(), "NRI 0.12.0", id="0.12.0 can dead-lock"),
-        pytest.param(Level(0, 3), Options(), "NRI 0.3.0", id="so can older ones"),
-        pytest.param(Level(0, 13), NEVER, "NRI 0.13.0", id="by the plugin's choice"),
+        pytest.param(
+            NriLevel(0, 12), StubOptions(), "NRI 0.12.0", id="0.12.0 can dead-lock"
+        ),
+        pytest.param(
+            NriLevel(0, 3), StubOptions(), "NRI 0.3.0", id="so can older ones"
+        ),
+        pytest.param(NriLevel(0, 13), NEVER, "NRI 0.13.0", id="by the plugin's choice"),
     ],
 )
 async def test_where_it_is_unsafe_the_call_is_an_error(
-    level: Level, options: Options, level_told: str, tmp_path: Path
+    level: NriLevel, options: StubOptions, level_told: str, tmp_path: Path
 ) -> None:
     async with plugged(tmp_path, idle_plugin(), level, options=options) as (_, stub):
         with pytest.raises(UnsolicitedUpdatesUnsafe) as refusal:
@@ -270,13 +274,13 @@ async def test_where_it_is_unsafe_the_call_is_an_error(
 
 
 async def test_0_12_1_is_the_first_that_is_safe(tmp_path: Path) -> None:
-    async with plugged(tmp_path, idle_plugin(), Level(0, 12, 1)) as (_, stub):
+    async with plugged(tmp_path, idle_plugin(), NriLevel(0, 12, 1)) as (_, stub):
         assert await stub.update_containers([CPUS]) == ()
 
 
-@pytest.mark.parametrize("level", [Level(0, 3), Level(0, 12)], ids=str)
+@pytest.mark.parametrize("level", [NriLevel(0, 3), NriLevel(0, 12)], ids=str)
 async def test_whoever_wants_to_may_call_old_runtimes(
-    level: Level, tmp_path: Path
+    level: NriLevel, tmp_path: Path
 ) -> None:
     async with plugged(tmp_path, idle_plugin(), level, options=ALWAYS) as (_, stub):
         assert await stub.update_containers([CPUS]) == ()

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from nri_proto import Level, nri_pb2
+from nri_proto import NriLevel, nri_pb2
 from nri_resmgr.stub import (
     Container,
     ContainerUpdate,
     LinuxResources,
-    Options,
     Stub,
+    StubOptions,
     UnsolicitedUpdates,
 )
 from nri_resmgr.testing import Runtime, Side
@@ -27,8 +27,8 @@ from tests.stub.live import (
 )
 from tests.stub.scheduling import Scheduler, containers_in, cpus
 
-OLD, NEW = Level(0, 11), Level(0, 13)
-NEVER = Options(unsolicited_updates=UnsolicitedUpdates.NEVER)
+OLD, NEW = NriLevel(0, 11), NriLevel(0, 13)
+NEVER = StubOptions(unsolicited_updates=UnsolicitedUpdates.NEVER)
 
 
 def calls(runtime: Runtime) -> list[nri_pb2.UpdateContainersRequest]:
@@ -42,12 +42,12 @@ def calls(runtime: Runtime) -> list[nri_pb2.UpdateContainersRequest]:
 @pytest.mark.parametrize(
     ("level", "options"),
     [
-        pytest.param(OLD, Options(), id="a runtime that can dead-lock"),
+        pytest.param(OLD, StubOptions(), id="a runtime that can dead-lock"),
         pytest.param(NEW, NEVER, id="by the plugin's choice"),
     ],
 )
 async def test_they_ride_on_the_next_reply_that_can_carry_them(
-    level: Level, options: Options, tmp_path: Path
+    level: NriLevel, options: StubOptions, tmp_path: Path
 ) -> None:
     plugin = Scheduler(cpus("ctr0"), cpus("ctr1"))
     async with plugged(tmp_path, plugin, level, options=options) as (runtime, stub):

@@ -8,9 +8,9 @@ from nri_proto import (
     PLUGIN_METHODS,
     RUNTIME_METHODS,
     Call,
+    CallReply,
     Code,
-    Refusal,
-    Reply,
+    RejectedCall,
     Stray,
     Trunk,
 )
@@ -30,7 +30,7 @@ from tests.wire.spelled import (
 )
 from tests.wire.streams import oversize_header
 
-TOO_LARGE = Refusal(
+TOO_LARGE = RejectedCall(
     1,
     Code.RESOURCE_EXHAUSTED,
     f"message length {MAX_DATA_IN + 1} exceed maximum message size of {MAX_DATA_IN}",
@@ -172,7 +172,7 @@ def test_a_reply_and_a_call_may_be_cut_into_each_other() -> None:
 
     events = plugin.receive_data(stream)
 
-    assert events == [Call(1, CONFIGURE.service, "Shutdown", b""), Reply(1, 0)]
+    assert events == [Call(1, CONFIGURE.service, "Shutdown", b""), CallReply(1, 0)]
 
 
 def test_a_lost_trunk_abandons_our_calls_and_not_the_peers() -> None:
@@ -238,7 +238,7 @@ LOOKALIKE = asks(3, b"")
     ],
 )
 def test_what_looks_like_one_whole_request_is_one_only_between_frames(
-    reads: list[bytes], events: list[list[Call | Refusal | Stray]]
+    reads: list[bytes], events: list[list[Call | RejectedCall | Stray]]
 ) -> None:
     plugin = Trunk.of_plugin()
 
