@@ -14,6 +14,7 @@ from nri_resmgr.stub.errors import (
     ConfigureMissing,
     ConnectionLost,
     RegistrationRefused,
+    ReplyError,
     RequestRejected,
     RuntimeTooOld,
     SessionError,
@@ -58,7 +59,6 @@ from nri_resmgr.stub.model import (
 )
 from nri_resmgr.stub.observer import Observer
 from nri_resmgr.stub.replies import CreateReply, UpdateReply
-from nri_resmgr.stub.reply_errors import ReplyError
 from nri_resmgr.stub.request import RequestContext, current_request
 from nri_resmgr.stub.routes import Validation
 from nri_resmgr.stub.runner import Overrun

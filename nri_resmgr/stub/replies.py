@@ -12,14 +12,14 @@ import msgspec
 from nri_proto import nri_pb2
 from nri_resmgr.stub.adjustment import ContainerAdjustment
 from nri_resmgr.stub.convert import write_to
-from nri_resmgr.stub.fields import FIELDS, KEYED, Field, keys_of
-from nri_resmgr.stub.model import ContainerEviction, LinuxContainerUpdate
-from nri_resmgr.stub.reply_errors import (
+from nri_resmgr.stub.errors import (
     DuplicateKey,
     InvalidKey,
     MissingContainerId,
     SelfUpdate,
 )
+from nri_resmgr.stub.fields import FIELDS, KEYED, Field, keys_of
+from nri_resmgr.stub.model import ContainerEviction, LinuxContainerUpdate
 from nri_resmgr.stub.update import ContainerUpdate
 from nri_resmgr.values.recall import Recall
 

@@ -9,7 +9,7 @@ import msgspec
 from nri_proto import NriLevel
 from nri_resmgr.stub.fields import level_of
 from nri_resmgr.stub.model import LinuxContainerUpdate, LinuxResources
-from nri_resmgr.stub.resource_setters import ResourceSetters
+from nri_resmgr.stub.setters import ResourceSetters
 
 
 class ContainerUpdate(ResourceSetters, frozen=True):

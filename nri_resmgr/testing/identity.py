@@ -18,7 +18,7 @@ def check_identity(index: str, name: str, level: NriLevel) -> None:
     """Check what an external plugin registers as.
 
     Raises:
-        BadIdentity: The runtime refuses it.
+        IdentityRejected: The runtime refuses it.
     """
     is_strict = level >= DEDICATED_CALLS
     if not (_NAME.fullmatch(name) if is_strict else name):

@@ -22,7 +22,7 @@ from nri_resmgr.stub.model import (
     Namespace,
     Rlimit,
 )
-from nri_resmgr.stub.reply_errors import (
+from nri_resmgr.stub.errors import (
     DuplicateKey,
     EmptyCpuset,
     EmptyText,

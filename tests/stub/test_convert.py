@@ -22,7 +22,7 @@ from nri_resmgr.stub.model import (
     Pod,
     Rdt,
 )
-from nri_resmgr.stub.reply_errors import BadField
+from nri_resmgr.stub.errors import BadField
 
 
 def test_a_wrapper_with_zero_is_present() -> None:

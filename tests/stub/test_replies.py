@@ -31,7 +31,7 @@ from nri_resmgr.stub.replies import (
     synchronize_response,
     update_response,
 )
-from nri_resmgr.stub.reply_errors import (
+from nri_resmgr.stub.errors import (
     DuplicateKey,
     InvalidKey,
     MissingContainerId,

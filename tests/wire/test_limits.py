@@ -113,7 +113,7 @@ def test_a_larger_request_is_thrown_away_and_the_connection_lives(first: int) ->
     serving = server()
 
     events = serving.receive_data(stream[:first])
-    answer = serving.refuse(1, events[0].code, "no")  # type: ignore[union-attr]  # a Refusal, as asserted below
+    answer = serving.refuse(1, events[0].code, "no")  # type: ignore[union-attr]  # a RejectedCall, as asserted below
     events += serving.receive_data(stream[first:])
 
     message = "message length 16777217 exceed maximum message size of 16777216"
