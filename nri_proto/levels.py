@@ -95,7 +95,7 @@ _ALIASES: Final = {"v2": "containerd"}
 
 
 def infer_level(
-    runtime: str, version: str, *, nri_version: str = "", tells_timeouts: bool = False
+    runtime: str, version: str, *, nri_version: str = "", has_timeouts: bool = False
 ) -> NriLevel | None:
     """Tell the runtime's NRI level from what Configure says.
 
@@ -103,7 +103,7 @@ def infer_level(
         runtime: ``containerd``, ``cri-o`` or ``v2``.
         version: The runtime's own, with or without ``v`` and suffixes.
         nri_version: As the runtime told it (NRI >= 0.12), else empty.
-        tells_timeouts: Whether a request timeout came (NRI >= 0.7).
+        has_timeouts: Whether a request timeout came (NRI >= 0.7).
 
     Returns:
         The level it certainly has, or None if nothing tells.
@@ -113,7 +113,7 @@ def infer_level(
     floors = []
     if nri_version:
         floors.append(DEDICATED_CALLS)
-    if tells_timeouts:
+    if has_timeouts:
         floors.append(SPLIT_SYNC)
     if (listed := _listed_level(runtime, version)) is not None:
         return max(listed, *floors) if floors else listed

@@ -57,7 +57,7 @@ from nri_resmgr.stub.model import (
     SeccompArg,
     SeccompSyscall,
 )
-from nri_resmgr.stub.observer import Observer
+from nri_resmgr.stub.observer import Observer, Sender, Tapped
 from nri_resmgr.stub.replies import CreateReply, UpdateReply
 from nri_resmgr.stub.request import RequestContext, current_request
 from nri_resmgr.stub.routes import Validation
@@ -66,10 +66,9 @@ from nri_resmgr.stub.runtime_info import Configuration, RuntimeInfo
 from nri_resmgr.stub.serve import run_until_signal, serve
 from nri_resmgr.stub.session import StubOptions
 from nri_resmgr.stub.stub import Stub
-from nri_resmgr.stub.tap import Sender, Tapped
 from nri_resmgr.stub.transport import OpenSocket, SocketPath
 from nri_resmgr.stub.update import ContainerUpdate
-from nri_resmgr.stub.update_calls import UnsolicitedUpdates
+from nri_resmgr.stub.update_sender import UnsolicitedUpdates
 from nri_resmgr.values.errors import InputError
 
 __all__ = [

@@ -202,7 +202,8 @@ class ContainerAdjustment(ResourceSetters, frozen=True):
 
     def remove_net_device(self, host_name: str) -> Self:
         """Leave a network device on the host that an earlier plugin moves in."""
-        return self._add_net_device(removal_of("linux.net_devices", host_name), NetDevice())
+        key = removal_of("linux.net_devices", host_name)
+        return self._add_net_device(key, NetDevice())
 
     def replace_net_device(self, host_name: str, name: str = "") -> Self:
         """Move in a network device, also if an earlier plugin does so."""

@@ -70,8 +70,8 @@ def from_message(message: nri_pb2.OwningPlugins) -> model.OwningPlugins: ...
 @overload
 def from_message(message: nri_pb2.PluginInstance) -> model.PluginInstance: ...
 @overload
-def from_message(message: Message) -> Any: ...
-def from_message(message: Message) -> Any:
+def from_message(message: Message) -> Struct: ...
+def from_message(message: Message) -> Struct:
     """Convert a message to the value that stands for it.
 
     The value keeps no reference to *message*. Maps in it are read-only. Unknown fields
@@ -80,7 +80,8 @@ def from_message(message: Message) -> Any:
     Raises:
         KeyError: No class stands for messages of this type (requests, replies).
     """
-    return _reader(message.DESCRIPTOR)(message)
+    value: Struct = _reader(message.DESCRIPTOR)(message)
+    return value
 
 
 @overload
@@ -94,8 +95,10 @@ def to_message(value: model.Pod) -> nri_pb2.PodSandbox: ...
 @overload
 def to_message(value: model.Container) -> nri_pb2.Container: ...
 @overload
-def to_message(value: Struct) -> Any: ...
-def to_message(value: Struct) -> Any:
+def to_message(value: model.LinuxResources) -> nri_pb2.LinuxResources: ...
+@overload
+def to_message(value: Struct) -> Message: ...
+def to_message(value: Struct) -> Message:
     """Convert a value to its message.
 
     Raises:

@@ -1,6 +1,6 @@
-"""Every field of an adjustment: how it is set and removed, and since when.
+"""All fields of an adjustment: their setters, removers and first NRI levels.
 
-`make docs` writes it into docs/stub-fields.md, beside what runtimes do with each field.
+`make docs` writes them to docs/stub-fields.md, beside what runtimes do with each field.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ OLDEST: Final = NriLevel(0, 2)
 
 
 class Field(msgspec.Struct, frozen=True):
-    """One field by its path in a ContainerAdjustment.
+    """One field of a ContainerAdjustment.
 
     Attributes:
         path: The attributes that lead to it; updates have those of the resources.
         setter: The method that sets it.
-        level: First NRI level whose runtimes read it; older ones drop it silently.
+        level: First NRI level whose runtimes read it; older ones ignore it silently.
         remover: The method that marks it, or a key of it, as removed.
-        key: What identifies an item of a repeated field; "" for a map, which has keys
-            of its own; None for a field without keys.
+        key: The attribute that identifies an item of a repeated field; "" for a map;
+            None for a field without keys.
         removal_level: First NRI level that carries out a removal.
     """
 
@@ -36,7 +36,10 @@ class Field(msgspec.Struct, frozen=True):
     removal_level: NriLevel = OLDEST
 
     def content(self, change: msgspec.Struct) -> object:
-        """Return what *change* sets here; None for nothing, 0 and False are set."""
+        """Return what *change* sets in this field; None if it is absent.
+
+        0 and False are present.
+        """
         parent: msgspec.Struct = change
         content: Any = change
         for name in self.path.split("."):
@@ -111,12 +114,12 @@ FIELDS: Final = (
 
 KEYED: Final = tuple(field for field in FIELDS if field.key is not None)
 
-# `remove` alone is a mark, not a field that the runtime merges.
+# Not in FIELDS: it is a mark, not a field that the runtime merges.
 _RDT_REMOVAL: Final = Field("linux.rdt.remove", "remove_rdt", NriLevel(0, 11))
 
 
 def keys_of(field: Field, content: Any) -> tuple[str, ...]:
-    """Return the keys that *content* of *field* has, marks included, doubles too."""
+    """Return the keys in *content* of *field*, with removal marks and duplicates."""
     if field.key is None or content is None:
         return ()
     if not field.key:
@@ -125,7 +128,7 @@ def keys_of(field: Field, content: Any) -> tuple[str, ...]:
 
 
 def level_of(change: msgspec.Struct) -> NriLevel:
-    """Return the first NRI level whose runtimes read all that *change* sets."""
+    """Return the lowest NRI level whose runtimes read all fields that *change* sets."""
     levels = [OLDEST]
     for field in (*FIELDS, _RDT_REMOVAL):
         if (content := field.content(change)) is None:

@@ -1,4 +1,4 @@
-"""Where the socket to the runtime comes from."""
+"""The socket to the runtime: connected by path, or inherited from the runtime."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from nri_resmgr.stub.errors import BadIdentity, SocketUnusable
 DEFAULT_SOCKET: Final = "/var/run/nri/nri.sock"
 SOCKET_VARIABLE: Final = "NRI_PLUGIN_SOCKET"
 
-_PATIENCE: Final = 1.0  # seconds in which nothing else happens
+# Connecting blocks the event loop, but before the session there is nothing to handle.
+_CONNECT_TIMEOUT: Final = 1.0  # seconds
 
 ProtocolT = TypeVar("ProtocolT", bound=asyncio.BaseProtocol)
 
@@ -25,24 +26,24 @@ class Connector(Protocol):
 
     @property
     def reconnects(self) -> bool:
-        """Whether a lost connection can be made again."""
+        """Whether a lost connection can be repeated."""
 
     async def connect(self, factory: Callable[[], ProtocolT]) -> ProtocolT:
         """Connect a new protocol.
 
         Raises:
-            SocketUnusable: Nobody listens there, or not for us.
+            SocketUnusable: No runtime listens there, or access is denied.
         """
 
 
 class SocketPath(msgspec.Struct, frozen=True):
-    """The runtime's socket, for plugins that come on their own."""
+    """The path of the runtime's socket, for plugins that it does not launch."""
 
     path: str = DEFAULT_SOCKET
 
     @property
     def reconnects(self) -> bool:
-        """Whether a lost connection can be made again: always."""
+        """Whether a lost connection can be repeated: always."""
         return True
 
     async def connect(self, factory: Callable[[], ProtocolT]) -> ProtocolT:
@@ -58,14 +59,14 @@ class SocketPath(msgspec.Struct, frozen=True):
 
 
 def _connected(path: str) -> socket.socket:
-    """Connect a socket, which takes time only where many others wait for the runtime.
+    """Connect a socket; it blocks only while the runtime's backlog is full.
 
-    asyncio would ask whether it is one of TLS and so import ssl: 26 million
-    instructions of a start, and a seventh of the daemon's memory.
+    asyncio's own connect would import ssl to find out whether the socket uses TLS: 26
+    million instructions at the start, and a seventh of the daemon's memory.
     """
     sock = socket.socket(socket.AF_UNIX)
     try:
-        sock.settimeout(_PATIENCE)
+        sock.settimeout(_CONNECT_TIMEOUT)
         sock.connect(path)
     except BaseException:
         sock.close()
@@ -80,12 +81,12 @@ class OpenSocket(msgspec.Struct, frozen=True):
 
     @property
     def reconnects(self) -> bool:
-        """Whether a lost connection can be made again: never."""
+        """Whether a lost connection can be repeated: never."""
         return False
 
     @classmethod
     def inherit(cls, text: str) -> OpenSocket:
-        """Take over the descriptor that a launching runtime left open.
+        """Wrap the descriptor that a launching runtime left open.
 
         Args:
             text: Its number, the value of ``NRI_PLUGIN_SOCKET``.
@@ -95,7 +96,7 @@ class OpenSocket(msgspec.Struct, frozen=True):
         """
         try:
             descriptor = int(text)
-            # Children that keep it would keep the session open after our death.
+            # A child that inherits it would keep the session open after our end.
             os.set_inheritable(descriptor, False)
             sock = socket.socket(fileno=descriptor)
         except (ValueError, OSError, OverflowError) as error:
@@ -106,7 +107,7 @@ class OpenSocket(msgspec.Struct, frozen=True):
         return cls(sock)
 
     async def connect(self, factory: Callable[[], ProtocolT]) -> ProtocolT:
-        """Hand the socket to asyncio; works once."""
+        """Pass the socket to asyncio; works once."""
         loop = asyncio.get_running_loop()
         try:
             _, protocol = await loop.create_unix_connection(factory, sock=self.sock)
@@ -118,9 +119,9 @@ class OpenSocket(msgspec.Struct, frozen=True):
 def find_connector(
     path: str | None, environment: MutableMapping[str, str]
 ) -> Connector:
-    """Choose the inherited descriptor if there is one, else the path.
+    """Return the inherited descriptor if there is one, else the path.
 
-    The variable is taken out of *environment*, so that children do not see it.
+    The variable is removed from *environment*, so that children do not inherit it.
 
     Raises:
         BadIdentity: The variable names no open socket.

@@ -20,7 +20,7 @@ from nri_resmgr.stub import (
     StubOptions,
 )
 from nri_resmgr.stub.errors import CallFailed
-from nri_resmgr.stub.tap import Sender, Tapped
+from nri_resmgr.stub.observer import Sender, Tapped
 from nri_resmgr.testing import Failure, RecordedMessage, Runtime, RuntimeRefusal
 
 pytestmark = pytest.mark.process

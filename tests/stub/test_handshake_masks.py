@@ -175,7 +175,7 @@ async def test_who_cannot_reconnect_is_careful_with_an_unknown_level(
             NriLevel(0, 6, 1),
             "strange",
             "7",
-            "strange 7 speaks an NRI of unknown level, which knows none of the events "
+            "strange 7 speaks an unknown NRI version, which knows none of the events "
             "this plugin handles (ValidateContainerAdjustment)",
             id="learnt from a hang-up",
         ),

@@ -69,7 +69,7 @@ def test_the_identity_comes_from(
             "10",
             {},
             "x",
-            "plugin name 'a,b': only letters, digits and _.+- can be",
+            "plugin name 'a,b': only letters, digits and _.+- are allowed",
             id="a comma",
         ),
         pytest.param(
@@ -77,7 +77,7 @@ def test_the_identity_comes_from(
             "10",
             {},
             "x",
-            "plugin name 'a\\n': only letters, digits and _.+- can be",
+            "plugin name 'a\\n': only letters, digits and _.+- are allowed",
             id="a line break",
         ),
         pytest.param(
@@ -85,7 +85,7 @@ def test_the_identity_comes_from(
             "10",
             {},
             "10-x",
-            "plugin name '': only letters, digits and _.+- can be",
+            "plugin name '': only letters, digits and _.+- are allowed",
             id="no letter of a name",
         ),
         pytest.param(

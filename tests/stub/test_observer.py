@@ -8,7 +8,7 @@ import pytest
 
 from nri_proto import Code
 from nri_resmgr.stub import Container, Observer, Pod, RuntimeInfo, StubOptions
-from nri_resmgr.stub.tap import OnMessage, Tapped
+from nri_resmgr.stub.observer import OnMessage, Tapped
 from nri_resmgr.testing import Runtime
 from tests.stub.live import eventually, live
 

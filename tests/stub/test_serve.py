@@ -148,7 +148,7 @@ async def test_before_0_7_a_launched_plugin_is_never_synchronized_and_serves(
             "serve(Idle(), name='a b', index='10')",
             {},
             2,
-            "plugin name 'a b': only letters, digits and _.+- can be",
+            "plugin name 'a b': only letters, digits and _.+- are allowed",
             id="a bad name",
         ),
         pytest.param(

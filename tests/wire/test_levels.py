@@ -131,7 +131,7 @@ def test_levels_are_read(text: str, level: NriLevel | None) -> None:
             {"nri_version": "(devel)"}, NriLevel(0, 12), id="telling at all proves 0.12"
         ),
         pytest.param(
-            {"tells_timeouts": True}, NriLevel(0, 11), id="the table is higher"
+            {"has_timeouts": True}, NriLevel(0, 11), id="the table is higher"
         ),
         pytest.param({}, NriLevel(0, 11), id="the table alone"),
     ],
@@ -163,7 +163,7 @@ def test_what_configure_tells_counts(
 def test_timeouts_and_versions_lift_the_level(
     runtime: str, version: str, nri_version: str, level: NriLevel | None
 ) -> None:
-    found = infer_level(runtime, version, nri_version=nri_version, tells_timeouts=True)
+    found = infer_level(runtime, version, nri_version=nri_version, has_timeouts=True)
 
     assert found == level
 
