@@ -1,8 +1,11 @@
-"""The NRI wire without I/O: ttRPC, the connection multiplexer, the messages.
+"""The NRI wire protocol without I/O: ttRPC, the connection multiplexer, the messages.
 
-Bytes go in, events come out; nothing here opens a socket, waits or logs. The
-classes serve any asyncio, threaded or test harness, and `ServerConnection` with
-`ClientConnection` are a complete unary ttRPC of their own.
+Bytes go in, events come out; no code here opens a socket, waits or logs. The classes
+work with asyncio, with threads and in tests. `ServerConnection` and `ClientConnection`
+are a complete ttRPC for unary calls and can be used without NRI.
+
+Read first: `trunk` (one end of a session), then `server` and `client` (ttRPC), `frames`
+and `mux` (the two layers of framing). `events`, `levels` and `methods` are tables.
 """
 
 from nri_proto._gen import nri_pb2

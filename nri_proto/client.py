@@ -1,4 +1,4 @@
-"""The calling half of ttRPC: bytes out of calls, replies out of bytes."""
+"""The client side of ttRPC: calls to bytes, bytes to replies."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _NANOSECONDS: Final = 1_000_000_000
 
 
 class CallReply(msgspec.Struct, frozen=True):
-    """How one of our calls ended.
+    """The outcome of a call that this side has made.
 
     Attributes:
         stream_id: As `ClientConnection.call` returned it.
-        code: `Code.OK`, or what went wrong; a number unknown to `Code` is kept.
-        message: The peer's words when *code* is not OK.
-        payload: The serialized reply message when *code* is OK.
+        code: `Code.OK` or an error; a number unknown to `Code` is kept.
+        message: The peer's message if *code* is not OK.
+        payload: The serialized reply message if *code* is OK.
     """
 
     stream_id: int
@@ -34,7 +34,7 @@ class CallReply(msgspec.Struct, frozen=True):
 
 
 class Stray(msgspec.Struct, frozen=True):
-    """A frame for no open call: late, or garbage. Worth a log line at most."""
+    """A frame that belongs to no open call: a late reply, or garbage."""
 
     stream_id: int
 
@@ -42,8 +42,8 @@ class Stray(msgspec.Struct, frozen=True):
 class ClientConnection:
     """Makes unary calls on one connection.
 
-    Several calls may be open; replies come in any order. When the connection
-    ends, `abandon` tells which calls will never be answered.
+    Several calls may be open; replies come in any order. When the connection ends,
+    `abandon` returns the calls that will never be answered.
     """
 
     def __init__(self) -> None:
@@ -69,8 +69,8 @@ class ClientConnection:
             service: Full name, ``nri.pkg.api.v1alpha1.Runtime``.
             method: Bare name, ``RegisterPlugin``.
             payload: The serialized request message.
-            timeout: Seconds, told to the peer; keeping it is the caller's part.
-                None is no limit; 0 and less say that the deadline has passed.
+            timeout: Seconds, sent to the peer; the caller must stop waiting itself.
+                None is no limit; 0 and less mean that the deadline has passed.
             metadata: Header pairs.
 
         Returns:
@@ -84,7 +84,7 @@ class ClientConnection:
             raise StreamIdsExhausted
         request = ttrpc_pb2.Request(service=service, method=method, payload=payload)
         if timeout is not None:
-            # Zero would say that there is no limit.
+            # Zero would mean that there is no limit.
             request.timeout_nano = round(timeout * _NANOSECONDS) or 1
         for key, value in metadata:
             request.metadata.add(key=key, value=value)
@@ -96,16 +96,16 @@ class ClientConnection:
         return stream_id, message
 
     def receive_data(self, data: bytes) -> list[CallReply | Stray]:
-        """Take bytes from the peer, however they were cut; return the events."""
-        return [self._judge(frame) for frame in self._frames.receive_data(data)]
+        """Process bytes from the peer, cut anywhere; return the events."""
+        return [self._event(frame) for frame in self._frames.receive_data(data)]
 
     def abandon(self) -> tuple[int, ...]:
-        """Forget all open calls; return their stream ids in order."""
+        """Abandon all open calls; return their stream ids in order."""
         abandoned = tuple(sorted(self._open))
         self._open.clear()
         return abandoned
 
-    def _judge(self, frame: Frame) -> CallReply | Stray:
+    def _event(self, frame: Frame) -> CallReply | Stray:
         if frame.stream_id not in self._open:
             return Stray(frame.stream_id)
         self._open.remove(frame.stream_id)

@@ -1,4 +1,4 @@
-"""NRI levels: which release a runtime carries and what follows from it."""
+"""NRI levels: the NRI release in a runtime, and the features that it has."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Final, NamedTuple
 
 from nri_proto.events import ALL_EVENTS, Event
 
-# Nine digits at most: a peer's text must not trip Python's limit for integers.
+# Nine digits at most: text of a peer must not exceed Python's limit for integers.
 _NUMBER: Final = "([0-9]{1,9})"
 _VERSION: Final = re.compile(rf"v?{_NUMBER}\.{_NUMBER}(?:\.{_NUMBER})?(?![0-9])")
 
-# What Go builds without a version stamp say of themselves.
+# Versions that Go programs report if they were built without a version stamp.
 _UNSTAMPED: Final = frozenset({"", "(devel)", "0.0.0-unknown"})
 
 
@@ -28,10 +28,10 @@ class NriLevel(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> NriLevel | None:
-        """Read a module version; suffixes of git and of distributions are cut.
+        """Parse a module version; suffixes of git and of distributions are ignored.
 
         Returns:
-            None when the text names no release.
+            None if the text names no release.
         """
         match = _VERSION.match(text)
         if text in _UNSTAMPED or match is None:
@@ -43,7 +43,7 @@ class NriLevel(NamedTuple):
 
     @property
     def event_mask(self) -> int:
-        """All bits a subscription may have; one more ends the session."""
+        """All bits that a subscription may have; any other bit ends the session."""
         if self >= VALIDATION:
             return ALL_EVENTS
         if self >= POD_UPDATES:
@@ -51,15 +51,15 @@ class NriLevel(NamedTuple):
         return OLDEST_EVENT_MASK
 
 
-# What every runtime with NRI knows.
+# The events that every runtime with NRI knows.
 OLDEST_EVENT_MASK: Final = 0x7FF
 
-# First level that has the thing.
-SPLIT_SYNC: Final = NriLevel(0, 7)  # also: timeouts told in Configure
+# First level with the feature.
+SPLIT_SYNC: Final = NriLevel(0, 7)  # also: timeouts in Configure
 POD_UPDATES: Final = NriLevel(0, 9, 1)
 VALIDATION: Final = NriLevel(0, 10)
-DEDICATED_CALLS: Final = NriLevel(0, 12)  # also: versions told both ways
-NEWEST_FIELDS: Final = NriLevel(0, 12)  # memory policy is the last that was added
+DEDICATED_CALLS: Final = NriLevel(0, 12)  # also: NRI versions are exchanged
+NEWEST_FIELDS: Final = NriLevel(0, 12)  # memory policy was added last
 SAFE_UPDATES: Final = NriLevel(0, 12, 1)  # UpdateContainers cannot dead-lock
 NEWEST: Final = NriLevel(0, 13)
 
@@ -90,26 +90,26 @@ _RUNTIMES: Final = {
     ),
 }
 
-# containerd 2.0.0 to 2.0.3 introduce themselves by their module path's end.
+# containerd 2.0.0 to 2.0.3 report the last part of their module path as their name.
 _ALIASES: Final = {"v2": "containerd"}
 
 
 def infer_level(
     runtime: str, version: str, *, nri_version: str = "", has_timeouts: bool = False
 ) -> NriLevel | None:
-    """Tell the runtime's NRI level from what Configure says.
+    """Infer the runtime's NRI level from the fields of Configure.
 
     Args:
         runtime: ``containerd``, ``cri-o`` or ``v2``.
-        version: The runtime's own, with or without ``v`` and suffixes.
-        nri_version: As the runtime told it (NRI >= 0.12), else empty.
-        has_timeouts: Whether a request timeout came (NRI >= 0.7).
+        version: The runtime's own version, with or without ``v`` and suffixes.
+        nri_version: As the runtime reported it (NRI >= 0.12), else empty.
+        has_timeouts: Whether Configure has a request timeout (NRI >= 0.7).
 
     Returns:
-        The level it certainly has, or None if nothing tells.
+        The highest level that is certain; None if the level is unknown.
     """
-    if (told := NriLevel.parse(nri_version)) is not None:
-        return told
+    if (reported := NriLevel.parse(nri_version)) is not None:
+        return reported
     floors = []
     if nri_version:
         floors.append(DEDICATED_CALLS)
@@ -117,7 +117,7 @@ def infer_level(
         floors.append(SPLIT_SYNC)
     if (listed := _listed_level(runtime, version)) is not None:
         return max(listed, *floors) if floors else listed
-    # A floor alone says nothing of the mask below validation.
+    # Timeouts alone do not prove which events the runtime knows.
     return DEDICATED_CALLS if nri_version else None
 
 
@@ -132,13 +132,15 @@ def _listed_level(runtime: str, version: str) -> NriLevel | None:
 
 
 def first_release(runtime: str, level: NriLevel) -> str:
-    """Name the first release of a runtime with *level*, or the last before it.
+    """Return the first release of a runtime with *level*, or the last before it.
 
     Raises:
         KeyError: *runtime* is neither ``containerd`` nor ``cri-o``.
 
-    >>> first_release("containerd", NriLevel(0, 8)), first_release("cri-o", NriLevel(0, 8))
-    ('v1.7.26', '1.31.0')
+    >>> first_release("containerd", NriLevel(0, 8))
+    'v1.7.26'
+    >>> first_release("cri-o", NriLevel(0, 8))
+    '1.31.0'
     """
     releases = _RUNTIMES[runtime]
     known = [release for release, carried in releases if carried <= level]

@@ -12,6 +12,13 @@ from google.protobuf.json_format import MessageToDict
 from nri_proto import NriLevel, nri_pb2
 from nri_resmgr.stub.adjustment import ContainerAdjustment
 from nri_resmgr.stub.convert import to_message
+from nri_resmgr.stub.errors import (
+    DuplicateKey,
+    EmptyCpuset,
+    EmptyText,
+    InvalidKey,
+    ReplyError,
+)
 from nri_resmgr.stub.fields import FIELDS
 from nri_resmgr.stub.model import (
     Device,
@@ -21,13 +28,6 @@ from nri_resmgr.stub.model import (
     Mount,
     Namespace,
     Rlimit,
-)
-from nri_resmgr.stub.errors import (
-    DuplicateKey,
-    EmptyCpuset,
-    EmptyText,
-    InvalidKey,
-    ReplyError,
 )
 from nri_resmgr.stub.update import ContainerUpdate
 from tests.stub.adjustment_samples import ACCUMULATING, RESOURCES, SAMPLES, Call

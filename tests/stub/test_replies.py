@@ -10,6 +10,13 @@ import pytest
 from nri_proto import nri_pb2
 from nri_resmgr.stub.adjustment import ContainerAdjustment
 from nri_resmgr.stub.convert import to_message
+from nri_resmgr.stub.errors import (
+    DuplicateKey,
+    InvalidKey,
+    MissingContainerId,
+    ReplyError,
+    SelfUpdate,
+)
 from nri_resmgr.stub.model import (
     CdiDevice,
     ContainerEviction,
@@ -30,13 +37,6 @@ from nri_resmgr.stub.replies import (
     stop_response,
     synchronize_response,
     update_response,
-)
-from nri_resmgr.stub.errors import (
-    DuplicateKey,
-    InvalidKey,
-    MissingContainerId,
-    ReplyError,
-    SelfUpdate,
 )
 from nri_resmgr.stub.update import ContainerUpdate
 

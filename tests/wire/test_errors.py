@@ -35,7 +35,7 @@ def test_codes_are_those_of_grpc() -> None:
         pytest.param(
             StreamNotOpen(7),
             LocalProtocolError,
-            "stream 7 waits for no reply",
+            "stream 7 has no open call",
             id="a reply nobody waits for is ours",
         ),
         pytest.param(

@@ -194,12 +194,12 @@ def test_replies_may_finish_in_any_order() -> None:
 )
 def test_a_call_is_answered_once(answer: Callable[[ServerConnection], bytes]) -> None:
     serving = server()
-    with pytest.raises(StreamNotOpen, match=r"^stream 1 waits for no reply$"):
+    with pytest.raises(StreamNotOpen, match=r"^stream 1 has no open call$"):
         answer(serving)
     serving.receive_data(asks(1))
     answer(serving)
 
-    with pytest.raises(StreamNotOpen, match=r"^stream 1 waits for no reply$"):
+    with pytest.raises(StreamNotOpen, match=r"^stream 1 has no open call$"):
         answer(serving)
 
 
