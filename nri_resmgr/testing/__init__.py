@@ -1,7 +1,12 @@
-"""A runtime to test NRI plugins with, without containerd and without mocks.
+"""A runtime for tests of NRI plugins, without containerd and without mocks.
 
-Pods, containers, resources and adjustments are the values of `nri_resmgr.stub`;
-records of the wire hold messages of `nri_proto`.
+`Runtime` is the entry: it serves requests of a kubelet (`cri_service`), accepts and
+launches plugins (`sessions`, `launch`), calls them for each event (`rounds`, `plugin`,
+`connection`), merges their replies as real runtimes do (`merge`) and applies the result
+to its pods and containers (`world`). `Misbehaviour` lets it break the rules.
+
+Pods, containers, resources and adjustments are values of `nri_resmgr.stub`; recorded
+messages are those of `nri_proto`.
 """
 
 from __future__ import annotations
@@ -22,7 +27,7 @@ from nri_resmgr.testing.errors import (
 )
 from nri_resmgr.testing.misbehaviour import (
     EMPTY_FRAME,
-    FRAME_FOR_NOBODY,
+    UNKNOWN_CONNECTION_FRAME,
     UNKNOWN_FRAME_TYPE,
     Misbehaviour,
     SessionStep,
@@ -39,7 +44,7 @@ from nri_resmgr.testing.tape import Failure, RecordedMessage, Side
 
 __all__ = [
     "EMPTY_FRAME",
-    "FRAME_FOR_NOBODY",
+    "UNKNOWN_CONNECTION_FRAME",
     "UNKNOWN_FRAME_TYPE",
     "AdjustmentRejected",
     "CreateResult",

@@ -1,4 +1,4 @@
-"""The runtime's end of one connection: asyncio around a `Trunk`."""
+"""The runtime's end of one connection: asyncio streams on a `Trunk`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Serve: TypeAlias = Callable[[str, Message], Awaitable[Message]]
 
 
 class _Open(msgspec.Struct, frozen=True):
-    """A call of ours that waits for its reply."""
+    """A call of the runtime that waits for its reply."""
 
     method: Method
     answer: asyncio.Future[Message]
@@ -45,8 +45,8 @@ class PluginConnection:
     """Calls a plugin, and serves its calls.
 
     Attributes:
-        plugin: ``NN-name`` for records and errors, empty before it is known.
-        misbehaviour: What goes wrong here; may be changed at any time.
+        plugin: ``NN-name`` for records and errors; empty before RegisterPlugin.
+        misbehaviour: The misbehaviour here; may be changed at any time.
     """
 
     def __init__(
@@ -80,15 +80,15 @@ class PluginConnection:
 
     async def run(self) -> None:
         """Read until end of file; then fail the calls that are still open."""
-        trickle = asyncio.create_task(self._write_slowly())
+        slow_writer = asyncio.create_task(self._write_slowly())
         try:
             while data := await self._reader.read(_CHUNK):
                 for event in self._trunk.receive_data(data):
                     self._take(event)
         except (ConnectionError, RemoteProtocolError):
-            pass  # the same as end of file for everybody who waits
+            pass  # the same as end of file for open calls
         finally:
-            trickle.cancel()
+            slow_writer.cancel()
             self.close()
 
     def close(self) -> None:
@@ -101,17 +101,17 @@ class PluginConnection:
                 answer.set_exception(PluginHungUp())
 
     async def finish(self) -> None:
-        """Close, and wait until the socket and all tasks are gone."""
+        """Close, and wait for the end of the socket and of all tasks."""
         self.close()
         await asyncio.gather(*self._serving, return_exceptions=True)
-        # It is closed, whatever the socket thinks of that.
+        # It is closed, also if the peer has reset it.
         with contextlib.suppress(ConnectionError):
             await self._writer.wait_closed()
 
     def begin(
         self, method: Method, request: Message, timeout: float
     ) -> asyncio.Future[Message]:
-        """Write a request at once; the future brings the reply.
+        """Write a request at once; the future gets the reply.
 
         Raises:
             MessageTooLarge: Over 4 MiB; nothing was written.
@@ -120,14 +120,14 @@ class PluginConnection:
         if self.is_closed:
             raise PluginHungUp
         wrong = self.misbehaviour
-        told = timeout if wrong.timeout is None else wrong.timeout
+        sent_timeout = timeout if wrong.timeout is None else wrong.timeout
         payload = request.SerializeToString()
         if wrong.oversize:
-            stream_id, data = oversize_call(self._trunk, method, payload, told)
+            stream_id, data = oversize_call(self._trunk, method, payload, sent_timeout)
         else:
-            stream_id, data = self._trunk.call(method, payload, timeout=told)
+            stream_id, data = self._trunk.call(method, payload, timeout=sent_timeout)
         answer: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
-        # Nobody may be left to ask when the plugin hangs up: that is no error.
+        # When the plugin hangs up, there may be no waiter: retrieve the exception.
         answer.add_done_callback(lambda done: done.cancelled() or done.exception())
         self._open[stream_id] = _Open(method, answer)
         self._note(Side.RUNTIME, method.name, request)
@@ -140,34 +140,34 @@ class PluginConnection:
         answer: asyncio.Future[Message],
         within: float,
         *,
-        forgives: bool = False,
+        keeps_late: bool = False,
     ) -> Message:
         """Wait for the reply to a request that was begun.
 
-        With *forgives* the connection outlives a late reply.
+        With *keeps_late* a late reply does not end the connection.
 
         Raises:
             PluginRefused: The reply is an error status.
-            PluginLate: No reply came in time; the connection is closed.
+            PluginLate: There was no reply in time; the connection is closed.
             PluginHungUp: The connection ended first.
         """
         try:
             async with asyncio.timeout(within):
                 return await answer
         except TimeoutError:
-            if not forgives:
+            if not keeps_late:
                 self.close()
             raise PluginLate(method.name, within) from None
 
     async def ask(self, method: Method, request: Message, within: float) -> Message:
-        """Begin a call and wait for its end; see `begin` and `end`."""
+        """Make a call and wait for its reply; see `begin` and `end`."""
         return await self.end(method, self.begin(method, request, within), within)
 
     def write(self, data: bytes) -> None:
-        """Write raw bytes, in order with all others."""
+        """Write raw bytes, in order with all other output."""
         if self.is_closed:
             return
-        # Once slow, always slow: nothing may overtake what still waits.
+        # Slow writing never ends: later bytes must not overtake those that still wait.
         self._is_slow |= self.misbehaviour.bytes_per_write is not None
         if self._is_slow:
             self._outgoing.put_nowait(data)
@@ -180,7 +180,7 @@ class PluginConnection:
             size = self.misbehaviour.bytes_per_write or len(data)
             for at in range(0, len(data), size):
                 self._writer.write(data[at : at + size])
-                # Let a plugin in this same loop read piece by piece.
+                # Let a plugin in the same event loop read piece by piece.
                 await asyncio.sleep(0)
 
     def _take(self, event: object) -> None:

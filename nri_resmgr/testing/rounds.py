@@ -1,4 +1,4 @@
-"""One event's way through all plugins, in the order of their indices."""
+"""Calls of all plugins for one event, in the order of their indices."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from nri_resmgr.testing.merge import CreationMerge, Owners, UpdateMerge
 from nri_resmgr.testing.plugin import ConnectedPlugin
 
 
-async def tell_all(
+async def notify_all(
     plugins: Sequence[ConnectedPlugin],
     event: Event,
     pod: nri_pb2.PodSandbox,
@@ -28,7 +28,7 @@ async def tell_all(
     """Send an event that plugins cannot answer with changes.
 
     Raises:
-        PluginRefused: A plugin answered with an error; the next ones are not told.
+        PluginRefused: A plugin answered with an error; later plugins do not get it.
     """
     for plugin in plugins:
         if plugin.subscribes(event):
@@ -41,7 +41,7 @@ async def tell_all(
 async def ask_pod_update(
     plugins: Sequence[ConnectedPlugin], request: nri_pb2.UpdatePodSandboxRequest
 ) -> None:
-    """Send UpdatePodSandbox; see `tell_all`."""
+    """Send UpdatePodSandbox; see `notify_all`."""
     for plugin in plugins:
         await _ask(plugin, Event.UPDATE_POD_SANDBOX, request)
 
@@ -52,11 +52,11 @@ async def ask_creation(
     container: nri_pb2.Container,
     level: NriLevel,
 ) -> CreationMerge:
-    """Collect adjustments, each plugin seeing those before it, and validate them.
+    """Collect adjustments, where each plugin sees earlier ones, and validate them.
 
     Raises:
-        RuntimeRefusal: A plugin failed, two are in conflict, or a validator
-            turned the result down.
+        RuntimeRefusal: A plugin failed, plugins conflict, or a validator rejected the
+            result.
     """
     merge = CreationMerge(container, level)
     for plugin in plugins:
@@ -74,10 +74,10 @@ async def ask_update(
     container: nri_pb2.Container,
     resources: nri_pb2.LinuxResources,
 ) -> UpdateMerge:
-    """Let plugins change a pending update, each seeing it as left by those before.
+    """Let plugins change a requested update, where each sees earlier changes.
 
     Raises:
-        RuntimeRefusal: A plugin failed, or two are in conflict.
+        RuntimeRefusal: A plugin failed, or plugins conflict.
     """
     merge = UpdateMerge(Owners(), updating=container.id, requested=resources)
     for plugin in plugins:
@@ -96,10 +96,10 @@ async def ask_stop(
     pod: nri_pb2.PodSandbox,
     container: nri_pb2.Container,
 ) -> UpdateMerge:
-    """Collect the updates of other containers that a stop brings.
+    """Collect updates of other containers when one stops.
 
     Raises:
-        RuntimeRefusal: A plugin failed, or two are in conflict.
+        RuntimeRefusal: A plugin failed, or plugins conflict.
     """
     merge = UpdateMerge(Owners())
     for plugin in plugins:
@@ -129,7 +129,7 @@ async def _validate(
     container: nri_pb2.Container,
 ) -> None:
     event = Event.VALIDATE_CONTAINER_ADJUSTMENT
-    # One that was lost earlier in this request still counts, and fails it.
+    # A validator that was lost earlier in this request fails it.
     validators = [plugin for plugin in plugins if plugin.subscribes(event)]
     if not validators:
         return

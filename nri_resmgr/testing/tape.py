@@ -1,4 +1,4 @@
-"""A tape of every message, for whole-value comparison in tests."""
+"""A recording of all messages, for comparison of whole values in tests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _EVENTS: Final = frozenset(event.value for event in Event)
 
 
 class Side(enum.StrEnum):
-    """Who said it."""
+    """The side that sent a message."""
 
     RUNTIME = "runtime"
     PLUGIN = "plugin"
@@ -26,7 +26,7 @@ class Failure(msgspec.Struct, frozen=True):
 
     Attributes:
         code: A gRPC status code.
-        message: The words that came with it.
+        message: The text of the error.
     """
 
     code: int
@@ -37,10 +37,10 @@ class RecordedMessage(msgspec.Struct, frozen=True):
     """One message.
 
     Attributes:
-        plugin: ``NN-name``, or empty as long as it has not told.
-        side: Who sent it.
-        method: The call it belongs to; a reply carries the call's name too.
-        body: The request or the reply, or an error in its place.
+        plugin: ``NN-name``; empty before RegisterPlugin.
+        side: The side that sent it.
+        method: The call that it belongs to, as a request or as a reply.
+        body: The request or the reply, or an error in place of a reply.
     """
 
     plugin: str
@@ -51,20 +51,25 @@ class RecordedMessage(msgspec.Struct, frozen=True):
 
 @attrs.define(eq=False, repr=False)
 class Tape:
-    """Takes records in the order in which they were sent or received."""
+    """Records messages in the order in which they were sent or received.
 
-    runs: bool = True
+    Attributes:
+        is_on: Whether it records.
+        records: The messages.
+    """
+
+    is_on: bool = True
     records: list[RecordedMessage] = attrs.field(factory=list)
 
     def add(self, record: RecordedMessage) -> None:
-        """Take one record."""
-        if self.runs:
+        """Add a message."""
+        if self.is_on:
             self.records.append(record)
 
-    def heard_by(self, plugin: str) -> list[str]:
-        """Name the calls the runtime made to a plugin, in order.
+    def calls_to(self, plugin: str) -> list[str]:
+        """Return the names of the calls that the runtime made to a plugin, in order.
 
-        StateChange is named with its event: ``StateChange(RUN_POD_SANDBOX)``.
+        StateChange has its event with it: ``StateChange(RUN_POD_SANDBOX)``.
         """
         return [
             _title(record)

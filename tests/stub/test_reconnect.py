@@ -22,7 +22,7 @@ from nri_resmgr.stub import (
 from nri_resmgr.stub.stub import Backoff
 from nri_resmgr.testing import (
     EMPTY_FRAME,
-    FRAME_FOR_NOBODY,
+    UNKNOWN_CONNECTION_FRAME,
     UNKNOWN_FRAME_TYPE,
     Misbehaviour,
     Runtime,
@@ -180,12 +180,14 @@ async def test_garbage_instead_of_a_handshake_is_borne(tmp_path: Path) -> None:
     [
         pytest.param(Misbehaviour(bytes_per_write=1), id="byte by byte"),
         pytest.param(Misbehaviour(noise=EMPTY_FRAME), id="empty frames"),
-        pytest.param(Misbehaviour(noise=FRAME_FOR_NOBODY), id="frames for nobody"),
+        pytest.param(
+            Misbehaviour(noise=UNKNOWN_CONNECTION_FRAME), id="an unknown connection"
+        ),
         pytest.param(Misbehaviour(noise=UNKNOWN_FRAME_TYPE), id="unknown types"),
         pytest.param(
             Misbehaviour(
                 bytes_per_write=3,
-                noise=UNKNOWN_FRAME_TYPE + EMPTY_FRAME + FRAME_FOR_NOBODY,
+                noise=UNKNOWN_FRAME_TYPE + EMPTY_FRAME + UNKNOWN_CONNECTION_FRAME,
             ),
             id="all of it in pieces",
         ),

@@ -10,7 +10,7 @@ from nri_proto import NriLevel, nri_pb2
 from nri_resmgr.stub import Container, Pod
 from nri_resmgr.testing import (
     EMPTY_FRAME,
-    FRAME_FOR_NOBODY,
+    UNKNOWN_CONNECTION_FRAME,
     UNKNOWN_FRAME_TYPE,
     Misbehaviour,
     Runtime,
@@ -101,7 +101,9 @@ async def test_it_hangs_up_around_configure_having_answered_first(
         pytest.param(Misbehaviour(reply_first=True), id="another order"),
         pytest.param(Misbehaviour(bytes_per_write=1), id="byte by byte"),
         pytest.param(Misbehaviour(noise=EMPTY_FRAME * 3), id="empty frames"),
-        pytest.param(Misbehaviour(noise=FRAME_FOR_NOBODY), id="an unknown connection"),
+        pytest.param(
+            Misbehaviour(noise=UNKNOWN_CONNECTION_FRAME), id="an unknown connection"
+        ),
         pytest.param(Misbehaviour(noise=UNKNOWN_FRAME_TYPE), id="an unknown type"),
         pytest.param(Misbehaviour(timeout=-1.5), id="a deadline in the past"),
     ],
@@ -151,10 +153,10 @@ async def test_a_plugin_can_be_called_outside_of_all_rules(tmp_path: Path) -> No
             unknown = nri_pb2.StateChangeEvent.FromString(b"\x08\x63")  # event 99
             await runtime.call("10-py", "StateChange", unknown)
             await runtime.call("10-py", "Shutdown", nri_pb2.Empty())
-            runtime.write("10-py", FRAME_FOR_NOBODY)
+            runtime.write("10-py", UNKNOWN_CONNECTION_FRAME)
             await runtime.call("10-py", "Shutdown", nri_pb2.Empty())
 
-        assert FRAME_FOR_NOBODY in peer.received
+        assert UNKNOWN_CONNECTION_FRAME in peer.received
         assert runtime.calls_to("10-py")[2:] == [
             "StateChange(99)",
             "Shutdown",

@@ -130,9 +130,7 @@ def test_levels_are_read(text: str, level: NriLevel | None) -> None:
         pytest.param(
             {"nri_version": "(devel)"}, NriLevel(0, 12), id="telling at all proves 0.12"
         ),
-        pytest.param(
-            {"has_timeouts": True}, NriLevel(0, 11), id="the table is higher"
-        ),
+        pytest.param({"has_timeouts": True}, NriLevel(0, 11), id="the table is higher"),
         pytest.param({}, NriLevel(0, 11), id="the table alone"),
     ],
 )
