@@ -23,9 +23,9 @@ from nri_resmgr.testing import Runtime, RuntimeOptions
 
 NAME = "10-py"
 _DEFAULTS = StubOptions()
-_TOLD = RuntimeOptions()
+_OPTIONS = RuntimeOptions()
 _NEWEST = NriLevel(0, 13)
-# Levels that do not tell which they are, by a release that has them.
+# Levels that Configure does not contain, by a release that has them.
 _OLD_RELEASES = {
     NriLevel(0, 3): "v1.7.0",
     NriLevel(0, 6, 1): "v1.7.20",
@@ -118,13 +118,13 @@ async def plugged(
     directory: Path,
     plugin: object,
     level: NriLevel = _NEWEST,
-    told: RuntimeOptions = _TOLD,
+    runtime_options: RuntimeOptions = _OPTIONS,
     options: StubOptions = _DEFAULTS,
 ) -> AsyncIterator[tuple[Runtime, Stub]]:
     """Start a runtime and run a plugin called `NAME` on it."""
     version = "v2.4.0" if level >= NriLevel(0, 12) else _OLD_RELEASES[level]
     async with (
-        Runtime(directory, level, version=version, options=told) as runtime,
+        Runtime(directory, level, version=version, options=runtime_options) as runtime,
         live(runtime, plugin, options) as stub,
     ):
         yield runtime, stub

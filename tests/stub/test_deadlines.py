@@ -53,7 +53,7 @@ class _Slow:
         await self.idle()
 
     async def idle(self) -> None:
-        """Wait to be given up on."""
+        """Wait until cancelled."""
         try:
             await asyncio.sleep(30)
         except asyncio.CancelledError:
@@ -66,8 +66,11 @@ async def test_a_handler_has_60_percent_of_the_time_from_configure(
     request_timeout: float, tmp_path: Path
 ) -> None:
     plugin = _Slow()
-    told = RuntimeOptions(request_timeout=request_timeout)
-    async with plugged(tmp_path, plugin, told=told) as (runtime, _):
+    runtime_options = RuntimeOptions(request_timeout=request_timeout)
+    async with plugged(tmp_path, plugin, runtime_options=runtime_options) as (
+        runtime,
+        _,
+    ):
         start = time.monotonic()
         answer = await runtime.call(NAME, "StartContainer", START)
         taken = time.monotonic() - start
@@ -90,13 +93,13 @@ async def test_less_time_told_with_the_request_counts(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "told",
+    "sent",
     [
         pytest.param(-1.0, id="a deadline that passed on the way"),
         pytest.param(60.0, id="more than the runtime's own limit"),
     ],
 )
-async def test_a_strange_timeout_is_not_believed(told: float, tmp_path: Path) -> None:
+async def test_a_strange_timeout_is_not_believed(sent: float, tmp_path: Path) -> None:
     timeouts: list[float] = []
     plugin = Plugin()
 
@@ -107,15 +110,15 @@ async def test_a_strange_timeout_is_not_believed(told: float, tmp_path: Path) ->
         await asyncio.sleep(0.02)
 
     limit = RuntimeOptions(request_timeout=0.7)
-    async with plugged(tmp_path, plugin, told=limit) as (runtime, _):
-        runtime.misbehave_now(NAME, Misbehaviour(timeout=told))
+    async with plugged(tmp_path, plugin, runtime_options=limit) as (runtime, _):
+        runtime.misbehave_now(NAME, Misbehaviour(timeout=sent))
         await runtime.call(NAME, "StartContainer", START)
 
     assert timeouts == [0.7]
 
 
 async def test_the_safe_answer_goes_out_in_time(tmp_path: Path) -> None:
-    async with plugged(tmp_path, _Slow(), told=SHORT) as (runtime, _):
+    async with plugged(tmp_path, _Slow(), runtime_options=SHORT) as (runtime, _):
         pod = await runtime.run_pod(Pod())
         created = await runtime.create_container(pod.id, Container())
 
@@ -125,7 +128,10 @@ async def test_the_safe_answer_goes_out_in_time(tmp_path: Path) -> None:
 
 async def test_whoever_wants_is_thrown_out_instead(tmp_path: Path) -> None:
     plugin = _Slow()
-    async with plugged(tmp_path, plugin, told=SHORT, options=LAPSE) as (runtime, _):
+    async with plugged(tmp_path, plugin, runtime_options=SHORT, options=LAPSE) as (
+        runtime,
+        _,
+    ):
         pod = await runtime.run_pod(Pod())
         start = time.monotonic()
         created = await runtime.create_container(pod.id, Container())
@@ -150,7 +156,7 @@ async def test_a_handler_that_will_not_be_cancelled_is_answered_once(
             await asyncio.sleep(0.4)  # past the runtime's limit
         return ContainerAdjustment().set_cpus("1")
 
-    async with plugged(tmp_path, plugin, told=SHORT) as (runtime, _):
+    async with plugged(tmp_path, plugin, runtime_options=SHORT) as (runtime, _):
         pod = await runtime.run_pod(Pod())
         created = await runtime.create_container(pod.id, Container())
         await runtime.synchronized(NAME)

@@ -206,7 +206,11 @@ async def test_a_request_that_does_not_parse_is_an_error_status(tmp_path: Path) 
     ("error", "reason"),
     [
         pytest.param(ValueError("no hooks here"), "no hooks here", id="its text"),
-        pytest.param(RequestRejected("no\udcff"), "no?", id="its text, mended"),
+        pytest.param(
+            RequestRejected("no\udcff"),
+            "no?",
+            id="its text, with invalid characters replaced",
+        ),
         pytest.param(ValueError(), "ValueError", id="its name where it has no text"),
     ],
 )

@@ -22,23 +22,23 @@ from nri_resmgr.stub.convert import to_message
 from nri_resmgr.testing import Runtime
 from tests.stub.live import EVENT_HANDLERS, NAME, live, recording
 
-# A whole life, in the order of events; "told" are those that old levels send as
+# A whole life, in the order of events; "notified" are those that old levels send as
 # StateChange.
 LIFE = [
-    ("RUN_POD_SANDBOX", "told"),
+    ("RUN_POD_SANDBOX", "notified"),
     ("UPDATE_POD_SANDBOX", "asked"),
-    ("POST_UPDATE_POD_SANDBOX", "told"),
+    ("POST_UPDATE_POD_SANDBOX", "notified"),
     ("CREATE_CONTAINER", "asked"),
     ("VALIDATE_CONTAINER_ADJUSTMENT", "asked"),
-    ("POST_CREATE_CONTAINER", "told"),
-    ("START_CONTAINER", "told"),
-    ("POST_START_CONTAINER", "told"),
+    ("POST_CREATE_CONTAINER", "notified"),
+    ("START_CONTAINER", "notified"),
+    ("POST_START_CONTAINER", "notified"),
     ("UPDATE_CONTAINER", "asked"),
-    ("POST_UPDATE_CONTAINER", "told"),
+    ("POST_UPDATE_CONTAINER", "notified"),
     ("STOP_CONTAINER", "asked"),
-    ("REMOVE_CONTAINER", "told"),
-    ("STOP_POD_SANDBOX", "told"),
-    ("REMOVE_POD_SANDBOX", "told"),
+    ("REMOVE_CONTAINER", "notified"),
+    ("STOP_POD_SANDBOX", "notified"),
+    ("REMOVE_POD_SANDBOX", "notified"),
 ]
 NEW_IN_0_9_1 = {"UPDATE_POD_SANDBOX", "POST_UPDATE_POD_SANDBOX"}
 NEW_IN_0_10 = {"VALIDATE_CONTAINER_ADJUSTMENT"}
@@ -53,7 +53,7 @@ LEVELS = [
     NriLevel(0, 12, 1),
     NriLevel(0, 13),
 ]
-# Old levels do not tell which they are; the releases that have them do.
+# Old levels are inferred from the releases that have them.
 RELEASES = {
     "containerd": ["v1.7.0", "v1.7.20", "v2.1.0", "v2.1.0", "v2.2.0", "v2.2.1"],
     "cri-o": ["1.26.2", "1.31.0", "1.32.0", "1.33.0", "1.34.0", "1.35.0"],
@@ -77,7 +77,7 @@ async def live_through(runtime: Runtime) -> None:
 
 
 def title(name: str, kind: str, level: NriLevel) -> str:
-    if kind == "told" and level < NriLevel(0, 12):
+    if kind == "notified" and level < NriLevel(0, 12):
         return f"StateChange({name})"
     return "".join(word.capitalize() for word in name.split("_"))
 

@@ -46,7 +46,7 @@ from tests.stub.live import (
 
 QUICK = StubOptions(registration_timeout=0.4)
 
-# Those before 0.7 tell no timeouts: NRI's defaults are 5 s and 2 s.
+# Those before 0.7 send no timeouts: NRI's defaults are 5 s and 2 s.
 RUNTIMES = [
     pytest.param(NriLevel(0, 3), "containerd", "v1.7.0", (5, 2), id="0.3"),
     pytest.param(NriLevel(0, 6, 1), "cri-o", "1.31.4", (5, 2), id="0.6.1"),
@@ -88,9 +88,9 @@ async def test_a_plugin_is_configured_then_told_what_runs(
     timeouts: tuple[float, float],
     tmp_path: Path,
 ) -> None:
-    told = RuntimeOptions(registration_timeout=5.005, request_timeout=2.007)
+    options = RuntimeOptions(registration_timeout=5.005, request_timeout=2.007)
     diary = _Diary()
-    async with Runtime(tmp_path, level, name, version, told) as runtime:
+    async with Runtime(tmp_path, level, name, version, options) as runtime:
         pod = await runtime.run_pod(Pod(name="web"))
         await runtime.create_container(pod.id, Container(name="app"))
         before = stub_at(runtime, diary).runtime

@@ -54,7 +54,7 @@ def subscribing(wanted: Event | int | None, *names: str) -> Plugin:
         pytest.param(NriLevel(0, 9, 1), "cri-o", "1.33.0", 0x1FFF, id="0.9.1"),
         pytest.param(NriLevel(0, 10), "containerd", "v2.2.0", ALL, id="0.10"),
         pytest.param(NriLevel(0, 11), "cri-o", "1.36.1", ALL, id="0.11"),
-        pytest.param(NriLevel(0, 12), "strange", "7", ALL, id="0.12 tells it"),
+        pytest.param(NriLevel(0, 12), "strange", "7", ALL, id="0.12 reports it"),
         pytest.param(NriLevel(0, 13), "containerd", "v2.5.0", ALL, id="0.13"),
     ],
 )
@@ -169,7 +169,7 @@ async def test_who_cannot_reconnect_is_careful_with_an_unknown_level(
             "1.32.0",
             "cri-o 1.32.0 speaks NRI 0.9.0, which knows none of the events this "
             "plugin handles (ValidateContainerAdjustment)",
-            id="told before subscribing",
+            id="known before subscribing",
         ),
         pytest.param(
             NriLevel(0, 6, 1),

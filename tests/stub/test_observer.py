@@ -1,4 +1,4 @@
-"""Whoever observes a plugin is told of its sessions and of each answer."""
+"""An observer receives the steps of sessions and the time of each answer."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.stub.live import eventually, live
 
 
 class Notes(Observer):
-    """Writes down what it is told."""
+    """Records its calls."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []

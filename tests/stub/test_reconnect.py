@@ -245,8 +245,8 @@ async def test_stop_lets_a_handler_finish_and_its_answer_out(
 
 
 async def test_stop_does_not_wait_longer_than_one_request(tmp_path: Path) -> None:
-    plugin, told = _Busy(), RuntimeOptions(request_timeout=0.2)
-    async with Runtime(tmp_path, options=told) as runtime:
+    plugin, options = _Busy(), RuntimeOptions(request_timeout=0.2)
+    async with Runtime(tmp_path, options=options) as runtime:
         stub = stub_at(runtime, plugin, StubOptions(overrun=Overrun.LAPSE))
         run = asyncio.create_task(stub.run())
         await runtime.synchronized(NAME)

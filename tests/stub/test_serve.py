@@ -1,4 +1,4 @@
-"""A plugin as a program: started by a runtime, or by somebody else."""
+"""A plugin as a program: started by a runtime, or by other means."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Synchronize: told in many messages, answered with more than one can hold."""
+"""Synchronize in many messages, with more updates than fit into one reply."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ async def test_a_container_may_come_before_its_pod(tmp_path: Path) -> None:
     )
     last = nri_pb2.SynchronizeRequest(pods=[nri_pb2.PodSandbox(id="p")])
     async with Runtime(tmp_path) as runtime:
-        await populate(runtime, 1, 1)  # told in the handshake, and not again
+        await populate(runtime, 1, 1)  # sent in the handshake, and not again
         async with live(runtime, census):
             replies = [
                 await runtime.call(NAME, "Synchronize", part) for part in (first, last)
@@ -150,7 +150,7 @@ async def test_the_handler_has_no_deadline_of_ours(tmp_path: Path) -> None:
 
     async with Runtime(tmp_path) as runtime:
         await populate(runtime, 1, 1)
-        runtime.misbehave(Misbehaviour(timeout=0.05))  # told, but not kept
+        runtime.misbehave(Misbehaviour(timeout=0.05))  # sent, but not enforced
         async with live(runtime, plugin):
             assert runtime.container("ctr0").cpu.cpus == "3"
 
@@ -215,7 +215,7 @@ async def test_updates_over_4_mib_ride_on_replies_of_old_runtimes(
     ("level", "version", "sessions"),
     [
         pytest.param(NriLevel(0, 6, 1), "v1.7.20", 2, id="0.6 would never ask again"),
-        pytest.param(NriLevel(0, 3), "unheard of", 2, id="a level that nothing tells"),
+        pytest.param(NriLevel(0, 3), "unheard of", 2, id="an unknown level"),
         pytest.param(NriLevel(0, 8), "v2.1.0", 1, id="0.8 hangs up itself"),
     ],
 )
@@ -230,7 +230,7 @@ async def test_before_0_7_a_late_answer_means_a_new_session(
         await asyncio.sleep(delays.pop(0))
 
     async with Runtime(tmp_path, level, version=version) as runtime:
-        runtime.misbehave(Misbehaviour(timeout=0.1))  # told, but not kept
+        runtime.misbehave(Misbehaviour(timeout=0.1))  # sent, but not enforced
         async with running(stub_at(runtime, plugin)):
             await runtime.synchronized(NAME)
             expected = ["Configure", "Synchronize"] * sessions

@@ -252,7 +252,7 @@ async def test_a_task_of_a_handler_may_call_once_the_request_is_answered(
 
 
 @pytest.mark.parametrize(
-    ("level", "options", "level_told"),
+    ("level", "options", "reported_level"),
     [
         pytest.param(
             NriLevel(0, 12), StubOptions(), "NRI 0.12.0", id="0.12.0 can dead-lock"
@@ -264,13 +264,15 @@ async def test_a_task_of_a_handler_may_call_once_the_request_is_answered(
     ],
 )
 async def test_where_it_is_unsafe_the_call_is_an_error(
-    level: NriLevel, options: StubOptions, level_told: str, tmp_path: Path
+    level: NriLevel, options: StubOptions, reported_level: str, tmp_path: Path
 ) -> None:
     async with plugged(tmp_path, idle_plugin(), level, options=options) as (_, stub):
         with pytest.raises(UnsolicitedUpdatesUnsafe) as refusal:
             await stub.update_containers([CPUS])
 
-    assert str(refusal.value).startswith(f"the runtime speaks {level_told}, which can")
+    assert str(refusal.value).startswith(
+        f"the runtime speaks {reported_level}, which can"
+    )
 
 
 async def test_0_12_1_is_the_first_that_is_safe(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A plugin of plain blocking sockets: what it says is what a test tells it to."""
+"""A plugin of plain blocking sockets that sends what a test passes to it."""
 
 from __future__ import annotations
 

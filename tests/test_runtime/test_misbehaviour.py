@@ -1,4 +1,4 @@
-"""A runtime does wrong what it is told to do wrong."""
+"""A runtime misbehaves as a test requests."""
 
 from __future__ import annotations
 
@@ -165,5 +165,5 @@ async def test_a_plugin_can_be_called_outside_of_all_rules(tmp_path: Path) -> No
 
 
 def test_silence_after_the_handshake_is_no_misbehaviour() -> None:
-    with pytest.raises(ValueError, match="asking nothing"):
+    with pytest.raises(ValueError, match="make no requests instead"):
         Misbehaviour(fall_silent=SessionStep.EVENT)

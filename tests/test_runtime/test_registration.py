@@ -1,4 +1,4 @@
-"""Who gets to the first event, and who does not."""
+"""Plugins that get their first event, and plugins that do not."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ async def test_every_message_is_recorded(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("level", "told"),
+    ("level", "expected"),
     [
         pytest.param(
             NriLevel(0, 6, 1),
             nri_pb2.ConfigureRequest(runtime_name="cri-o", runtime_version="1.31.0"),
-            id="0.6 tells no timeouts",
+            id="0.6 sends no timeouts",
         ),
         pytest.param(
             NriLevel(0, 7),
@@ -60,7 +60,7 @@ async def test_every_message_is_recorded(tmp_path: Path) -> None:
                 registration_timeout=5005,
                 request_timeout=2007,
             ),
-            id="0.7 tells timeouts",
+            id="0.7 sends timeouts",
         ),
         pytest.param(
             NriLevel(0, 12),
@@ -71,19 +71,19 @@ async def test_every_message_is_recorded(tmp_path: Path) -> None:
                 request_timeout=2007,
                 NRI_version="v0.12.0",
             ),
-            id="0.12 tells its version",
+            id="0.12 sends its version",
         ),
     ],
 )
 async def test_configure_tells_what_the_level_tells(
-    level: NriLevel, told: nri_pb2.ConfigureRequest, tmp_path: Path
+    level: NriLevel, expected: nri_pb2.ConfigureRequest, tmp_path: Path
 ) -> None:
     options = RuntimeOptions(registration_timeout=5.005, request_timeout=2.007)
     async with Runtime(tmp_path, level, "cri-o", "1.31.0", options) as runtime:
         with Peer.connect(runtime.socket_path) as peer:
             await runtime.synchronized("10-py")
 
-    assert peer.requests[0] == told
+    assert peer.requests[0] == expected
 
 
 @pytest.mark.parametrize(
@@ -218,7 +218,7 @@ async def test_before_0_7_a_failed_synchronization_leaves_a_zombie(
         with Peer.connect(runtime.socket_path, answers=answers) as peer:
             await runtime.wait_dropped()
             await runtime.run_pod(Pod())
-            # It is still listened to, but told nothing.
+            # Its calls are still served, but it gets no events.
             peer.call("UpdateContainers", nri_pb2.UpdateContainersRequest())
             await peer.wait_replies(2)
 
@@ -241,11 +241,11 @@ async def test_a_restarted_runtime_tells_what_survived(tmp_path: Path) -> None:
         await runtime.synchronized("10-py")
         await runtime.stop()
 
-    told = nri_pb2.SynchronizeRequest(
+    expected = nri_pb2.SynchronizeRequest(
         pods=runtime.world.pods.values(),
         containers=[runtime.world.containers[running.container.id]],
     )
-    assert again.requests[1] == told
+    assert again.requests[1] == expected
 
 
 async def test_records_can_be_turned_off(tmp_path: Path) -> None:

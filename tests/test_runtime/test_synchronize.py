@@ -1,4 +1,4 @@
-"""What runs is told in as many messages as it takes."""
+"""Synchronize uses as many messages as it needs."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def shapes(peer: Peer) -> list[tuple[int, int, bool]]:
             NriLevel(0, 12),
             RuntimeOptions(sync_objects=2),
             [(1, 2, True), (0, 2, True), (0, 1, False)],
-            id="small ones when told so",
+            id="small ones by an option",
         ),
         pytest.param(
             NriLevel(0, 7),

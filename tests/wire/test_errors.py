@@ -36,7 +36,7 @@ def test_codes_are_those_of_grpc() -> None:
             StreamNotOpen(7),
             LocalProtocolError,
             "stream 7 has no open call",
-            id="a reply nobody waits for is ours",
+            id="a reply without a call is our error",
         ),
         pytest.param(
             StreamIdsExhausted(),

@@ -83,7 +83,7 @@ def test_levels_and_masks_of_the_releases(
         pytest.param("containerd", "2", None, id="a lone number"),
         pytest.param("containerd", "9" * 5000 + ".1", None, id="absurd digits"),
         pytest.param("", "2.2.1", None, id="no name"),
-        pytest.param("docker", "28.0.0", None, id="a runtime nobody listed"),
+        pytest.param("docker", "28.0.0", None, id="an unlisted runtime"),
     ],
 )
 def test_versions_as_builders_write_them(
@@ -117,10 +117,10 @@ def test_levels_are_read(text: str, level: NriLevel | None) -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "level"),
+    ("fields", "level"),
     [
         pytest.param(
-            {"nri_version": "v0.12.2"}, NriLevel(0, 12, 2), id="the told level wins"
+            {"nri_version": "v0.12.2"}, NriLevel(0, 12, 2), id="the reported level wins"
         ),
         pytest.param(
             {"nri_version": "v0.11.0-37-g41b9c58"},
@@ -135,9 +135,9 @@ def test_levels_are_read(text: str, level: NriLevel | None) -> None:
     ],
 )
 def test_what_configure_tells_counts(
-    told: dict[str, str | bool], level: NriLevel
+    fields: dict[str, str | bool], level: NriLevel
 ) -> None:
-    assert infer_level("containerd", "2.2.1", **told) == level  # type: ignore[arg-type]  # a row names its keywords
+    assert infer_level("containerd", "2.2.1", **fields) == level  # type: ignore[arg-type]  # a row names its keywords
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,9 @@ def test_what_configure_tells_counts(
         pytest.param(
             "containerd", "2.1.0", "(devel)", DEDICATED_CALLS, id="a version beats both"
         ),
-        pytest.param("mine", "1.0", "(devel)", DEDICATED_CALLS, id="nobody's runtime"),
+        pytest.param(
+            "mine", "1.0", "(devel)", DEDICATED_CALLS, id="an unlisted runtime"
+        ),
         pytest.param("mine", "1.0", "", None, id="timeouts alone say nothing of masks"),
     ],
 )
@@ -234,10 +236,10 @@ def test_the_page_and_the_code_know_the_same_releases() -> None:
     for version in versions:
         text = ".".join(map(str, version))
         for runtime in ("containerd", "cri-o"):
-            told = [
+            reported = [
                 level_of(known[2])
                 for (name, *from_), known in zip(rows, RELEASES, strict=True)
                 if name == runtime and from_ <= list(version)
             ]
-            expected = told[-1] if told else None
+            expected = reported[-1] if reported else None
             assert (text, infer_level(runtime, text)) == (text, expected)

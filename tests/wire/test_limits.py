@@ -183,7 +183,7 @@ def test_a_trunk_frame_for_nobody_may_be_of_any_length() -> None:
 
 
 def peak_growth(end: Trunk, chunks: Iterable[bytes]) -> int:
-    """Feed all, refuse what wants an answer; tell how many bytes were held."""
+    """Feed all, refuse each call; return the maximum of bytes kept."""
     tracemalloc.start()
     try:
         for chunk in chunks:
@@ -208,7 +208,7 @@ BEYOND = trunk(PLUGIN, (0xFFFFFFFF).to_bytes(4) + bytes((0, 0, 0, 1, 1, 0)))
         pytest.param(
             [(9).to_bytes(4) + b"\xff" * 4, *[b"\xff" * CHUNK] * 1024],
             4 * CHUNK,
-            id="64 MiB of a frame for nobody are not kept",
+            id="64 MiB of a frame for an unknown connection are not kept",
         ),
         pytest.param(
             [BEYOND, *[ENDLESS] * 1024],

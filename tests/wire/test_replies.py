@@ -27,7 +27,7 @@ def client_with(calls: int) -> ClientConnection:
 
 
 @pytest.mark.parametrize(
-    ("told", "envelope"),
+    ("options", "envelope"),
     [
         pytest.param({}, {}, id="nothing more than needed"),
         pytest.param({"timeout": 2.5}, {"timeout_nano": 2_500_000_000}, id="a timeout"),
@@ -54,9 +54,9 @@ def client_with(calls: int) -> ClientConnection:
     ],
 )
 def test_a_call_is_a_request_frame(
-    told: dict[str, Any], envelope: dict[str, Any]
+    options: dict[str, Any], envelope: dict[str, Any]
 ) -> None:
-    sent = ClientConnection().call("a.B", "Do", b"\xff\x00", **told)
+    sent = ClientConnection().call("a.B", "Do", b"\xff\x00", **options)
 
     assert sent == (
         1,

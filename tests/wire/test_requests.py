@@ -80,7 +80,7 @@ def invalid(stream_id: int, message: str) -> RejectedCall:
         pytest.param(
             [ttrpc(7, RESPONSE, b"\xff"), asks(1)],
             [configure(1)],
-            id="a response nobody asked the server for is ignored",
+            id="an unexpected response is ignored",
         ),
         pytest.param(
             [ttrpc(1, REQUEST, request("Configure"), flags=0xFF)],
@@ -242,7 +242,7 @@ def test_a_peer_that_never_waits_is_held_back_and_let_in_again() -> None:
 
 
 @pytest.mark.parametrize(
-    ("message", "told"),
+    ("message", "sent"),
     [
         pytest.param("caf\u00e9 \u2713", "caf\u00e9 \u2713", id="UTF-8 stays"),
         pytest.param(
@@ -254,12 +254,12 @@ def test_a_peer_that_never_waits_is_held_back_and_let_in_again() -> None:
         ),
     ],
 )
-def test_any_error_text_can_be_sent(message: str, told: str) -> None:
+def test_any_error_text_can_be_sent(message: str, sent: str) -> None:
     serving = server()
     serving.receive_data(asks(1))
 
     assert serving.refuse(1, Code.UNKNOWN, message) == ttrpc(
-        1, RESPONSE, status(2, told)
+        1, RESPONSE, status(2, sent)
     )
 
 

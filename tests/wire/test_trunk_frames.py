@@ -125,7 +125,7 @@ def test_no_frame_mixes_messages_however_replies_and_calls_mingle() -> None:
         pytest.param(
             [(7, b"lost"), (2, b"kept")],
             [(2, b"kept")],
-            id="an id nobody opened is dropped",
+            id="an unknown id is dropped",
         ),
         pytest.param(
             [(0, b"lost"), (0xFFFFFFFF, b"lost"), (1, b"kept")],
@@ -223,7 +223,7 @@ LOOKALIKE = asks(3, b"")
         pytest.param(
             cut(trunk(7, trunk(PLUGIN, LOOKALIKE)), len(LOOKALIKE) + 8),
             [[], []],
-            id="on a connection that nobody knows it is thrown away",
+            id="on an unknown connection it is discarded",
         ),
         pytest.param(
             [trunk(PLUGIN, oversize_header(1, REQUEST, 1)), trunk(PLUGIN, LOOKALIKE)],
