@@ -8,9 +8,7 @@ from typing import Final, Self
 
 import msgspec
 
-from nri_proto import NriLevel
 from nri_resmgr.stub.errors import EmptyText, InvalidKey
-from nri_resmgr.stub.fields import level_of
 from nri_resmgr.stub.model import (
     CdiDevice,
     Device,
@@ -71,11 +69,6 @@ class ContainerAdjustment(ResourceSetters, frozen=True):
     def resources(self) -> LinuxResources:
         """The Linux resources to set; all absent if none are."""
         return self._linux().resources or LinuxResources()
-
-    @property
-    def needs_level(self) -> NriLevel:
-        """The lowest NRI level whose runtimes read all fields that are set."""
-        return level_of(self)
 
     def set_annotation(self, key: str, value: str) -> Self:
         """Set an annotation of the OCI spec."""
@@ -299,9 +292,6 @@ class ContainerAdjustment(ResourceSetters, frozen=True):
 
     def _with_linux(self, linux: LinuxContainerAdjustment) -> Self:
         return msgspec.structs.replace(self, linux=linux)
-
-    def _resources(self) -> LinuxResources:
-        return self.resources
 
     def _with_resources(self, resources: LinuxResources) -> Self:
         return self._with_linux(

@@ -99,24 +99,12 @@ class RuntimeTooOld(HostError):
         )
 
 
-@dataclass(eq=False)
 class BadIdentity(InputError):
     """A plugin name, index or inherited descriptor is not valid for NRI."""
 
-    why: str
 
-    def __str__(self) -> str:
-        return self.why
-
-
-@dataclass(eq=False)
 class BadHandler(ValueError):
     """The plugin has a handler that NRI does not know, or no handler at all."""
-
-    why: str
-
-    def __str__(self) -> str:
-        return self.why
 
 
 class CalledFromHandler(RuntimeError):

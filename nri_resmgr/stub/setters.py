@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import msgspec
 
+from nri_proto import NriLevel
 from nri_resmgr.stub.errors import DuplicateKey, EmptyCpuset, EmptyText, InvalidKey
+from nri_resmgr.stub.fields import level_of
 from nri_resmgr.stub.model import (
     DeviceCgroupRule,
     HugepageLimit,
@@ -122,11 +124,18 @@ class ResourceSetters(msgspec.Struct, frozen=True, repr_omit_defaults=True):
 
     # Adjustments and updates keep their resources in different places.
 
-    def _resources(self) -> LinuxResources:
+    @property
+    def resources(self) -> LinuxResources:
+        """The Linux resources to set; all absent if none are."""
         raise NotImplementedError
 
     def _with_resources(self, resources: LinuxResources) -> Self:
         raise NotImplementedError
+
+    @property
+    def needs_level(self) -> NriLevel:
+        """The lowest NRI level whose runtimes read all fields that are set."""
+        return level_of(self)
 
     def set_cpus(self, cpus: str) -> Self:
         """Set cpuset.cpus in the kernel's list format, such as ``0-3,8``."""
@@ -198,7 +207,7 @@ class ResourceSetters(msgspec.Struct, frozen=True, repr_omit_defaults=True):
         item = HugepageLimit(plain_key(label, page_size), limit)
         return self._with_resources(
             with_item(
-                self._resources(),
+                self.resources,
                 "hugepage_limits",
                 item,
                 attrgetter("page_size"),
@@ -218,13 +227,11 @@ class ResourceSetters(msgspec.Struct, frozen=True, repr_omit_defaults=True):
         """Set a cgroup v2 file by its name, such as "memory.high"."""
         label = "linux.resources.unified"
         entry = (plain_key(label, key), value)
-        return self._with_resources(
-            with_entry(self._resources(), "unified", entry, label)
-        )
+        return self._with_resources(with_entry(self.resources, "unified", entry, label))
 
     def add_device_rule(self, rule: DeviceCgroupRule) -> Self:
         """Append a device cgroup rule; rules accumulate and never conflict."""
-        resources = self._resources()
+        resources = self.resources
         return self._with_resources(
             msgspec.structs.replace(resources, devices=(*resources.devices, rule))
         )
@@ -235,16 +242,16 @@ class ResourceSetters(msgspec.Struct, frozen=True, repr_omit_defaults=True):
 
     def _set(self, name: str, content: object) -> Self:
         label = f"linux.resources.{name}"
-        return self._with_resources(with_field(self._resources(), name, content, label))
+        return self._with_resources(with_field(self.resources, name, content, label))
 
     def _set_cpu(self, name: str, content: object) -> Self:
-        resources = self._resources()
+        resources = self.resources
         label = f"linux.resources.cpu.{name}"
         cpu = with_field(resources.cpu or LinuxCpu(), name, content, label)
         return self._with_resources(msgspec.structs.replace(resources, cpu=cpu))
 
     def _set_memory(self, name: str, content: object) -> Self:
-        resources = self._resources()
+        resources = self.resources
         label = f"linux.resources.memory.{name}"
         memory = with_field(resources.memory or LinuxMemory(), name, content, label)
         return self._with_resources(msgspec.structs.replace(resources, memory=memory))

@@ -6,7 +6,7 @@ import asyncio
 import os
 import socket
 from collections.abc import Callable, MutableMapping
-from typing import Final, Protocol, TypeVar
+from typing import ClassVar, Final, Protocol, TypeVar
 
 import msgspec
 
@@ -22,11 +22,13 @@ ProtocolT = TypeVar("ProtocolT", bound=asyncio.BaseProtocol)
 
 
 class Connector(Protocol):
-    """Connects a session to the runtime."""
+    """Connects a session to the runtime.
 
-    @property
-    def reconnects(self) -> bool:
-        """Whether a lost connection can be repeated."""
+    Attributes:
+        reconnects: Whether a lost connection can be repeated.
+    """
+
+    reconnects: ClassVar[bool]
 
     async def connect(self, factory: Callable[[], ProtocolT]) -> ProtocolT:
         """Connect a new protocol.
@@ -39,12 +41,9 @@ class Connector(Protocol):
 class SocketPath(msgspec.Struct, frozen=True):
     """The path of the runtime's socket, for plugins that it does not launch."""
 
-    path: str = DEFAULT_SOCKET
+    reconnects: ClassVar[bool] = True
 
-    @property
-    def reconnects(self) -> bool:
-        """Whether a lost connection can be repeated: always."""
-        return True
+    path: str = DEFAULT_SOCKET
 
     async def connect(self, factory: Callable[[], ProtocolT]) -> ProtocolT:
         """Connect to the path; a runtime's restart puts a new socket there."""
@@ -77,12 +76,9 @@ def _connected(path: str) -> socket.socket:
 class OpenSocket(msgspec.Struct, frozen=True):
     """A connected socket: inherited from the runtime, or given by the caller."""
 
-    sock: socket.socket
+    reconnects: ClassVar[bool] = False
 
-    @property
-    def reconnects(self) -> bool:
-        """Whether a lost connection can be repeated: never."""
-        return False
+    sock: socket.socket
 
     @classmethod
     def inherit(cls, text: str) -> OpenSocket:

@@ -6,8 +6,6 @@ from typing import Self
 
 import msgspec
 
-from nri_proto import NriLevel
-from nri_resmgr.stub.fields import level_of
 from nri_resmgr.stub.model import LinuxContainerUpdate, LinuxResources
 from nri_resmgr.stub.setters import ResourceSetters
 
@@ -35,17 +33,9 @@ class ContainerUpdate(ResourceSetters, frozen=True):
         """The Linux resources to set; all absent in an empty update."""
         return (self.linux and self.linux.resources) or LinuxResources()
 
-    @property
-    def needs_level(self) -> NriLevel:
-        """The lowest NRI level whose runtimes read all fields that are set."""
-        return level_of(self)
-
     def ignoring_failure(self) -> Self:
         """Return this update with `ignore_failure` set."""
         return msgspec.structs.replace(self, ignore_failure=True)
-
-    def _resources(self) -> LinuxResources:
-        return self.resources
 
     def _with_resources(self, resources: LinuxResources) -> Self:
         return msgspec.structs.replace(self, linux=LinuxContainerUpdate(resources))

@@ -11,6 +11,7 @@ messages are those of `nri_proto`.
 
 from __future__ import annotations
 
+from nri_resmgr.stub.observer import Sender
 from nri_resmgr.testing.errors import (
     AdjustmentRejected,
     FieldConflict,
@@ -40,7 +41,7 @@ from nri_resmgr.testing.running import (
     running_plugin,
 )
 from nri_resmgr.testing.runtime import Runtime
-from nri_resmgr.testing.tape import Failure, RecordedMessage, Side
+from nri_resmgr.testing.tape import Failure, RecordedMessage
 
 __all__ = [
     "EMPTY_FRAME",
@@ -61,8 +62,8 @@ __all__ = [
     "Runtime",
     "RuntimeOptions",
     "RuntimeRefusal",
+    "Sender",
     "SessionStep",
-    "Side",
     "StartFailed",
     "UpdateDuringCreation",
     "UpdateResult",

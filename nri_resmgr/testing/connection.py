@@ -20,6 +20,7 @@ from nri_proto import (
     RemoteProtocolError,
     Trunk,
 )
+from nri_resmgr.stub.observer import Sender
 from nri_resmgr.testing.errors import (
     ErrorReply,
     PluginHungUp,
@@ -27,7 +28,7 @@ from nri_resmgr.testing.errors import (
     PluginRefused,
 )
 from nri_resmgr.testing.misbehaviour import GOOD, Misbehaviour, oversize_call
-from nri_resmgr.testing.tape import Failure, RecordedMessage, Side, Tape
+from nri_resmgr.testing.tape import Failure, RecordedMessage, Tape
 
 _CHUNK: Final = 1 << 16
 
@@ -130,7 +131,7 @@ class PluginConnection:
         # When the plugin hangs up, there may be no waiter: retrieve the exception.
         answer.add_done_callback(lambda done: done.cancelled() or done.exception())
         self._open[stream_id] = _Open(method, answer)
-        self._note(Side.RUNTIME, method.name, request)
+        self._note(Sender.RUNTIME, method.name, request)
         self.write(wrong.noise + data)
         return answer
 
@@ -198,7 +199,7 @@ class PluginConnection:
         waiting = self._open.pop(reply.stream_id)
         method, answer = waiting.method, waiting.answer
         if reply.code != Code.OK:
-            self._note(Side.PLUGIN, method.name, Failure(reply.code, reply.message))
+            self._note(Sender.PLUGIN, method.name, Failure(reply.code, reply.message))
             error = PluginRefused(self.plugin, method.name, reply.code, reply.message)
             if not answer.done():
                 answer.set_exception(error)
@@ -211,7 +212,7 @@ class PluginConnection:
                     PluginRefused(self.plugin, method.name, Code.INTERNAL, str(error))
                 )
             return
-        self._note(Side.PLUGIN, method.name, body)
+        self._note(Sender.PLUGIN, method.name, body)
         if not answer.done():
             answer.set_result(body)
 
@@ -222,15 +223,15 @@ class PluginConnection:
         except DecodeError as error:
             self.write(self._trunk.refuse(call.stream_id, Code.INTERNAL, str(error)))
             return
-        self._note(Side.PLUGIN, call.method, request)
+        self._note(Sender.PLUGIN, call.method, request)
         try:
             reply = await self._serve(call.method, request)
         except ErrorReply as error:
-            self._note(Side.RUNTIME, call.method, Failure(error.code, error.message))
+            self._note(Sender.RUNTIME, call.method, Failure(error.code, error.message))
             self.write(self._trunk.refuse(call.stream_id, error.code, error.message))
         else:
-            self._note(Side.RUNTIME, call.method, reply)
+            self._note(Sender.RUNTIME, call.method, reply)
             self.write(self._trunk.reply(call.stream_id, reply.SerializeToString()))
 
-    def _note(self, side: Side, method: str, body: Message | Failure) -> None:
-        self._tape.add(RecordedMessage(self.plugin, side, method, body))
+    def _note(self, sender: Sender, method: str, body: Message | Failure) -> None:
+        self._tape.add(RecordedMessage(self.plugin, sender, method, body))

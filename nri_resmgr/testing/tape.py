@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 from typing import Final
 
 import attrs
@@ -10,15 +9,9 @@ import msgspec
 from google.protobuf.message import Message
 
 from nri_proto import PLUGIN_METHODS, Event, nri_pb2
+from nri_resmgr.stub.observer import Sender
 
 _EVENTS: Final = frozenset(event.value for event in Event)
-
-
-class Side(enum.StrEnum):
-    """The side that sent a message."""
-
-    RUNTIME = "runtime"
-    PLUGIN = "plugin"
 
 
 class Failure(msgspec.Struct, frozen=True):
@@ -38,13 +31,13 @@ class RecordedMessage(msgspec.Struct, frozen=True):
 
     Attributes:
         plugin: ``NN-name``; empty before RegisterPlugin.
-        side: The side that sent it.
+        sender: The side that sent it.
         method: The call that it belongs to, as a request or as a reply.
         body: The request or the reply, or an error in place of a reply.
     """
 
     plugin: str
-    side: Side
+    sender: Sender
     method: str
     body: Message | Failure
 
@@ -75,7 +68,7 @@ class Tape:
             _title(record)
             for record in self.records
             if record.plugin == plugin
-            and record.side is Side.RUNTIME
+            and record.sender is Sender.RUNTIME
             and record.method in PLUGIN_METHODS
         ]
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from plugins.logger.__main__ import LAUNCHED_LOG_FILE
-from plugins.logger.__main__ import LoggerSettings
+from plugins.logger.__main__ import LAUNCHED_LOG_FILE, LoggerSettings
 from plugins.template.__main__ import Settings as TemplateSettings
 from tests.plugins.programs import SAMPLES
 

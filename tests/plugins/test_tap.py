@@ -71,7 +71,7 @@ async def test_the_tap_sees_what_the_runtime_sees(tmp_path: Path) -> None:
     # may come in another order.
     assert sorted(
         (item.sender.value, item.method, spelt(item.body)) for item in seen
-    ) == sorted((item.side.value, item.method, spelt(item.body)) for item in records)
+    ) == sorted((item.sender.value, item.method, spelt(item.body)) for item in records)
 
 
 async def test_a_reply_comes_with_the_request_it_answers(tmp_path: Path) -> None:

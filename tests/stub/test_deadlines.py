@@ -19,7 +19,7 @@ from nri_resmgr.stub import (
     StubOptions,
     current_request,
 )
-from nri_resmgr.testing import Misbehaviour, RecordedMessage, RuntimeOptions, Side
+from nri_resmgr.testing import Misbehaviour, RecordedMessage, RuntimeOptions, Sender
 from tests.stub.live import NAME, eventually, plugged, recording
 
 pytestmark = pytest.mark.slow  # waits for real deadlines
@@ -188,10 +188,10 @@ async def test_a_late_result_of_a_lost_session_is_dropped(tmp_path: Path) -> Non
         await runtime.start()
         await runtime.synchronized(NAME)
 
-        answers = [item for item in runtime.records if item.side is Side.PLUGIN]
+        answers = [item for item in runtime.records if item.sender is Sender.PLUGIN]
         assert release.is_set()
         assert (
-            RecordedMessage(NAME, Side.PLUGIN, "StartContainer", START) not in answers
+            RecordedMessage(NAME, Sender.PLUGIN, "StartContainer", START) not in answers
         )
 
 
@@ -266,7 +266,7 @@ async def test_coroutines_may_finish_in_another_order_than_they_began(
                 NAME, "PostStartContainer", nri_pb2.PostStartContainerRequest()
             ),
         )
-        said = [item.method for item in runtime.records if item.side is Side.PLUGIN]
+        said = [item.method for item in runtime.records if item.sender is Sender.PLUGIN]
 
     assert said[-2:] == ["PostStartContainer", "StartContainer"]
 
@@ -279,7 +279,7 @@ async def test_functions_are_answered_in_the_order_of_the_requests(
     async with plugged(tmp_path, recording(heard, *names)) as (runtime, _):
         methods = ["StartContainer", "PostStartContainer", "RemoveContainer"] * 20
         await asyncio.gather(*(runtime.call(NAME, method, START) for method in methods))
-        said = [item.method for item in runtime.records if item.side is Side.PLUGIN]
+        said = [item.method for item in runtime.records if item.sender is Sender.PLUGIN]
 
     assert heard == list(names) * 20
     assert said[-60:] == methods

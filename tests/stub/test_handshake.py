@@ -30,8 +30,8 @@ from nri_resmgr.testing import (
     RecordedMessage,
     Runtime,
     RuntimeOptions,
+    Sender,
     SessionStep,
-    Side,
 )
 from tests.stub.live import (
     NAME,
@@ -133,7 +133,7 @@ async def test_it_registers_as_who_it_is(name: str, index: str, tmp_path: Path) 
 
         assert runtime.records[0] == RecordedMessage(
             "",
-            Side.PLUGIN,
+            Sender.PLUGIN,
             "RegisterPlugin",
             nri_pb2.RegisterPluginRequest(
                 plugin_name=name, plugin_idx=index, NRI_version="v0.13.0"
@@ -186,7 +186,7 @@ async def test_after_a_hang_up_the_whole_handshake_comes_again(
         registrations = [
             record
             for record in runtime.records
-            if record.method == "RegisterPlugin" and record.side is Side.PLUGIN
+            if record.method == "RegisterPlugin" and record.sender is Sender.PLUGIN
         ]
         assert len(registrations) == (1 if step is SessionStep.CONNECTED else 2)
         assert heard[-1] == "synchronize"

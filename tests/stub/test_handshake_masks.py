@@ -9,7 +9,7 @@ import pytest
 
 from nri_proto import Event, NriLevel, mask_of, nri_pb2
 from nri_resmgr.stub import BadHandler, Configuration, Plugin, RuntimeTooOld
-from nri_resmgr.testing import Runtime, Side
+from nri_resmgr.testing import Runtime, Sender
 from tests.stub.live import (
     EVENT_HANDLERS,
     NAME,
@@ -29,7 +29,7 @@ def masks(runtime: Runtime) -> list[int]:
     return [
         record.body.events
         for record in runtime.records
-        if record.side is Side.PLUGIN
+        if record.sender is Sender.PLUGIN
         and isinstance(record.body, nri_pb2.ConfigureResponse)
     ]
 

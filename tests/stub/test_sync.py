@@ -10,7 +10,13 @@ import pytest
 
 from nri_proto import NriLevel, nri_pb2
 from nri_resmgr.stub import Container, ContainerUpdate, Pod
-from nri_resmgr.testing import Misbehaviour, Runtime, RuntimeOptions, SessionStep, Side
+from nri_resmgr.testing import (
+    Misbehaviour,
+    Runtime,
+    RuntimeOptions,
+    Sender,
+    SessionStep,
+)
 from tests.stub.live import NAME, eventually, live, recording, running, stub_at
 
 Snapshot = tuple[tuple[Pod, ...], tuple[Container, ...]]
@@ -121,7 +127,7 @@ async def test_a_plugin_without_handler_echoes_more(tmp_path: Path) -> None:
             answers = [
                 record.body
                 for record in runtime.records
-                if record.side is Side.PLUGIN and record.method == "Synchronize"
+                if record.sender is Sender.PLUGIN and record.method == "Synchronize"
             ]
 
     assert answers == [

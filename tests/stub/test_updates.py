@@ -26,7 +26,7 @@ from nri_resmgr.stub import (
     UnsolicitedUpdatesUnsafe,
     current_request,
 )
-from nri_resmgr.testing import Runtime, Side
+from nri_resmgr.testing import Runtime, Sender
 from tests.stub.live import NAME, eventually, plugged, recording, stub_at
 
 ALWAYS = StubOptions(unsolicited_updates=UnsolicitedUpdates.ALWAYS)
@@ -217,7 +217,7 @@ async def test_none_goes_out_while_a_request_is_handled(tmp_path: Path) -> None:
         plugin.may_end.set()
         await asyncio.gather(starting, updating)
 
-        said = [item.method for item in runtime.records if item.side is Side.PLUGIN]
+        said = [item.method for item in runtime.records if item.sender is Sender.PLUGIN]
         assert before == []
         assert said.index("StartContainer") < said.index("UpdateContainers")
 

@@ -16,7 +16,7 @@ from nri_resmgr.stub import (
     StubOptions,
     UnsolicitedUpdates,
 )
-from nri_resmgr.testing import Runtime, Side
+from nri_resmgr.testing import Runtime, Sender
 from tests.stub.live import (
     NAME,
     eventually,
@@ -68,7 +68,7 @@ async def test_they_go_out_after_the_reply_where_that_is_safe(tmp_path: Path) ->
         await runtime.start_container("ctr0")
         await eventually(lambda: runtime.container("ctr1").cpu.cpus == "3")
 
-        said = [item.method for item in runtime.records if item.side is Side.PLUGIN]
+        said = [item.method for item in runtime.records if item.sender is Sender.PLUGIN]
         assert said[-2:] == ["StartContainer", "UpdateContainers"]
         assert [len(call.update) for call in calls(runtime)] == [2]
 
@@ -90,7 +90,7 @@ async def test_they_go_out_after_the_reply_of_a_handler_that_takes_its_time(
         await runtime.start_container("ctr0")
         await eventually(lambda: runtime.container("ctr0").cpu.cpus == "3")
 
-        said = [item.method for item in runtime.records if item.side is Side.PLUGIN]
+        said = [item.method for item in runtime.records if item.sender is Sender.PLUGIN]
         assert said[-2:] == ["StartContainer", "UpdateContainers"]
 
 

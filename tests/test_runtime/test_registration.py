@@ -10,7 +10,7 @@ import pytest
 
 from nri_proto import CallReply, Code, NriLevel, nri_pb2
 from nri_resmgr.stub import Container, Pod
-from nri_resmgr.testing import RecordedMessage, Runtime, RuntimeOptions, Side
+from nri_resmgr.testing import RecordedMessage, Runtime, RuntimeOptions, Sender
 from tests.test_runtime.peer import Answer, Peer
 
 SHORT = RuntimeOptions(registration_timeout=0.2, request_timeout=0.2)
@@ -31,15 +31,15 @@ async def test_every_message_is_recorded(tmp_path: Path) -> None:
         )
         synchronize = nri_pb2.SynchronizeRequest()
         assert list(runtime.records) == [
-            RecordedMessage("", Side.PLUGIN, "RegisterPlugin", register),
-            RecordedMessage("10-py", Side.RUNTIME, "Configure", configure),
-            RecordedMessage("10-py", Side.RUNTIME, "RegisterPlugin", nri_pb2.Empty()),
+            RecordedMessage("", Sender.PLUGIN, "RegisterPlugin", register),
+            RecordedMessage("10-py", Sender.RUNTIME, "Configure", configure),
+            RecordedMessage("10-py", Sender.RUNTIME, "RegisterPlugin", nri_pb2.Empty()),
             RecordedMessage(
-                "10-py", Side.PLUGIN, "Configure", nri_pb2.ConfigureResponse()
+                "10-py", Sender.PLUGIN, "Configure", nri_pb2.ConfigureResponse()
             ),
-            RecordedMessage("10-py", Side.RUNTIME, "Synchronize", synchronize),
+            RecordedMessage("10-py", Sender.RUNTIME, "Synchronize", synchronize),
             RecordedMessage(
-                "10-py", Side.PLUGIN, "Synchronize", nri_pb2.SynchronizeResponse()
+                "10-py", Sender.PLUGIN, "Synchronize", nri_pb2.SynchronizeResponse()
             ),
         ]
 
