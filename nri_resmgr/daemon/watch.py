@@ -68,10 +68,10 @@ class Watch(Observer):
         for one in self._observers:
             one.lost(why)
 
-    def asked(self, method: str) -> None:
+    def called(self, method: str) -> None:
         """Pass it on."""
         for one in self._observers:
-            one.asked(method)
+            one.called(method)
 
     def answered(self, method: str, seconds: float, code: int) -> None:
         """Pass it on."""

@@ -32,7 +32,7 @@ class Observer:
     def lost(self, why: str) -> None:
         """The session has ended, or could not begin."""
 
-    def asked(self, method: str) -> None:
+    def called(self, method: str) -> None:
         """The runtime has made a call; it is answered, or its session is lost.
 
         Args:
@@ -102,7 +102,7 @@ class TimedLink(Link):
 
     def _time_call(self, call: Call) -> None:
         self._began[call.stream_id] = call.method, perf_counter()
-        self._observer.asked(call.method)
+        self._observer.called(call.method)
         self._on_timed_call(call)
 
     def _answered(self, stream_id: int, code: int) -> None:

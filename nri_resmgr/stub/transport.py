@@ -15,7 +15,7 @@ from nri_resmgr.stub.errors import BadIdentity, SocketUnusable
 DEFAULT_SOCKET: Final = "/var/run/nri/nri.sock"
 SOCKET_VARIABLE: Final = "NRI_PLUGIN_SOCKET"
 
-# Connecting blocks the event loop, but before the session there is nothing to handle.
+# Connecting blocks the event loop, at most for this time.
 _CONNECT_TIMEOUT: Final = 1.0  # seconds
 
 ProtocolT = TypeVar("ProtocolT", bound=asyncio.BaseProtocol)

@@ -160,10 +160,6 @@ class PluginConnection:
                 self.close()
             raise PluginLate(method.name, within) from None
 
-    async def ask(self, method: Method, request: Message, within: float) -> Message:
-        """Make a call and wait for its reply; see `begin` and `end`."""
-        return await self.end(method, self.begin(method, request, within), within)
-
     def write(self, data: bytes) -> None:
         """Write raw bytes, in order with all other output."""
         if self.is_closed:

@@ -16,11 +16,11 @@ from nri_resmgr.testing.plugin import ConnectedPlugin, Roster
 from nri_resmgr.testing.profile import Profile
 from nri_resmgr.testing.results import CreateResult, UpdateResult
 from nri_resmgr.testing.rounds import (
-    ask_creation,
-    ask_pod_update,
-    ask_stop,
-    ask_update,
+    collect_adjustments,
+    collect_changes,
+    collect_updates,
     notify_all,
+    send_pod_update,
 )
 from nri_resmgr.testing.world import World
 
@@ -116,7 +116,7 @@ class CriService:
             linux_resources=to_message(resources),
         )
         async with self._events() as plugins:
-            await ask_pod_update(plugins, request)
+            await send_pod_update(plugins, request)
             await self._notify(Event.POST_UPDATE_POD_SANDBOX, pod)
 
     async def stop_pod(self, pod_id: str) -> None:
@@ -151,7 +151,9 @@ class CriService:
         message = self.world.new_container(pod, to_message(container))
         async with self._events() as plugins:
             try:
-                merge = await ask_creation(plugins, pod, message, self.profile.level)
+                merge = await collect_adjustments(
+                    plugins, pod, message, self.profile.level
+                )
                 self.apply(merge.updates, must_work=self.profile.is_crio)
             except RuntimeRefusal:
                 # containerd removes the container if a plugin failed, CRI-O does not.
@@ -197,7 +199,9 @@ class CriService:
         container = self.world.containers[container_id]
         pod = self.world.pods[container.pod_sandbox_id]
         async with self._events() as plugins:
-            merge = await ask_update(plugins, pod, container, to_message(resources))
+            merge = await collect_changes(
+                plugins, pod, container, to_message(resources)
+            )
             others = [
                 item for item in merge.updates if item.container_id != container_id
             ]
@@ -276,7 +280,7 @@ class CriService:
         self, pod: nri_pb2.PodSandbox, container: nri_pb2.Container
     ) -> Sequence[nri_pb2.ContainerUpdate]:
         try:
-            merge = await ask_stop(tuple(self.roster.plugins), pod, container)
+            merge = await collect_updates(tuple(self.roster.plugins), pod, container)
         except RuntimeRefusal as refusal:
             self.ignored.append(refusal)
             return ()

@@ -130,15 +130,6 @@ class ConnectedPlugin:
         await self._end_configure(configured)
         await self.step(SessionStep.CONFIGURED)
 
-    async def ask(self, event: Event, request: Message) -> Message:
-        """Send an event that has had its own call since its first level.
-
-        Raises:
-            PluginRefused: The plugin answered with an error.
-            PluginLost: The connection ended, or the plugin was too late.
-        """
-        return await self.call(event.method, request)
-
     async def notify(
         self, event: Event, pod: nri_pb2.PodSandbox, container: nri_pb2.Container | None
     ) -> None:

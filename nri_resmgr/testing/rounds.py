@@ -38,15 +38,15 @@ async def notify_all(
                 continue
 
 
-async def ask_pod_update(
+async def send_pod_update(
     plugins: Sequence[ConnectedPlugin], request: nri_pb2.UpdatePodSandboxRequest
 ) -> None:
     """Send UpdatePodSandbox; see `notify_all`."""
     for plugin in plugins:
-        await _ask(plugin, Event.UPDATE_POD_SANDBOX, request)
+        await _call(plugin, Event.UPDATE_POD_SANDBOX, request)
 
 
-async def ask_creation(
+async def collect_adjustments(
     plugins: Sequence[ConnectedPlugin],
     pod: nri_pb2.PodSandbox,
     container: nri_pb2.Container,
@@ -61,14 +61,14 @@ async def ask_creation(
     merge = CreationMerge(container, level)
     for plugin in plugins:
         request = nri_pb2.CreateContainerRequest(pod=pod, container=merge.container)
-        reply = await _ask(plugin, Event.CREATE_CONTAINER, request)
+        reply = await _call(plugin, Event.CREATE_CONTAINER, request)
         if reply is not None:
             merge.apply(plugin.name, cast("nri_pb2.CreateContainerResponse", reply))
     await _validate(plugins, merge, pod, container)
     return merge
 
 
-async def ask_update(
+async def collect_changes(
     plugins: Sequence[ConnectedPlugin],
     pod: nri_pb2.PodSandbox,
     container: nri_pb2.Container,
@@ -84,14 +84,14 @@ async def ask_update(
         request = nri_pb2.UpdateContainerRequest(
             pod=pod, container=container, linux_resources=merge.requested
         )
-        reply = await _ask(plugin, Event.UPDATE_CONTAINER, request)
+        reply = await _call(plugin, Event.UPDATE_CONTAINER, request)
         if reply is not None:
             answer = cast("nri_pb2.UpdateContainerResponse", reply)
             merge.apply(plugin.name, answer.update)
     return merge
 
 
-async def ask_stop(
+async def collect_updates(
     plugins: Sequence[ConnectedPlugin],
     pod: nri_pb2.PodSandbox,
     container: nri_pb2.Container,
@@ -104,20 +104,20 @@ async def ask_stop(
     merge = UpdateMerge(Owners())
     for plugin in plugins:
         request = nri_pb2.StopContainerRequest(pod=pod, container=container)
-        reply = await _ask(plugin, Event.STOP_CONTAINER, request)
+        reply = await _call(plugin, Event.STOP_CONTAINER, request)
         if reply is not None:
             answer = cast("nri_pb2.StopContainerResponse", reply)
             merge.apply(plugin.name, answer.update)
     return merge
 
 
-async def _ask(
+async def _call(
     plugin: ConnectedPlugin, event: Event, request: Message
 ) -> Message | None:
     if not plugin.subscribes(event):
         return None
     try:
-        return await plugin.ask(event, request)
+        return await plugin.call(event.method, request)
     except PluginLost:
         return None  # skipped: the event goes on without it
 
@@ -155,7 +155,7 @@ async def _verdict(
     plugin: ConnectedPlugin, request: nri_pb2.ValidateContainerAdjustmentRequest
 ) -> AdjustmentRejected | ValidatorLost | PluginRefused | None:
     try:
-        reply = await plugin.ask(Event.VALIDATE_CONTAINER_ADJUSTMENT, request)
+        reply = await plugin.call(Event.VALIDATE_CONTAINER_ADJUSTMENT.method, request)
     except PluginLost as error:
         return ValidatorLost(plugin.name, str(error))
     except PluginRefused as error:
