@@ -1,5 +1,5 @@
-# Every recipe works on a fresh Debian or Ubuntu machine with Python >= 3.11.
-# CI calls the same names.
+# All targets work on a new Debian or Ubuntu machine with Python >= 3.11. CI calls them,
+# too.
 
 PYTHON ?= python3
 VENV   := .venv
@@ -8,10 +8,10 @@ READY  := $(VENV)/.ready
 GEN    := nri_proto/_gen
 CRI    := tests/real_host/_gen
 
-# Whole folders that `make check` does not even read; what else it leaves out is marked.
+# Test folders that `make check` ignores; it also leaves out tests by their markers.
 LONG   := containerd faults fuzz qemu soak
 
-# Tests start hundreds of Pythons; each would compile all of us again.
+# Tests start hundreds of interpreters; without byte code each would compile the package.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
@@ -24,23 +24,23 @@ $(READY): pyproject.toml
 	@PYTHON=$(PYTHON) VENV=$(VENV) tests/real_host/make-venv.sh
 	@touch $@
 
-setup: $(READY) ## a virtual environment with everything pip brings
+setup: $(READY) ## make a virtual environment with all Python packages
 
-packages: ## Debian packages that the end-to-end tests use (root)
+packages: ## install the Debian packages for end-to-end tests (root)
 	@tests/real_host/install-packages.sh
 
-run: setup ## register with this machine's NRI socket, else run the demo
+run: setup ## register with the NRI socket of this machine, else run the demo
 	@$(BIN)/nri-resmgr demo --unless-socket
 
-run-containerd: setup packages ## a real containerd, the plugin and two pods
+run-containerd: setup packages ## run containerd, the plugin and two pods
 	@$(BIN)/python -m tests.real_host.showcase
 
-test: setup packages lint types layers proto-check ## everything, end to end included
-	@# Many tests wait for timers: three workers keep two CPUs busy. They take tests in
+test: setup packages lint types layers proto-check ## run all checks and tests, including end to end
+	@# Many tests wait for timers: three workers keep two CPUs busy. They run tests in
 	@# the order of tests/conftest.py, whatever the size of a group.
 	@$(BIN)/pytest -n 3 --dist loadgroup --no-loadscope-reorder
 
-check: setup lint types layers ## the fast subset: no containerd, QEMU or processes
+check: setup lint types layers ## run the fast subset, without containerd, QEMU or processes
 	@HYPOTHESIS_PROFILE=quick $(BIN)/pytest -n 2 --dist worksteal \
 	  -m "not (containerd or qemu or process or slow)" $(LONG:%=--ignore=tests/%)
 
@@ -59,7 +59,7 @@ proto: setup ## regenerate the _gen folders from the proto folders
 	@# The mapped path keeps our file names unique in protobuf's one global pool.
 	@$(BIN)/python -m grpc_tools.protoc --proto_path=$(GEN)=nri_proto/proto \
 	  --python_out=. --pyi_out=. $(GEN)/nri.proto $(GEN)/ttrpc.proto
-	@# Field.None is the schema's name, but no stub can spell it.
+	@# Field.None is a name of the schema that is no valid Python.
 	@sed -i '/^ *None: /d' $(GEN)/nri_pb2.pyi
 	@$(BIN)/python -m grpc_tools.protoc --proto_path=$(CRI)=tests/real_host/proto \
 	  --python_out=. --pyi_out=. $(CRI)/cri.proto
@@ -68,7 +68,7 @@ proto-check: proto
 	@git diff --exit-code --stat -- $(GEN) $(CRI) || { \
 	  echo "generated code differs from its .proto files: commit what 'make proto' wrote"; exit 1; }
 
-bench: setup ## measure; prints the tables of docs/benchmarks.md
+bench: setup ## measure; print the tables of docs/benchmarks.md
 	@$(BIN)/python -m tests.benchmarks
 
 bench-paired: setup ## compare with another commit in one run: make bench-paired BASE=v0.1
@@ -77,17 +77,17 @@ bench-paired: setup ## compare with another commit in one run: make bench-paired
 docs: setup ## regenerate the tables of docs/ that come from the code
 	@$(BIN)/python -m tests.docs
 
-structure: setup ## measure the code's structure; writes its table in docs/architecture.md
+structure: setup ## measure the structure; write its table in docs/architecture.md
 	@$(BIN)/python -m tests.structure
 
-fuzz: setup ## the laws of tests/fuzz for an hour; with atheris installed, that, too
+fuzz: setup ## run the properties of tests/fuzz for an hour, with atheris if installed
 	@HYPOTHESIS_PROFILE=long $(BIN)/pytest -n 2 --timeout 0 tests/fuzz tests/laws/test_wire_long.py
 	@$(BIN)/python -m tests.fuzz
 
-soak: setup ## a million events through the socket; prints the table of docs/soak.md
+soak: setup ## run a million events through the socket; print the table of docs/soak.md
 	@$(BIN)/python -m tests.soak
 
-image: setup ## build/nri-resmgr-VERSION.oci.tar: the image, of Debian packages (root)
+image: setup ## build the image build/nri-resmgr-VERSION.oci.tar from Debian packages (root)
 	@PYTHON=$(BIN)/python deploy/image/build.sh build
 
 format: setup

@@ -1,12 +1,15 @@
-"""The NRI wire without I/O: ttRPC, the connection multiplexer, the messages.
+"""The NRI wire protocol without I/O: ttRPC, the connection multiplexer, the messages.
 
-Bytes go in, events come out; nothing here opens a socket, waits or logs. The
-classes serve any asyncio, threaded or test harness, and `ServerConnection` with
-`ClientConnection` are a complete unary ttRPC of their own.
+Bytes go in, events come out; no code here opens a socket, waits or logs. The classes
+work with asyncio, with threads and in tests. `ServerConnection` and `ClientConnection`
+are a complete ttRPC for unary calls and can be used without NRI.
+
+Read first: `trunk` (one end of a session), then `server` and `client` (ttRPC), `frames`
+and `mux` (the two layers of framing). `events`, `levels` and `methods` are tables.
 """
 
 from nri_proto._gen import nri_pb2
-from nri_proto.client import ClientConnection, Reply, Stray
+from nri_proto.client import CallReply, ClientConnection, Stray
 from nri_proto.codes import Code
 from nri_proto.errors import (
     LocalProtocolError,
@@ -25,9 +28,9 @@ from nri_proto.events import (
     mask_of,
     parse_mask,
 )
-from nri_proto.levels import Level, infer_level
+from nri_proto.levels import NriLevel, infer_level
 from nri_proto.methods import PLUGIN_METHODS, RUNTIME_METHODS, Method
-from nri_proto.server import Call, Refusal, ServerConnection
+from nri_proto.server import Call, RejectedCall, ServerConnection
 from nri_proto.trunk import Trunk
 
 __all__ = [
@@ -36,17 +39,17 @@ __all__ = [
     "RUNTIME_METHODS",
     "STATE_CHANGES",
     "Call",
+    "CallReply",
     "ClientConnection",
     "Code",
     "Event",
-    "Level",
     "LocalProtocolError",
     "MessageTooLarge",
     "Method",
+    "NriLevel",
     "ProtocolError",
-    "Refusal",
+    "RejectedCall",
     "RemoteProtocolError",
-    "Reply",
     "ServerConnection",
     "Stray",
     "StreamIdsExhausted",

@@ -1,4 +1,4 @@
-"""The calling half of ttRPC: bytes out of calls, replies out of bytes."""
+"""The client side of ttRPC: calls to bytes, bytes to replies."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _LAST_ID: Final = (1 << 32) - 1
 _NANOSECONDS: Final = 1_000_000_000
 
 
-class Reply(msgspec.Struct, frozen=True):
-    """How one of our calls ended.
+class CallReply(msgspec.Struct, frozen=True):
+    """The outcome of a call that this side has made.
 
     Attributes:
         stream_id: As `ClientConnection.call` returned it.
-        code: `Code.OK`, or what went wrong; a number unknown to `Code` is kept.
-        message: The peer's words when *code* is not OK.
-        payload: The serialized reply message when *code* is OK.
+        code: `Code.OK` or an error; a number unknown to `Code` is kept.
+        message: The peer's message if *code* is not OK.
+        payload: The serialized reply message if *code* is OK.
     """
 
     stream_id: int
@@ -34,7 +34,7 @@ class Reply(msgspec.Struct, frozen=True):
 
 
 class Stray(msgspec.Struct, frozen=True):
-    """A frame for no open call: late, or garbage. Worth a log line at most."""
+    """A frame that belongs to no open call: a late reply, or garbage."""
 
     stream_id: int
 
@@ -42,8 +42,8 @@ class Stray(msgspec.Struct, frozen=True):
 class ClientConnection:
     """Makes unary calls on one connection.
 
-    Several calls may be open; replies come in any order. When the connection
-    ends, `abandon` tells which calls will never be answered.
+    Several calls may be open; replies come in any order. When the connection ends,
+    `abandon` returns the calls that will never be answered.
     """
 
     def __init__(self) -> None:
@@ -69,8 +69,8 @@ class ClientConnection:
             service: Full name, ``nri.pkg.api.v1alpha1.Runtime``.
             method: Bare name, ``RegisterPlugin``.
             payload: The serialized request message.
-            timeout: Seconds, told to the peer; keeping it is the caller's part.
-                None is no limit; 0 and less say that the deadline has passed.
+            timeout: Seconds, sent to the peer; the caller must stop waiting itself.
+                None is no limit; 0 and less mean that the deadline has passed.
             metadata: Header pairs.
 
         Returns:
@@ -84,7 +84,7 @@ class ClientConnection:
             raise StreamIdsExhausted
         request = ttrpc_pb2.Request(service=service, method=method, payload=payload)
         if timeout is not None:
-            # Zero would say that there is no limit.
+            # Zero would mean that there is no limit.
             request.timeout_nano = round(timeout * _NANOSECONDS) or 1
         for key, value in metadata:
             request.metadata.add(key=key, value=value)
@@ -95,30 +95,30 @@ class ClientConnection:
         self._open.add(stream_id)
         return stream_id, message
 
-    def receive_data(self, data: bytes) -> list[Reply | Stray]:
-        """Take bytes from the peer, however they were cut; return the events."""
-        return [self._judge(frame) for frame in self._frames.receive_data(data)]
+    def receive_data(self, data: bytes) -> list[CallReply | Stray]:
+        """Process bytes from the peer, cut anywhere; return the events."""
+        return [self._event(frame) for frame in self._frames.receive_data(data)]
 
     def abandon(self) -> tuple[int, ...]:
-        """Forget all open calls; return their stream ids in order."""
+        """Abandon all open calls; return their stream ids in order."""
         abandoned = tuple(sorted(self._open))
         self._open.clear()
         return abandoned
 
-    def _judge(self, frame: Frame) -> Reply | Stray:
+    def _event(self, frame: Frame) -> CallReply | Stray:
         if frame.stream_id not in self._open:
             return Stray(frame.stream_id)
         self._open.remove(frame.stream_id)
         if frame.type != FrameType.RESPONSE:
             message = f"frame type {frame.type} on a unary stream"
-            return Reply(frame.stream_id, Code.INTERNAL, message)
+            return CallReply(frame.stream_id, Code.INTERNAL, message)
         if frame.data is None:
             message = f"reply of {frame.size} bytes exceeds {MAX_DATA_IN}"
-            return Reply(frame.stream_id, Code.RESOURCE_EXHAUSTED, message)
+            return CallReply(frame.stream_id, Code.RESOURCE_EXHAUSTED, message)
         try:
             response = ttrpc_pb2.Response.FromString(frame.data)
         except DecodeError as error:
-            return Reply(frame.stream_id, Code.INTERNAL, f"broken reply: {error}")
+            return CallReply(frame.stream_id, Code.INTERNAL, f"broken reply: {error}")
         if code := response.status.code:
-            return Reply(frame.stream_id, code, response.status.message)
-        return Reply(frame.stream_id, Code.OK, payload=response.payload)
+            return CallReply(frame.stream_id, code, response.status.message)
+        return CallReply(frame.stream_id, Code.OK, payload=response.payload)

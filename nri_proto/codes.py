@@ -6,7 +6,7 @@ import enum
 
 
 class Code(enum.IntEnum):
-    """What a call ended with.
+    """The status of a call.
 
     Source:
         gRPC, statuscodes.md.

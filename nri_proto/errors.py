@@ -1,8 +1,8 @@
-"""Protocol errors: whose fault it was decides the class.
+"""Protocol errors, by the side that caused them.
 
-`LocalProtocolError` is ours to fix, nothing was sent. `RemoteProtocolError` is
-the peer's and ends the connection. What a peer may do wrong without losing the
-connection is an event, not an error.
+`LocalProtocolError` is caused by the calling code; nothing was sent.
+`RemoteProtocolError` is caused by the peer and ends the connection. An error of the
+peer that does not end the connection is an event, not an exception.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 
 class ProtocolError(Exception):
-    """Root of the wire's errors; only its two branches are raised."""
+    """Base of the protocol's errors; only its two branches are raised."""
 
 
 class LocalProtocolError(ProtocolError):
-    """We asked for something the protocol forbids; nothing was written."""
+    """The calling code requested something that the protocol forbids."""
 
 
 class RemoteProtocolError(ProtocolError):
@@ -24,7 +24,7 @@ class RemoteProtocolError(ProtocolError):
 
 @dataclass(eq=False)
 class MessageTooLarge(LocalProtocolError):
-    """A message would not fit into one ttRPC frame."""
+    """A message does not fit into one ttRPC frame; sizes in bytes."""
 
     size: int
     limit: int
@@ -35,12 +35,12 @@ class MessageTooLarge(LocalProtocolError):
 
 @dataclass(eq=False)
 class StreamNotOpen(LocalProtocolError):
-    """A reply for a stream on which no answer is owed."""
+    """A reply for a stream that has no open call."""
 
     stream_id: int
 
     def __str__(self) -> str:
-        return f"stream {self.stream_id} waits for no reply"
+        return f"stream {self.stream_id} has no open call"
 
 
 class StreamIdsExhausted(LocalProtocolError):
@@ -52,7 +52,7 @@ class StreamIdsExhausted(LocalProtocolError):
 
 @dataclass(eq=False)
 class TrunkFrameTooLarge(RemoteProtocolError):
-    """The peer announced a multiplexer frame nobody can mean."""
+    """The peer announced a multiplexer frame larger than any NRI release sends."""
 
     connection: int
     size: int

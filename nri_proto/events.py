@@ -32,7 +32,7 @@ class Event(enum.IntEnum):
 
     @property
     def method(self) -> str:
-        """The event as users and the Plugin service spell it: CreateContainer."""
+        """The event in the spelling of the Plugin service: CreateContainer."""
         return self.name.title().replace("_", "")
 
 
@@ -46,7 +46,7 @@ _GROUPS: Final = {
     "container": sum(bit for name, bit in _BY_NAME.items() if "container" in name),
 }
 
-# What goes through StateChange where there is no call of its own (NRI < 0.12).
+# Events sent by StateChange; they have had their own calls since NRI 0.12.
 STATE_CHANGES: Final = frozenset(Event) - {
     Event.CREATE_CONTAINER,
     Event.UPDATE_CONTAINER,
@@ -57,7 +57,7 @@ STATE_CHANGES: Final = frozenset(Event) - {
 
 
 def mask_of(events: Iterable[Event]) -> int:
-    """Join events to a subscription mask.
+    """Return the subscription mask of some events.
 
     >>> hex(mask_of([Event.RUN_POD_SANDBOX, Event.CREATE_CONTAINER]))
     '0x9'
@@ -69,19 +69,19 @@ def mask_of(events: Iterable[Event]) -> int:
 
 
 def events_of(mask: int) -> tuple[Event, ...]:
-    """Take a mask apart; bits that stand for no event are left out."""
+    """Return the events in a mask; bits of unknown events are ignored."""
     return tuple(event for event in Event if mask & event.bit)
 
 
 def parse_mask(text: str) -> int:
-    """Read a mask as users write it.
+    """Parse a mask from names of events.
 
     Args:
         text: Comma-separated CamelCase names in any case, or the groups
             ``all``, ``pod``, ``podsandbox`` and ``container``.
 
     Raises:
-        ValueError: A word is no event; the message lists those that are.
+        ValueError: A name is unknown; the message lists the known ones.
 
     >>> hex(parse_mask("pod,createcontainer"))
     '0x180f'

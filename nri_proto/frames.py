@@ -1,4 +1,4 @@
-"""ttRPC frames: ten bytes of header, then data."""
+"""ttRPC frames: a header of ten bytes, then data."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAX_DATA_IN: Final = 16 << 20
 
 
 class FrameType(enum.IntEnum):
-    """What a frame is; receivers ignore every other number."""
+    """Type of a frame; receivers ignore all other numbers."""
 
     REQUEST = 1
     RESPONSE = 2
@@ -29,14 +29,13 @@ class FrameType(enum.IntEnum):
 
 
 class Frame(msgspec.Struct, frozen=True):
-    """One frame as it came.
+    """One received frame.
 
     Attributes:
-        stream_id: Odd and increasing when a well-behaved client made it.
-        type: A `FrameType`, or a number of the future.
-        data: The envelope; None when it was larger than `MAX_DATA_IN` and its
-            bytes are being thrown away.
-        size: The length its header announced.
+        stream_id: Odd and increasing if the client follows the protocol.
+        type: A `FrameType`, or an unknown number.
+        data: The envelope; None if it exceeds `MAX_DATA_IN` and is discarded.
+        size: The length in its header, in bytes.
     """
 
     stream_id: int
@@ -46,10 +45,10 @@ class Frame(msgspec.Struct, frozen=True):
 
 
 def encode_frame(stream_id: int, frame_type: FrameType, data: bytes) -> bytes:
-    """Build a frame without flags, as all unary calls have it.
+    """Build a frame without flags, as all unary calls use.
 
     Raises:
-        MessageTooLarge: The data is over 4 MiB; sending it would cost the whole
+        MessageTooLarge: The data exceeds 4 MiB; sending it would end the whole
             connection, not just this call.
     """
     if len(data) > MAX_DATA_OUT:
@@ -58,11 +57,11 @@ def encode_frame(stream_id: int, frame_type: FrameType, data: bytes) -> bytes:
 
 
 class FrameReader:
-    """Frames out of a byte stream."""
+    """Reads frames from a byte stream."""
 
     def __init__(self) -> None:
         self._buffer = bytearray()
-        self._discard = 0  # bytes of an oversize frame that are still to come
+        self._discard = 0  # bytes of an oversize frame that are not received yet
 
     @property
     def is_idle(self) -> bool:
@@ -70,9 +69,9 @@ class FrameReader:
         return not (self._buffer or self._discard)
 
     def receive_data(self, data: bytes) -> list[Frame]:
-        """Take bytes of one connection; return the frames they complete.
+        """Process bytes of one connection; return the completed frames.
 
-        Never holds more than one frame of `MAX_DATA_IN`.
+        It never keeps more than one frame of `MAX_DATA_IN`.
         """
         if self._discard:
             skipped = min(self._discard, len(data))

@@ -1,4 +1,4 @@
-"""The methods of NRI's services with their request and response classes."""
+"""The methods of NRI's two services, with their request and response classes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RUNTIME_SERVICE: Final = "nri.pkg.api.v1alpha1.Runtime"
 
 
 class Method(msgspec.Struct, frozen=True):
-    """One unary call of a service."""
+    """One unary method of a service."""
 
     service: str
     name: str

@@ -1,7 +1,7 @@
 """The multiplexer that carries several ttRPC connections on one socket.
 
-A trunk frame is a connection id, a length and that many bytes. Nothing opens or
-closes a connection on the wire.
+A trunk frame is a connection id, a length and that many bytes. Connections are not
+opened or closed on the wire.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from nri_proto.errors import TrunkFrameTooLarge
 
 HEADER: Final = struct.Struct(">II")  # connection id, payload length
 
-# Go reads a ttRPC header through a 4096-byte buffer that takes whole trunk
-# frames: a first frame beyond it ends the session (nri, pkg/net/multiplex).
+# Go reads a ttRPC header through a buffer of 4096 bytes that must hold the whole trunk
+# frame: a larger first frame ends the session (nri, pkg/net/multiplex).
 MAX_FIRST_FRAME: Final = 4096
 
 # NRI before 0.7 sends frames up to 1 << 24 bytes, later ones 4 MiB + 10.
@@ -24,18 +24,18 @@ MAX_FRAME: Final = (16 << 20) + 10
 
 
 class Connection(enum.IntEnum):
-    """The logical connections of NRI, named for the service behind them."""
+    """The logical connections of NRI, by the service on them."""
 
     PLUGIN = 1
     RUNTIME = 2
 
 
 def trunk_frames(connection: int, message: bytes) -> bytes:
-    """Wrap one ttRPC message, header included, for the trunk.
+    """Wrap one ttRPC message, header included, into trunk frames.
 
-    The Go reader loses the connection, or panics, when a frame mixes two
-    messages or when a message starts in a frame of more than 4096 bytes. So a
-    message is one frame, or its first 4096 bytes and then all the rest.
+    Go's reader loses the connection, or panics, if a frame has parts of two messages,
+    or if a message starts in a frame of more than 4096 bytes. So a message becomes one
+    frame, or two: its first 4096 bytes, then the rest.
     """
     size = len(message)
     if size <= MAX_FIRST_FRAME:
@@ -46,13 +46,13 @@ def trunk_frames(connection: int, message: bytes) -> bytes:
 
 
 class Demultiplexer:
-    """Takes the trunk apart into the bytes of each connection."""
+    """Splits the trunk into the bytes of each connection."""
 
     def __init__(self, connections: Collection[int]) -> None:
         self._open = frozenset(connections)
         self._header = bytearray()
         self._connection = 0
-        self._missing = 0  # bytes of the current frame that are still to come
+        self._missing = 0  # bytes of the current frame that are not received yet
 
     @property
     def is_idle(self) -> bool:
@@ -60,10 +60,10 @@ class Demultiplexer:
         return not (self._missing or self._header)
 
     def receive_data(self, data: bytes) -> list[tuple[int, bytes]]:
-        """Take bytes from the socket, however they were cut.
+        """Process bytes from the socket, cut anywhere.
 
-        Frames are handed on piecewise, so this class never holds more than an
-        unfinished header.
+        Frames are passed on in pieces, so this class never keeps more than an
+        incomplete header.
 
         Returns:
             Pairs of an open connection and bytes for it, in order. Bytes for
@@ -90,7 +90,7 @@ class Demultiplexer:
     def _read_header(self, data: bytes, at: int) -> int:
         end = at + HEADER.size - len(self._header)
         header = data[at:end]
-        if self._header or len(header) < HEADER.size:  # it came in parts
+        if self._header or len(header) < HEADER.size:  # received in parts
             self._header += header
             if len(self._header) < HEADER.size:
                 return len(data)

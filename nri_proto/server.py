@@ -1,4 +1,4 @@
-"""The serving half of ttRPC: calls out of bytes, bytes out of replies."""
+"""The server side of ttRPC: bytes to calls, replies to bytes."""
 
 from __future__ import annotations
 
@@ -13,28 +13,29 @@ from nri_proto.codes import Code
 from nri_proto.errors import StreamNotOpen
 from nri_proto.frames import MAX_DATA_IN, Frame, FrameReader, FrameType, encode_frame
 
-# A runtime asks one thing at a time. The limit keeps a peer that never waits for
-# its answers from growing our memory.
+# A runtime makes one call at a time. The limit bounds the memory that a peer can use by
+# calls without waiting for answers.
 MAX_OPEN_CALLS: Final = 1024
 
-# Bytes of an error's text. A name out of a request, or the words of a handler's
-# exception, may be longer than any frame.
-_MAX_MESSAGE: Final = 64 << 10
+# A name in a request, or the text of a handler's exception, may exceed any frame.
+_MAX_MESSAGE: Final = 64 << 10  # bytes of an error's text
 
 _NANOSECONDS: Final = 1_000_000_000
 
-# Python 3.11 takes 0.2 µs to read a member off its enumeration.
+# Module variables, because Python 3.11 needs 0.2 µs to read a member of an enumeration.
 _REQUEST, _RESPONSE, _DATA = FrameType.REQUEST, FrameType.RESPONSE, FrameType.DATA
 
 
 class Call(msgspec.Struct, frozen=True):
-    """A request for a method we serve.
+    """A call of a method that this side serves.
 
     Attributes:
-        stream_id: Names the call in `ServerConnection.reply`.
+        stream_id: Identifies the call in `ServerConnection.reply`.
+        service: Full name, ``nri.pkg.api.v1alpha1.Plugin``.
+        method: Bare name, ``CreateContainer``.
         payload: The serialized request message.
-        timeout: Seconds the client still waits; None when it set no limit,
-            negative when its deadline had passed before it sent.
+        timeout: Seconds that the client waits; None without a limit, negative if the
+            deadline had passed before the client sent the call.
         metadata: Header pairs, keys may repeat.
     """
 
@@ -46,8 +47,8 @@ class Call(msgspec.Struct, frozen=True):
     metadata: tuple[tuple[str, str], ...] = ()
 
 
-class Refusal(msgspec.Struct, frozen=True):
-    """An illegal request, to be answered on its own stream with an error."""
+class RejectedCall(msgspec.Struct, frozen=True):
+    """An invalid call, to be answered with an error on its own stream."""
 
     stream_id: int
     code: Code
@@ -57,9 +58,9 @@ class Refusal(msgspec.Struct, frozen=True):
 class ServerConnection:
     """Serves the unary methods of some services on one connection.
 
-    A peer's illegal request is a value, because ttRPC answers it and goes on:
-    even ids, ids used twice, oversize frames, unknown methods. Frame types of
-    the future are ignored.
+    An invalid call is an event, because ttRPC answers it and the connection goes on:
+    even ids, ids used twice, oversize frames, unknown methods. Unknown frame types are
+    ignored.
 
     Source:
         ttrpc, PROTOCOL.md and server.go.
@@ -69,38 +70,40 @@ class ServerConnection:
         self._services = services
         self._frames = FrameReader()
         self._last_id = 0
-        # Answers owed by stream: an id used twice is owed two.
-        self._owed: dict[int, int] = {}
+        # Number of answers to send by stream: an id used twice gets two.
+        self._unanswered: dict[int, int] = {}
 
     @property
     def is_idle(self) -> bool:
         """Whether the next byte begins a frame."""
         return self._frames.is_idle
 
-    def receive_data(self, data: bytes) -> list[Call | Refusal]:
-        """Take bytes from the peer, however they were cut; return the events.
+    def receive_data(self, data: bytes) -> list[Call | RejectedCall]:
+        """Process bytes from the peer, cut anywhere; return the events.
 
-        Each event owes the peer exactly one `reply` or `refuse`.
+        Each event must be answered with exactly one `reply` or `refuse`.
         """
         events = map(self.receive_frame, self._frames.receive_data(data))
         return [event for event in events if event is not None]
 
-    def receive_frame(self, frame: Frame) -> Call | Refusal | None:
-        """Take a frame that came whole, while idle; return the event if it is one."""
+    def receive_frame(self, frame: Frame) -> Call | RejectedCall | None:
+        """Process a whole frame while idle; return the event if there is one."""
         is_request = frame.type == _REQUEST
-        event = self._judge_request(frame) if is_request else self._judge_other(frame)
+        event = self._on_request(frame) if is_request else self._on_other(frame)
         if event is not None:
-            self._owed[event.stream_id] = self._owed.get(event.stream_id, 0) + 1
+            self._unanswered[event.stream_id] = (
+                self._unanswered.get(event.stream_id, 0) + 1
+            )
         return event
 
     def reply(self, stream_id: int, payload: bytes) -> bytes:
         """Answer a call with a serialized message.
 
-        An empty message makes an empty envelope, as Go's server has it.
+        An empty message becomes an empty envelope, as Go's server sends it.
 
         Raises:
             MessageTooLarge: Over 4 MiB; the call is still open for an error.
-            StreamNotOpen: Nothing is owed on that stream.
+            StreamNotOpen: The stream has no open call.
         """
         if not payload:
             return self._settle(stream_id, b"")
@@ -108,13 +111,13 @@ class ServerConnection:
         return self._settle(stream_id, envelope.SerializeToString())
 
     def refuse(self, stream_id: int, code: int, message: str) -> bytes:
-        """Answer a call with an error; nothing else may go with it.
+        """Answer a call with an error instead of a message.
 
-        Any text can be sent: what UTF-8 cannot hold becomes ``?``, and 64 KiB
-        are enough.
+        Characters of *message* that are not valid in UTF-8 become ``?``, and it is cut
+        to 64 KiB.
 
         Raises:
-            StreamNotOpen: Nothing is owed on that stream.
+            StreamNotOpen: The stream has no open call.
             ValueError: *code* is `Code.OK`, which the peer would take for success.
         """
         if code == Code.OK:
@@ -124,19 +127,19 @@ class ServerConnection:
         return self._settle(stream_id, envelope.SerializeToString())
 
     def _settle(self, stream_id: int, data: bytes) -> bytes:
-        if stream_id not in self._owed:
+        if stream_id not in self._unanswered:
             raise StreamNotOpen(stream_id)
         frame = encode_frame(stream_id, _RESPONSE, data)
-        if others := self._owed.pop(stream_id) - 1:
-            self._owed[stream_id] = others
+        if others := self._unanswered.pop(stream_id) - 1:
+            self._unanswered[stream_id] = others
         return frame
 
-    def _judge_other(self, frame: Frame) -> Refusal | None:
-        if frame.type == _DATA and frame.stream_id not in self._owed:
+    def _on_other(self, frame: Frame) -> RejectedCall | None:
+        if frame.type == _DATA and frame.stream_id not in self._unanswered:
             return _invalid(frame, f"StreamID {frame.stream_id} no longer active")
         return None
 
-    def _judge_request(self, frame: Frame) -> Call | Refusal:
+    def _on_request(self, frame: Frame) -> Call | RejectedCall:
         stream_id = frame.stream_id
         if stream_id % 2 == 0:
             return _invalid(frame, "StreamID must be odd for client initiated streams")
@@ -148,23 +151,23 @@ class ServerConnection:
                 f"message length {frame.size} exceed maximum message size "
                 f"of {MAX_DATA_IN}"
             )
-            return Refusal(stream_id, Code.RESOURCE_EXHAUSTED, message)
-        if len(self._owed) >= MAX_OPEN_CALLS:
+            return RejectedCall(stream_id, Code.RESOURCE_EXHAUSTED, message)
+        if len(self._unanswered) >= MAX_OPEN_CALLS:
             message = f"more than {MAX_OPEN_CALLS} calls wait for an answer"
-            return Refusal(stream_id, Code.RESOURCE_EXHAUSTED, message)
+            return RejectedCall(stream_id, Code.RESOURCE_EXHAUSTED, message)
         return self._open(stream_id, frame.data)
 
-    def _open(self, stream_id: int, data: bytes) -> Call | Refusal:
+    def _open(self, stream_id: int, data: bytes) -> Call | RejectedCall:
         try:
             request = ttrpc_pb2.Request.FromString(data)
         except DecodeError as error:
             message = f"unmarshal request error: {error}"
-            return Refusal(stream_id, Code.INVALID_ARGUMENT, message)
+            return RejectedCall(stream_id, Code.INVALID_ARGUMENT, message)
         service, method = request.service, request.method
         if (methods := self._services.get(service)) is None:
-            return Refusal(stream_id, Code.UNIMPLEMENTED, f"service {service}")
+            return RejectedCall(stream_id, Code.UNIMPLEMENTED, f"service {service}")
         if method not in methods:
-            return Refusal(stream_id, Code.UNIMPLEMENTED, f"method {method}")
+            return RejectedCall(stream_id, Code.UNIMPLEMENTED, f"method {method}")
         nanoseconds = request.timeout_nano
         timeout = nanoseconds / _NANOSECONDS if nanoseconds else None
         pairs = request.metadata
@@ -172,8 +175,8 @@ class ServerConnection:
         return Call(stream_id, service, method, request.payload, timeout, metadata)
 
 
-def _invalid(frame: Frame, message: str) -> Refusal:
-    return Refusal(frame.stream_id, Code.INVALID_ARGUMENT, message)
+def _invalid(frame: Frame, message: str) -> RejectedCall:
+    return RejectedCall(frame.stream_id, Code.INVALID_ARGUMENT, message)
 
 
 def _sendable(message: str) -> str:

@@ -1,4 +1,4 @@
-"""One end of an NRI session: a server and a client behind one multiplexer."""
+"""One end of an NRI session: a server and a client on one multiplexer."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from struct import Struct
 from typing import Final, TypeAlias
 
 from nri_proto import frames, mux
-from nri_proto.client import ClientConnection, Reply, Stray
+from nri_proto.client import CallReply, ClientConnection, Stray
 from nri_proto.frames import MAX_DATA_IN, Frame
 from nri_proto.methods import (
     PLUGIN_METHODS,
@@ -17,20 +17,19 @@ from nri_proto.methods import (
     Method,
 )
 from nri_proto.mux import Connection, Demultiplexer, trunk_frames
-from nri_proto.server import Call, Refusal, ServerConnection
+from nri_proto.server import Call, RejectedCall, ServerConnection
 
-# Of the trunk, and of the frame in it.
+# Header of a trunk frame, followed by the header of the ttRPC frame in it.
 _HEADERS: Final = Struct(mux.HEADER.format + frames.HEADER.format[1:])
 
-Event: TypeAlias = Call | Refusal | Reply | Stray
+TrunkEvent: TypeAlias = Call | RejectedCall | CallReply | Stray
 
 
 class Trunk:
-    """Bytes in, events out; calls and replies in, bytes out.
+    """Converts received bytes to events, and calls and replies to bytes.
 
-    Whatever a method returns is to be written to the socket in the order of the
-    calls, and each result whole: that keeps one message per frame and stream
-    ids in order.
+    The bytes that methods return must be written to the socket whole and in the order
+    of the method calls: that keeps one message per frame and stream ids in order.
     """
 
     def __init__(self, serves: Connection, methods: Mapping[str, Method]) -> None:
@@ -43,24 +42,24 @@ class Trunk:
 
     @classmethod
     def of_plugin(cls) -> Trunk:
-        """Make the plugin's end: it serves Plugin and calls Runtime."""
+        """Create the plugin's end: it serves Plugin and calls Runtime."""
         return cls(Connection.PLUGIN, PLUGIN_METHODS)
 
     @classmethod
     def of_runtime(cls) -> Trunk:
-        """Make the runtime's end: it serves Runtime and calls Plugin."""
+        """Create the runtime's end: it serves Runtime and calls Plugin."""
         return cls(Connection.RUNTIME, RUNTIME_METHODS)
 
-    def receive_data(self, data: bytes) -> list[Event]:
-        """Take bytes from the socket, however they were cut; return the events.
+    def receive_data(self, data: bytes) -> list[TrunkEvent]:
+        """Process bytes from the socket, cut anywhere; return the events.
 
         Raises:
-            RemoteProtocolError: The stream makes no sense any more.
+            RemoteProtocolError: The peer broke the framing.
         """
-        if (frame := self._lone_frame(data)) is not None:
+        if (frame := self._single_frame(data)) is not None:
             event = self._server.receive_frame(frame)
             return [] if event is None else [event]
-        events: list[Event] = []
+        events: list[TrunkEvent] = []
         for connection, piece in self._demultiplexer.receive_data(data):
             if connection == self._serves:
                 events += self._server.receive_data(piece)
@@ -91,12 +90,12 @@ class Trunk:
         return trunk_frames(self._serves, self._server.refuse(stream_id, code, message))
 
     def abandon(self) -> tuple[int, ...]:
-        """Forget our open calls; see `ClientConnection.abandon`."""
+        """Abandon the open calls of this side; see `ClientConnection.abandon`."""
         return self._client.abandon()
 
-    def _lone_frame(self, data: bytes) -> Frame | None:
-        # What most reads bring: one frame of the server's in one of the trunk, and
-        # nothing else. It is taken at once instead of layer by layer.
+    def _single_frame(self, data: bytes) -> Frame | None:
+        # Most reads bring exactly one frame for the server in one of the trunk: taking
+        # it at once is faster than layer by layer.
         end = len(data)
         if end < _HEADERS.size:
             return None

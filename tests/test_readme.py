@@ -11,7 +11,7 @@ import pytest
 
 from nri_resmgr.config import TopologyAwareConfig, parse_config
 from nri_resmgr.stub import Container, Pod
-from nri_resmgr.testing import Options, Runtime
+from nri_resmgr.testing import Runtime, RuntimeOptions
 
 pytestmark = pytest.mark.process
 
@@ -30,7 +30,7 @@ async def test_the_plugin_works_when_a_runtime_launches_it(tmp_path: Path) -> No
     [text] = blocks("python")
     program.write_text(f"#!{sys.executable}\n{text}")
     program.chmod(0o755)
-    options = Options(plugin_folder=folder, registration_timeout=20.0)
+    options = RuntimeOptions(plugin_folder=folder, registration_timeout=20.0)
     async with Runtime(tmp_path, options=options) as runtime:
         pod = await runtime.run_pod(Pod(name="web"))
         created = await runtime.create_container(pod.id, Container())

@@ -1,11 +1,11 @@
 #!/bin/sh
 # Usage: build.sh FOLDER
-# Builds the Containerfile beside it on a base of this distribution's packages, and writes the
-# image as an OCI archive into FOLDER. The same inputs make the same image, whenever and
-# wherever.
-#   PYTHON             a Python with pip, which fetches the wheels (python3)
-#   SOURCE_DATE_EPOCH  the time that all files get (that of the last commit)
-#   XDG_CACHE_HOME     where Debian packages are kept for the next time (~/.cache)
+# Builds the Containerfile of this folder on a base of this distribution's packages, and
+# writes the image as an OCI archive to FOLDER. The build is reproducible: the same inputs
+# give the same image.
+#   PYTHON             Python with pip, to download the wheels (python3)
+#   SOURCE_DATE_EPOCH  time of all files (that of the last commit)
+#   XDG_CACHE_HOME     cache for Debian packages (~/.cache)
 set -eu
 
 mkdir -p "$1"
@@ -20,7 +20,7 @@ revision=$(git rev-parse HEAD 2>/dev/null || true)
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/nri-resmgr/image
 export SOURCE_DATE_EPOCH="$epoch"
 
-[ "$(id -u)" = 0 ] || { echo "image: only root can build it: sudo make image" >&2; exit 1; }
+[ "$(id -u)" = 0 ] || { echo "image: the build needs root: sudo make image" >&2; exit 1; }
 command -v buildah >/dev/null || {
   echo "image: installing buildah" >&2
   { apt-get -q update && apt-get -yq install --no-install-recommends buildah; } >&2
@@ -29,13 +29,13 @@ command -v buildah >/dev/null || {
 mkdir -p "$cache"
 work=$(mktemp -d "$cache/build-XXXXXX")
 trap 'rm -rf "$work"' EXIT
-# Storage of its own, by copies: it works on every file system, and is gone afterwards.
+# Separate storage with the vfs driver: works on every file system, and is removed later.
 buildah() {
   command buildah --log-level error --root "$work/storage" --runroot "$work/run" --storage-driver vfs "$@"
 }
 
 mkdir "$work/root"
-# One apt at a time: two would fight over the lists.
+# One apt at a time: two would conflict over the lists.
 flock "$cache" deploy/image/debian-root.sh "$work/root" "$cache"
 version=$(basename "$work"/root/usr/lib/python3.*)
 deploy/image/wheels.sh "$python" "${version#python}" "$work/context/build/image/wheels"
@@ -43,7 +43,7 @@ mkdir -p "$work/context/deploy/image"
 cp deploy/image/install.py deploy/image/Containerfile "$work/context/deploy/image"
 wheel=$(basename "$work"/context/build/image/wheels/nri_resmgr-*.whl)
 version=$(echo "$wheel" | cut -d- -f2)
-# As the kubelet spells the name of the manifests.
+# The name that the kubelet uses for the manifests' image.
 name=docker.io/library/nri-resmgr:$version
 
 base=$(buildah from scratch)

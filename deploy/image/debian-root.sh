@@ -1,7 +1,7 @@
 #!/bin/sh
 # Usage: debian-root.sh ROOT CACHE
-# Fills the folder ROOT with this distribution's Python and the libraries that it needs: no
-# shell, no package manager. Packages stay in the folder CACHE for the next time.
+# Installs this distribution's Python and the libraries that it needs into the folder ROOT: no
+# shell, no package manager. Packages are kept in the folder CACHE.
 set -eu
 
 root=$1 cache=$2
@@ -17,7 +17,7 @@ LEFT_OUT="$LEFT_OUT|lib(pcre2|readline|selinux|sigsegv|sqlite3|tinfo|tirpc|zstd)
 MODULES='_curses* curses readline* _sqlite3* sqlite3 _dbm* _gdbm* dbm nis* _zstd*
   idlelib tkinter turtle* lib2to3 ensurepip pydoc_data test config-*'
 
-# An apt of its own, with this machine's sources, that the system never notices.
+# A separate apt state with this machine's sources; the system's state stays as it is.
 apt() {
   program=$1
   shift
@@ -44,7 +44,7 @@ for folder in bin sbin lib lib64; do
   mkdir -p "$root/usr/$folder"
   ln -s "usr/$folder" "$root/$folder"
 done
-# It does not fetch again what is there.
+# apt-get does not download files again that exist.
 # shellcheck disable=SC2046  # one word per package
 (cd "$cache/debs" && apt apt-get download $(echo "$packages" | awk '{print $1 "=" $2}')) >"$cache/apt/log" 2>&1 ||
   { cat "$cache/apt/log" >&2; exit 1; }

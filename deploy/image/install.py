@@ -1,4 +1,4 @@
-"""Installs the wheels of a folder into an image, compiled."""  # noqa: INP001 - a program
+"""Installs the wheels in a folder into an image, with byte code."""  # noqa: INP001 - a program
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sysconfig
 import venv
 from pathlib import Path
 
-# Every module can be imported, and what has to be fast is.
+# Checks that every module can be imported, and that the fast C libraries are used.
 _CHECK = """
 import importlib, pkgutil, nri_proto, nri_resmgr, yaml
 from google.protobuf.internal import api_implementation
@@ -22,7 +22,7 @@ if api_implementation.Type() != "upb":
 yaml.CSafeLoader
 """
 
-# A build sets all times anew: what is compiled must not count as stale then.
+# The build changes file times: byte code must not become stale by that.
 _COMPILE = ("-m", "compileall", "-q", "-f", "--invalidation-mode", "unchecked-hash")
 
 
@@ -30,7 +30,7 @@ def main(wheels: Path, target: Path) -> None:
     """Install all *wheels* into a virtual environment at *target*.
 
     Raises:
-        CalledProcessError: pip refused, or what is installed does not work.
+        CalledProcessError: pip failed, or the installed packages do not work.
     """
     venv.create(target, symlinks=True)
     python = target / "bin" / "python3"
@@ -38,15 +38,15 @@ def main(wheels: Path, target: Path) -> None:
     others = sorted(path for path in wheels.glob("*.whl") if path != pip)
     options = ("--no-index", "--no-deps", "--no-compile", "--no-cache-dir", "--quiet")
     _run(python, pip / "pip", "install", *options, *others)
-    # Some bases come without compiled code, to be small; nobody could write it later.
+    # Some base images lack byte code, and it cannot be written at run time.
     _run(python, *_COMPILE, target / "lib", sysconfig.get_path("stdlib"))
     _run(python, "-c", _CHECK)
 
 
 def _run(python: Path, *arguments: str | Path) -> None:
-    # The order of sets is in compiled code, and has to be the same each time.
+    # Byte code has the order of sets, which must be the same in each build.
     environment = {"PYTHONHASHSEED": "0", "PIP_ROOT_USER_ACTION": "ignore"}
-    subprocess.run(  # noqa: S603 - a command of ours
+    subprocess.run(  # noqa: S603 - a fixed command
         (python, "-B", *arguments), check=True, env=os.environ | environment
     )
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Usage: wheels.sh PYTHON VERSION FOLDER
-# Puts wheels of the project, of what it needs, and of pip into FOLDER, for a Python of another
-# VERSION (3.13) than the one that fetches them.
+# Writes wheels of the project, its dependencies and pip to FOLDER, for a Python of VERSION
+# (3.13), which may differ from that of PYTHON.
 set -eu
 
 python=$1 version=$2 folder=$3

@@ -24,8 +24,8 @@ from nri_resmgr.host.machine.discovery import read_machine
 from nri_resmgr.host.tree import HostTree
 from nri_resmgr.log import Logger
 from nri_resmgr.stub import (
-    Options,
     Stub,
+    StubOptions,
     UnsolicitedUpdates,
     run_until_signal,
 )
@@ -127,7 +127,7 @@ def _stub_of(startup: Startup, configuration: DaemonConfiguration) -> Stub:
         name=name,
         index=index,
         socket=options.nri_socket,
-        options=Options(
+        options=StubOptions(
             status_of=status_of,
             unsolicited_updates=UnsolicitedUpdates(options.unsolicited_updates),
             observer=startup.observers,

@@ -41,7 +41,7 @@ from nri_resmgr.recordings.file import CannotRecord, RecordingFile, RecordingFul
 from nri_resmgr.recordings.secrets import checkpoint_without_secrets, without_secrets
 from nri_resmgr.recordings.text import entry_line, header_line
 from nri_resmgr.stub.errors import CallFailed, SessionError
-from nri_resmgr.stub.tap import Sender, Tapped
+from nri_resmgr.stub.observer import Sender, Tapped
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import InputError, ResmgrError, parse_bytes
 from nri_resmgr.version import our_version

@@ -11,7 +11,7 @@ from typing import Any, Final
 import msgspec
 from google.protobuf.message import Message
 
-from nri_proto import PLUGIN_METHODS, Level
+from nri_proto import PLUGIN_METHODS, NriLevel
 from nri_proto.levels import SAFE_UPDATES
 from nri_resmgr.app.checkpoint.read import Checkpoint, read_checkpoint
 from nri_resmgr.app.observers.observer import DecisionObserver
@@ -26,10 +26,10 @@ from nri_resmgr.scenario.clock import Clock
 from nri_resmgr.stub.errors import CallFailed, UnsolicitedUpdatesUnsafe
 from nri_resmgr.stub.handlers import Handlers
 from nri_resmgr.stub.model import Container
-from nri_resmgr.stub.replies import synchronize_response
+from nri_resmgr.stub.replies import UpdatesResponse, synchronize_response
 from nri_resmgr.stub.routes import ROUTES, route_of_state_change
 from nri_resmgr.stub.runtime_info import Configuration, RuntimeInfo
-from nri_resmgr.stub.snapshot import Snapshot, split_updates
+from nri_resmgr.stub.synchronize import SynchronizeChunks, split_updates
 from nri_resmgr.stub.update import ContainerUpdate
 from nri_resmgr.stub.update_sender import UpdateSender
 from nri_resmgr.topology import Machine
@@ -85,8 +85,8 @@ class ReplayedPlugin(DecisionObserver):
         self._header, self._hints = header, hints
         self._machine = machine
         self._answers = deque(answers)
-        self._snapshot = Snapshot()
-        self._level: Level | None = None
+        self._snapshot = SynchronizeChunks()
+        self._level: NriLevel | None = None
         self._policy: ResourcePolicy | None = None
         self._handlers: Handlers | None = None
 
@@ -216,7 +216,7 @@ class ReplayedPlugin(DecisionObserver):
         result = handler(*route.arguments(request)) if handler else None
         response: Message | None = route.encode(result, request)
         pending = policy.updates.pending
-        if route.carries_updates:
+        if isinstance(response, UpdatesResponse):
             pending.attach(response, busy=request.container.id)
         if route.ends:
             pending.forget(request.container.id)

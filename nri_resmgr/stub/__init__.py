@@ -13,8 +13,9 @@ from nri_resmgr.stub.errors import (
     CallTimedOut,
     ConfigureMissing,
     ConnectionLost,
-    Refused,
     RegistrationRefused,
+    ReplyError,
+    RequestRejected,
     RuntimeTooOld,
     SessionError,
     SocketUnusable,
@@ -56,20 +57,18 @@ from nri_resmgr.stub.model import (
     SeccompArg,
     SeccompSyscall,
 )
-from nri_resmgr.stub.observer import Observer
+from nri_resmgr.stub.observer import Observer, Sender, Tapped
 from nri_resmgr.stub.replies import CreateReply, UpdateReply
-from nri_resmgr.stub.reply_errors import ReplyError
-from nri_resmgr.stub.request import Request, current_request
+from nri_resmgr.stub.request import RequestContext, current_request
 from nri_resmgr.stub.routes import Validation
 from nri_resmgr.stub.runner import Overrun
 from nri_resmgr.stub.runtime_info import Configuration, RuntimeInfo
 from nri_resmgr.stub.serve import run_until_signal, serve
-from nri_resmgr.stub.session import Options
+from nri_resmgr.stub.session import StubOptions
 from nri_resmgr.stub.stub import Stub
-from nri_resmgr.stub.tap import Sender, Tapped
 from nri_resmgr.stub.transport import OpenSocket, SocketPath
 from nri_resmgr.stub.update import ContainerUpdate
-from nri_resmgr.stub.update_calls import UnsolicitedUpdates
+from nri_resmgr.stub.update_sender import UnsolicitedUpdates
 from nri_resmgr.values.errors import InputError
 
 __all__ = [
@@ -112,16 +111,15 @@ __all__ = [
     "NetDevice",
     "Observer",
     "OpenSocket",
-    "Options",
     "Overrun",
     "Pids",
     "Plugin",
     "Pod",
     "Rdt",
-    "Refused",
     "RegistrationRefused",
     "ReplyError",
-    "Request",
+    "RequestContext",
+    "RequestRejected",
     "Rlimit",
     "RuntimeInfo",
     "RuntimeTooOld",
@@ -136,6 +134,7 @@ __all__ = [
     "SocketPath",
     "SocketUnusable",
     "Stub",
+    "StubOptions",
     "Tapped",
     "UnsolicitedUpdates",
     "UnsolicitedUpdatesUnsafe",

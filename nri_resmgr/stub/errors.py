@@ -1,14 +1,14 @@
-"""What can go wrong between a plugin and its runtime, by who can act."""
+"""Errors between a plugin and its runtime, and errors in a plugin's replies."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Final
 
-from nri_proto import Code, Level
+from nri_proto import Code, NriLevel
 from nri_resmgr.values.errors import HostError, InputError, ResmgrError
 
-_NOT_TOLD: Final = "an NRI of unknown level"
+_UNKNOWN_NRI: Final = "an unknown NRI version"
 
 
 class SessionError(ResmgrError):
@@ -17,7 +17,7 @@ class SessionError(ResmgrError):
 
 @dataclass(eq=False)
 class ConnectionLost(SessionError):
-    """The runtime hung up, or stopped making sense."""
+    """The runtime closed the connection or broke the protocol."""
 
     reason: str = "the runtime closed the connection"
 
@@ -27,7 +27,7 @@ class ConnectionLost(SessionError):
 
 @dataclass(eq=False)
 class CallTimedOut(SessionError):
-    """The runtime did not answer one of our calls; it may still act on it."""
+    """The runtime did not answer a call in time; it may still act on it."""
 
     method: str
     seconds: float
@@ -48,7 +48,7 @@ class ConfigureMissing(SessionError):
 
 @dataclass(eq=False)
 class CallFailed(SessionError):
-    """The peer answered one of our calls with an error."""
+    """The peer answered a call with an error."""
 
     method: str
     code: int
@@ -60,7 +60,7 @@ class CallFailed(SessionError):
 
 @dataclass(eq=False)
 class RegistrationRefused(InputError):
-    """The runtime does not take a plugin of this name or index."""
+    """The runtime does not accept a plugin with this name or index."""
 
     name: str
     index: str
@@ -72,7 +72,7 @@ class RegistrationRefused(InputError):
 
 @dataclass(eq=False)
 class SocketUnusable(HostError):
-    """There is no runtime behind the socket path, or it is not for us."""
+    """No runtime listens on the socket, or this process may not connect to it."""
 
     path: str
     why: str
@@ -86,46 +86,33 @@ class SocketUnusable(HostError):
 
 @dataclass(eq=False)
 class RuntimeTooOld(HostError):
-    """No event that the plugin handles is known to this runtime."""
+    """The runtime knows none of the events that the plugin handles."""
 
     runtime: str
-    level: Level | None
+    level: NriLevel | None
     events: str
 
     def __str__(self) -> str:
-        nri = _NOT_TOLD if self.level is None else f"NRI {self.level}"
         return (
-            f"{self.runtime} speaks {nri}, which knows none of the events "
+            f"{self.runtime} speaks {_nri(self.level)}, which knows none of the events "
             f"this plugin handles ({self.events})"
         )
 
 
-@dataclass(eq=False)
 class BadIdentity(InputError):
-    """A plugin name, index or inherited descriptor is not what NRI wants."""
-
-    why: str
-
-    def __str__(self) -> str:
-        return self.why
+    """A plugin name, index or inherited descriptor is not valid for NRI."""
 
 
-@dataclass(eq=False)
 class BadHandler(ValueError):
-    """The plugin's code offers a handler that NRI does not have, or none."""
-
-    why: str
-
-    def __str__(self) -> str:
-        return self.why
+    """The plugin has a handler that NRI does not know, or no handler at all."""
 
 
 class CalledFromHandler(RuntimeError):
     """UpdateContainers was called while a request was being handled.
 
     The runtime holds its lock until the request is answered: the call could only
-    end when both have timed out and the plugin is thrown out. Return the updates
-    in the reply, or use `Stub.schedule_updates`.
+    end when both have timed out and the runtime has disconnected the plugin. Return
+    the updates in the reply, or use `Stub.schedule_updates`.
     """
 
     def __str__(self) -> str:
@@ -137,24 +124,112 @@ class CalledFromHandler(RuntimeError):
 
 @dataclass(eq=False)
 class UnsolicitedUpdatesUnsafe(ResmgrError):
-    """This runtime can dead-lock on updates that nobody asked for."""
+    """This runtime can dead-lock on an UpdateContainers call."""
 
-    level: Level | None
+    level: NriLevel | None
 
     def __str__(self) -> str:
-        nri = _NOT_TOLD if self.level is None else f"NRI {self.level}"
         return (
-            f"the runtime speaks {nri}, which can dead-lock on UpdateContainers "
-            "(fixed in 0.12.1): use schedule_updates(), or unsolicited_updates=always"
+            f"the runtime speaks {_nri(self.level)}, which can dead-lock on "
+            "UpdateContainers (fixed in 0.12.1): use schedule_updates(), or "
+            "unsolicited_updates=always"
         )
 
 
+def _nri(level: NriLevel | None) -> str:
+    return _UNKNOWN_NRI if level is None else f"NRI {level}"
+
+
 @dataclass(eq=False)
-class Refused(Exception):
-    """Raised by a handler: fail the request with this status and sentence."""
+class RequestRejected(Exception):
+    """Raise it in a handler to fail the request with this status and message."""
 
     message: str
     code: Code = Code.UNKNOWN
 
     def __str__(self) -> str:
         return self.message
+
+
+class ReplyError(ValueError):
+    """A reply is invalid; the plugin's code that built it has a bug.
+
+    It is raised before anything is sent to the runtime.
+    """
+
+
+@dataclass(eq=False)
+class DuplicateKey(ReplyError):
+    """A field, or a key of one, is set twice in one reply.
+
+    The runtime would refuse the whole request as a conflict of the plugin with itself.
+    """
+
+    field: str
+    key: str = ""
+
+    def __str__(self) -> str:
+        what = f"{self.field} {self.key!r}" if self.key else self.field
+        return f"{what} is set twice in one reply"
+
+
+@dataclass(eq=False)
+class InvalidKey(ReplyError):
+    """A key is empty, or begins with the "-" that marks a removal."""
+
+    field: str
+    key: str
+
+    def __str__(self) -> str:
+        if not self.key:
+            return f"{self.field} needs a key that is not empty"
+        return f'{self.field} key {self.key!r} begins with "-", the mark of removal'
+
+
+@dataclass(eq=False)
+class EmptyText(ReplyError):
+    """A field is set to "", which NRI reads as "unchanged"."""
+
+    field: str
+
+    def __str__(self) -> str:
+        return f'{self.field} cannot be set to "": NRI reads that as unchanged'
+
+
+@dataclass(eq=False)
+class EmptyCpuset(EmptyText):
+    """Empty `cpus` or `mems`."""
+
+
+@dataclass(eq=False)
+class MissingContainerId(ReplyError):
+    """An update or eviction names no container; the runtime would drop it silently."""
+
+    kind: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} without a container id"
+
+
+@dataclass(eq=False)
+class SelfUpdate(ReplyError):
+    """An update of the container being created, which only an adjustment can change."""
+
+    container_id: str
+
+    def __str__(self) -> str:
+        return (
+            f"update of {self.container_id!r} while it is being created: "
+            "use the adjustment"
+        )
+
+
+@dataclass(eq=False)
+class BadField(ReplyError):
+    """A value does not fit into its field of the schema."""
+
+    field: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.why}"

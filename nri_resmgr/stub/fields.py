@@ -1,6 +1,6 @@
-"""Every field of an adjustment: how it is set and removed, and since when.
+"""All fields of an adjustment: their setters, removers and first NRI levels.
 
-`make docs` writes it into docs/stub-fields.md, beside what runtimes do with each field.
+`make docs` writes them to docs/stub-fields.md, beside what runtimes do with each field.
 """
 
 from __future__ import annotations
@@ -9,34 +9,37 @@ from typing import Any, Final
 
 import msgspec
 
-from nri_proto import Level
+from nri_proto import NriLevel
 from nri_resmgr.stub.model.contents import defaults_of
 
-OLDEST: Final = Level(0, 2)
+OLDEST: Final = NriLevel(0, 2)
 
 
 class Field(msgspec.Struct, frozen=True):
-    """One field by its path in a ContainerAdjustment.
+    """One field of a ContainerAdjustment.
 
     Attributes:
         path: The attributes that lead to it; updates have those of the resources.
         setter: The method that sets it.
-        level: First NRI level whose runtimes read it; older ones drop it silently.
+        level: First NRI level whose runtimes read it; older ones ignore it silently.
         remover: The method that marks it, or a key of it, as removed.
-        key: What identifies an item of a repeated field; "" for a map, which has keys
-            of its own; None for a field without keys.
+        key: The attribute that identifies an item of a repeated field; "" for a map;
+            None for a field without keys.
         removal_level: First NRI level that carries out a removal.
     """
 
     path: str
     setter: str
-    level: Level = OLDEST
+    level: NriLevel = OLDEST
     remover: str = ""
     key: str | None = None
-    removal_level: Level = OLDEST
+    removal_level: NriLevel = OLDEST
 
     def content(self, change: msgspec.Struct) -> object:
-        """Return what *change* sets here; None for nothing, 0 and False are set."""
+        """Return what *change* sets in this field; None if it is absent.
+
+        0 and False are present.
+        """
         parent: msgspec.Struct = change
         content: Any = change
         for name in self.path.split("."):
@@ -46,7 +49,7 @@ class Field(msgspec.Struct, frozen=True):
         return None if content == defaults_of(type(parent))[name] else content
 
 
-def _resource(path: str, setter: str, level: Level = OLDEST) -> Field:
+def _resource(path: str, setter: str, level: NriLevel = OLDEST) -> Field:
     return Field(f"linux.resources.{path}", setter, level)
 
 
@@ -57,33 +60,35 @@ FIELDS: Final = (
         "set_mount",
         remover="remove_mount",
         key="destination",
-        removal_level=Level(0, 7),
+        removal_level=NriLevel(0, 7),
     ),
     Field("env", "set_env", remover="remove_env", key="key"),
     Field("hooks", "add_hooks"),
-    Field("rlimits", "set_rlimit", Level(0, 4), key="type"),
-    Field("cdi_devices", "add_cdi_device", Level(0, 7), key="name"),
-    Field("args", "set_args", Level(0, 10)),
+    Field("rlimits", "set_rlimit", NriLevel(0, 4), key="type"),
+    Field("cdi_devices", "add_cdi_device", NriLevel(0, 7), key="name"),
+    Field("args", "set_args", NriLevel(0, 10)),
     Field("linux.devices", "set_device", remover="remove_device", key="path"),
     Field("linux.cgroups_path", "set_cgroups_path"),
-    Field("linux.oom_score_adj", "set_oom_score_adj", Level(0, 7)),
-    Field("linux.io_priority", "set_io_priority", Level(0, 10)),
-    Field("linux.seccomp_policy", "set_seccomp_policy", Level(0, 10)),
+    Field("linux.oom_score_adj", "set_oom_score_adj", NriLevel(0, 7)),
+    Field("linux.io_priority", "set_io_priority", NriLevel(0, 10)),
+    Field("linux.seccomp_policy", "set_seccomp_policy", NriLevel(0, 10)),
     Field(
-        "linux.namespaces", "set_namespace", Level(0, 10), "remove_namespace", "type"
+        "linux.namespaces", "set_namespace", NriLevel(0, 10), "remove_namespace", "type"
     ),
-    Field("linux.sysctl", "set_sysctl", Level(0, 11), "remove_sysctl", ""),
-    Field("linux.net_devices", "set_net_device", Level(0, 11), "remove_net_device", ""),
-    Field("linux.scheduler", "set_scheduler", Level(0, 11)),
-    Field("linux.rdt.clos_id", "set_rdt_clos_id", Level(0, 11), "remove_rdt"),
-    Field("linux.rdt.schemata", "set_rdt_schemata", Level(0, 11), "remove_rdt"),
+    Field("linux.sysctl", "set_sysctl", NriLevel(0, 11), "remove_sysctl", ""),
+    Field(
+        "linux.net_devices", "set_net_device", NriLevel(0, 11), "remove_net_device", ""
+    ),
+    Field("linux.scheduler", "set_scheduler", NriLevel(0, 11)),
+    Field("linux.rdt.clos_id", "set_rdt_clos_id", NriLevel(0, 11), "remove_rdt"),
+    Field("linux.rdt.schemata", "set_rdt_schemata", NriLevel(0, 11), "remove_rdt"),
     Field(
         "linux.rdt.enable_monitoring",
         "set_rdt_monitoring",
-        Level(0, 11),
+        NriLevel(0, 11),
         "remove_rdt",
     ),
-    Field("linux.memory_policy", "set_memory_policy", Level(0, 12)),
+    Field("linux.memory_policy", "set_memory_policy", NriLevel(0, 12)),
     _resource("memory.limit", "set_memory_limit"),
     _resource("memory.reservation", "set_memory_reservation"),
     _resource("memory.swap", "set_memory_swap"),
@@ -103,18 +108,18 @@ FIELDS: Final = (
     _resource("blockio_class", "set_blockio_class"),
     _resource("rdt_class", "set_rdt_class"),
     Field("linux.resources.unified", "set_unified", key=""),
-    _resource("devices", "add_device_rule", Level(0, 10)),
-    _resource("pids", "set_pids_limit", Level(0, 7)),
+    _resource("devices", "add_device_rule", NriLevel(0, 10)),
+    _resource("pids", "set_pids_limit", NriLevel(0, 7)),
 )
 
 KEYED: Final = tuple(field for field in FIELDS if field.key is not None)
 
-# `remove` alone is a mark, not a field that the runtime merges.
-_RDT_REMOVAL: Final = Field("linux.rdt.remove", "remove_rdt", Level(0, 11))
+# Not in FIELDS: it is a mark, not a field that the runtime merges.
+_RDT_REMOVAL: Final = Field("linux.rdt.remove", "remove_rdt", NriLevel(0, 11))
 
 
 def keys_of(field: Field, content: Any) -> tuple[str, ...]:
-    """Return the keys that *content* of *field* has, marks included, doubles too."""
+    """Return the keys in *content* of *field*, with removal marks and duplicates."""
     if field.key is None or content is None:
         return ()
     if not field.key:
@@ -122,8 +127,8 @@ def keys_of(field: Field, content: Any) -> tuple[str, ...]:
     return tuple([getattr(item, field.key) for item in content])
 
 
-def level_of(change: msgspec.Struct) -> Level:
-    """Return the first NRI level whose runtimes read all that *change* sets."""
+def level_of(change: msgspec.Struct) -> NriLevel:
+    """Return the lowest NRI level whose runtimes read all fields that *change* sets."""
     levels = [OLDEST]
     for field in (*FIELDS, _RDT_REMOVAL):
         if (content := field.content(change)) is None:

@@ -11,23 +11,24 @@ import msgspec
 from nri_proto import Event, mask_of
 from nri_resmgr.stub.errors import BadHandler
 
+# Arguments and result depend on the event: docs/write-a-plugin.md lists them.
 Handler: TypeAlias = Callable[..., Any]
 HandlerT = TypeVar("HandlerT", bound=Handler)
 
-# Calls that cannot be subscribed to.
+# Calls that every plugin gets; they cannot be subscribed to.
 _LIFECYCLE: Final = ("configure", "synchronize", "shutdown")
 
 HANDLER_NAMES: Final = (*_LIFECYCLE, *(event.name.lower() for event in Event))
 
 
 class Handlers(msgspec.Struct, frozen=True):
-    """What a plugin handles, by handler name."""
+    """The handlers of a plugin by their names."""
 
     by_name: Mapping[str, Handler]
 
     @classmethod
     def of(cls, plugin: object) -> Handlers:
-        """Find the handlers of *plugin*: its callables that bear their names.
+        """Find the handlers of *plugin*: its callables with the names of events.
 
         Raises:
             BadHandler: It handles no event at all; a runtime would take that
@@ -49,12 +50,12 @@ class Handlers(msgspec.Struct, frozen=True):
         return cls(MappingProxyType(found))
 
     def get(self, name: str) -> Handler | None:
-        """Return the handler of that name, if the plugin has it."""
+        """Return the handler with that name; None if the plugin has none."""
         return self.by_name.get(name)
 
     @property
     def mask(self) -> int:
-        """The events that have a handler."""
+        """The events that have a handler, as a subscription mask."""
         return mask_of(event for event in Event if event.name.lower() in self.by_name)
 
 
@@ -72,23 +73,23 @@ class Plugin:
 
     @property
     def handlers(self) -> Mapping[str, Handler]:
-        """The functions so far, by handler name."""
+        """The registered functions by handler name."""
         return MappingProxyType(self._handlers)
 
     def handler(self, function: HandlerT) -> HandlerT:
-        """Register *function*; its name tells what it handles.
+        """Register *function* for the event or call that it is named after.
 
         Raises:
-            BadHandler: NRI has nothing of that name, or it is taken.
+            BadHandler: NRI has no event of that name, or it has a handler already.
         """
         name = function.__name__
         if name not in HANDLER_NAMES:
-            import difflib  # 10 ms that only a mistake pays for
+            import difflib  # late: 10 ms that only a mistake pays for
 
             close = difflib.get_close_matches(name, HANDLER_NAMES, n=1)
             hint = f", did you mean {close[0]}?" if close else ""
-            raise BadHandler(f"NRI has nothing to handle by {name}(){hint}")
+            raise BadHandler(f"NRI has no event for a handler {name}(){hint}")
         if name in self._handlers:
-            raise BadHandler(f"{name}() is there already")
+            raise BadHandler(f"{name}() is already registered")
         self._handlers[name] = function
         return function

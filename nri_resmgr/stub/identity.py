@@ -1,4 +1,4 @@
-"""Who a plugin is: its name and the index that orders it among others."""
+"""The identity of a plugin: its name, and its index in the order of plugins."""
 
 from __future__ import annotations
 
@@ -13,16 +13,20 @@ from nri_resmgr.stub.errors import BadIdentity
 NAME_VARIABLE: Final = "NRI_PLUGIN_NAME"
 INDEX_VARIABLE: Final = "NRI_PLUGIN_IDX"
 
-# NRI >= 0.12 refuses other names; older runtimes take these, too.
+# NRI >= 0.12 refuses other names; older runtimes accept more.
 _NAME: Final = re.compile(r"[A-Za-z0-9_.+-]+")
 _INDEX: Final = re.compile(r"[0-9]{2}", re.ASCII)
 
 
 class Identity(msgspec.Struct, frozen=True):
-    """A legal name and index.
+    """A valid name and index.
+
+    Attributes:
+        name: Letters, digits and ``_.+-``.
+        index: Two digits; the runtime calls plugins in the order of their indices.
 
     Raises:
-        BadIdentity: One of them would be refused by the runtime.
+        BadIdentity: The runtime would refuse one of them.
 
     >>> str(Identity("logger", "05"))
     '05-logger'
@@ -34,7 +38,7 @@ class Identity(msgspec.Struct, frozen=True):
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
             raise BadIdentity(
-                f"plugin name {self.name!r}: only letters, digits and _.+- can be"
+                f"plugin name {self.name!r}: only letters, digits and _.+- are allowed"
             )
         if not _INDEX.fullmatch(self.index):
             raise BadIdentity(
@@ -63,26 +67,27 @@ def find_identity(
     environment: MutableMapping[str, str],
     program: str,
 ) -> Identity:
-    """Settle the identity from all that can tell it.
+    """Determine the identity from arguments, environment and program name.
 
     Args:
-        name: What the author or the command line says; wins over everything.
-        index: Same; must not contradict a runtime that launched us.
-        environment: Where a runtime that launched us says who we are. Its two
-            variables are taken out, so that children do not see them.
+        name: From the plugin's code or the command line; has priority.
+        index: Likewise; must equal that of a runtime that launched the plugin.
+        environment: Has the two variables of a runtime that launched the plugin.
+            They are removed, so that children do not inherit them.
         program: ``sys.argv[0]``, perhaps ``NN-name``.
 
     Raises:
-        BadIdentity: There is no index, or something is illegal.
+        BadIdentity: There is no index, or one of the values is not valid.
     """
-    told_name = environment.pop(NAME_VARIABLE, None)
-    told_index = environment.pop(INDEX_VARIABLE, None)
-    if told_index is not None and index not in (None, told_index):
+    launched_name = environment.pop(NAME_VARIABLE, None)
+    launched_index = environment.pop(INDEX_VARIABLE, None)
+    if launched_index is not None and index not in (None, launched_index):
         raise BadIdentity(
-            f"plugin index {index}: the runtime launched this plugin as {told_index}"
+            f"plugin index {index}: the runtime launched this plugin as "
+            f"{launched_index}"
         )
-    index = told_index or index
-    given = told_name if name is None else name
+    index = launched_index or index
+    given = launched_name if name is None else name
     stem = _stem(program)
     if index is None:
         parsed = Identity.parse(stem)

@@ -1,4 +1,4 @@
-"""The asyncio ring around one end of an NRI session."""
+"""The asyncio side of an NRI connection: bytes in and out of a `Trunk`."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from google.protobuf.message import DecodeError, Message
 
 from nri_proto import (
     Call,
+    CallReply,
     Code,
     MessageTooLarge,
     Method,
-    Refusal,
+    RejectedCall,
     RemoteProtocolError,
-    Reply,
     Trunk,
 )
 from nri_resmgr.log import Logger
@@ -23,27 +23,33 @@ from nri_resmgr.stub.errors import CallFailed, CallTimedOut, ConnectionLost
 
 log = Logger(__name__)
 
-# A peer that takes no byte for so long is gone, whatever the socket says.
+# A peer that reads nothing for this time is lost, although the socket is open.
 WRITE_STALL: Final = 10.0  # seconds
 
-# Into a buffer of ours, since asyncio's other way makes one of 256 KiB each time:
-# depending on the heap that is a mapping made, shrunk and dropped, 25 µs.
+# Reads go into one buffer. A plain asyncio.Protocol allocates 256 KiB for each read:
+# depending on the heap that is a new mapping each time, 25 µs.
 _READ_SIZE: Final = 64 << 10
 
 
 class Link(asyncio.BufferedProtocol):
-    """Feeds a `Trunk` and writes what it gives; the same class on both sides.
+    """Passes bytes between a socket and a `Trunk`; makes and answers calls.
 
-    Calls of the peer go to *on_call*, in the order they came. Whoever takes one
-    answers it with `reply` or `refuse`, now or later; after the connection is
-    lost both do nothing.
+    Args:
+        trunk: The plugin's end or the runtime's end of the protocol.
+        on_call: Receives the calls of the peer in their order. Each must be answered
+            once with `reply` or `refuse`, at any time; after the connection is lost
+            both do nothing.
+
+    Attributes:
+        closed: Done when the connection has ended; its result is the reason, None
+            for a plain end of file.
     """
 
     def __init__(self, trunk: Trunk, on_call: Callable[[Call], None]) -> None:
         self._trunk = trunk
         self._on_call = on_call
         self._loop = asyncio.get_running_loop()
-        self._pending: dict[int, asyncio.Future[Reply]] = {}
+        self._pending: dict[int, asyncio.Future[CallReply]] = {}
         self._transport: asyncio.Transport | None = None
         self._stalled: asyncio.TimerHandle | None = None
         self._fault: str | None = None
@@ -61,13 +67,13 @@ class Link(asyncio.BufferedProtocol):
         Args:
             method: From `RUNTIME_METHODS` or `PLUGIN_METHODS`.
             request: Its request message.
-            within: Seconds; told to the peer, and kept here.
+            within: Seconds to wait; also sent to the peer as its deadline.
 
         Returns:
             A message of the method's response class.
 
         Raises:
-            CallFailed: The peer answered an error.
+            CallFailed: The peer answered with an error.
             CallTimedOut: It did not answer in time; a late answer is dropped.
             ConnectionLost: The connection ended first.
             MessageTooLarge: The request is over 4 MiB; nothing was sent.
@@ -105,33 +111,33 @@ class Link(asyncio.BufferedProtocol):
         self._write(data)
 
     def refuse(self, stream_id: int, code: int, message: str) -> None:
-        """Answer a call with an error; text that is not UTF-8 is mended."""
+        """Answer a call with an error; text that is not valid UTF-8 is replaced."""
         if self.closed.done():
             return
         self._write(self._trunk.refuse(stream_id, code, message))
 
     def close(self) -> None:
-        """Hang up after what was written is out."""
+        """Close the connection after pending output is written."""
         if self._transport is not None:
             self._transport.close()
 
     def lost(self) -> ConnectionLost:
-        """Tell why the connection ended, as an error to raise."""
+        """Return an error with the reason for which the connection ended."""
         reason = self.closed.result() if self.closed.done() else None
         return ConnectionLost(reason) if reason else ConnectionLost()
 
     # asyncio.BufferedProtocol
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Take the transport; called by asyncio."""
+        """Keep the transport; called by asyncio."""
         self._transport = cast("asyncio.Transport", transport)
 
     def get_buffer(self, _: int) -> memoryview:
-        """Tell where to put bytes; called by asyncio."""
+        """Return the buffer for the next read; called by asyncio."""
         return self._input
 
     def buffer_updated(self, count: int) -> None:
-        """Take bytes; called by asyncio."""
+        """Process bytes that were read; called by asyncio."""
         try:
             events = self._trunk.receive_data(bytes(self._input[:count]))
         except RemoteProtocolError as error:
@@ -142,18 +148,18 @@ class Link(asyncio.BufferedProtocol):
             match event:
                 case Call():
                     self._on_call(event)
-                case Refusal():
+                case RejectedCall():
                     log.warning("call.refused", code=event.code, why=event.message)
                     self.refuse(event.stream_id, event.code, event.message)
-                case Reply() if event.stream_id in self._pending:
+                case CallReply() if event.stream_id in self._pending:
                     self._settle(event)
                 case _:
                     log.debug("reply.stray", stream_id=event.stream_id)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Fail what waits; called by asyncio, once."""
+        """Fail the open calls; called by asyncio, once."""
         self.resume_writing()
-        # A broken pipe is a hang-up that came while we were writing.
+        # A broken pipe is an end of file that came during a write.
         why = None if exc is None or isinstance(exc, ConnectionError) else str(exc)
         self.closed.set_result(self._fault or why)
         self._trunk.abandon()
@@ -162,13 +168,13 @@ class Link(asyncio.BufferedProtocol):
                 answer.set_exception(self.lost())
 
     def pause_writing(self) -> None:
-        """Take no more calls while the peer does not read our answers."""
+        """Read no more calls while the peer does not read the answers."""
         if self._transport is not None:
             self._transport.pause_reading()
         self._stalled = self._loop.call_later(WRITE_STALL, self._abort)
 
     def resume_writing(self) -> None:
-        """Go on; called by asyncio."""
+        """Read calls again; called by asyncio."""
         if self._stalled is None:
             return
         self._stalled.cancel()
@@ -176,7 +182,7 @@ class Link(asyncio.BufferedProtocol):
         if self._transport is not None and not self._transport.is_closing():
             self._transport.resume_reading()
 
-    def _settle(self, reply: Reply) -> None:
+    def _settle(self, reply: CallReply) -> None:
         answer = self._pending[reply.stream_id]
         if not answer.done():
             answer.set_result(reply)

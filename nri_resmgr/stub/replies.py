@@ -1,4 +1,4 @@
-"""What handlers return, checked and turned into responses."""
+"""Results of handlers, checked and converted to response messages."""
 
 from __future__ import annotations
 
@@ -12,18 +12,26 @@ import msgspec
 from nri_proto import nri_pb2
 from nri_resmgr.stub.adjustment import ContainerAdjustment
 from nri_resmgr.stub.convert import write_to
-from nri_resmgr.stub.fields import FIELDS, KEYED, Field, keys_of
-from nri_resmgr.stub.model import ContainerEviction, LinuxContainerUpdate
-from nri_resmgr.stub.reply_errors import (
-    BadKey,
+from nri_resmgr.stub.errors import (
     DuplicateKey,
+    InvalidKey,
     MissingContainerId,
     SelfUpdate,
 )
+from nri_resmgr.stub.fields import FIELDS, KEYED, Field, keys_of
+from nri_resmgr.stub.model import ContainerEviction, LinuxContainerUpdate
 from nri_resmgr.stub.update import ContainerUpdate
 from nri_resmgr.values.identity_cache import IdentityCache
 
-# Fields with keys, by the attributes that lead to them.
+# Responses that can carry updates of other containers.
+UpdatesResponse: TypeAlias = (
+    nri_pb2.CreateContainerResponse
+    | nri_pb2.UpdateContainerResponse
+    | nri_pb2.StopContainerResponse
+    | nri_pb2.SynchronizeResponse
+)
+
+# Fields with keys, by the attributes that lead to them from an adjustment or update.
 Tree: TypeAlias = "Mapping[str, Field | Tree]"
 
 
@@ -39,21 +47,21 @@ def _tree(fields: Iterable[Field]) -> Tree:
 
 
 _ADJUSTMENT_TREE: Final = _tree(KEYED)
-_OWN_TREE: Final = {key: n for key, n in _ADJUSTMENT_TREE.items() if key != "linux"}
+_PLAIN_TREE: Final = {key: n for key, n in _ADJUSTMENT_TREE.items() if key != "linux"}
 _LINUX_TREE: Final = cast("Tree", _ADJUSTMENT_TREE["linux"])
 _UPDATE_TREE: Final = {"resources": _LINUX_TREE["resources"]}
 
+# Most contents of updates that are remembered in case another update has the same.
 _SHARED: Final = 16
-"""Contents of updates that are looked for when one comes again."""
 
 
 class CreateReply(msgspec.Struct, frozen=True):
-    """All that the answer to CreateContainer can hold.
+    """The complete answer to CreateContainer.
 
     Attributes:
-        adjustment: Of the container being created.
-        updates: Of other containers; the runtime applies them first.
-        evictions: Part of the schema; no runtime of today acts on them.
+        adjustment: Changes to the container being created.
+        updates: Updates of other containers; the runtime applies them first.
+        evictions: Part of the schema; present runtimes ignore them.
     """
 
     adjustment: ContainerAdjustment | None = None
@@ -62,11 +70,12 @@ class CreateReply(msgspec.Struct, frozen=True):
 
 
 class UpdateReply(msgspec.Struct, frozen=True):
-    """All that the answer to UpdateContainer can hold.
+    """The complete answer to UpdateContainer.
 
     Attributes:
-        updates: Of any container; one of the container itself changes the request.
-        evictions: Part of the schema; no runtime of today acts on them.
+        updates: Updates of any container; one of the requested container changes the
+            request.
+        evictions: Part of the schema; present runtimes ignore them.
     """
 
     updates: tuple[ContainerUpdate, ...] = ()
@@ -76,7 +85,7 @@ class UpdateReply(msgspec.Struct, frozen=True):
 def create_response(
     result: object, container_id: str
 ) -> nri_pb2.CreateContainerResponse:
-    """Turn the result of a create_container handler into its response.
+    """Convert the result of a create_container handler to its response.
 
     Args:
         result: None, a ContainerAdjustment or a CreateReply.
@@ -103,13 +112,13 @@ def create_response(
     _add_evictions(response, reply.evictions)
     if reply.adjustment is not None:
         _check_keys(reply.adjustment)
-        response.adjust.SetInParent()  # there, if only empty
+        response.adjust.SetInParent()  # present, also if it is empty
         write_to(response.adjust, reply.adjustment)
     return response
 
 
 def update_response(result: object) -> nri_pb2.UpdateContainerResponse:
-    """Turn the result of an update_container handler into its response.
+    """Convert the result of an update_container handler to its response.
 
     Args:
         result: As for `stop_response`, or an UpdateReply.
@@ -126,7 +135,7 @@ def update_response(result: object) -> nri_pb2.UpdateContainerResponse:
 
 
 def stop_response(result: object) -> nri_pb2.StopContainerResponse:
-    """Turn the result of a stop_container handler into its response.
+    """Convert the result of a stop_container handler to its response.
 
     Args:
         result: None, a ContainerUpdate or several.
@@ -141,7 +150,7 @@ def stop_response(result: object) -> nri_pb2.StopContainerResponse:
 
 
 def synchronize_response(result: object) -> nri_pb2.SynchronizeResponse:
-    """Turn the result of a synchronize handler into its last response.
+    """Convert the result of a synchronize handler to its last response.
 
     Args:
         result: As for `stop_response`.
@@ -165,11 +174,13 @@ def _updates(result: object) -> tuple[ContainerUpdate, ...]:
     return tuple(result)
 
 
-def _add_updates(response: Any, updates: tuple[ContainerUpdate, ...]) -> None:
+def _add_updates(
+    response: UpdatesResponse, updates: tuple[ContainerUpdate, ...]
+) -> None:
     if not updates:
         return
-    # Hundreds of containers that share CPUs share one content as well, which is
-    # checked and encoded once. Of many contents most are sent once anyway.
+    # Hundreds of containers that share CPUs have the same content, which is checked and
+    # encoded once. With many contents most are sent only once anyway.
     check = IdentityCache(_check_update, most=_SHARED)
     for update in updates:
         if not isinstance(update, ContainerUpdate):
@@ -190,11 +201,14 @@ def _add_updates(response: Any, updates: tuple[ContainerUpdate, ...]) -> None:
         try:
             part.container_id = update.container_id
         except (TypeError, ValueError):
-            write_to(part, update)  # which says what is wrong with it
+            write_to(part, update)  # raises with the name of the field
         part.linux.MergeFromString(content)
 
 
-def _add_evictions(response: Any, evictions: tuple[ContainerEviction, ...]) -> None:
+def _add_evictions(
+    response: nri_pb2.CreateContainerResponse | nri_pb2.UpdateContainerResponse,
+    evictions: tuple[ContainerEviction, ...],
+) -> None:
     for eviction in evictions:
         if not eviction.container_id:
             raise MissingContainerId("eviction")
@@ -208,8 +222,8 @@ def _wrong(result: object, expected: str) -> TypeError:
 
 
 def _check_keys(change: ContainerAdjustment) -> None:
-    """Find in one value what its methods refuse and its constructor lets by."""
-    _check_parts(change, _OWN_TREE)
+    """Check the keys, which methods of the value check and its constructor does not."""
+    _check_parts(change, _PLAIN_TREE)
     if change.linux is not None:
         _check_linux(change.linux)
 
@@ -219,7 +233,7 @@ def _check_update(linux: LinuxContainerUpdate | None) -> None:
         _check_parts(linux, _UPDATE_TREE)
 
 
-def _check_parts(part: Any, tree: Tree) -> None:
+def _check_parts(part: object, tree: Tree) -> None:
     for name, node in tree.items():
         if not (content := getattr(part, name)):
             continue
@@ -229,7 +243,7 @@ def _check_parts(part: Any, tree: Tree) -> None:
             _check_parts(content, node)
 
 
-# Of few contents, that are sent to many.
+# Few contents are sent to many containers.
 _check_linux: Final = IdentityCache(
     partial(_check_parts, tree=_LINUX_TREE), most=_SHARED
 )
@@ -241,11 +255,11 @@ def _check_keys_of(field: Field, content: object) -> None:
         raise DuplicateKey(field.path, Counter(keys).most_common(1)[0][0])
     for key in keys:
         if key in ("", "-"):
-            raise BadKey(field.path, key)
+            raise InvalidKey(field.path, key)
 
 
 def _check_claims(updates: tuple[ContainerUpdate, ...]) -> None:
-    """Find a field of one container that two updates set."""
+    """Check that no field of a container is set by two updates."""
     if len({update.container_id for update in updates}) == len(updates):
         return
     claims: set[tuple[str, str, str]] = set()

@@ -1,10 +1,10 @@
-"""How each event reaches its handler and how the result becomes a reply."""
+"""The route of each event: its handler's arguments and the encoding of its reply."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 import msgspec
 from google.protobuf.message import Message
@@ -16,20 +16,35 @@ from nri_resmgr.stub.model import Container, OwningPlugins, PluginInstance, Pod
 from nri_resmgr.stub.replies import create_response, stop_response, update_response
 from nri_resmgr.stub.update import ContainerUpdate
 
-# The request message is one of many types, alike in what we take from it.
+# Each route has its own type of request message, known from the method only: Any.
 Arguments: TypeAlias = Callable[[Any], tuple[object, ...]]
 Encoder: TypeAlias = Callable[[object, Any], Message | None]
 
 
+class _PodRequest(Protocol):
+    """Any request message about a pod."""
+
+    @property
+    def pod(self) -> nri_pb2.PodSandbox: ...
+
+
+class _ContainerRequest(_PodRequest, Protocol):
+    """Any request message about a container."""
+
+    @property
+    def container(self) -> nri_pb2.Container: ...
+
+
 class Validation(msgspec.Struct, frozen=True):
-    """What a ``validate_container_adjustment`` handler looks at.
+    """The argument of a ``validate_container_adjustment`` handler.
 
     Attributes:
-        container: As it was before any plugin touched it.
-        adjustment: Of all plugins, merged.
-        updates: Of other containers.
-        owners: Who set what.
-        plugins: Everybody who was asked, in order.
+        pod: The pod of the container.
+        container: The container before any adjustment.
+        adjustment: The adjustments of all plugins, merged.
+        updates: The updates of other containers.
+        owners: The plugin that set each field.
+        plugins: All plugins that were called, in order.
     """
 
     pod: Pod
@@ -41,20 +56,18 @@ class Validation(msgspec.Struct, frozen=True):
 
 
 class EventRoute(msgspec.Struct, frozen=True):
-    """The way of one event to its handler and back.
+    """The route of one event to its handler and back.
 
     Attributes:
-        event: Its name in lower case is the handler's.
-        arguments: Takes the handler's arguments out of the request message.
-        encode: Makes the response of the handler's result and the request.
-        carries_updates: Whether the response can update other containers.
-        rejects: Whether an exception is an answer, a veto, and no failure.
+        event: The event; its name in lower case is the handler's.
+        arguments: Extracts the handler's arguments from the request message.
+        encode: Builds the response from the handler's result and the request.
+        rejects: Whether an exception is an answer, a rejection, instead of a failure.
     """
 
     event: Event
     arguments: Arguments
     encode: Encoder
-    carries_updates: bool = False
     rejects: bool = False
 
     @property
@@ -64,15 +77,17 @@ class EventRoute(msgspec.Struct, frozen=True):
 
     @property
     def ends(self) -> bool:
-        """Whether the container is gone afterwards."""
+        """Whether the container has ended after this event."""
         return self.event in (Event.STOP_CONTAINER, Event.REMOVE_CONTAINER)
 
 
-def _pod(request: Any) -> tuple[object, ...]:
+def _pod(request: _PodRequest) -> tuple[object, ...]:
     return (from_message(request.pod),)
 
 
-def _pod_and_resources(request: Any) -> tuple[object, ...]:
+def _pod_and_resources(
+    request: nri_pb2.UpdatePodSandboxRequest,
+) -> tuple[object, ...]:
     return (
         from_message(request.pod),
         from_message(request.overhead_linux_resources),
@@ -80,15 +95,19 @@ def _pod_and_resources(request: Any) -> tuple[object, ...]:
     )
 
 
-def _pod_and_container(request: Any) -> tuple[object, ...]:
+def _pod_and_container(request: _ContainerRequest) -> tuple[object, ...]:
     return from_message(request.pod), from_message(request.container)
 
 
-def _container_and_resources(request: Any) -> tuple[object, ...]:
+def _container_and_resources(
+    request: nri_pb2.UpdateContainerRequest,
+) -> tuple[object, ...]:
     return (*_pod_and_container(request), from_message(request.linux_resources))
 
 
-def _validation(request: Any) -> tuple[object, ...]:
+def _validation(
+    request: nri_pb2.ValidateContainerAdjustmentRequest,
+) -> tuple[object, ...]:
     validation = Validation(
         pod=from_message(request.pod),
         container=from_message(request.container),
@@ -100,24 +119,12 @@ def _validation(request: Any) -> tuple[object, ...]:
     return (validation,)
 
 
-def _nothing(result: object, _: Any) -> None:
+def _nothing(result: object, _: object) -> None:
     if result is not None:
         raise TypeError(f"this handler returns nothing, not {type(result).__name__}")
 
 
-def _created(result: object, request: Any) -> Message:
-    return create_response(result, request.container.id)
-
-
-def _updated(result: object, _: Any) -> Message:
-    return update_response(result)
-
-
-def _stopped(result: object, _: Any) -> Message:
-    return stop_response(result)
-
-
-# What differs from an event that only tells of a container.
+# Events that are more than a notification about a container.
 _SPECIAL: Final = (
     EventRoute(Event.RUN_POD_SANDBOX, _pod, _nothing),
     EventRoute(Event.UPDATE_POD_SANDBOX, _pod_and_resources, _nothing),
@@ -125,16 +132,19 @@ _SPECIAL: Final = (
     EventRoute(Event.STOP_POD_SANDBOX, _pod, _nothing),
     EventRoute(Event.REMOVE_POD_SANDBOX, _pod, _nothing),
     EventRoute(
-        Event.CREATE_CONTAINER, _pod_and_container, _created, carries_updates=True
+        Event.CREATE_CONTAINER,
+        _pod_and_container,
+        lambda result, request: create_response(result, request.container.id),
     ),
     EventRoute(
         Event.UPDATE_CONTAINER,
         _container_and_resources,
-        _updated,
-        carries_updates=True,
+        lambda result, _: update_response(result),
     ),
     EventRoute(
-        Event.STOP_CONTAINER, _pod_and_container, _stopped, carries_updates=True
+        Event.STOP_CONTAINER,
+        _pod_and_container,
+        lambda result, _: stop_response(result),
     ),
     EventRoute(
         Event.VALIDATE_CONTAINER_ADJUSTMENT, _validation, _nothing, rejects=True
@@ -153,14 +163,14 @@ ROUTES: Final[Mapping[str, EventRoute]] = MappingProxyType(
 
 
 def route_of_state_change(number: int) -> EventRoute | None:
-    """Find the event of a StateChange; None for one of the future."""
+    """Return the route of the event in a StateChange; None for an unknown event."""
     if number not in STATE_CHANGES:
         return None
     return ROUTES[Event(number).method]
 
 
 def rejection(error: Exception) -> nri_pb2.ValidateContainerAdjustmentResponse:
-    """Turn a validator's exception into its veto."""
+    """Convert a validator's exception to its response."""
     reason = str(error) or type(error).__name__
     return nri_pb2.ValidateContainerAdjustmentResponse(
         reject=True, reason=reason.encode(errors="replace").decode()

@@ -1,11 +1,11 @@
-"""Runs handlers: in order, within their deadline, each answered once."""
+"""Execution of handlers: in order, with a deadline, each answered once."""
 
 from __future__ import annotations
 
 import asyncio
 import enum
 from collections.abc import Awaitable, Callable
-from typing import Any, Final, TypeAlias
+from typing import TypeAlias
 
 import attrs
 import msgspec
@@ -13,51 +13,51 @@ from google.protobuf.message import Message
 
 from nri_proto import Call, Code
 from nri_resmgr.log import Logger
-from nri_resmgr.stub.errors import Refused
+from nri_resmgr.stub.errors import RequestRejected
+from nri_resmgr.stub.handlers import Handler
 from nri_resmgr.stub.link import Link
-from nri_resmgr.stub.request import Request, enter, leave
+from nri_resmgr.stub.request import RequestContext, enter, leave
+from nri_resmgr.stub.runtime_info import DEFAULT_REQUEST_TIMEOUT
 from nri_resmgr.values.errors import ResmgrError
 
 log = Logger(__name__)
 
-# NRI's own default, in force until Configure tells another.
-DEFAULT_REQUEST_TIMEOUT: Final = 2.0  # seconds
-
 
 class Overrun(enum.StrEnum):
-    """What becomes of a request whose asynchronous handler is not done in time.
+    """What happens to a request if its asynchronous handler is not done in time.
 
-    An error would fail the container, so it is not among the choices.
+    An error would fail the container, so it is not offered.
     """
 
     ANSWER = "answer"  # the handler's safe answer, or an empty one
-    LAPSE = "lapse"  # nothing: the runtime throws the plugin out
+    LAPSE = "lapse"  # no answer: the runtime disconnects the plugin
 
 
 class Invocation(msgspec.Struct, frozen=True):
-    """One handler call with what to do with its outcome.
+    """One call of a handler and the conversion of its outcome.
 
     Attributes:
-        handler: None when the plugin does not handle this; answered empty.
-        encode: Turns the handler's result into the response message.
-        on_error: Told of the handler's exception, may turn it into a response;
+        handler: The handler; None answers with `encode` of None.
+        arguments: Its arguments.
+        encode: Converts the handler's result to the response message.
+        on_error: Receives the handler's exception and may return a response;
             otherwise the answer is an error status.
-        limited: Whether the deadline applies. Synchronize has none here.
+        has_deadline: Whether a late handler is stopped; not so for Synchronize.
     """
 
-    handler: Callable[..., Any] | None
+    handler: Handler | None
     arguments: tuple[object, ...]
     encode: Callable[[object], Message | None]
     on_error: Callable[[Exception], Message | None] | None = None
-    limited: bool = True
+    has_deadline: bool = True
 
 
 StatusOf: TypeAlias = Callable[[Exception], tuple[int, str]]
 
 
 def default_status(error: Exception) -> tuple[int, str]:
-    """Give the status and the sentence for a handler's exception."""
-    if isinstance(error, Refused):
+    """Return the status code and the message for a handler's exception."""
+    if isinstance(error, RequestRejected):
         return error.code, error.message
     if isinstance(error, ResmgrError):
         return Code.UNKNOWN, str(error)
@@ -68,8 +68,15 @@ def default_status(error: Exception) -> tuple[int, str]:
 class Runner:
     """Starts a handler for each call, in the order of the calls.
 
-    A plain function is done before the next call is looked at. A coroutine runs
-    as a task, so that replies may finish in another order.
+    A plain function is done before the next call is read. A coroutine runs as a task,
+    so replies may be sent in another order.
+
+    Attributes:
+        link: The connection that the answers go to.
+        overrun: What happens to requests with a late handler.
+        status_of: Returns status code and message for a handler's exception.
+        request_timeout: Seconds that the runtime waits for an answer.
+        idle: Set while no asynchronous handler runs.
     """
 
     link: Link
@@ -86,11 +93,11 @@ class Runner:
         self.idle.set()
 
     def start(self, call: Call, invocation: Invocation) -> None:
-        """Run the handler; its answer goes out when it is done."""
+        """Run the handler; its answer is sent when it is done."""
         if invocation.handler is None:
             self._answer(call, invocation, None)
             return
-        request = Request(
+        request = RequestContext(
             method=call.method,
             received=self._loop.time(),
             timeout=self._timeout_of(call),
@@ -103,31 +110,35 @@ class Runner:
                 self._start_task(call, invocation, request, result)
                 return
             self._answer(call, invocation, result)
-        except Exception as error:  # noqa: BLE001 - the edge: any fault of a handler becomes a status
+        except Exception as error:  # noqa: BLE001 - any error of a handler becomes a status
             self._fail(call, invocation, error)
         finally:
             leave(token)
         request.is_over = True
 
     async def drain(self) -> None:
-        """Wait until every handler is done, at most one request's time."""
+        """Wait until all handlers are done, at most for the request timeout."""
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=self.request_timeout)
 
     def cancel(self) -> None:
-        """Give up on handlers whose connection is gone."""
+        """Cancel the handlers after their connection was lost."""
         for task in self._tasks:
             task.cancel()
 
     def _timeout_of(self, call: Call) -> float:
-        # A deadline that had passed when the runtime sent is no time to work in,
-        # yet the plugin must learn of the event.
+        # A deadline that has already passed leaves no time to work, but the plugin must
+        # still handle the event.
         if call.timeout is None or call.timeout <= 0:
             return self.request_timeout
         return min(call.timeout, self.request_timeout)
 
     def _start_task(
-        self, call: Call, invocation: Invocation, request: Request, result: Any
+        self,
+        call: Call,
+        invocation: Invocation,
+        request: RequestContext,
+        result: Awaitable[object],
     ) -> None:
         # The task copies the context, so the request stays current inside.
         task = asyncio.ensure_future(self._run(call, invocation, request, result))
@@ -141,9 +152,13 @@ class Runner:
             self.idle.set()
 
     async def _run(
-        self, call: Call, invocation: Invocation, request: Request, result: Any
+        self,
+        call: Call,
+        invocation: Invocation,
+        request: RequestContext,
+        result: Awaitable[object],
     ) -> None:
-        limit = request.deadline if invocation.limited else None
+        limit = request.deadline if invocation.has_deadline else None
         try:
             async with asyncio.timeout_at(limit) as deadline:
                 outcome = await result
@@ -152,14 +167,16 @@ class Runner:
                 self._overrun(call, invocation, request)
             else:
                 self._fail(call, invocation, error)
-        except Exception as error:  # noqa: BLE001 - same edge as in start
+        except Exception as error:  # noqa: BLE001 - as in start
             self._fail(call, invocation, error)
         else:
             self._try_answer(call, invocation, outcome)
         finally:
             request.is_over = True
 
-    def _overrun(self, call: Call, invocation: Invocation, request: Request) -> None:
+    def _overrun(
+        self, call: Call, invocation: Invocation, request: RequestContext
+    ) -> None:
         if self.overrun is Overrun.ANSWER:
             self._try_answer(call, invocation, request.safe_answer)
         log.error(
@@ -172,21 +189,21 @@ class Runner:
     def _try_answer(self, call: Call, invocation: Invocation, result: object) -> None:
         try:
             self._answer(call, invocation, result)
-        except Exception as error:  # noqa: BLE001 - a result that cannot be encoded is the handler's fault
+        except Exception as error:  # noqa: BLE001 - a result that cannot be encoded is an error of the handler
             self._fail(call, invocation, error)
 
     def _answer(self, call: Call, invocation: Invocation, result: object) -> None:
         self.link.reply(call.stream_id, invocation.encode(result))
 
     def _fail(self, call: Call, invocation: Invocation, error: Exception) -> None:
-        expected = isinstance(error, (Refused, ResmgrError))
+        expected = isinstance(error, (RequestRejected, ResmgrError))
         code, message = self.status_of(error)
         answer = invocation.on_error(error) if invocation.on_error else None
         if answer is not None:
             self.link.reply(call.stream_id, answer)
         else:
             self.link.refuse(call.stream_id, code, message)
-        # After the answer: a traceback may take its time.
+        # After the answer, because formatting a traceback takes time.
         log.error(
             "handler.failed",
             method=call.method,

@@ -1,4 +1,4 @@
-"""What a plugin knows of its runtime once Configure has come."""
+"""The runtime as Configure describes it, and the events to subscribe to there."""
 
 from __future__ import annotations
 
@@ -6,34 +6,37 @@ from typing import Final
 
 import msgspec
 
-from nri_proto import Level, infer_level, nri_pb2
-from nri_resmgr.stub.runner import DEFAULT_REQUEST_TIMEOUT
+from nri_proto import NriLevel, events_of, infer_level, nri_pb2
+from nri_proto.levels import OLDEST_EVENT_MASK
+from nri_resmgr.stub.errors import BadHandler, RuntimeTooOld
 
-DEFAULT_REGISTRATION_TIMEOUT: Final = 5.0  # seconds, NRI's own default
+# NRI's own defaults. The second one holds until Configure brings another.
+DEFAULT_REGISTRATION_TIMEOUT: Final = 5.0  # seconds
+DEFAULT_REQUEST_TIMEOUT: Final = 2.0  # seconds
 
 _MILLISECONDS: Final = 1000
 
 
 class RuntimeInfo(msgspec.Struct, frozen=True):
-    """The runtime as it introduced itself.
+    """Name, version and time limits of a runtime.
 
     Attributes:
         name: ``containerd`` or ``cri-o`` (containerd 2.0.0 to 2.0.3 say ``v2``).
-        version: The runtime's own, in its own spelling.
-        level: Its NRI release, told or inferred; None when nothing tells.
-        registration_timeout: Seconds.
+        version: The runtime's own version, in its own spelling.
+        level: Its NRI release, as reported or inferred; None if it is unknown.
+        registration_timeout: Seconds that a plugin has to register.
         request_timeout: Seconds within which every request must be answered.
     """
 
     name: str = ""
     version: str = ""
-    level: Level | None = None
+    level: NriLevel | None = None
     registration_timeout: float = DEFAULT_REGISTRATION_TIMEOUT
     request_timeout: float = DEFAULT_REQUEST_TIMEOUT
 
     @classmethod
     def of(cls, request: nri_pb2.ConfigureRequest) -> RuntimeInfo:
-        """Read a Configure request; timeouts that were not told are defaults."""
+        """Read a Configure request; missing timeouts are NRI's defaults."""
         registration = request.registration_timeout / _MILLISECONDS
         timeout = request.request_timeout / _MILLISECONDS
         return cls(
@@ -43,7 +46,7 @@ class RuntimeInfo(msgspec.Struct, frozen=True):
                 request.runtime_name,
                 request.runtime_version,
                 nri_version=request.NRI_version,
-                tells_timeouts=request.request_timeout > 0,
+                has_timeouts=request.request_timeout > 0,
             ),
             registration_timeout=registration or DEFAULT_REGISTRATION_TIMEOUT,
             request_timeout=timeout or DEFAULT_REQUEST_TIMEOUT,
@@ -58,8 +61,41 @@ class Configuration(msgspec.Struct, frozen=True):
 
     Attributes:
         text: The plugin's drop-in file, verbatim; empty for external plugins.
-        runtime: Who sent it.
+        runtime: The runtime that sent it.
     """
 
     text: str
     runtime: RuntimeInfo
+
+
+def choose_mask(
+    handled: int, requested: int | None, runtime: RuntimeInfo, *, may_guess: bool
+) -> int:
+    """Limit a subscription to the events that the runtime's NRI knows.
+
+    One unknown bit ends the session, and an empty mask subscribes to everything,
+    so neither is ever sent.
+
+    Args:
+        handled: The events that have a handler.
+        requested: What the ``configure`` handler returned; None or 0 is all.
+        runtime: Its level decides; None is an unknown one.
+        may_guess: Whether to try the whole mask on a runtime of unknown level. The
+            runtime hangs up if that was wrong, so the connection must be repeatable.
+
+    Raises:
+        BadHandler: *requested* has an event without a handler.
+        RuntimeTooOld: The runtime knows none of the events.
+    """
+    if extra := (requested or 0) & ~handled:
+        names = ", ".join(event.method for event in events_of(extra)) or hex(extra)
+        raise BadHandler(f"configure() subscribed to {names} without a handler")
+    mask = requested or handled
+    if runtime.level is not None:
+        known = runtime.level.event_mask
+    else:
+        known = mask if may_guess else OLDEST_EVENT_MASK
+    if not mask & known:
+        names = ", ".join(event.method for event in events_of(mask))
+        raise RuntimeTooOld(str(runtime), runtime.level, names)
+    return mask & known

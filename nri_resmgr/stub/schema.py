@@ -1,4 +1,4 @@
-"""Which class stands for which message and enumeration of the schema."""
+"""The classes that stand for the messages and enumerations of the schema."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from nri_resmgr.stub import model
 from nri_resmgr.stub.adjustment import ContainerAdjustment
 from nri_resmgr.stub.update import ContainerUpdate
 
-# Messages and enumerations of the schema with the classes that stand for them.
 VALUES: Final[Mapping[str, type[Struct]]] = MappingProxyType(
     {
         "CDIDevice": model.CdiDevice,
@@ -72,12 +71,12 @@ ENUMS: Final[Mapping[str, type[IntEnum]]] = MappingProxyType(
     }
 )
 
-# Parts that plugins make once and send to all containers that are to have the same.
+# Parts that plugins build once and send to many containers: their bytes are kept.
 SENT_AGAIN: Final = frozenset({"LinuxContainerAdjustment"})
 
 
 def attribute(field: FieldDescriptor) -> str:
-    """Return the name of *field* in our classes: lower case, no Python keyword."""
+    """Return the name of *field* in the model: lower case, no Python keyword."""
     name = field.name.lower()
     return f"{name}_" if keyword.iskeyword(name) else name
 
@@ -97,7 +96,7 @@ def descriptor_of(kind: type[Struct]) -> Descriptor:
     """Return the descriptor of the message that *kind* stands for.
 
     Raises:
-        KeyError: There is none.
+        KeyError: *kind* stands for no message.
     """
     name = next(
         (name for name, value in VALUES.items() if value is kind), kind.__name__

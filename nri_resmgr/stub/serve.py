@@ -1,4 +1,4 @@
-"""A plugin as a program."""
+"""The main program of a plugin."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import signal
 import sys
 from typing import Final
 
-from nri_resmgr.stub.session import Options
+from nri_resmgr.stub.session import StubOptions
 from nri_resmgr.stub.stub import Stub
 from nri_resmgr.values.errors import InputError, ResmgrError
 
@@ -22,34 +22,34 @@ def serve(
     name: str | None = None,
     index: str | None = None,
     socket: str | None = None,
-    options: Options = Options(),
+    options: StubOptions = StubOptions(),
 ) -> None:
     """Run a plugin until SIGTERM, SIGINT, or the end of a launching runtime.
 
     Args:
         plugin: An object with handlers, or a `Plugin` of functions.
-        name: As which to register; else from the runtime that launched us, else
-            from the program's file name ``NN-name``.
-        index: Two digits, same sources.
-        socket: Path of the runtime's socket, when it did not launch us.
+        name: Name to register with. Default: from the runtime that launched the
+            plugin, else from the program's file name ``NN-name``.
+        index: Two digits; same default.
+        socket: Path of the runtime's socket, for a plugin that was not launched by it.
         options: Time limits and choices.
 
     Raises:
-        SystemExit: With 1 when it failed and 2 on bad input, after one sentence
-            on standard error.
+        SystemExit: With status 1 for a failure and 2 for bad input, after one
+            sentence on standard error.
     """
 
-    async def life() -> None:
+    async def run() -> None:
         stub = Stub.from_environment(
             plugin, name=name, index=index, socket=socket, options=options
         )
         await run_until_signal(stub)
 
-    # What is here now stays, and looking at all of it would take the collector 30 ms
-    # in the middle of some request.
+    # Modules and classes stay for ever: without this the garbage collector scans all of
+    # them, 30 ms in the middle of a request.
     gc.freeze()
     try:
-        asyncio.run(life())
+        asyncio.run(run())
     except ResmgrError as error:
         print(f"{sys.argv[0]}: {error}", file=sys.stderr)  # noqa: T201 - a program's last words
         raise SystemExit(exit_status(error)) from None
@@ -68,5 +68,5 @@ async def run_until_signal(stub: Stub) -> None:
 
 
 def exit_status(error: ResmgrError) -> int:
-    """Give the status a program ends with: 2 if its user can mend the input."""
+    """Return the exit status for an error: 2 for bad input, else 1."""
     return BAD_INPUT if isinstance(error, InputError) else FAILED

@@ -1,4 +1,4 @@
-"""The Plugin service: from each request message to the handler and its reply."""
+"""The Plugin service: finds the handler for each request message."""
 
 from __future__ import annotations
 
@@ -16,7 +16,11 @@ from nri_resmgr.stub.adjustment import ContainerAdjustment
 from nri_resmgr.stub.convert import from_message
 from nri_resmgr.stub.handlers import Handlers
 from nri_resmgr.stub.observer import Observer
-from nri_resmgr.stub.replies import CreateReply, synchronize_response
+from nri_resmgr.stub.replies import (
+    CreateReply,
+    UpdatesResponse,
+    synchronize_response,
+)
 from nri_resmgr.stub.request import current_request
 from nri_resmgr.stub.routes import (
     ROUTES,
@@ -25,15 +29,13 @@ from nri_resmgr.stub.routes import (
     route_of_state_change,
 )
 from nri_resmgr.stub.runner import Invocation, Runner
-from nri_resmgr.stub.runtime_info import Configuration, RuntimeInfo
-from nri_resmgr.stub.snapshot import Snapshot, split_updates
-from nri_resmgr.stub.subscription import choose_mask
-from nri_resmgr.stub.update_calls import UpdateCalls
-from nri_resmgr.stub.update_sender import UpdateSender
+from nri_resmgr.stub.runtime_info import Configuration, RuntimeInfo, choose_mask
+from nri_resmgr.stub.synchronize import SynchronizeChunks, split_updates
+from nri_resmgr.stub.update_sender import UpdateCalls, UpdateSender
 
 log = Logger(__name__)
 
-# A node that has just told what runs tends to have more to say; no need to hurry.
+# More requests tend to follow a Synchronize, so memory is returned a bit later.
 SETTLING_TIME: Final = 1.0  # seconds
 
 
@@ -49,12 +51,16 @@ def _future() -> asyncio.Future[None]:
 class PluginService:
     """All methods of the service, whether the plugin has a handler or not.
 
-    A runtime takes "unimplemented" for a failed request, so nothing is.
+    None is "unimplemented", because a runtime takes that for a failed request.
 
     Attributes:
-        observer: Told when the runtime has said what runs.
-        handlers: What the plugin handles.
-        runtime: Known once Configure has come.
+        runner: Runs the handlers.
+        calls: Calls of UpdateContainers; learns the runtime's level from Configure.
+        updates: Pending updates, some of which replies carry.
+        handlers: The plugin's handlers.
+        may_guess_mask: Whether to try all events on a runtime of unknown level.
+        observer: Is notified when the plugin is synchronized.
+        runtime: The runtime; empty before Configure.
         mask: The events subscribed to.
         configured: Done when Configure was answered; has the error if it failed.
         synchronized: Done when the last Synchronize message was answered.
@@ -71,23 +77,23 @@ class PluginService:
     configured: asyncio.Future[None] = attrs.field(factory=_future, init=False)
     synchronized: asyncio.Future[None] = attrs.field(factory=_future, init=False)
     _drops_fields: bool = attrs.field(default=False, init=False)
-    _snapshot: Snapshot = attrs.field(factory=Snapshot, init=False)
+    _chunks: SynchronizeChunks = attrs.field(factory=SynchronizeChunks, init=False)
 
     @property
     def mask_is_a_guess(self) -> bool:
-        """Whether a hang-up may mean that the runtime did not know the events."""
+        """Whether the runtime may hang up because it does not know the events."""
         return self.runtime.level is None and bool(self.mask & ~OLDEST_EVENT_MASK)
 
-    def invocation(self, method: str, request: Any) -> Invocation:
-        """Tell what to run for a request message of *method*."""
+    def invocation(self, method: str, request: Message) -> Invocation:
+        """Return what to run for a request message of *method*."""
         if (route := ROUTES.get(method)) is not None:
             return self._event(route, request)
-        match method:
-            case "Configure":
+        match request:
+            case nri_pb2.ConfigureRequest():
                 return self._configure(request)
-            case "Synchronize":
+            case nri_pb2.SynchronizeRequest():
                 return self._synchronize(request)
-            case "StateChange":
+            case nri_pb2.StateChangeEvent():
                 return self._state_change(request)
             case _:
                 return Invocation(self.handlers.get("shutdown"), (), _nothing)
@@ -98,11 +104,10 @@ class PluginService:
         level = self.calls.level = self.runtime.level
         self._drops_fields = level is not None and level < NEWEST_FIELDS
 
-        def answer(wanted: object) -> Message:
-            # An enum flag or a plain int is as good as None.
+        def answer(events: object) -> Message:
             self.mask = choose_mask(
                 self.handlers.mask,
-                cast("int | None", wanted),
+                cast("int | None", events),
                 self.runtime,
                 may_guess=self.may_guess_mask,
             )
@@ -121,13 +126,13 @@ class PluginService:
     def _synchronize(self, request: nri_pb2.SynchronizeRequest) -> Invocation:
         handler = self.handlers.get("synchronize")
         if handler is not None:
-            self._snapshot.add(request)
+            self._chunks.add(request)
         if request.more:
             more = nri_pb2.SynchronizeResponse(more=True)
             return Invocation(None, (), lambda _: more)
-        pods, containers = self._snapshot.take()
+        pods, containers = self._chunks.take()
         return Invocation(
-            handler, (pods, containers), self._synchronized, limited=False
+            handler, (pods, containers), self._synchronized, has_deadline=False
         )
 
     def _synchronized(self, result: object) -> Message:
@@ -138,15 +143,15 @@ class PluginService:
             self.synchronized.set_result(None)
             log.info("plugin.synchronized", updates=len(response.update))
             asyncio.get_running_loop().call_later(SETTLING_TIME, give_back_memory)
-        self._leave_the_living_dead()
+        self._reconnect_if_too_late()
         return response
 
-    def _leave_the_living_dead(self) -> None:
-        # Before NRI 0.7 a Synchronize past the timeout leaves the plugin connected
-        # and for ever without events. Only a new session helps.
+    def _reconnect_if_too_late(self) -> None:
+        # Before NRI 0.7 a plugin that answers Synchronize after the timeout stays
+        # connected and never gets an event. Only a new session helps.
         request, level = current_request(), self.runtime.level
         if request is None or (level is not None and level >= SPLIT_SYNC):
-            return  # where nothing tells the level, it may be an old one
+            return  # a runtime of unknown level may be an old one
         taken = asyncio.get_running_loop().time() - request.received
         if taken > request.timeout:
             log.error("synchronize.too-slow", seconds=taken, then="reconnect")
@@ -166,7 +171,7 @@ class PluginService:
             response = route.encode(result, request)
             if self._drops_fields:
                 self._warn_of_ignored_fields(result)
-            if route.carries_updates:
+            if isinstance(response, UpdatesResponse):
                 self.updates.pending.attach(response, busy=request.container.id)
             if route.ends:
                 self.updates.pending.forget(request.container.id)
@@ -180,7 +185,7 @@ class PluginService:
         )
 
     def _warn_of_ignored_fields(self, result: object) -> None:
-        # Runtimes skip fields they do not know without a word.
+        # Runtimes silently ignore fields that they do not know.
         adjustment = result.adjustment if isinstance(result, CreateReply) else result
         level = self.runtime.level
         if level is None or not isinstance(adjustment, ContainerAdjustment):
@@ -190,16 +195,16 @@ class PluginService:
 
 
 def give_back_memory() -> None:
-    """Return freed memory to the kernel, where the C library can.
+    """Return freed memory to the kernel, if the C library can.
 
-    glibc keeps what was freed for later use. The messages of a large node are
-    megabytes in several copies that will not be needed again.
+    glibc keeps freed memory for later use. The messages of a large node are megabytes
+    in several copies that will not be needed again.
 
     Source:
         malloc_trim(3).
     """
-    import ctypes  # late: nothing else needs it
+    import ctypes  # late, to keep it off the start path
 
-    # Another C library than glibc has no such function.
+    # Other C libraries than glibc do not have this function.
     with contextlib.suppress(AttributeError):
         ctypes.CDLL(None).malloc_trim(0)

@@ -1,4 +1,4 @@
-"""One session with a runtime: from RegisterPlugin to the end of file."""
+"""One session with a runtime: from RegisterPlugin to the end of the connection."""
 
 from __future__ import annotations
 
@@ -13,31 +13,34 @@ from nri_resmgr.stub.errors import CallFailed, ConfigureMissing, RegistrationRef
 from nri_resmgr.stub.handlers import Handlers
 from nri_resmgr.stub.identity import Identity
 from nri_resmgr.stub.link import Link
-from nri_resmgr.stub.observer import Observer
+from nri_resmgr.stub.observer import Observer, OnMessage, TappedLink, TimedLink
 from nri_resmgr.stub.runner import Overrun, Runner, StatusOf, default_status
 from nri_resmgr.stub.service import PluginService
-from nri_resmgr.stub.tap import OnMessage, TappedLink, TimedLink
 from nri_resmgr.stub.transport import Connector
-from nri_resmgr.stub.update_calls import CALL_TIMEOUT, UnsolicitedUpdates, UpdateCalls
-from nri_resmgr.stub.update_sender import UpdateSender
+from nri_resmgr.stub.update_sender import (
+    CALL_TIMEOUT,
+    UnsolicitedUpdates,
+    UpdateCalls,
+    UpdateSender,
+)
 
-# What we speak; told to runtimes that ask (NRI >= 0.12).
+# The NRI version of this stub, sent in RegisterPlugin (NRI >= 0.12).
 OUR_NRI_VERSION: Final = "v0.13.0"
 
 
-class Options(msgspec.Struct, frozen=True):
-    """How a plugin wants its sessions.
+class StubOptions(msgspec.Struct, frozen=True):
+    """Time limits and choices for a plugin's sessions.
 
     Attributes:
-        registration_timeout: Seconds to wait for RegisterPlugin and Configure.
-            The runtime takes plugins one by one: a slow neighbour can use up its
-            own registration and two request timeouts before we are even read.
-        overrun: What becomes of requests whose handler is late.
-        unsolicited_updates: When updates may go out on their own.
+        registration_timeout: Seconds to wait for RegisterPlugin and Configure. The
+            runtime registers plugins one by one: a slow one before this one can take
+            its own registration timeout and two request timeouts.
+        overrun: What happens to requests with a late asynchronous handler.
+        unsolicited_updates: When updates may be sent by calls of UpdateContainers.
         update_timeout: Seconds to wait for the answer to UpdateContainers.
-        status_of: Gives status and sentence for a handler's exception.
+        status_of: Returns status code and message for a handler's exception.
         on_message: Called with every message, both ways; must not raise.
-        observer: Told of sessions and answers.
+        observer: Receives the steps of sessions and the times of answers.
     """
 
     registration_timeout: float = 30.0
@@ -50,10 +53,10 @@ class Options(msgspec.Struct, frozen=True):
 
 
 class Session:
-    """Registers, serves, and ends; never used twice.
+    """Registers the plugin and serves it until the connection ends; not reusable.
 
     Attributes:
-        service: Tells the runtime and when the session is synchronized.
+        service: Knows the runtime, and whether the session is synchronized.
         calls: Calls of UpdateContainers.
     """
 
@@ -61,7 +64,7 @@ class Session:
         self,
         handlers: Handlers,
         identity: Identity,
-        options: Options,
+        options: StubOptions,
         updates: UpdateSender,
         *,
         may_guess_mask: bool,
@@ -87,14 +90,14 @@ class Session:
         )
 
     async def open(self, connector: Connector) -> None:
-        """Connect, register, and be configured.
+        """Connect, register, and wait for Configure.
 
         Raises:
-            SocketUnusable: Nobody listens there.
-            RegistrationRefused: The runtime does not like our name or index.
-            ConnectionLost: The runtime hung up on the way.
-            CallTimedOut: It did not get to us in time.
-            ConfigureMissing: It registered us, and nothing more.
+            SocketUnusable: No runtime listens there.
+            RegistrationRefused: The runtime does not accept the name or index.
+            ConnectionLost: The runtime hung up before the end.
+            CallTimedOut: It did not answer RegisterPlugin in time.
+            ConfigureMissing: It answered, but did not send Configure.
             Exception: What the ``configure`` handler raised.
         """
         await connector.connect(lambda: self._link)
@@ -117,7 +120,7 @@ class Session:
         """Wait for a step of the service.
 
         Raises:
-            ConnectionLost: The session ended before.
+            ConnectionLost: The session ended first.
         """
         either = (step, asyncio.shield(self._link.closed))
         await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
@@ -126,19 +129,19 @@ class Session:
         step.result()
 
     async def ended(self) -> str | None:
-        """Wait for the end of the connection, clean up, and tell the reason."""
+        """Wait for the end of the connection, clean up, and return the reason."""
         try:
             return await asyncio.shield(self._link.closed)
         finally:
             self._clean_up()
 
     async def close(self) -> None:
-        """Let running handlers finish, then hang up once their answers are out."""
+        """Let running handlers finish and answer, then close the connection."""
         await self._runner.drain()
         self._link.close()
         if self._link.is_connected:
-            patience = self._runner.request_timeout
-            await asyncio.wait({self._link.closed}, timeout=patience)
+            limit = self._runner.request_timeout
+            await asyncio.wait({self._link.closed}, timeout=limit)
 
     def _clean_up(self) -> None:
         self._link.close()

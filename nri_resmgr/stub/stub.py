@@ -1,4 +1,4 @@
-"""A plugin's life: session after session, until it is told to stop."""
+"""The sessions of a plugin, one after the other, until it is stopped."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from nri_resmgr.stub.model import ContainerEviction
 from nri_resmgr.stub.observer import Observer
 from nri_resmgr.stub.request import current_request
 from nri_resmgr.stub.runtime_info import RuntimeInfo
-from nri_resmgr.stub.session import Options, Session
+from nri_resmgr.stub.session import Session, StubOptions
 from nri_resmgr.stub.transport import Connector, find_connector
 from nri_resmgr.stub.update import ContainerUpdate
 from nri_resmgr.stub.update_sender import UpdateSender
 
 log = Logger(__name__)
 
-# A restarting runtime is back in about a second; one that is being upgraded
-# should not be hammered.
+# A restarting runtime is back in about a second; during an upgrade it takes minutes, in
+# which attempts should be rare.
 FIRST_DELAY: Final = 0.1  # seconds
 LAST_DELAY: Final = 30.0  # seconds
 
@@ -40,9 +40,9 @@ LAST_DELAY: Final = 30.0  # seconds
 class Stub:
     """Connects a plugin to its runtime and keeps it connected.
 
-    External plugins reconnect for ever, each time with a whole new handshake. One
-    that the runtime launched ends with its connection: the runtime launches a new
-    one when it starts again.
+    An external plugin reconnects for ever, each time with a complete handshake. A
+    plugin that the runtime launched ends with its connection: the runtime launches a
+    new one when it starts again.
     """
 
     def __init__(
@@ -50,14 +50,14 @@ class Stub:
         plugin: object,
         identity: Identity,
         connector: Connector,
-        options: Options = Options(),
+        options: StubOptions = StubOptions(),
     ) -> None:
-        """Prepare; nothing is opened before `run`.
+        """Prepare the stub; nothing is opened before `run`.
 
         Args:
             plugin: An object with handlers, or a `Plugin` of functions.
             identity: Name and index to register as.
-            connector: The way to the runtime.
+            connector: Connects to the runtime: a `SocketPath` or an `OpenSocket`.
             options: Time limits and choices.
 
         Raises:
@@ -83,15 +83,22 @@ class Stub:
         name: str | None = None,
         index: str | None = None,
         socket: str | None = None,
-        options: Options = Options(),
+        options: StubOptions = StubOptions(),
     ) -> Stub:
-        """Find out who we are and where the runtime is, as NRI has it.
+        """Create a stub with the identity and socket that NRI's variables name.
 
-        The descriptor of a launching runtime goes before *socket*; its three
-        variables are dropped from the environment.
+        The inherited descriptor of a launching runtime has priority over *socket*. Its
+        three variables are removed from the environment.
+
+        Args:
+            plugin: An object with handlers, or a `Plugin` of functions.
+            name: Name to register with; has priority over the environment.
+            index: Two digits, 00 to 99.
+            socket: Path of the runtime's socket.
+            options: Time limits and choices.
 
         Raises:
-            BadIdentity: There is no legal name, index or descriptor.
+            BadIdentity: There is no valid name, index or descriptor.
             BadHandler: *plugin* handles no event.
         """
         identity = find_identity(name, index, os.environ, sys.argv[0])
@@ -99,19 +106,19 @@ class Stub:
 
     @property
     def identity(self) -> Identity:
-        """Who we register as."""
+        """The name and index to register with."""
         return self._identity
 
     @property
     def runtime(self) -> RuntimeInfo:
-        """The runtime of the present session; empty before Configure."""
+        """The runtime of the current session; empty before Configure."""
         return self._session.service.runtime if self._session else RuntimeInfo()
 
     @property
     def updates(self) -> UpdateSender:
         """The queue behind `schedule_updates`; it outlives sessions.
 
-        A plugin that computes its values when they are sent adds its sources here.
+        A plugin that computes values only when they are sent adds its sources here.
         """
         return self._updates
 
@@ -119,12 +126,12 @@ class Stub:
         """Serve until `stop`, or until a launching runtime hangs up.
 
         Raises:
-            SocketUnusable: There was no runtime to begin with.
-            RegistrationRefused: The runtime does not like our name or index.
+            SocketUnusable: No runtime listens at the first attempt.
+            RegistrationRefused: The runtime does not accept the name or index.
             SessionError: The handshake failed and cannot be repeated.
             Exception: What the ``configure`` handler raised.
         """
-        load()  # now: from the connection on, a runtime waits for each answer
+        load()  # before the connection: after it, a runtime waits for each answer
         serving = asyncio.create_task(self._serve_sessions())
         stopping = asyncio.create_task(self._stopping.wait())
         try:
@@ -145,18 +152,18 @@ class Stub:
         self._stopping.set()
 
     async def started(self) -> None:
-        """Wait until registered and configured.
+        """Wait until the plugin is registered and configured.
 
         Raises:
-            ConnectionLost: `run` ended before.
+            ConnectionLost: `run` ended first.
         """
         await self._session_or_end()
 
     async def synchronized(self) -> None:
-        """Wait until the runtime has told what runs; takes as long as it takes.
+        """Wait until the runtime has synchronized the plugin; there is no time limit.
 
         Raises:
-            ConnectionLost: `run`, or the session, ended before.
+            ConnectionLost: `run`, or the session, ended first.
         """
         session = await self._session_or_end()
         await session.reached(session.service.synchronized)
@@ -170,28 +177,28 @@ class Stub:
         updates: Iterable[ContainerUpdate],
         evictions: Iterable[ContainerEviction] = (),
     ) -> tuple[ContainerUpdate, ...]:
-        """Ask the runtime to update containers, now.
+        """Call UpdateContainers.
 
-        Calls go out one at a time, 50 ms apart, and never while a request is
-        being handled.
+        Calls are made one at a time, at least 50 ms apart, and never while a request
+        is being handled.
 
         Args:
-            updates: At most 4 MiB of them.
-            evictions: In the schema; no runtime of today acts on them.
+            updates: The updates, 4 MiB at most.
+            evictions: Part of the schema; present runtimes ignore them.
 
         Returns:
-            The updates that failed. Runtimes of today raise instead.
+            The updates that failed. Present runtimes fail the call instead.
 
         Raises:
             CalledFromHandler: Called while answering a request.
             UnsolicitedUpdatesUnsafe: This runtime can dead-lock on the call.
-            CallFailed: Some update failed; which one is not told.
-            CallTimedOut: No answer in time; the updates may still happen.
-            MessageTooLarge: They are over 4 MiB; nothing was sent.
+            CallFailed: An update failed; the runtime does not report which one.
+            CallTimedOut: No answer in time; the updates may still be applied.
+            MessageTooLarge: They exceed 4 MiB; nothing was sent.
             ConnectionLost: There is no session, or it ended.
             ReplyError: An update names no container or sets a field twice.
         """
-        calls = self._present().calls
+        calls = self._current_session().calls
         if current_request() is not None:
             raise CalledFromHandler
         return await calls.update_containers(updates, evictions)
@@ -199,24 +206,24 @@ class Stub:
     def schedule_updates(self, updates: Iterable[ContainerUpdate]) -> None:
         """Update containers as soon as it is safe; may be called from handlers.
 
-        They go out after the current request is answered. Where the runtime can
-        dead-lock on that, or refuses them, the next reply that can carry updates
-        carries them. Those that still wait when the session ends are dropped.
+        The updates are sent after the current request is answered. If the runtime can
+        dead-lock on that, or refuses them, they are part of the next reply that can
+        carry updates. Those that are still pending when the session ends are dropped.
 
         Raises:
             ConnectionLost: There is no session.
             ReplyError: An update names no container or sets a field twice.
         """
-        self._present()
+        self._current_session()
         self._updates.schedule(updates)
 
-    def _present(self) -> Session:
+    def _current_session(self) -> Session:
         if self._session is None:
             raise ConnectionLost("there is no session with a runtime")
         return self._session
 
     async def _session_or_end(self) -> Session:
-        # A session may have ended again before we get to see it.
+        # A session may have ended again before this task runs.
         while not (self._opened.is_set() or self._ended.is_set()):
             opened = asyncio.ensure_future(self._opened.wait())
             ended = asyncio.ensure_future(self._ended.wait())
@@ -225,7 +232,7 @@ class Stub:
             finally:
                 opened.cancel()
                 ended.cancel()
-        return self._present()
+        return self._current_session()
 
     async def _serve_sessions(self) -> None:
         backoff = Backoff()
@@ -241,7 +248,7 @@ class Stub:
                 await self._serve(session)
             except SocketUnusable as error:
                 if backoff.is_fresh:
-                    raise  # never seen a runtime: say so instead of waiting
+                    raise  # at the first attempt an error helps more than waiting
                 self._observer.lost(str(error))
                 log.info("runtime.absent", why=error.why, socket=error.path)
             except SessionError as error:
@@ -292,22 +299,25 @@ class Stub:
 
 @attrs.define(eq=False, repr=False)
 class Backoff:
-    """Pauses that grow from 0.1 s to 30 s."""
+    """Pauses between attempts to connect, growing from 0.1 s to 30 s."""
 
     _delay: float = 0.0
 
     @property
     def is_fresh(self) -> bool:
-        """Whether nothing was waited for yet."""
+        """Whether there was no pause yet."""
         return self._delay == 0.0
 
     def reset(self) -> None:
-        """Begin again with the shortest pause."""
+        """Continue with the shortest pause."""
         self._delay = FIRST_DELAY / 2
 
     def next(self) -> float:
-        """Return the next pause; half is at random: plugins must not come as one."""
-        import random  # late: it imports hashes, and most plugins never wait
+        """Return the next pause in seconds.
+
+        Half of it is random, so that plugins do not reconnect all at once.
+        """
+        import random  # late: it imports hashlib, and most plugins never wait
 
         self._delay = min(max(self._delay * 2, FIRST_DELAY), LAST_DELAY)
-        return self._delay * random.uniform(0.5, 1.0)  # noqa: S311 - jitter is no secret
+        return self._delay * random.uniform(0.5, 1.0)  # noqa: S311 - not for cryptography

@@ -1,4 +1,4 @@
-"""Where the socket to the runtime comes from."""
+"""The socket to the runtime: connected by path, or inherited from the runtime."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import os
 import socket
 from collections.abc import Callable, MutableMapping
-from typing import Final, Protocol, TypeVar
+from typing import ClassVar, Final, Protocol, TypeVar
 
 import msgspec
 
@@ -15,35 +15,35 @@ from nri_resmgr.stub.errors import BadIdentity, SocketUnusable
 DEFAULT_SOCKET: Final = "/var/run/nri/nri.sock"
 SOCKET_VARIABLE: Final = "NRI_PLUGIN_SOCKET"
 
-_PATIENCE: Final = 1.0  # seconds in which nothing else happens
+# Connecting blocks the event loop, at most for this time.
+_CONNECT_TIMEOUT: Final = 1.0  # seconds
 
 ProtocolT = TypeVar("ProtocolT", bound=asyncio.BaseProtocol)
 
 
 class Connector(Protocol):
-    """Connects a session to the runtime."""
+    """Connects a session to the runtime.
 
-    @property
-    def reconnects(self) -> bool:
-        """Whether a lost connection can be made again."""
+    Attributes:
+        reconnects: Whether a lost connection can be repeated.
+    """
+
+    reconnects: ClassVar[bool]
 
     async def connect(self, factory: Callable[[], ProtocolT]) -> ProtocolT:
         """Connect a new protocol.
 
         Raises:
-            SocketUnusable: Nobody listens there, or not for us.
+            SocketUnusable: No runtime listens there, or access is denied.
         """
 
 
 class SocketPath(msgspec.Struct, frozen=True):
-    """The runtime's socket, for plugins that come on their own."""
+    """The path of the runtime's socket, for plugins that it does not launch."""
+
+    reconnects: ClassVar[bool] = True
 
     path: str = DEFAULT_SOCKET
-
-    @property
-    def reconnects(self) -> bool:
-        """Whether a lost connection can be made again: always."""
-        return True
 
     async def connect(self, factory: Callable[[], ProtocolT]) -> ProtocolT:
         """Connect to the path; a runtime's restart puts a new socket there."""
@@ -58,14 +58,14 @@ class SocketPath(msgspec.Struct, frozen=True):
 
 
 def _connected(path: str) -> socket.socket:
-    """Connect a socket, which takes time only where many others wait for the runtime.
+    """Connect a socket; it blocks only while the runtime's backlog is full.
 
-    asyncio would ask whether it is one of TLS and so import ssl: 26 million
-    instructions of a start, and a seventh of the daemon's memory.
+    asyncio's own connect would import ssl to find out whether the socket uses TLS: 26
+    million instructions at the start, and a seventh of the daemon's memory.
     """
     sock = socket.socket(socket.AF_UNIX)
     try:
-        sock.settimeout(_PATIENCE)
+        sock.settimeout(_CONNECT_TIMEOUT)
         sock.connect(path)
     except BaseException:
         sock.close()
@@ -76,16 +76,13 @@ def _connected(path: str) -> socket.socket:
 class OpenSocket(msgspec.Struct, frozen=True):
     """A connected socket: inherited from the runtime, or given by the caller."""
 
-    sock: socket.socket
+    reconnects: ClassVar[bool] = False
 
-    @property
-    def reconnects(self) -> bool:
-        """Whether a lost connection can be made again: never."""
-        return False
+    sock: socket.socket
 
     @classmethod
     def inherit(cls, text: str) -> OpenSocket:
-        """Take over the descriptor that a launching runtime left open.
+        """Wrap the descriptor that a launching runtime left open.
 
         Args:
             text: Its number, the value of ``NRI_PLUGIN_SOCKET``.
@@ -95,7 +92,7 @@ class OpenSocket(msgspec.Struct, frozen=True):
         """
         try:
             descriptor = int(text)
-            # Children that keep it would keep the session open after our death.
+            # A child that inherits it would keep the session open after our end.
             os.set_inheritable(descriptor, False)
             sock = socket.socket(fileno=descriptor)
         except (ValueError, OSError, OverflowError) as error:
@@ -106,7 +103,7 @@ class OpenSocket(msgspec.Struct, frozen=True):
         return cls(sock)
 
     async def connect(self, factory: Callable[[], ProtocolT]) -> ProtocolT:
-        """Hand the socket to asyncio; works once."""
+        """Pass the socket to asyncio; works once."""
         loop = asyncio.get_running_loop()
         try:
             _, protocol = await loop.create_unix_connection(factory, sock=self.sock)
@@ -118,9 +115,9 @@ class OpenSocket(msgspec.Struct, frozen=True):
 def find_connector(
     path: str | None, environment: MutableMapping[str, str]
 ) -> Connector:
-    """Choose the inherited descriptor if there is one, else the path.
+    """Return the inherited descriptor if there is one, else the path.
 
-    The variable is taken out of *environment*, so that children do not see it.
+    The variable is removed from *environment*, so that children do not inherit it.
 
     Raises:
         BadIdentity: The variable names no open socket.

@@ -1,4 +1,4 @@
-"""An update of a container that exists."""
+"""The update of an existing container."""
 
 from __future__ import annotations
 
@@ -6,17 +6,19 @@ from typing import Self
 
 import msgspec
 
-from nri_proto import Level
-from nri_resmgr.stub.fields import level_of
 from nri_resmgr.stub.model import LinuxContainerUpdate, LinuxResources
-from nri_resmgr.stub.resource_setters import ResourceSetters
+from nri_resmgr.stub.setters import ResourceSetters
 
 
 class ContainerUpdate(ResourceSetters, frozen=True):
-    """What changes in one container: Linux resources and nothing else.
+    """Changes to one existing container: Linux resources and nothing else.
 
-    Return only what changes; a full set of resources conflicts with other plugins.
-    With `ignore_failure` a conflict or a failure to apply is dropped without a word.
+    Set only fields that change: a full set of resources conflicts with other plugins.
+
+    Attributes:
+        container_id: The container to update.
+        linux: The changes; set them with the ``set_`` methods.
+        ignore_failure: Whether the runtime ignores a conflict or a failure to apply.
 
     >>> ContainerUpdate("c0ffee").set_cpus("0-3").set_mems("0").resources.cpu
     LinuxCpu(cpus='0-3', mems='0')
@@ -28,20 +30,12 @@ class ContainerUpdate(ResourceSetters, frozen=True):
 
     @property
     def resources(self) -> LinuxResources:
-        """The resources to set, all absent in an empty update."""
+        """The Linux resources to set; all absent in an empty update."""
         return (self.linux and self.linux.resources) or LinuxResources()
 
-    @property
-    def needs_level(self) -> Level:
-        """The first NRI level whose runtimes read all that is set."""
-        return level_of(self)
-
     def ignoring_failure(self) -> Self:
-        """Return this update as one that may fail without anybody being told."""
+        """Return this update with `ignore_failure` set."""
         return msgspec.structs.replace(self, ignore_failure=True)
-
-    def _resources(self) -> LinuxResources:
-        return self.resources
 
     def _with_resources(self, resources: LinuxResources) -> Self:
         return msgspec.structs.replace(self, linux=LinuxContainerUpdate(resources))

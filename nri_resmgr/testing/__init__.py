@@ -1,11 +1,17 @@
-"""A runtime to test NRI plugins with, without containerd and without mocks.
+"""A runtime for tests of NRI plugins, without containerd and without mocks.
 
-Pods, containers, resources and adjustments are the values of `nri_resmgr.stub`;
-records of the wire hold messages of `nri_proto`.
+`Runtime` is the entry: it serves requests of a kubelet (`cri_service`), accepts and
+launches plugins (`sessions`, `launch`), calls them for each event (`rounds`, `plugin`,
+`connection`), merges their replies as real runtimes do (`merge`) and applies the result
+to its pods and containers (`world`). `Misbehaviour` lets it break the rules.
+
+Pods, containers, resources and adjustments are values of `nri_resmgr.stub`; recorded
+messages are those of `nri_proto`.
 """
 
 from __future__ import annotations
 
+from nri_resmgr.stub.observer import Sender
 from nri_resmgr.testing.errors import (
     AdjustmentRejected,
     FieldConflict,
@@ -22,45 +28,45 @@ from nri_resmgr.testing.errors import (
 )
 from nri_resmgr.testing.misbehaviour import (
     EMPTY_FRAME,
-    FRAME_FOR_NOBODY,
+    UNKNOWN_CONNECTION_FRAME,
     UNKNOWN_FRAME_TYPE,
     Misbehaviour,
-    Step,
+    SessionStep,
 )
-from nri_resmgr.testing.profile import Options
-from nri_resmgr.testing.results import Created, Updated
+from nri_resmgr.testing.profile import RuntimeOptions
+from nri_resmgr.testing.results import CreateResult, UpdateResult
 from nri_resmgr.testing.running import (
     PluginEnded,
     plugin_process,
     running_plugin,
 )
 from nri_resmgr.testing.runtime import Runtime
-from nri_resmgr.testing.tape import Failure, Record, Side
+from nri_resmgr.testing.tape import Failure, RecordedMessage
 
 __all__ = [
     "EMPTY_FRAME",
-    "FRAME_FOR_NOBODY",
+    "UNKNOWN_CONNECTION_FRAME",
     "UNKNOWN_FRAME_TYPE",
     "AdjustmentRejected",
-    "Created",
+    "CreateResult",
     "Failure",
     "FieldConflict",
     "Misbehaviour",
-    "Options",
     "PluginEnded",
     "PluginHungUp",
     "PluginLate",
     "PluginLost",
     "PluginRefused",
-    "Record",
+    "RecordedMessage",
     "RegistrationFailed",
     "Runtime",
+    "RuntimeOptions",
     "RuntimeRefusal",
-    "Side",
+    "Sender",
+    "SessionStep",
     "StartFailed",
-    "Step",
     "UpdateDuringCreation",
-    "Updated",
+    "UpdateResult",
     "UpdatesFailed",
     "ValidatorLost",
     "plugin_process",

@@ -1,4 +1,4 @@
-"""The runtime's end of one connection: asyncio around a `Trunk`."""
+"""The runtime's end of one connection: asyncio streams on a `Trunk`."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from google.protobuf.message import DecodeError, Message
 from nri_proto import (
     RUNTIME_METHODS,
     Call,
+    CallReply,
     Code,
     Method,
-    Refusal,
+    RejectedCall,
     RemoteProtocolError,
-    Reply,
     Trunk,
 )
+from nri_resmgr.stub.observer import Sender
 from nri_resmgr.testing.errors import (
     ErrorReply,
     PluginHungUp,
@@ -27,7 +28,7 @@ from nri_resmgr.testing.errors import (
     PluginRefused,
 )
 from nri_resmgr.testing.misbehaviour import GOOD, Misbehaviour, oversize_call
-from nri_resmgr.testing.tape import Failure, Record, Side, Tape
+from nri_resmgr.testing.tape import Failure, RecordedMessage, Tape
 
 _CHUNK: Final = 1 << 16
 
@@ -35,7 +36,7 @@ Serve: TypeAlias = Callable[[str, Message], Awaitable[Message]]
 
 
 class _Open(msgspec.Struct, frozen=True):
-    """A call of ours that waits for its reply."""
+    """A call of the runtime that waits for its reply."""
 
     method: Method
     answer: asyncio.Future[Message]
@@ -45,8 +46,8 @@ class PluginConnection:
     """Calls a plugin, and serves its calls.
 
     Attributes:
-        plugin: ``NN-name`` for records and errors, empty before it is known.
-        misbehaviour: What goes wrong here; may be changed at any time.
+        plugin: ``NN-name`` for records and errors; empty before RegisterPlugin.
+        misbehaviour: The misbehaviour here; may be changed at any time.
     """
 
     def __init__(
@@ -80,15 +81,15 @@ class PluginConnection:
 
     async def run(self) -> None:
         """Read until end of file; then fail the calls that are still open."""
-        trickle = asyncio.create_task(self._write_slowly())
+        slow_writer = asyncio.create_task(self._write_slowly())
         try:
             while data := await self._reader.read(_CHUNK):
                 for event in self._trunk.receive_data(data):
                     self._take(event)
         except (ConnectionError, RemoteProtocolError):
-            pass  # the same as end of file for everybody who waits
+            pass  # the same as end of file for open calls
         finally:
-            trickle.cancel()
+            slow_writer.cancel()
             self.close()
 
     def close(self) -> None:
@@ -101,17 +102,17 @@ class PluginConnection:
                 answer.set_exception(PluginHungUp())
 
     async def finish(self) -> None:
-        """Close, and wait until the socket and all tasks are gone."""
+        """Close, and wait for the end of the socket and of all tasks."""
         self.close()
         await asyncio.gather(*self._serving, return_exceptions=True)
-        # It is closed, whatever the socket thinks of that.
+        # It is closed, also if the peer has reset it.
         with contextlib.suppress(ConnectionError):
             await self._writer.wait_closed()
 
     def begin(
         self, method: Method, request: Message, timeout: float
     ) -> asyncio.Future[Message]:
-        """Write a request at once; the future brings the reply.
+        """Write a request at once; the future gets the reply.
 
         Raises:
             MessageTooLarge: Over 4 MiB; nothing was written.
@@ -120,17 +121,17 @@ class PluginConnection:
         if self.is_closed:
             raise PluginHungUp
         wrong = self.misbehaviour
-        told = timeout if wrong.timeout is None else wrong.timeout
+        sent_timeout = timeout if wrong.timeout is None else wrong.timeout
         payload = request.SerializeToString()
         if wrong.oversize:
-            stream_id, data = oversize_call(self._trunk, method, payload, told)
+            stream_id, data = oversize_call(self._trunk, method, payload, sent_timeout)
         else:
-            stream_id, data = self._trunk.call(method, payload, timeout=told)
+            stream_id, data = self._trunk.call(method, payload, timeout=sent_timeout)
         answer: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
-        # Nobody may be left to ask when the plugin hangs up: that is no error.
+        # When the plugin hangs up, there may be no waiter: retrieve the exception.
         answer.add_done_callback(lambda done: done.cancelled() or done.exception())
         self._open[stream_id] = _Open(method, answer)
-        self._note(Side.RUNTIME, method.name, request)
+        self._note(Sender.RUNTIME, method.name, request)
         self.write(wrong.noise + data)
         return answer
 
@@ -140,34 +141,30 @@ class PluginConnection:
         answer: asyncio.Future[Message],
         within: float,
         *,
-        forgives: bool = False,
+        keeps_late: bool = False,
     ) -> Message:
         """Wait for the reply to a request that was begun.
 
-        With *forgives* the connection outlives a late reply.
+        With *keeps_late* a late reply does not end the connection.
 
         Raises:
             PluginRefused: The reply is an error status.
-            PluginLate: No reply came in time; the connection is closed.
+            PluginLate: There was no reply in time; the connection is closed.
             PluginHungUp: The connection ended first.
         """
         try:
             async with asyncio.timeout(within):
                 return await answer
         except TimeoutError:
-            if not forgives:
+            if not keeps_late:
                 self.close()
             raise PluginLate(method.name, within) from None
 
-    async def ask(self, method: Method, request: Message, within: float) -> Message:
-        """Begin a call and wait for its end; see `begin` and `end`."""
-        return await self.end(method, self.begin(method, request, within), within)
-
     def write(self, data: bytes) -> None:
-        """Write raw bytes, in order with all others."""
+        """Write raw bytes, in order with all other output."""
         if self.is_closed:
             return
-        # Once slow, always slow: nothing may overtake what still waits.
+        # Slow writing never ends: later bytes must not overtake those that still wait.
         self._is_slow |= self.misbehaviour.bytes_per_write is not None
         if self._is_slow:
             self._outgoing.put_nowait(data)
@@ -180,7 +177,7 @@ class PluginConnection:
             size = self.misbehaviour.bytes_per_write or len(data)
             for at in range(0, len(data), size):
                 self._writer.write(data[at : at + size])
-                # Let a plugin in this same loop read piece by piece.
+                # Let a plugin in the same event loop read piece by piece.
                 await asyncio.sleep(0)
 
     def _take(self, event: object) -> None:
@@ -189,16 +186,16 @@ class PluginConnection:
                 task = asyncio.create_task(self._answer(event))
                 self._serving.add(task)
                 task.add_done_callback(self._serving.discard)
-            case Refusal(stream_id, code, message):
+            case RejectedCall(stream_id, code, message):
                 self.write(self._trunk.refuse(stream_id, code, message))
-            case Reply() if event.stream_id in self._open:
+            case CallReply() if event.stream_id in self._open:
                 self._settle(event)
 
-    def _settle(self, reply: Reply) -> None:
+    def _settle(self, reply: CallReply) -> None:
         waiting = self._open.pop(reply.stream_id)
         method, answer = waiting.method, waiting.answer
         if reply.code != Code.OK:
-            self._note(Side.PLUGIN, method.name, Failure(reply.code, reply.message))
+            self._note(Sender.PLUGIN, method.name, Failure(reply.code, reply.message))
             error = PluginRefused(self.plugin, method.name, reply.code, reply.message)
             if not answer.done():
                 answer.set_exception(error)
@@ -211,7 +208,7 @@ class PluginConnection:
                     PluginRefused(self.plugin, method.name, Code.INTERNAL, str(error))
                 )
             return
-        self._note(Side.PLUGIN, method.name, body)
+        self._note(Sender.PLUGIN, method.name, body)
         if not answer.done():
             answer.set_result(body)
 
@@ -222,15 +219,15 @@ class PluginConnection:
         except DecodeError as error:
             self.write(self._trunk.refuse(call.stream_id, Code.INTERNAL, str(error)))
             return
-        self._note(Side.PLUGIN, call.method, request)
+        self._note(Sender.PLUGIN, call.method, request)
         try:
             reply = await self._serve(call.method, request)
         except ErrorReply as error:
-            self._note(Side.RUNTIME, call.method, Failure(error.code, error.message))
+            self._note(Sender.RUNTIME, call.method, Failure(error.code, error.message))
             self.write(self._trunk.refuse(call.stream_id, error.code, error.message))
         else:
-            self._note(Side.RUNTIME, call.method, reply)
+            self._note(Sender.RUNTIME, call.method, reply)
             self.write(self._trunk.reply(call.stream_id, reply.SerializeToString()))
 
-    def _note(self, side: Side, method: str, body: Message | Failure) -> None:
-        self._tape.add(Record(self.plugin, side, method, body))
+    def _note(self, sender: Sender, method: str, body: Message | Failure) -> None:
+        self._tape.add(RecordedMessage(self.plugin, sender, method, body))

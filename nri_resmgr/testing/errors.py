@@ -1,4 +1,4 @@
-"""What the test runtime refuses, and how a plugin gets lost."""
+"""Failures of requests, and losses of plugins, in the test runtime."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from nri_proto import Code, nri_pb2
 
 
 class RuntimeRefusal(Exception):
-    """A request failed; a CRI client would see it as an error."""
+    """A request failed; a CRI client would get an error."""
 
 
 @dataclass(eq=False)
 class PluginRefused(RuntimeRefusal):
-    """A plugin answered with an error status; it stays connected."""
+    """A plugin answered with an error; it stays connected."""
 
     plugin: str
     method: str
@@ -26,7 +26,7 @@ class PluginRefused(RuntimeRefusal):
 
 @dataclass(eq=False)
 class FieldConflict(RuntimeRefusal):
-    """Two plugins, or one plugin twice, set the same thing."""
+    """Two plugins, or one plugin twice, set the same field."""
 
     plugin: str
     owner: str
@@ -42,7 +42,7 @@ class FieldConflict(RuntimeRefusal):
 
 @dataclass(eq=False)
 class UpdateDuringCreation(RuntimeRefusal):
-    """A plugin asked for an update of the very container being created."""
+    """A plugin replied an update of the container being created."""
 
     plugin: str
     container_id: str
@@ -56,7 +56,7 @@ class UpdateDuringCreation(RuntimeRefusal):
 
 @dataclass(eq=False)
 class AdjustmentRejected(RuntimeRefusal):
-    """A validator turned the merged adjustment down."""
+    """A validator rejected the merged adjustment."""
 
     validator: str
     reason: str
@@ -71,7 +71,7 @@ class AdjustmentRejected(RuntimeRefusal):
 
 @dataclass(eq=False)
 class ValidatorLost(RuntimeRefusal):
-    """A validator did not answer; that fails the creation."""
+    """A validator did not answer, which fails the creation."""
 
     validator: str
     why: str
@@ -92,7 +92,7 @@ class UpdatesFailed(RuntimeRefusal):
 
 @dataclass(eq=False)
 class StartFailed(RuntimeRefusal):
-    """NRI could not start, which takes the CRI service down with it."""
+    """NRI could not start, which also prevents the CRI service from starting."""
 
     why: str
 
@@ -101,7 +101,7 @@ class StartFailed(RuntimeRefusal):
 
 
 class PluginLost(Exception):
-    """The connection to a plugin is gone; the event goes on without it."""
+    """The connection to a plugin has ended; the event continues without it."""
 
 
 @dataclass(eq=False)
@@ -125,7 +125,7 @@ class PluginLate(PluginLost):
 
 @dataclass(eq=False)
 class RegistrationFailed(Exception):
-    """A plugin did not get as far as being sent events."""
+    """A plugin failed before its first event."""
 
     plugin: str
     why: str
@@ -134,8 +134,8 @@ class RegistrationFailed(Exception):
         return f"plugin {self.plugin!r}: {self.why}"
 
 
-class BadIdentity(RegistrationFailed):
-    """A name or index is not allowed; the runtime leaves the socket open."""
+class IdentityRejected(RegistrationFailed):
+    """A name or index is not valid; the runtime leaves the socket open."""
 
 
 @dataclass(eq=False)

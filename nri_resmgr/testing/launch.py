@@ -1,4 +1,4 @@
-"""Plugins the runtime starts itself: found in a folder, given a socket as fd 3."""
+"""Plugins that the runtime launches from a folder, with a socket as descriptor 3."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _WASM: Final = b"\0asm"
 
 
 class Installed(msgspec.Struct, frozen=True):
-    """A plugin file.
+    """A plugin file in the folder.
 
     Attributes:
         path: The executable.
         index: The two digits of its name.
         base: The rest of its name.
-        config: Text of its drop-in file, empty without one.
+        config: Text of its drop-in file; empty without one.
     """
 
     path: Path
@@ -37,13 +37,13 @@ class Installed(msgspec.Struct, frozen=True):
 
 
 def discover(folder: Path, config_folder: Path | None) -> list[Installed]:
-    """List the plugins of a folder by name.
+    """Return the plugins in a folder, sorted by name.
 
-    Folders and files without an execute bit are passed over.
+    Subfolders and files without an execute bit are ignored.
 
     Raises:
-        StartFailed: An executable is not named ``NN-name``, or a drop-in file
-            cannot be read. That is how runtimes fail, CRI included.
+        StartFailed: An executable is not named ``NN-name``, or a drop-in file cannot be
+            read. Real runtimes fail to start then, too.
     """
     if not folder.is_dir():
         return []
@@ -78,11 +78,11 @@ def _read_config(folder: Path | None, *names: str) -> str:
 
 
 class PluginProcess:
-    """A running plugin file.
+    """A running plugin that the runtime launched.
 
     Attributes:
-        pid: Its process.
-        exit_status: As `os.waitstatus_to_exitcode` has it; None while it runs.
+        pid: Id of its process.
+        exit_status: As `os.waitstatus_to_exitcode` returns it; None while it runs.
     """
 
     def __init__(self, pid: int) -> None:
@@ -99,12 +99,12 @@ class PluginProcess:
         return self.exit_status
 
     def kill(self) -> None:
-        """Send SIGKILL, as runtimes do to plugins they have dropped."""
+        """Send SIGKILL, as runtimes do to plugins that they have disconnected."""
         if self.exit_status is None:
             signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
 
     async def end(self, grace: float) -> None:
-        """Wait for its end; after *grace* seconds kill it."""
+        """Wait *grace* seconds for its end, then kill it."""
         try:
             async with asyncio.timeout(grace):
                 await self._exited.wait()
@@ -121,14 +121,17 @@ class PluginProcess:
 
 
 def launch(plugin: Installed, output: Path) -> tuple[PluginProcess, socket.socket]:
-    """Start a plugin with what runtimes give it, and nothing else.
+    """Start a plugin in the environment that real runtimes provide.
 
-    Three environment variables, no arguments, ``/dev/null`` as its input, the
-    socket as descriptor 3.
+    That is three environment variables, no arguments, ``/dev/null`` as its input, and
+    the socket as descriptor 3.
 
     Args:
         plugin: The file.
-        output: Where its output goes; runtimes have ``/dev/null``.
+        output: File for its output; ``/dev/null`` in real runtimes.
+
+    Returns:
+        The process, and the runtime's end of the socket.
 
     Raises:
         StartFailed: The file cannot be executed.
@@ -153,7 +156,7 @@ def launch(plugin: Installed, output: Path) -> tuple[PluginProcess, socket.socke
                     (os.POSIX_SPAWN_OPEN, 1, str(output), append, 0o600),
                     (os.POSIX_SPAWN_DUP2, 1, 2),
                 ],
-                # Python ignores it, and a child would inherit that.
+                # Python ignores SIGPIPE, and a child would inherit that.
                 setsigdef=[signal.SIGPIPE],
             )
         except OSError as error:

@@ -1,4 +1,4 @@
-"""Wrong things a runtime can be told to do, each on one connection."""
+"""Misbehaviour of the runtime on one connection, to test plugins against."""
 
 from __future__ import annotations
 
@@ -15,16 +15,15 @@ from nri_proto.mux import Connection, trunk_frames
 _NANOSECONDS: Final = 1_000_000_000
 
 
-class Step(enum.Enum):
-    """Moments in a session, in their order.
+class SessionStep(enum.Enum):
+    """Steps of a session, in their order.
 
-    Between REGISTERING and CONFIGURING Go's runtime has written Configure and
-    then the reply to RegisterPlugin; with `Misbehaviour.reply_first` the other
-    way round.
+    Go's runtime writes Configure before the reply to RegisterPlugin; with
+    `Misbehaviour.reply_first` the reply is first.
     """
 
-    CONNECTED = enum.auto()  # accepted, nothing read
-    REGISTERING = enum.auto()  # RegisterPlugin came, nothing was answered
+    CONNECTED = enum.auto()  # accepted, nothing was read
+    REGISTERING = enum.auto()  # RegisterPlugin was received, not answered
     REGISTERED = enum.auto()  # RegisterPlugin was answered
     CONFIGURING = enum.auto()  # Configure was written, not answered
     CONFIGURED = enum.auto()  # Configure was answered
@@ -34,24 +33,24 @@ class Step(enum.Enum):
 
 
 class Misbehaviour(msgspec.Struct, frozen=True, kw_only=True):
-    """What goes wrong on one connection; the default is nothing.
+    """Misbehaviour on one connection; the default is none.
 
     Attributes:
         hang_up: Close the connection at this step.
-        fall_silent: Keep the connection, and say nothing from this step on.
+        fall_silent: Keep the connection and send nothing from this step on.
         reply_first: Answer RegisterPlugin before Configure is written.
-        bytes_per_write: Cut everything that is written into such pieces.
-        noise: Raw bytes written before each request: zero-length frames, frames
-            of connections or types nobody knows.
-        timeout: Seconds told with each request in place of the true ones; may
-            be negative.
-        empty_chunks: Synchronize messages without content before the real ones.
-        oversize: Send messages that a ttRPC client must refuse to send, as the
-            runtimes with NRI < 0.7 do.
+        bytes_per_write: Write all output in pieces of this size.
+        noise: Raw bytes written before each request, such as zero-length frames and
+            frames of unknown connections or types.
+        timeout: Seconds sent with each request instead of the actual timeout; may be
+            negative.
+        empty_chunks: Number of empty Synchronize messages before the real ones.
+        oversize: Send messages that exceed the limit of ttRPC clients, as runtimes with
+            NRI < 0.7 do.
     """
 
-    hang_up: Step | None = None
-    fall_silent: Step | None = None
+    hang_up: SessionStep | None = None
+    fall_silent: SessionStep | None = None
     reply_first: bool = False
     bytes_per_write: int | None = None
     noise: bytes = b""
@@ -60,17 +59,17 @@ class Misbehaviour(msgspec.Struct, frozen=True, kw_only=True):
     oversize: bool = False
 
     def __post_init__(self) -> None:
-        if self.fall_silent is Step.EVENT:
+        if self.fall_silent is SessionStep.EVENT:
             raise ValueError(
-                "a runtime is silent after the handshake by asking nothing"
+                "fall_silent=EVENT has no effect: make no requests instead"
             )
 
 
 GOOD: Final = Misbehaviour()
 
-# Legal noise that a plugin has to overlook.
+# Valid bytes that a plugin must ignore.
 EMPTY_FRAME: Final = bytes.fromhex("00000001 00000000")
-FRAME_FOR_NOBODY: Final = bytes.fromhex("00000007 00000003 ffffff")
+UNKNOWN_CONNECTION_FRAME: Final = bytes.fromhex("00000007 00000003 ffffff")
 UNKNOWN_FRAME_TYPE: Final = bytes.fromhex(
     "00000001 0000000c"  # twelve bytes for the Plugin service:
     "00000002 00000001 09 00 ffff"  # a ttRPC frame of type 9
@@ -80,8 +79,8 @@ UNKNOWN_FRAME_TYPE: Final = bytes.fromhex(
 def oversize_call(
     trunk: Trunk, method: Method, payload: bytes, timeout: float
 ) -> tuple[int, bytes]:
-    """Open a call however long its message is; as `Trunk.call`."""
-    # A short call reserves the stream id; its bytes are thrown away.
+    """Do as `Trunk.call`, without a limit for the size of the message."""
+    # A short call reserves the stream id; its bytes are discarded.
     stream_id, _ = trunk.call(method, b"")
     request = ttrpc_pb2.Request(
         service=method.service,

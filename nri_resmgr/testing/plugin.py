@@ -1,41 +1,41 @@
-"""One plugin as the runtime sees it: from RegisterPlugin to its last event."""
+"""Plugins as the runtime sees them: from RegisterPlugin to their last event."""
 
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TypeAlias, cast
+from typing import Final, TypeAlias, cast
 
+import attrs
 import msgspec
 from google.protobuf.message import Message
 
-from nri_proto import (
-    PLUGIN_METHODS,
-    Code,
-    Event,
-    nri_pb2,
-)
+from nri_proto import PLUGIN_METHODS, Code, Event, NriLevel, nri_pb2
 from nri_proto.levels import DEDICATED_CALLS
 from nri_resmgr.testing.connection import PluginConnection
 from nri_resmgr.testing.errors import (
-    BadIdentity,
     ErrorReply,
+    IdentityRejected,
     PluginHungUp,
     PluginLost,
     PluginRefused,
     RegistrationFailed,
 )
-from nri_resmgr.testing.identity import check_identity
 from nri_resmgr.testing.launch import PluginProcess
-from nri_resmgr.testing.misbehaviour import Step
+from nri_resmgr.testing.misbehaviour import SessionStep
 from nri_resmgr.testing.profile import Profile
 from nri_resmgr.testing.tape import Tape
 
 ApplyUpdates: TypeAlias = Callable[[Sequence[nri_pb2.ContainerUpdate]], Awaitable[None]]
 
+# Source: nri, pkg/api/plugin.go; the name rule came with level 0.12.
+_INDEX: Final = re.compile(r"[0-9][0-9]")
+_NAME: Final = re.compile(r"[A-Za-z0-9_.+-]+")
+
 
 class Launched(msgspec.Struct, frozen=True):
-    """What the runtime knows about a plugin that it started itself."""
+    """What the runtime knows of a plugin that it launched itself."""
 
     index: str
     base: str
@@ -44,16 +44,16 @@ class Launched(msgspec.Struct, frozen=True):
 
 
 class FellSilent(Exception):
-    """The runtime was told to say nothing more on a connection."""
+    """The runtime sends nothing more on a connection, as its test requests."""
 
 
 class ConnectedPlugin:
     """A session with one plugin.
 
     Attributes:
-        index: Two digits; decides the order of invocation.
+        index: Two digits; plugins are called in the order of their indices.
         base: Its name without the index.
-        mask: The events it subscribed to; 0 until it is configured.
+        mask: The events that it subscribed to; 0 until it is configured.
         launched: None for an external plugin.
     """
 
@@ -76,12 +76,16 @@ class ConnectedPlugin:
 
     @property
     def name(self) -> str:
-        """``NN-name``, as in logs and ownership data."""
+        """``NN-name``, as in logs and in the owners of fields."""
         return f"{self.index}-{self.base}" if self.index else self.base
 
     @property
     def connection(self) -> PluginConnection:
-        """The wire to it."""
+        """The connection to the plugin.
+
+        Raises:
+            PluginHungUp: There is none yet.
+        """
         if self._connection is None:
             raise PluginHungUp
         return self._connection
@@ -89,25 +93,25 @@ class ConnectedPlugin:
     def attach(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, tape: Tape
     ) -> PluginConnection:
-        """Give the plugin its wire; the caller runs it."""
+        """Create the plugin's connection; the caller runs it."""
         self._connection = PluginConnection(reader, writer, self._serve, tape)
         self._connection.plugin = self.name
         return self._connection
 
     def subscribes(self, event: Event) -> bool:
-        """Whether the plugin wants to be asked about an event."""
+        """Return whether the plugin has subscribed to an event."""
         return bool(self.mask & event.bit)
 
     async def register(self) -> None:
         """Wait for RegisterPlugin, configure the plugin, check its mask.
 
         Raises:
-            RegistrationFailed: It never came, was refused, or asked for events
-                the runtime does not know.
-            PluginLost: The plugin went away.
+            RegistrationFailed: RegisterPlugin did not come or was refused, or the mask
+                has events that the runtime does not know.
+            PluginLost: The connection ended, or the plugin was too late.
         """
         options = self._profile.options
-        await self.step(Step.CONNECTED)
+        await self.step(SessionStep.CONNECTED)
         hung_up = asyncio.create_task(self.connection.wait_closed())
         try:
             await asyncio.wait(
@@ -120,38 +124,29 @@ class ConnectedPlugin:
         if not self._registered.done():
             raise RegistrationFailed(self.name, "plugin registration timed out")
         self._registered.result()
-        await self.step(Step.REGISTERED)
+        await self.step(SessionStep.REGISTERED)
         configured = self._configured or self._begin_configure()
-        await self.step(Step.CONFIGURING)
+        await self.step(SessionStep.CONFIGURING)
         await self._end_configure(configured)
-        await self.step(Step.CONFIGURED)
-
-    async def ask(self, event: Event, request: Message) -> Message:
-        """Send an event that has had a call of its own since its first level.
-
-        Raises:
-            PluginRefused: The plugin answered with an error.
-            PluginLost: It went away, or was too late and got disconnected.
-        """
-        return await self._ask(event.method, request)
+        await self.step(SessionStep.CONFIGURED)
 
     async def notify(
         self, event: Event, pod: nri_pb2.PodSandbox, container: nri_pb2.Container | None
     ) -> None:
         """Send an event that older levels send as StateChange.
 
-        A plugin that does not implement the newer call gets StateChange from
-        then on, for all events of this connection.
+        A plugin that does not implement the newer call gets StateChange from then on,
+        for all events of this connection.
 
         Raises:
             PluginRefused: The plugin answered with an error.
-            PluginLost: It went away, or was too late and got disconnected.
+            PluginLost: The connection ended, or the plugin was too late.
         """
         if not self._falls_back:
             request = PLUGIN_METHODS[event.method].request()
             _fill(request, pod, container)
             try:
-                await self._ask(event.method, request)
+                await self.call(event.method, request)
             except PluginRefused as refusal:
                 if refusal.code != Code.UNIMPLEMENTED:
                     raise
@@ -160,19 +155,23 @@ class ConnectedPlugin:
                 return
         change = nri_pb2.StateChangeEvent(event=nri_pb2.Event.Name(event.value))
         _fill(change, pod, container)
-        await self._ask("StateChange", change)
+        await self.call("StateChange", change)
 
-    async def call(self, method: str, request: Message) -> Message:
-        """Make any call of the Plugin service, outside of all rules.
+    async def call(self, name: str, request: Message) -> Message:
+        """Make any call of the Plugin service, whether a runtime would make it or not.
 
         Raises:
             PluginRefused: The plugin answered with an error.
-            PluginLost: It went away, or was too late and got disconnected.
+            PluginLost: The connection ended, or the plugin was too late.
         """
-        return await self._ask(method, request)
+        method = PLUGIN_METHODS[name]
+        timeout = self._profile.options.request_timeout
+        answer = self.connection.begin(method, request, timeout)
+        await self.step(SessionStep.EVENT)
+        return await self.connection.end(method, answer, timeout)
 
-    async def step(self, step: Step) -> None:
-        """Misbehave, if that is asked for at this step."""
+    async def step(self, step: SessionStep) -> None:
+        """Carry out the misbehaviour that is set for this step."""
         wrong = self.connection.misbehaviour
         if wrong.hang_up is step:
             self.connection.close()
@@ -180,13 +179,6 @@ class ConnectedPlugin:
         self._is_silent |= wrong.fall_silent is step
         if self._is_silent:
             raise FellSilent
-
-    async def _ask(self, method_name: str, request: Message) -> Message:
-        method = PLUGIN_METHODS[method_name]
-        timeout = self._profile.options.request_timeout
-        answer = self.connection.begin(method, request, timeout)
-        await self.step(Step.EVENT)
-        return await self.connection.end(method, answer, timeout)
 
     async def _serve(self, method: str, request: Message) -> Message:
         match request:
@@ -204,12 +196,12 @@ class ConnectedPlugin:
         if self.launched is None:
             self._identify(request.plugin_idx, request.plugin_name)
         try:
-            await self.step(Step.REGISTERING)
+            await self.step(SessionStep.REGISTERING)
             if not self.connection.misbehaviour.reply_first:
                 self._configured = self._begin_configure()
         except (PluginLost, FellSilent) as end:
             self._registered.set_exception(end)
-            self._registered.exception()  # nobody may be left to ask
+            self._registered.exception()  # mark it as retrieved: there may be no waiter
             if isinstance(end, FellSilent):
                 await self.connection.wait_closed()
             raise ErrorReply("never sent") from end
@@ -218,7 +210,7 @@ class ConnectedPlugin:
     def _identify(self, index: str, name: str) -> None:
         try:
             check_identity(index, name, self._profile.level)
-        except BadIdentity as error:
+        except IdentityRejected as error:
             self._registered.set_exception(error)
             raise ErrorReply(error.why) from error
         self.index, self.base = index, name
@@ -245,9 +237,75 @@ class ConnectedPlugin:
         self.mask = events or known
 
 
+def check_identity(index: str, name: str, level: NriLevel) -> None:
+    """Check the name and index with which an external plugin registers.
+
+    Raises:
+        IdentityRejected: The runtime refuses it.
+    """
+    is_strict = level >= DEDICATED_CALLS
+    if not (_NAME.fullmatch(name) if is_strict else name):
+        raise IdentityRejected(name, f"invalid plugin name: {name!r}")
+    if _INDEX.fullmatch(index) is None:
+        raise IdentityRejected(name, f"invalid plugin index: {index!r}")
+
+
 def _fill(
     request: Message, pod: nri_pb2.PodSandbox, container: nri_pb2.Container | None
 ) -> None:
     request.pod.CopyFrom(pod)  # type: ignore[attr-defined]  # all events have it
     if container is not None:
         request.container.CopyFrom(container)  # type: ignore[attr-defined]  # same
+
+
+@attrs.define(eq=False, repr=False)
+class Roster:
+    """The plugins that get events.
+
+    Attributes:
+        plugins: The plugins in the order of invocation.
+        dropped: Errors of plugins that failed before their first event.
+    """
+
+    plugins: list[ConnectedPlugin] = attrs.field(factory=list)
+    dropped: list[Exception] = attrs.field(factory=list)
+    _changed: asyncio.Event = attrs.field(factory=asyncio.Event)
+
+    def add(self, plugin: ConnectedPlugin) -> None:
+        """Add a plugin by its index; equal indices keep the order of registration."""
+        self.plugins.append(plugin)
+        self.plugins.sort(key=lambda plugin: plugin.index)
+        self._change()
+
+    def drop_closed(self) -> None:
+        """Remove plugins without a connection; kill those that the runtime launched."""
+        for plugin in [item for item in self.plugins if item.connection.is_closed]:
+            self.plugins.remove(plugin)
+            if plugin.launched is not None:
+                plugin.launched.process.kill()
+        self._change()
+
+    def named(self, name: str) -> ConnectedPlugin | None:
+        """Find a connected plugin by ``NN-name``."""
+        connected = (item for item in self.plugins if not item.connection.is_closed)
+        return next((item for item in connected if item.name == name), None)
+
+    def note_drop(self, error: Exception) -> None:
+        """Record the error of a plugin that failed before its first event."""
+        self.dropped.append(error)
+        self._change()
+
+    async def wait_dropped(self, count: int) -> None:
+        """Wait until *count* plugins have failed before their first event."""
+        while len(self.dropped) < count:
+            await self._changed.wait()
+
+    async def wait_for(self, name: str) -> ConnectedPlugin:
+        """Wait until the plugin ``NN-name`` gets events."""
+        while (plugin := self.named(name)) is None:
+            await self._changed.wait()
+        return plugin
+
+    def _change(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()

@@ -1,4 +1,4 @@
-"""Which runtime is played: its level, its names, its patience."""
+"""The runtime to emulate: its NRI level, its name and version, its options."""
 
 from __future__ import annotations
 
@@ -7,30 +7,30 @@ from typing import Final
 
 import msgspec
 
-from nri_proto import Level, nri_pb2
+from nri_proto import NriLevel, nri_pb2
 from nri_proto.frames import MAX_DATA_OUT
 from nri_proto.levels import DEDICATED_CALLS, SPLIT_SYNC
 
 _MILLISECONDS: Final = 1000
 
 
-class Options(msgspec.Struct, frozen=True, kw_only=True):
-    """What is rarely changed.
+class RuntimeOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """Options that most tests do not change.
 
     Attributes:
-        nri_version: Told in Configure from level 0.12; None stands for ``v`` and
-            the level.
+        nri_version: NRI version in Configure from level 0.12; None is ``v`` and the
+            level.
         registration_timeout: Seconds from accept until RegisterPlugin.
-        request_timeout: Seconds for Configure, a whole Synchronize, each event.
-        sync_objects: Pods, and containers, per Synchronize message; None sends
-            as many as fit.
-        sync_limit: Bytes of a Synchronize message that still fit.
-        plugin_folder: Plugins to launch, as ``/opt/nri/plugins``.
-        config_folder: Their drop-in files, as ``/etc/nri/conf.d``.
-        plugin_output: Where launched plugins' output goes; runtimes use the
+        request_timeout: Seconds for Configure, for all of Synchronize, for each event.
+        sync_objects: Maximum number of pods, and of containers, in a Synchronize
+            message; None sends as many as fit.
+        sync_limit: Maximum size of a Synchronize message in bytes.
+        plugin_folder: Folder of plugins to launch, like ``/opt/nri/plugins``.
+        config_folder: Folder of their drop-in files, like ``/etc/nri/conf.d``.
+        plugin_output: File for the output of launched plugins; real runtimes use the
             default.
-        grace: Seconds that launched plugins get to exit when the runtime stops.
-        records: Whether messages are kept; a benchmark turns that off.
+        grace: Seconds that launched plugins have to exit when the runtime stops.
+        records: Whether messages are recorded; benchmarks turn that off.
     """
 
     nri_version: str | None = None
@@ -46,27 +46,27 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Profile(msgspec.Struct, frozen=True):
-    """The runtime as plugins get to know it.
+    """The runtime that plugins see.
 
     Attributes:
-        level: Decides about calls, masks, chunks and what Configure tells.
-        name: ``containerd`` or ``cri-o``; some failures differ between them.
-        version: The runtime's own.
-        options: What is rarely changed.
+        level: Its NRI release: decides calls, masks, chunks and fields of Configure.
+        name: ``containerd`` or ``cri-o``; they handle some failures differently.
+        version: The runtime's own version.
+        options: Timeouts, folders of plugins and the like.
     """
 
-    level: Level
+    level: NriLevel
     name: str
     version: str
-    options: Options
+    options: RuntimeOptions
 
     @property
     def is_crio(self) -> bool:
-        """Whether failures are CRI-O's."""
+        """Whether failures are handled as in CRI-O."""
         return self.name == "cri-o"
 
     def configure_request(self, config: str) -> nri_pb2.ConfigureRequest:
-        """Introduce the runtime, as far as its level does."""
+        """Build a Configure request with the fields of the level."""
         request = nri_pb2.ConfigureRequest(
             config=config, runtime_name=self.name, runtime_version=self.version
         )
@@ -75,8 +75,8 @@ class Profile(msgspec.Struct, frozen=True):
             request.registration_timeout = _milliseconds(options.registration_timeout)
             request.request_timeout = _milliseconds(options.request_timeout)
         if self.level >= DEDICATED_CALLS:
-            told = options.nri_version
-            request.NRI_version = f"v{self.level}" if told is None else told
+            version = options.nri_version
+            request.NRI_version = f"v{self.level}" if version is None else version
         return request
 
 

@@ -1,4 +1,4 @@
-"""One event's way through all plugins, in the order of their indices."""
+"""Calls of all plugins for one event, in the order of their indices."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import cast
 
 from google.protobuf.message import Message
 
-from nri_proto import Event, Level, nri_pb2
+from nri_proto import Event, NriLevel, nri_pb2
 from nri_resmgr.testing.errors import (
     AdjustmentRejected,
     PluginLost,
@@ -19,7 +19,7 @@ from nri_resmgr.testing.merge import CreationMerge, Owners, UpdateMerge
 from nri_resmgr.testing.plugin import ConnectedPlugin
 
 
-async def tell_all(
+async def notify_all(
     plugins: Sequence[ConnectedPlugin],
     event: Event,
     pod: nri_pb2.PodSandbox,
@@ -28,7 +28,7 @@ async def tell_all(
     """Send an event that plugins cannot answer with changes.
 
     Raises:
-        PluginRefused: A plugin answered with an error; the next ones are not told.
+        PluginRefused: A plugin answered with an error; later plugins do not get it.
     """
     for plugin in plugins:
         if plugin.subscribes(event):
@@ -38,86 +38,86 @@ async def tell_all(
                 continue
 
 
-async def ask_pod_update(
+async def send_pod_update(
     plugins: Sequence[ConnectedPlugin], request: nri_pb2.UpdatePodSandboxRequest
 ) -> None:
-    """Send UpdatePodSandbox; see `tell_all`."""
+    """Send UpdatePodSandbox; see `notify_all`."""
     for plugin in plugins:
-        await _ask(plugin, Event.UPDATE_POD_SANDBOX, request)
+        await _call(plugin, Event.UPDATE_POD_SANDBOX, request)
 
 
-async def ask_creation(
+async def collect_adjustments(
     plugins: Sequence[ConnectedPlugin],
     pod: nri_pb2.PodSandbox,
     container: nri_pb2.Container,
-    level: Level,
+    level: NriLevel,
 ) -> CreationMerge:
-    """Collect adjustments, each plugin seeing those before it, and validate them.
+    """Collect adjustments, where each plugin sees earlier ones, and validate them.
 
     Raises:
-        RuntimeRefusal: A plugin failed, two are in conflict, or a validator
-            turned the result down.
+        RuntimeRefusal: A plugin failed, plugins conflict, or a validator rejected the
+            result.
     """
     merge = CreationMerge(container, level)
     for plugin in plugins:
         request = nri_pb2.CreateContainerRequest(pod=pod, container=merge.container)
-        reply = await _ask(plugin, Event.CREATE_CONTAINER, request)
+        reply = await _call(plugin, Event.CREATE_CONTAINER, request)
         if reply is not None:
             merge.apply(plugin.name, cast("nri_pb2.CreateContainerResponse", reply))
     await _validate(plugins, merge, pod, container)
     return merge
 
 
-async def ask_update(
+async def collect_changes(
     plugins: Sequence[ConnectedPlugin],
     pod: nri_pb2.PodSandbox,
     container: nri_pb2.Container,
     resources: nri_pb2.LinuxResources,
 ) -> UpdateMerge:
-    """Let plugins change a pending update, each seeing it as left by those before.
+    """Let plugins change a requested update, where each sees earlier changes.
 
     Raises:
-        RuntimeRefusal: A plugin failed, or two are in conflict.
+        RuntimeRefusal: A plugin failed, or plugins conflict.
     """
     merge = UpdateMerge(Owners(), updating=container.id, requested=resources)
     for plugin in plugins:
         request = nri_pb2.UpdateContainerRequest(
             pod=pod, container=container, linux_resources=merge.requested
         )
-        reply = await _ask(plugin, Event.UPDATE_CONTAINER, request)
+        reply = await _call(plugin, Event.UPDATE_CONTAINER, request)
         if reply is not None:
             answer = cast("nri_pb2.UpdateContainerResponse", reply)
             merge.apply(plugin.name, answer.update)
     return merge
 
 
-async def ask_stop(
+async def collect_updates(
     plugins: Sequence[ConnectedPlugin],
     pod: nri_pb2.PodSandbox,
     container: nri_pb2.Container,
 ) -> UpdateMerge:
-    """Collect the updates of other containers that a stop brings.
+    """Collect updates of other containers when one stops.
 
     Raises:
-        RuntimeRefusal: A plugin failed, or two are in conflict.
+        RuntimeRefusal: A plugin failed, or plugins conflict.
     """
     merge = UpdateMerge(Owners())
     for plugin in plugins:
         request = nri_pb2.StopContainerRequest(pod=pod, container=container)
-        reply = await _ask(plugin, Event.STOP_CONTAINER, request)
+        reply = await _call(plugin, Event.STOP_CONTAINER, request)
         if reply is not None:
             answer = cast("nri_pb2.StopContainerResponse", reply)
             merge.apply(plugin.name, answer.update)
     return merge
 
 
-async def _ask(
+async def _call(
     plugin: ConnectedPlugin, event: Event, request: Message
 ) -> Message | None:
     if not plugin.subscribes(event):
         return None
     try:
-        return await plugin.ask(event, request)
+        return await plugin.call(event.method, request)
     except PluginLost:
         return None  # skipped: the event goes on without it
 
@@ -129,7 +129,7 @@ async def _validate(
     container: nri_pb2.Container,
 ) -> None:
     event = Event.VALIDATE_CONTAINER_ADJUSTMENT
-    # One that was lost earlier in this request still counts, and fails it.
+    # A validator that was lost earlier in this request fails it.
     validators = [plugin for plugin in plugins if plugin.subscribes(event)]
     if not validators:
         return
@@ -155,7 +155,7 @@ async def _verdict(
     plugin: ConnectedPlugin, request: nri_pb2.ValidateContainerAdjustmentRequest
 ) -> AdjustmentRejected | ValidatorLost | PluginRefused | None:
     try:
-        reply = await plugin.ask(Event.VALIDATE_CONTAINER_ADJUSTMENT, request)
+        reply = await plugin.call(Event.VALIDATE_CONTAINER_ADJUSTMENT.method, request)
     except PluginLost as error:
         return ValidatorLost(plugin.name, str(error))
     except PluginRefused as error:

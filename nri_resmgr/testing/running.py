@@ -1,4 +1,4 @@
-"""Plugins at the runtime's socket for the length of a test."""
+"""Plugins that run during a test: in this process, or as a program."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nri_resmgr.testing.runtime import Runtime
 
 @dataclass(eq=False)
 class PluginEnded(Exception):
-    """A plugin's process ended before the runtime had synchronized it."""
+    """A plugin ended before the runtime had synchronized it."""
 
     exit_status: int | None
     output: str
@@ -32,16 +32,16 @@ async def running_plugin(
     """Run a plugin of `nri_resmgr.stub` in this process.
 
     Args:
-        runtime: A runtime that has been started.
-        plugin: What a `Stub` takes: an object with handlers.
-        identity: ``NN-name`` to register as.
+        runtime: A started runtime.
+        plugin: An object with handlers, or a `Plugin` of functions.
+        identity: ``NN-name`` to register with.
 
     Yields:
-        Its stub, once the plugin gets events.
+        The plugin's stub, after the plugin was synchronized.
 
     Raises:
         SessionError: The plugin could not register.
-        PluginEnded: The plugin stopped before it got that far.
+        PluginEnded: The plugin was stopped before.
     """
     connector = SocketPath(str(runtime.socket_path))
     stub = Stub(plugin, Identity.parse(identity), connector)
@@ -61,26 +61,30 @@ async def running_plugin(
 async def plugin_process(
     runtime: Runtime, *command: str, identity: str = "10-plugin"
 ) -> AsyncIterator[asyncio.subprocess.Process]:
-    """Run a plugin program, external to the runtime.
+    """Run a plugin program that connects to the runtime's socket.
 
-    The program learns its identity by NRI's two variables. Where the socket is,
-    the command has to tell it: `Runtime.socket_path`.
+    NRI's two variables give the program its identity. The command must have an argument
+    for the socket: `Runtime.socket_path`.
 
     Args:
-        runtime: A runtime that has been started.
+        runtime: A started runtime.
         command: The program and its arguments.
-        identity: ``NN-name`` to register as.
+        identity: ``NN-name`` to register with.
 
     Yields:
-        The process, once the plugin gets events. It is ended by SIGTERM.
+        The process, after the plugin was synchronized. SIGTERM ends it afterwards.
 
     Raises:
-        PluginEnded: The program ended without getting that far.
+        PluginEnded: The program ended before.
     """
-    who = Identity.parse(identity)
+    registered = Identity.parse(identity)
     process = await asyncio.create_subprocess_exec(
         *command,
-        env={**os.environ, NAME_VARIABLE: who.name, INDEX_VARIABLE: who.index},
+        env={
+            **os.environ,
+            NAME_VARIABLE: registered.name,
+            INDEX_VARIABLE: registered.index,
+        },
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,

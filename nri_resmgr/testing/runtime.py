@@ -1,4 +1,4 @@
-"""The runtime: a node with a socket for plugins, and a folder of them."""
+"""The test runtime: serves CRI requests, plugins at a socket, and launched plugins."""
 
 from __future__ import annotations
 
@@ -11,50 +11,53 @@ from typing import Final, Self
 
 from google.protobuf.message import Message
 
-from nri_proto import Level
+from nri_proto import NriLevel
 from nri_proto.levels import first_release
+from nri_resmgr.testing.cri_service import CriService
 from nri_resmgr.testing.errors import StartFailed
 from nri_resmgr.testing.launch import PluginProcess
 from nri_resmgr.testing.misbehaviour import Misbehaviour
 from nri_resmgr.testing.plugin import ConnectedPlugin
-from nri_resmgr.testing.pod_requests import PodRequests
-from nri_resmgr.testing.profile import Options, Profile
-from nri_resmgr.testing.sessions import Sessions
-from nri_resmgr.testing.tape import Record
+from nri_resmgr.testing.profile import Profile, RuntimeOptions
+from nri_resmgr.testing.sessions import PluginSessions
+from nri_resmgr.testing.tape import RecordedMessage
 
 _SOCKET: Final = "nri.sock"
 _BACKLOG: Final = 128
-_DEFAULT_LEVEL: Final = Level(0, 12, 1)
-_DEFAULTS: Final = Options()
+_DEFAULT_LEVEL: Final = NriLevel(0, 12, 1)
+_DEFAULTS: Final = RuntimeOptions()
 
 
-class Runtime(PodRequests):
-    """Plays a container runtime with NRI.
+class Runtime(CriService):
+    """Emulates a container runtime with NRI.
 
-    Use it with ``async with``, or call `start` and `stop`: the world stays, so
-    a second start is a restart of the runtime.
+    Use it with ``async with``, or call `start` and `stop`. Pods and containers survive
+    `stop`, so a second `start` is a restart of the runtime.
 
     Args:
-        directory: Where the socket is made.
-        level: The NRI release to play, 0.3 to 0.13.
+        directory: Directory for the socket.
+        level: The NRI release to emulate, 0.3 to 0.13.
         name: ``containerd`` or ``cri-o``.
-        version: Told to plugins; None tells the first release with that level.
+        version: Version in Configure; None is the first release with that level.
         options: Timeouts, folders of plugins and the like.
+
+    Attributes:
+        socket_path: The socket that plugins connect to.
     """
 
     def __init__(
         self,
         directory: Path,
-        level: Level = _DEFAULT_LEVEL,
+        level: NriLevel = _DEFAULT_LEVEL,
         name: str = "containerd",
         version: str | None = None,
-        options: Options = _DEFAULTS,
+        options: RuntimeOptions = _DEFAULTS,
     ) -> None:
         version = version or first_release(name, level)
         super().__init__(Profile(level, name, version, options))
         self.socket_path = directory / _SOCKET
         self._listener: socket.socket | None = None
-        self._sessions = Sessions(self)
+        self._sessions = PluginSessions(self)
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -69,8 +72,8 @@ class Runtime(PodRequests):
         await self.stop()
 
     @property
-    def records(self) -> Sequence[Record]:
-        """Every message so far, both ways."""
+    def records(self) -> Sequence[RecordedMessage]:
+        """All messages, both ways, in order."""
         return tuple(self._sessions.tape.records)
 
     @property
@@ -81,28 +84,28 @@ class Runtime(PodRequests):
 
     @property
     def processes(self) -> Sequence[PluginProcess]:
-        """The plugins started from the folder, in order."""
+        """The plugins launched from the folder, in order."""
         return tuple(self._sessions.processes)
 
     @property
     def dropped(self) -> Sequence[Exception]:
-        """Why plugins did not get to their first event, in order."""
+        """Errors of plugins that failed before their first event, in order."""
         return tuple(self.roster.dropped)
 
     def calls_to(self, plugin: str) -> list[str]:
-        """Name the calls made to ``NN-name`` so far, in order."""
-        return self._sessions.tape.heard_by(plugin)
+        """Return the names of the calls made to ``NN-name``, in order."""
+        return self._sessions.tape.calls_to(plugin)
 
     def misbehave(self, *wrong: Misbehaviour) -> None:
-        """Tell what goes wrong on the next connections, one after the other."""
+        """Set the misbehaviours of the next connections, one for each."""
         self._sessions.misbehaviours.extend(wrong)
 
     async def start(self) -> None:
         """Launch installed plugins, then listen.
 
         Raises:
-            StartFailed: A plugin's file name is wrong; before level 0.7 any
-                plugin that does not start.
+            StartFailed: A plugin's file name is not valid; before level 0.7 also if a
+                plugin does not start.
         """
         try:
             await self._sessions.start_installed()
@@ -118,7 +121,7 @@ class Runtime(PodRequests):
         self._sessions.listen(self._listener)
 
     async def stop(self) -> None:
-        """Hang up on everybody; launched plugins are given time to exit."""
+        """Close all connections; launched plugins get the grace period to exit."""
         if self._listener is not None:
             self._listener.close()
             self._listener = None
@@ -128,16 +131,16 @@ class Runtime(PodRequests):
         """Wait until ``NN-name`` gets events.
 
         Raises:
-            TimeoutError: It does not within so many seconds.
+            TimeoutError: That takes more than *within* seconds.
         """
         async with asyncio.timeout(within):
             await self.roster.wait_for(plugin)
 
     async def wait_dropped(self, count: int = 1, within: float = 10.0) -> None:
-        """Wait until so many plugins did not get to their first event.
+        """Wait until *count* plugins have failed before their first event.
 
         Raises:
-            TimeoutError: It does not happen within so many seconds.
+            TimeoutError: That takes more than *within* seconds.
         """
         async with asyncio.timeout(within):
             await self.roster.wait_dropped(count)
@@ -146,19 +149,19 @@ class Runtime(PodRequests):
         """Wait until the connection of ``NN-name`` has ended.
 
         Raises:
-            TimeoutError: It does not within so many seconds.
+            TimeoutError: That takes more than *within* seconds.
         """
         if (found := self.roster.named(plugin)) is not None:
             async with asyncio.timeout(within):
                 await found.connection.wait_closed()
 
     async def call(self, plugin: str, method: str, request: Message) -> Message:
-        """Make any call to ``NN-name``, outside of all rules.
+        """Make any call to ``NN-name``, whether a runtime would make it or not.
 
         Raises:
             KeyError: There is no such plugin.
             PluginRefused: It answered with an error.
-            PluginLost: It went away, or was too late and got disconnected.
+            PluginLost: The connection ended, or the plugin was too late.
         """
         return await self._named(plugin).call(method, request)
 
@@ -171,7 +174,7 @@ class Runtime(PodRequests):
         self._named(plugin).connection.write(data)
 
     def misbehave_now(self, plugin: str, wrong: Misbehaviour) -> None:
-        """Tell what goes wrong from now on with ``NN-name``.
+        """Set the misbehaviour on the present connection to ``NN-name``.
 
         Raises:
             KeyError: There is no such plugin.

@@ -1,4 +1,4 @@
-"""Connections to plugins: accepted or launched, until their first event."""
+"""Connections of plugins, accepted or launched, from the start to synchronized."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from typing import Final
 
 from nri_proto.levels import SPLIT_SYNC
 from nri_resmgr.testing.connection import PluginConnection
+from nri_resmgr.testing.cri_service import CriService
 from nri_resmgr.testing.errors import (
-    BadIdentity,
+    IdentityRejected,
     PluginLost,
     PluginRefused,
     RegistrationFailed,
@@ -20,25 +21,24 @@ from nri_resmgr.testing.errors import (
 )
 from nri_resmgr.testing.launch import Installed, PluginProcess, discover, launch
 from nri_resmgr.testing.misbehaviour import GOOD, Misbehaviour
-from nri_resmgr.testing.node import Node
 from nri_resmgr.testing.plugin import ConnectedPlugin, FellSilent, Launched
 from nri_resmgr.testing.synchronizing import synchronize
 from nri_resmgr.testing.tape import Tape
 
-# How a plugin's way to its first event may end early.
+# Errors of plugins before their first event.
 _DROPPED: Final = (PluginLost, PluginRefused, RegistrationFailed, UpdatesFailed)
 
 
-class Sessions:
+class PluginSessions:
     """All connections of one runtime, from its start to its stop.
 
     Attributes:
-        tape: Every message on them.
-        processes: Plugins started from the folder.
-        misbehaviours: What goes wrong on the next connections.
+        tape: The recorded messages.
+        processes: The launched plugins.
+        misbehaviours: Misbehaviours of the next connections.
     """
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: CriService) -> None:
         self.tape = Tape(node.profile.options.records)
         self.processes: list[PluginProcess] = []
         self.misbehaviours: collections.deque[Misbehaviour] = collections.deque()
@@ -48,11 +48,11 @@ class Sessions:
         self._faults: list[BaseException] = []
 
     def listen(self, listener: socket.socket) -> None:
-        """Accept external plugins from now on."""
+        """Start to accept external plugins."""
         self._spawn(self._accept(listener))
 
     async def end(self) -> None:
-        """Hang up on everybody; launched plugins are given time to exit."""
+        """Close all connections; launched plugins get time to exit."""
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
@@ -63,7 +63,7 @@ class Sessions:
         await asyncio.gather(*(process.end(grace) for process in self.processes))
         self._connections.clear()
         self._node.roster.drop_closed()
-        # A fault of the test runtime itself must not pass for a quiet plugin.
+        # An error of the test runtime itself must fail the test.
         faults, self._faults = self._faults, []
         for fault in faults:
             raise fault
@@ -72,8 +72,8 @@ class Sessions:
         """Launch the plugins of the folder, then synchronize them all.
 
         Raises:
-            StartFailed: A file's name is wrong, or its drop-in file unreadable;
-                before level 0.7 also any plugin that does not start.
+            StartFailed: A file's name is not valid, or its drop-in file unreadable;
+                before level 0.7 also if a plugin does not start.
         """
         self.processes.clear()
         options = self._node.profile.options
@@ -88,12 +88,12 @@ class Sessions:
             elif not may_fail:
                 raise StartFailed(str(self._node.roster.dropped[-1]))
         for plugin in started:
-            # Before 0.7 nobody synchronizes them.
+            # Before 0.7 runtimes do not synchronize the plugins that they launch.
             if not may_fail or await self._synchronize(plugin):
                 self._node.roster.add(plugin)
 
     async def _accept(self, listener: socket.socket) -> None:
-        # One after the other, as Go's runtime: whoever is slow delays the rest.
+        # One after the other, as in Go's runtime: a slow plugin delays the next ones.
         loop = asyncio.get_running_loop()
         while True:
             connected, _ = await loop.sock_accept(listener)
@@ -131,8 +131,8 @@ class Sessions:
         try:
             await plugin.register()
         except FellSilent:
-            return False  # the connection stays open, and nothing comes
-        except BadIdentity as error:
+            return False  # the connection stays open, without messages
+        except IdentityRejected as error:
             self._node.roster.note_drop(error)  # Go leaves the socket open
             return False
         except _DROPPED as error:
@@ -149,7 +149,7 @@ class Sessions:
         except FellSilent:
             return False
         except _DROPPED as error:
-            # Before 0.7 the plugin stays connected and is never heard of again.
+            # Before 0.7 the plugin stays connected and never gets an event.
             if self._node.profile.level >= SPLIT_SYNC:
                 self._drop(plugin, error)
             else:

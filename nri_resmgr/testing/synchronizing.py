@@ -1,4 +1,4 @@
-"""Telling a plugin what runs, in as many messages as it takes."""
+"""Synchronize: all pods and containers for a plugin, in one or more messages."""
 
 from __future__ import annotations
 
@@ -9,18 +9,17 @@ from typing import Final, cast
 from nri_proto import PLUGIN_METHODS, MessageTooLarge, nri_pb2
 from nri_proto.levels import SPLIT_SYNC
 from nri_resmgr.testing.errors import RegistrationFailed
-from nri_resmgr.testing.misbehaviour import Step
+from nri_resmgr.testing.misbehaviour import SessionStep
 from nri_resmgr.testing.plugin import ConnectedPlugin
 from nri_resmgr.testing.profile import Profile
 
-# Go cuts both counts at least by this when a message did not fit.
+# Go reduces both counts at least by this factor if a message does not fit.
 _SHRINK: Final = 0.9
 
-# Room for service, method, timeout and lengths around the payload.
+# Bytes for service, method, timeout and lengths around the payload.
 _ENVELOPE: Final = 128
 
-
-# A limit for runtimes that send whatever they have.
+# Bytes; the limit of runtimes that do not check the size.
 _NO_LIMIT: Final = 1 << 30
 
 _METHOD: Final = PLUGIN_METHODS["Synchronize"]
@@ -32,25 +31,25 @@ async def synchronize(
     pods: Sequence[nri_pb2.PodSandbox],
     containers: Sequence[nri_pb2.Container],
 ) -> Sequence[nri_pb2.ContainerUpdate]:
-    """Tell the plugin what runs; return the updates it wants.
+    """Send all pods and containers to the plugin; return the updates it replies.
 
     Raises:
-        RegistrationFailed: It cannot take several messages, or one object alone
+        RegistrationFailed: The plugin does not support several messages, or one object
             is too large.
-        PluginRefused: It answered with an error.
-        PluginLost: It went away, or took too long for all of it.
+        PluginRefused: The plugin answered with an error.
+        PluginLost: The connection ended, or the plugin was too late.
     """
     loop = asyncio.get_running_loop()
     deadline = loop.time() + profile.options.request_timeout
     try:
         for request in _requests(plugin, profile, pods, containers):
             answer = plugin.connection.begin(_METHOD, request, deadline - loop.time())
-            await plugin.step(Step.SYNCHRONIZING)
+            await plugin.step(SessionStep.SYNCHRONIZING)
             message = await plugin.connection.end(
                 _METHOD,
                 answer,
                 deadline - loop.time(),
-                forgives=profile.level < SPLIT_SYNC,
+                keeps_late=profile.level < SPLIT_SYNC,
             )
             reply = cast("nri_pb2.SynchronizeResponse", message)
             if reply.more != request.more or (request.more and reply.update):
@@ -58,7 +57,7 @@ async def synchronize(
                 raise RegistrationFailed(plugin.name, why)
     except MessageTooLarge as error:
         raise RegistrationFailed(plugin.name, str(error)) from error
-    await plugin.step(Step.SYNCHRONIZED)
+    await plugin.step(SessionStep.SYNCHRONIZED)
     return reply.update
 
 
@@ -88,16 +87,16 @@ def sync_requests(
     limit: int,
     objects: int | None = None,
 ) -> Iterator[nri_pb2.SynchronizeRequest]:
-    """Cut pods and containers into messages; the last one has no ``more``.
+    """Distribute pods and containers over messages; the last one has no ``more``.
 
-    Both are cut independently, as Go's runtime does, so a container may come
-    before its pod. Go's own endless and crashing cases are not played.
+    Both lists are cut independently, as in Go's runtime, so a container may come before
+    its pod. Cases in which Go's code loops or crashes are not emulated.
 
     Args:
         pods: All of them.
         containers: All of them.
-        limit: Bytes that fit.
-        objects: Most pods, and most containers, in one message.
+        limit: Maximum size of a message in bytes.
+        objects: Maximum number of pods, and of containers, in one message.
 
     Raises:
         MessageTooLarge: A single pod and container exceed the limit.

@@ -1,8 +1,7 @@
-"""A tape of every message, for whole-value comparison in tests."""
+"""A recording of all messages, for comparison of whole values in tests."""
 
 from __future__ import annotations
 
-import enum
 from typing import Final
 
 import attrs
@@ -10,15 +9,9 @@ import msgspec
 from google.protobuf.message import Message
 
 from nri_proto import PLUGIN_METHODS, Event, nri_pb2
+from nri_resmgr.stub.observer import Sender
 
 _EVENTS: Final = frozenset(event.value for event in Event)
-
-
-class Side(enum.StrEnum):
-    """Who said it."""
-
-    RUNTIME = "runtime"
-    PLUGIN = "plugin"
 
 
 class Failure(msgspec.Struct, frozen=True):
@@ -26,56 +19,61 @@ class Failure(msgspec.Struct, frozen=True):
 
     Attributes:
         code: A gRPC status code.
-        message: The words that came with it.
+        message: The text of the error.
     """
 
     code: int
     message: str
 
 
-class Record(msgspec.Struct, frozen=True):
+class RecordedMessage(msgspec.Struct, frozen=True):
     """One message.
 
     Attributes:
-        plugin: ``NN-name``, or empty as long as it has not told.
-        side: Who sent it.
-        method: The call it belongs to; a reply carries the call's name too.
-        body: The request or the reply, or an error in its place.
+        plugin: ``NN-name``; empty before RegisterPlugin.
+        sender: The side that sent it.
+        method: The call that it belongs to, as a request or as a reply.
+        body: The request or the reply, or an error in place of a reply.
     """
 
     plugin: str
-    side: Side
+    sender: Sender
     method: str
     body: Message | Failure
 
 
 @attrs.define(eq=False, repr=False)
 class Tape:
-    """Takes records in the order in which they were sent or received."""
+    """Records messages in the order in which they were sent or received.
 
-    runs: bool = True
-    records: list[Record] = attrs.field(factory=list)
+    Attributes:
+        is_on: Whether it records.
+        records: The messages.
+    """
 
-    def add(self, record: Record) -> None:
-        """Take one record."""
-        if self.runs:
+    is_on: bool = True
+    records: list[RecordedMessage] = attrs.field(factory=list)
+
+    def add(self, record: RecordedMessage) -> None:
+        """Add a message."""
+        if self.is_on:
             self.records.append(record)
 
-    def heard_by(self, plugin: str) -> list[str]:
-        """Name the calls the runtime made to a plugin, in order.
+    def calls_to(self, plugin: str) -> list[str]:
+        """Return the names of the calls that the runtime made to a plugin, in order.
 
-        StateChange is named with its event: ``StateChange(RUN_POD_SANDBOX)``.
+        StateChange has its event with it: ``StateChange(RUN_POD_SANDBOX)``.
         """
         return [
             _title(record)
             for record in self.records
             if record.plugin == plugin
-            and record.side is Side.RUNTIME
+            and record.sender is Sender.RUNTIME
             and record.method in PLUGIN_METHODS
         ]
 
 
-def _title(record: Record) -> str:
+def _title(record: RecordedMessage) -> str:
     if isinstance(record.body, nri_pb2.StateChangeEvent):
         number = int(record.body.event)
         name = nri_pb2.Event.Name(number) if number in _EVENTS else number

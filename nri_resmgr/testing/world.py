@@ -1,4 +1,4 @@
-"""The little world of the runtime: pods and containers that exist."""
+"""The pods and containers of the test runtime."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 from nri_proto import nri_pb2
 from nri_resmgr.testing.merge.applying import apply_resources, overlay_resources
 
-# Time starts here, and each thing that happens takes a second: tests repeat.
+# Time starts here, and each step takes one second, so that tests are repeatable.
 _START: Final = 1_700_000_000_000_000_000
 _SECOND: Final = 1_000_000_000
 _FIRST_PID: Final = 1000
@@ -24,7 +24,8 @@ _SEEN_BY_PLUGINS: Final = frozenset(
 class World:
     """Pods and containers by id; ids, times and pids are the same in every run.
 
-    What goes in is copied. What comes out is not: only the runtime has it.
+    Messages that are passed in are copied. Returned messages are not copies: only the
+    runtime may use them.
     """
 
     def __init__(self) -> None:
@@ -36,7 +37,7 @@ class World:
         self._last_pid = _FIRST_PID
 
     def new_pod(self, wanted: nri_pb2.PodSandbox) -> nri_pb2.PodSandbox:
-        """Complete a pod by what it lacks: id, uid, name, namespace, pid."""
+        """Copy a pod and generate what it lacks: id, uid, name, namespace, pid."""
         pod = nri_pb2.PodSandbox()
         pod.CopyFrom(wanted)
         number = self._pods_so_far
@@ -52,7 +53,7 @@ class World:
     def new_container(
         self, pod: nri_pb2.PodSandbox, wanted: nri_pb2.Container
     ) -> nri_pb2.Container:
-        """Complete a container by what it lacks; it has no state yet."""
+        """Copy a container and generate id and name if it lacks them."""
         container = nri_pb2.Container()
         container.CopyFrom(wanted)
         number = self._containers_so_far
@@ -65,22 +66,22 @@ class World:
         return container
 
     def created(self, container: nri_pb2.Container) -> None:
-        """Keep a container that the runtime has made."""
+        """Store a created container."""
         container.state = nri_pb2.CONTAINER_CREATED
         container.created_at = self._tick()
         self.containers[container.id] = container
 
     def started(self, container: nri_pb2.Container) -> None:
-        """Note that its process runs."""
+        """Record that its process runs."""
         container.state = nri_pb2.CONTAINER_RUNNING
         container.started_at = self._tick()
 
     def starting(self, container: nri_pb2.Container) -> None:
-        """Note its process, which exists before it runs."""
+        """Record its process, which exists before it runs."""
         container.pid = self._new_pid()
 
     def stopped(self, container: nri_pb2.Container) -> None:
-        """Note that its process has ended."""
+        """Record that its process has ended."""
         container.state = nri_pb2.CONTAINER_STOPPED
         container.finished_at = self._tick()
         container.pid = 0
@@ -88,7 +89,7 @@ class World:
     def snapshot(
         self,
     ) -> tuple[list[nri_pb2.PodSandbox], list[nri_pb2.Container]]:
-        """List what plugins are told: exited containers are left out."""
+        """Return what Synchronize sends: pods, and containers that have not exited."""
         containers = [
             container
             for container in self.containers.values()
@@ -97,7 +98,7 @@ class World:
         return list(self.pods.values()), containers
 
     def containers_of(self, pod_id: str) -> list[nri_pb2.Container]:
-        """List the containers of a pod, in order of creation."""
+        """Return the containers of a pod, in order of creation."""
         return [
             container
             for container in self.containers.values()
@@ -107,7 +108,7 @@ class World:
     def update(
         self, container_id: str, changes: nri_pb2.LinuxResources, *, all_fields: bool
     ) -> None:
-        """Apply an update; an unknown id counts as done, as in real runtimes."""
+        """Apply an update; an unknown id is ignored, as real runtimes do."""
         if (container := self.containers.get(container_id)) is not None:
             apply = overlay_resources if all_fields else apply_resources
             apply(changes, container.linux.resources)

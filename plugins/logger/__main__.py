@@ -24,26 +24,26 @@ from google.protobuf.message import Message
 
 from nri_proto import ALL_EVENTS, nri_pb2, parse_mask
 from nri_resmgr.log.output import configure_logging
-from nri_resmgr.stub import HANDLER_NAMES, Configuration, Options, serve
+from nri_resmgr.stub import HANDLER_NAMES, Configuration, StubOptions, serve
 from nri_resmgr.stub.identity import INDEX_VARIABLE
-from nri_resmgr.stub.tap import Tapped
+from nri_resmgr.stub.observer import Tapped
 from nri_resmgr.stub.transport import DEFAULT_SOCKET, SOCKET_VARIABLE
 from nri_resmgr.values.errors import InputError
 
 log = structlog.get_logger(__name__)
 
-DEFAULT_INDEX: Final = "99"  # last: sees what the other plugins made of a container
+DEFAULT_INDEX: Final = "99"  # last: sees a container with the changes of other plugins
 
 # The standard output of a plugin that the runtime launched is /dev/null.
 LAUNCHED_LOG_FILE: Final = "/var/log/nri-logger.log"
 
-# Messages that wait for a slow disk; more are dropped, so that memory is bounded.
-MOST_WAITING: Final = 10_000
+# Messages that may wait for a slow disk; more are dropped, to bound memory.
+MAX_WAITING: Final = 10_000
 
 
 @attrs.define(eq=False)
-class BadSetting(InputError):
-    """A setting is not what it should be; the path tells which."""
+class InvalidSetting(InputError):
+    """The setting at *path* of the document is not valid."""
 
     path: str
     why: str
@@ -55,23 +55,23 @@ class BadSetting(InputError):
 def _words(value: object) -> tuple[str, ...]:
     parts = value.split(",") if isinstance(value, str) else value
     if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
-        raise ValueError(f"a list of texts is needed, not {value!r}")
+        raise ValueError(f"expected a list of strings, got {value!r}")
     return tuple(part.strip() for part in parts)
 
 
 def _format(value: object) -> str:
     if value in ("yaml", "json"):
         return str(value)
-    raise ValueError(f"yaml or json is needed, not {value!r}")
+    raise ValueError(f"expected yaml or json, got {value!r}")
 
 
 def _path(value: object) -> str:
     if isinstance(value, str):
         return value
-    raise ValueError(f"a path is needed, not {value!r}")
+    raise ValueError(f"expected a path, got {value!r}")
 
 
-# Keys of a document with the field of `Settings` that each one sets.
+# Keys of the document, each with its field of `LoggerSettings` and its reader.
 _READERS: Final[Mapping[str, tuple[str, Callable[[object], object]]]] = {
     "logFile": ("log_file", _path),
     "events": (
@@ -85,8 +85,8 @@ _READERS: Final[Mapping[str, tuple[str, Callable[[object], object]]]] = {
 
 
 @attrs.frozen
-class Settings:
-    """What to print, how, and where; an empty `log_file` is standard output."""
+class LoggerSettings:
+    """Filter, format and destination; an empty `log_file` is standard output."""
 
     log_file: str = ""
     events: int = ALL_EVENTS
@@ -95,36 +95,40 @@ class Settings:
     format: str = "yaml"
 
     def changed_by(self, document: object) -> Self:
-        """Return these settings with those of a parsed document over them.
+        """Return these settings with the changes of a parsed document.
 
         Raises:
-            BadSetting: The first problem met.
+            InvalidSetting: The first problem found.
         """
         if not isinstance(document, dict):
-            raise BadSetting("$", "keys and values are needed")
+            raise InvalidSetting("$", "expected keys and values")
         changes: dict[str, Any] = {}
         for key, value in document.items():
             if key not in _READERS:
                 close = difflib.get_close_matches(str(key), _READERS, n=1)
                 hint = f", did you mean {close[0]}?" if close else ""
-                raise BadSetting(f"$.{key}", f"unknown key{hint}")
+                raise InvalidSetting(f"$.{key}", f"unknown key{hint}")
             name, read = _READERS[key]
             try:
                 changes[name] = read(value)
             except ValueError as error:
-                raise BadSetting(f"$.{key}", str(error)) from None
+                raise InvalidSetting(f"$.{key}", str(error)) from None
         return attrs.evolve(self, **changes)
 
     def changed_by_text(self, text: str) -> Self:
-        """Do as `changed_by` with YAML; an empty document changes nothing."""
+        """Return these settings with the changes of a YAML document.
+
+        Raises:
+            InvalidSetting: The first problem found.
+        """
         try:
             document = yaml.load(text, Loader=yaml.CSafeLoader)
         except yaml.YAMLError as error:
-            raise BadSetting("$", " ".join(str(error).split())) from None
+            raise InvalidSetting("$", " ".join(str(error).split())) from None
         return self if document is None else self.changed_by(document)
 
-    def wants(self, pod: nri_pb2.PodSandbox, *names: str) -> bool:
-        """Tell whether to print what concerns *pod*, and goes by one of *names*."""
+    def selects(self, pod: nri_pb2.PodSandbox, *names: str) -> bool:
+        """Return whether to print messages about *pod* that have one of *names*."""
         return _matches(self.namespaces, pod.namespace) and _matches(self.names, *names)
 
 
@@ -132,15 +136,15 @@ def _matches(globs: tuple[str, ...], *names: str) -> bool:
     return any(fnmatch.fnmatchcase(name, glob) for glob in globs for name in names)
 
 
-def spelt(tapped: Tapped, time: datetime, style: str) -> str:
-    """Write one message: a YAML document, or a line of JSON."""
+def formatted(tapped: Tapped, time: datetime, style: str) -> str:
+    """Format one message: a YAML document, or a line of JSON."""
     entry: dict[str, Any] = {
         "time": time.isoformat(timespec="milliseconds"),
         "from": tapped.sender.value,
         "request" if tapped.request is None else "reply": tapped.method,
     }
     if isinstance(tapped.body, Message):
-        # The standard mapping: protobuf can read it back.
+        # The standard JSON mapping, which protobuf can parse again.
         entry["message"] = MessageToDict(tapped.body, preserving_proto_field_name=True)
     else:
         entry["error"] = str(tapped.body)
@@ -152,30 +156,30 @@ def spelt(tapped: Tapped, time: datetime, style: str) -> str:
 
 
 class Printer:
-    """Writes in a thread of its own.
+    """Writes messages in a separate thread.
 
-    Synchronize of a large node takes a second to print, and a disk may stall: the
-    runtime, which throws late plugins out, must not wait for that.
+    Printing the Synchronize of a large node takes a second, and a disk may stall. The
+    runtime, which disconnects late plugins, must not wait for that.
     """
 
     def __init__(self) -> None:
         self._waiting: queue.Queue[tuple[datetime, Tapped] | None]
-        self._waiting = queue.Queue(MOST_WAITING)
-        self._settings: Settings | None = None
+        self._waiting = queue.Queue(MAX_WAITING)
+        self._settings: LoggerSettings | None = None
         self._thread: threading.Thread | None = None
 
     def put(self, tapped: Tapped) -> None:
-        """Take a message, before `start` too; never blocks."""
+        """Queue a message, also before `start`; never blocks."""
         try:
             self._waiting.put_nowait((datetime.now(UTC), tapped))
         except queue.Full:
             log.warning("message.dropped", method=tapped.method)
 
-    def start(self, settings: Settings) -> None:
-        """Write all that was put and will be; again only with other settings.
+    def start(self, settings: LoggerSettings) -> None:
+        """Start to write queued messages; start again if the settings changed.
 
         Raises:
-            BadSetting: The file cannot be opened.
+            InvalidSetting: The file cannot be opened.
         """
         if settings == self._settings:
             return
@@ -184,87 +188,107 @@ class Printer:
             output = open(path or 1, "a", encoding="utf-8", closefd=bool(path))  # noqa: SIM115 - the thread closes it
         except OSError as error:
             why = f"cannot write {path}: {error.strerror}"
-            raise BadSetting("$.logFile", why) from None
+            raise InvalidSetting("$.logFile", why) from None
         self.finish()
         self._settings = settings
         self._thread = threading.Thread(target=self._write, args=(output, settings))
         self._thread.start()
 
     def finish(self) -> None:
-        """Wait until all is written."""
+        """Write all queued messages and stop."""
         if self._thread is not None:
             self._waiting.put(None)
             self._thread.join()
             self._thread = None
 
-    def _write(self, output: TextIO, settings: Settings) -> None:
+    def _write(self, output: TextIO, settings: LoggerSettings) -> None:
         with contextlib.suppress(OSError), output:
             while (item := self._waiting.get()) is not None:
                 time, tapped = item
                 try:
-                    output.write(spelt(tapped, time, settings.format))
+                    output.write(formatted(tapped, time, settings.format))
                     output.flush()
-                except BrokenPipeError:  # nobody reads on: `logger | head`
+                except BrokenPipeError:  # the reader has ended, as in `logger | head`
                     os.kill(os.getpid(), signal.SIGTERM)
-                    return  # a second signal would come after its handler has gone
-                except OSError as error:  # a full disk may have room again later
+                    return  # a second signal would come after its handler was removed
+                except OSError as error:  # a full disk may have space again later
                     log.error("message.lost", why=error.strerror)
 
 
-class Logger:
-    """Answers everything with nothing; what it prints comes from the tap."""
+class MessageLogger:
+    """Prints the messages of its session; its replies are empty.
 
-    def __init__(self, settings: Settings, printer: Printer) -> None:
-        self._told = self._settings = settings
+    Args:
+        settings: The settings of the command line.
+        printer: Writes the messages.
+    """
+
+    def __init__(self, settings: LoggerSettings, printer: Printer) -> None:
+        self._initial = self._settings = settings
         self._printer = printer
         for name in HANDLER_NAMES:
             if not hasattr(self, name):
                 setattr(self, name, lambda *_: None)
 
     def configure(self, configuration: Configuration) -> int:
-        """Take the drop-in file; subscribe to the events it names."""
-        self._settings = self._told.changed_by_text(configuration.text)
+        """Apply the drop-in file; subscribe to the events in it."""
+        self._settings = self._initial.changed_by_text(configuration.text)
         self._printer.start(self._settings)
         return self._settings.events
 
     def take(self, tapped: Tapped) -> None:
-        """Take a message from the tap."""
+        """Print a message of the session if the settings select it."""
         about = tapped.body if tapped.request is None else tapped.request
         if tapped.body is about and isinstance(about, nri_pb2.SynchronizeRequest):
-            tapped = msgspec.structs.replace(tapped, body=self._wanted_part(about))
-        if self._wants(about):
+            tapped = msgspec.structs.replace(tapped, body=self._selected_part(about))
+        if self._selects(about):
             self._printer.put(tapped)
 
-    def _wants(self, about: object) -> bool:
+    def _selects(self, about: object) -> bool:
         pod = getattr(about, "pod", None)
         container = getattr(about, "container", None)
         names = () if container is None else (container.name,)
-        return pod is None or self._settings.wants(pod, pod.name, *names)
+        return pod is None or self._settings.selects(pod, pod.name, *names)
 
-    def _wanted_part(
+    def _selected_part(
         self, request: nri_pb2.SynchronizeRequest
     ) -> nri_pb2.SynchronizeRequest:
-        wants, pods = self._settings.wants, {pod.id: pod for pod in request.pods}
+        selects = self._settings.selects
+        pods = {pod.id: pod for pod in request.pods}
         part = nri_pb2.SynchronizeRequest(more=request.more)
-        part.pods.extend(pod for pod in request.pods if wants(pod, pod.name))
+        part.pods.extend(pod for pod in request.pods if selects(pod, pod.name))
         for container in request.containers:
             pod = pods.get(container.pod_sandbox_id)
-            # A node told in parts may tell the pod in another part.
-            if pod is None or wants(pod, pod.name, container.name):
+            # On a large node the pod may be in another message: print its containers.
+            if pod is None or selects(pod, pod.name, container.name):
                 part.containers.append(container)
         return part
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("logger", description=__doc__)
-    parser.add_argument("--name", help="as which to register; default logger")
-    parser.add_argument("--index", help=f"two digits; default {DEFAULT_INDEX}")
-    parser.add_argument("--socket", metavar="PATH", help=f"default {DEFAULT_SOCKET}")
-    parser.add_argument("--events", help="such as pod,createcontainer; default all")
-    parser.add_argument("--namespaces", metavar="GLOBS", help="such as kube-*,web")
-    parser.add_argument("--names", metavar="GLOBS", help="of pods or containers")
-    parser.add_argument("--format", help="yaml, the default, or json")
-    parser.add_argument("--log-file", dest="logFile", help="default standard output")
+    parser.add_argument("--name", help="name to register with; default logger")
+    parser.add_argument(
+        "--index", help=f"two digits, the order among plugins; default {DEFAULT_INDEX}"
+    )
+    parser.add_argument(
+        "--socket",
+        metavar="PATH",
+        help=f"socket of the runtime; default {DEFAULT_SOCKET}",
+    )
+    parser.add_argument(
+        "--events", help="events, such as pod,createcontainer; default all"
+    )
+    parser.add_argument(
+        "--namespaces", metavar="GLOBS", help="of pods, such as kube-*,web; default all"
+    )
+    parser.add_argument(
+        "--names", metavar="GLOBS", help="of pods or containers; default all"
+    )
+    parser.add_argument("--format", help="yaml or json; default yaml")
+    parser.add_argument(
+        "--log-file", dest="logFile", help="file to write to; default standard output"
+    )
     return parser
 
 
@@ -277,13 +301,15 @@ def main() -> None:
     flags = {key: vars(options)[key] for key in _READERS if vars(options)[key]}
     printer = Printer()
     try:
-        settings = Settings(LAUNCHED_LOG_FILE if launched else "").changed_by(flags)
+        settings = LoggerSettings(LAUNCHED_LOG_FILE if launched else "").changed_by(
+            flags
+        )
         if not launched:
             printer.start(settings)
-    except BadSetting as bad:
+    except InvalidSetting as bad:
         name, _ = _READERS[bad.path.removeprefix("$.")]
         parser.error(f"--{name.replace('_', '-')}: {bad.why}")
-    logger = Logger(settings, printer)
+    logger = MessageLogger(settings, printer)
     try:
         serve(
             logger,
@@ -291,7 +317,7 @@ def main() -> None:
             index=options.index
             or (None if INDEX_VARIABLE in os.environ else DEFAULT_INDEX),
             socket=options.socket,
-            options=Options(on_message=logger.take),
+            options=StubOptions(on_message=logger.take),
         )
     finally:
         printer.finish()

@@ -1,4 +1,4 @@
-"""The resource policy: what the command ``nri-resmgr run`` does, as a plugin."""
+"""The resource policy as a plugin: runs the command ``nri-resmgr run``."""
 
 from __future__ import annotations
 

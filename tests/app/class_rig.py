@@ -10,7 +10,7 @@ from typing import Final
 
 import attrs
 
-from nri_proto import Level
+from nri_proto import NriLevel
 from nri_resmgr.app.classes.blockio.files import BlockIoFiles
 from nri_resmgr.app.classes.blockio.record import BlockIoRecord
 from nri_resmgr.app.classes.rdt.groups import RdtGroups
@@ -23,7 +23,7 @@ from nri_resmgr.host.resctrl import Journal, RdtControl, ResctrlOptions
 from nri_resmgr.host.tree import HostTree
 from nri_resmgr.stub import Container, Pod
 from nri_resmgr.stub.model import LinuxContainer
-from nri_resmgr.testing import Created, Runtime, running_plugin
+from nri_resmgr.testing import CreateResult, Runtime, running_plugin
 from nri_resmgr.testing.resctrl import Faults, Hardware, Resctrl
 from nri_resmgr.topology.synthetic import parse_spec
 from tests.app.node import SAFE, Node, asking_for, config, until
@@ -71,7 +71,7 @@ class Rig:
 
     async def create(
         self, name: str, annotations: Mapping[str, str] = {}, *, cpus: float = 1
-    ) -> Created:
+    ) -> CreateResult:
         """Create a pod and its container, whose process does not run yet."""
         runtime = self.node.runtime
         if f"pod-{name}" not in runtime.world.pods:
@@ -153,7 +153,7 @@ async def running_rig(
     spec: str,
     resctrl: Resctrl | None = None,
     kept: Kept | None = None,
-    level: Level = SAFE,
+    level: NriLevel = SAFE,
 ) -> AsyncIterator[Rig]:
     """Start the plugin on a machine; at the end it takes everything back.
 

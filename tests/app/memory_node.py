@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from nri_proto import Level
-from nri_resmgr.testing.results import Created
+from nri_proto import NriLevel
+from nri_resmgr.testing.results import CreateResult
 from tests.app.node import SAFE, running_node
 
 MACHINE: Final = "1s2n4c1t memory=8Gi"
@@ -54,12 +54,12 @@ async def run(
     folder: Path,
     annotations: Mapping[str, str],
     spec: str = SPEC,
-    level: Level = SAFE,
-) -> Created:
+    level: NriLevel = SAFE,
+) -> CreateResult:
     """Run the container ``web``: two CPUs, 1 GiB."""
     async with running_node(folder, MACHINE, spec, level) as node:
         return await node.run("web", 2, annotations)
 
 
-def unified(created: Created) -> Mapping[str, str]:
+def unified(created: CreateResult) -> Mapping[str, str]:
     return created.adjustment.resources.unified

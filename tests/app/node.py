@@ -9,7 +9,7 @@ from pathlib import Path
 
 import attrs
 
-from nri_proto import Level
+from nri_proto import NriLevel
 from nri_resmgr.app.plugin.options import PluginOptions
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.config import parse_config
@@ -24,13 +24,13 @@ from nri_resmgr.stub import (
     Stub,
 )
 from nri_resmgr.stub.model import LinuxContainer, LinuxPod
-from nri_resmgr.testing import Created, Runtime, running_plugin
+from nri_resmgr.testing import CreateResult, Runtime, running_plugin
 from nri_resmgr.topology.synthetic import parse_spec
 
-SAFE = Level(0, 12, 1)
+SAFE = NriLevel(0, 12, 1)
 """Its runtimes take updates that nobody asked for."""
 
-UNSAFE = Level(0, 12)
+UNSAFE = NriLevel(0, 12)
 """Its runtimes can dead-lock on these."""
 
 _NAME = "90-resource-policy"
@@ -73,7 +73,7 @@ class Node:
             )
         )
 
-    async def create(self, name: str, cpus: float, *mounts: Mount) -> Created:
+    async def create(self, name: str, cpus: float, *mounts: Mount) -> CreateResult:
         """Create the container of a pod."""
         linux = LinuxContainer(resources=asking_for(cpus))
         container = Container(id=name, name=name, linux=linux, mounts=mounts)
@@ -81,7 +81,7 @@ class Node:
 
     async def run(
         self, name: str, cpus: float, annotations: Mapping[str, str] = {}
-    ) -> Created:
+    ) -> CreateResult:
         """Create a pod, and create and start its container."""
         await self.run_pod(name, annotations)
         created = await self.create(name, cpus)
@@ -112,7 +112,7 @@ async def running_node(
     folder: Path,
     machine: str = "1s2n4c1t",
     spec: str = "{}",
-    level: Level = SAFE,
+    level: NriLevel = SAFE,
     plugin_options: Callable[[Path], PluginOptions] = lambda runs: PluginOptions(
         run_dir=str(runs)
     ),

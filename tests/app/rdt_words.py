@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from nri_resmgr.stub.model import Rdt
-from nri_resmgr.testing import Created
+from nri_resmgr.testing import CreateResult
 
 KEY = "rdtclass.resource-policy.nri.io"
 GOLD: Mapping[str, str] = {KEY: "gold"}
@@ -17,7 +17,7 @@ def document(classes: str = "gold: {}, silver: {l3Allocation: 50%}", *more: str)
     return f"{{control: {{rdt: {{{said}}}}}}}"
 
 
-def told(created: Created) -> tuple[str | None, str | None]:
+def told(created: CreateResult) -> tuple[str | None, str | None]:
     """Return the names that the runtime was told: of the group, and of the class."""
     adjustment = created.adjustment
     rdt = (adjustment.linux and adjustment.linux.rdt) or Rdt()

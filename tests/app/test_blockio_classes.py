@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from nri_resmgr.testing import Created
+from nri_resmgr.testing import CreateResult
 from nri_resmgr.testing.errors import PluginRefused
 from nri_resmgr.testing.resctrl import Faults
 from tests.app.class_rig import Rig, files_of, running_rig
@@ -27,7 +27,7 @@ def document(classes: str = CLASSES, *more: str) -> str:
     return f"{{control: {{blockio: {{{said}}}}}}}"
 
 
-def told(created: Created) -> tuple[str | None, Mapping[str, str]]:
+def told(created: CreateResult) -> tuple[str | None, Mapping[str, str]]:
     """Return what the runtime was told: the name of a class, and files."""
     resources = created.adjustment.resources
     return resources.blockio_class, dict(resources.unified)

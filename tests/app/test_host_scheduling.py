@@ -12,7 +12,7 @@ from typing import Final
 import pytest
 from structlog.testing import capture_logs
 
-from nri_proto import Level
+from nri_proto import NriLevel
 from nri_resmgr.app.classes.host_scheduling import SchedulingNotSet
 from nri_resmgr.app.classes.scheduling import SchedulingSetter
 from nri_resmgr.app.classes.setter import NewContainer
@@ -33,8 +33,8 @@ from nri_resmgr.stub.model import (
 from nri_resmgr.stub.model import SchedulerPolicy as NriPolicy
 from nri_resmgr.stub.runtime_info import RuntimeInfo
 
-OLD: Final = Level(0, 8)
-NEW: Final = Level(0, 11)
+OLD: Final = NriLevel(0, 8)
+NEW: Final = NriLevel(0, 11)
 SLOW: Final = SchedulingClass(
     name="slow",
     policy=SchedulingPolicy.BATCH,
@@ -74,7 +74,7 @@ def tree(tmp_path: Path, child: int) -> HostTree:
     return HostTree(str(tmp_path))
 
 
-def setter(by: str, level: Level | None, tree: HostTree | None) -> SchedulingSetter:
+def setter(by: str, level: NriLevel | None, tree: HostTree | None) -> SchedulingSetter:
     return SchedulingSetter(RuntimeInfo(level=level), by, tree)
 
 
@@ -105,7 +105,7 @@ def test_one_of_both_sets_it(
     tree: HostTree,
     child: int,
     by: str,
-    level: Level | None,
+    level: NriLevel | None,
     expected: tuple[bool, tuple[int, int]],
 ) -> None:
     one = setter(by, level, tree)
@@ -119,7 +119,7 @@ def test_one_of_both_sets_it(
 def test_the_host_sets_the_part_that_the_runtime_cannot(
     tree: HostTree, child: int
 ) -> None:
-    one = setter("auto", Level(0, 10), tree)
+    one = setter("auto", NriLevel(0, 10), tree)
     one.start(BEGUN, Decision(None, (), scheduling=SLOW))
 
     priority = IoPriority(IoPriorityClass.IDLE)

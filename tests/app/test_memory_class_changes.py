@@ -18,7 +18,7 @@ from nri_resmgr.stub.model import (
     LinuxResources,
 )
 from nri_resmgr.testing import PluginRefused
-from nri_resmgr.testing.results import Created
+from nri_resmgr.testing.results import CreateResult
 from tests.app.memory_node import MACHINE, MISC, QOS, SPEC, unified, v2_host
 from tests.app.node import Node, running_node
 
@@ -78,7 +78,7 @@ def container_cgroup(folder: Path) -> Path:
     return group / "misc.max"
 
 
-async def create_limited(node: Node, *, limits: str) -> Created:
+async def create_limited(node: Node, *, limits: str) -> CreateResult:
     """Create a container with a cgroup of its own, and start it."""
     await node.run_pod("web", {MISC: limits})
     linux = LinuxContainer(resources=resized(1 << 30), cgroups_path="/kubepods/web")

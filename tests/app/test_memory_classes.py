@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nri_proto import Level
+from nri_proto import NriLevel
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.classes.memory import NoSuchNodes
 from nri_resmgr.config import parse_config
@@ -209,14 +209,14 @@ async def test_version_1_keeps_nobody_from_what_needs_no_files(folder: Path) -> 
 
 async def test_a_runtime_that_sets_no_policies_is_not_asked_to(folder: Path) -> None:
     with pytest.raises(PluginRefused) as found:
-        await run(folder, {CLASS: "near"}, level=Level(0, 11))
+        await run(folder, {CLASS: "near"}, level=NriLevel(0, 11))
 
     assert "NRI 0.11.0 of " in found.value.message
     assert "cannot set, 0.12.0 could; to help" in found.value.message
 
 
 async def test_the_first_release_that_sets_policies_is_asked_to(folder: Path) -> None:
-    created = await run(folder, {POLICY: "{mode: MPOL_LOCAL}"}, level=Level(0, 12))
+    created = await run(folder, {POLICY: "{mode: MPOL_LOCAL}"}, level=NriLevel(0, 12))
 
     assert created.adjustment.linux
     policy = MemoryPolicy(MemoryPolicyMode.LOCAL)

@@ -127,7 +127,7 @@ def test_answers_are_counted_by_method_and_status() -> None:
         *(("CreateContainer", 0), ("CreateContainer", 5), ("Synchronize", 0)),
         *(("/made/up", 0), ("MadeUp", 4711)),
     ):
-        metrics.asked(method)
+        metrics.called(method)
         metrics.answered(method, 0.003, code)
 
     assert [line for line in counted(metrics) if "_seconds" not in line] == [
@@ -143,7 +143,7 @@ def test_sessions_and_what_is_open_in_them() -> None:
     metrics = Metrics()
     metrics.registered(RuntimeInfo())
     metrics.synchronized()
-    metrics.asked("CreateContainer")
+    metrics.called("CreateContainer")
     open_one = counted(metrics)
     metrics.lost("end of file")
 

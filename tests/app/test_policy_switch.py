@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pytest
 
-from nri_proto import Level
+from nri_proto import NriLevel
 from nri_resmgr.config import BadSetting, PolicyConfig, parse_config
 from nri_resmgr.policy.balloons.policy import BalloonsPolicy
 from nri_resmgr.policy.events import Pin
@@ -111,7 +111,7 @@ async def resize(node: Node, name: str, cpus: float) -> None:
 
 @pytest.mark.parametrize("level", [SAFE, UNSAFE])
 async def test_containers_come_and_go_while_the_policy_changes(
-    tmp_path: Path, level: Level
+    tmp_path: Path, level: NriLevel
 ) -> None:
     async with running_node(tmp_path, _MACHINE, _TREE, level=level) as node:
         living = asyncio.create_task(live(node, 20))

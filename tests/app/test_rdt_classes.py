@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nri_proto import Level
+from nri_proto import NriLevel
 from nri_resmgr.testing.errors import PluginRefused
 from nri_resmgr.testing.resctrl import Resctrl
 from tests.app.class_rig import HARDWARE, running_rig
@@ -43,12 +43,12 @@ async def test_groups_are_made_and_a_container_is_created_in_one(
     ("level", "names"),
     [
         pytest.param(SAFE, ("gold", None), id="by the group where the level has it"),
-        pytest.param(Level(0, 11), ("gold", None), id="by the group from 0.11 on"),
-        pytest.param(Level(0, 10), (None, "gold"), id="by the class before that"),
+        pytest.param(NriLevel(0, 11), ("gold", None), id="by the group from 0.11 on"),
+        pytest.param(NriLevel(0, 10), (None, "gold"), id="by the class before that"),
     ],
 )
 async def test_how_the_runtime_is_told(
-    tmp_path: Path, level: Level, names: tuple[str | None, str | None]
+    tmp_path: Path, level: NriLevel, names: tuple[str | None, str | None]
 ) -> None:
     async with running_rig(tmp_path, document(), level=level) as rig:
         await rig.settled()

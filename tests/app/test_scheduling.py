@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 import structlog
 
-from nri_proto import Level
+from nri_proto import NriLevel
 from nri_resmgr.app.classes.scheduling import (
     IO_PRIORITY_LEVEL,
     SCHEDULER_LEVEL,
@@ -35,7 +35,7 @@ IO_PRIORITY = IoPriority(IoPriorityClass.BE, 7)
 PINNED = ContainerAdjustment().set_cpus("1")
 
 
-def setter(level: Level | None) -> SchedulingSetter:
+def setter(level: NriLevel | None) -> SchedulingSetter:
     return SchedulingSetter(RuntimeInfo(name="containerd", version="2.2", level=level))
 
 
@@ -108,18 +108,18 @@ def test_each_io_class_has_its_number(kind: IoClass) -> None:
             id="a runtime that does not tell gets all",
         ),
         pytest.param(
-            Level(0, 11),
+            NriLevel(0, 11),
             PINNED.set_scheduler(SCHEDULER).set_io_priority(IO_PRIORITY),
             id="0.11 can set both",
         ),
         pytest.param(
-            Level(0, 10), PINNED.set_io_priority(IO_PRIORITY), id="0.10 can set one"
+            NriLevel(0, 10), PINNED.set_io_priority(IO_PRIORITY), id="0.10 can set one"
         ),
-        pytest.param(Level(0, 8), PINNED, id="0.8 can set neither"),
+        pytest.param(NriLevel(0, 8), PINNED, id="0.8 can set neither"),
     ],
 )
 def test_a_pinned_container_is_told_what_its_runtime_can_set(
-    level: Level | None, expected: ContainerAdjustment
+    level: NriLevel | None, expected: ContainerAdjustment
 ) -> None:
     with structlog.testing.capture_logs():
         assert setter(level).add_class(PINNED, BATCH) == expected
@@ -129,12 +129,12 @@ def test_what_cannot_be_set_leaves_the_adjustment_as_it_is() -> None:
     with structlog.testing.capture_logs():
         assert [
             setter(None).add_class(PINNED, SchedulingClass(name="empty")),
-            setter(Level(0, 8)).add_class(PINNED, BATCH),
+            setter(NriLevel(0, 8)).add_class(PINNED, BATCH),
         ] == [PINNED, PINNED]
 
 
 def test_what_cannot_be_set_is_said_once() -> None:
-    one = setter(Level(0, 10, 3))
+    one = setter(NriLevel(0, 10, 3))
 
     with structlog.testing.capture_logs() as logs:
         for _ in range(2):

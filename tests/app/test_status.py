@@ -18,7 +18,7 @@ import nri_resmgr.values.errors
 from nri_proto import Code
 from nri_resmgr.app.plugin.status_codes import CODES, status_of
 from nri_resmgr.policy.cpus import CpusExhausted
-from nri_resmgr.stub import Refused
+from nri_resmgr.stub import RequestRejected
 from nri_resmgr.values import BadListFormat, CpuSet, HostError, ResmgrError
 
 
@@ -78,7 +78,7 @@ def test_no_leaf_reaches_the_runtime_as_internal(leaf: type[ResmgrError]) -> Non
             HostError("no sysfs"), (Code.FAILED_PRECONDITION, "no sysfs"), id="the node"
         ),
         pytest.param(
-            Refused("go away", Code.ABORTED),
+            RequestRejected("go away", Code.ABORTED),
             (Code.ABORTED, "go away"),
             id="a handler's own status",
         ),

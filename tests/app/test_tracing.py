@@ -11,7 +11,7 @@ from nri_resmgr.app.observing.tracing import Span, Tracing
 from nri_resmgr.policy.decision import Decision, Reason, Rule
 from nri_resmgr.policy.errors import ExclusiveCpusShort
 from nri_resmgr.policy.events import ColdStartEnded, ContainerSpec, Created, Stopped
-from nri_resmgr.stub.request import Request, enter, leave
+from nri_resmgr.stub.request import RequestContext, enter, leave
 from nri_resmgr.values import NO_CPUS, CpuSet
 
 SPEC = ContainerSpec("c1", namespace="default", pod_name="web", name="nginx")
@@ -21,10 +21,10 @@ PLACED: Decision[Any] = Decision(
 )
 
 
-def request(method: str) -> Request:
+def request(method: str) -> RequestContext:
     parent = ("traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
     received = asyncio.get_running_loop().time() - 0.25
-    return Request(method, received, timeout=2.0, metadata=(parent,))
+    return RequestContext(method, received, timeout=2.0, metadata=(parent,))
 
 
 def spans_of(tracing: Tracing) -> list[Span]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from nri_proto import Level
+from nri_proto import NriLevel
 from nri_resmgr.app.background.hotplug import follow_hotplug
 from nri_resmgr.app.plugin.timers import Timers
 from nri_resmgr.config import BadSetting, parse_config
@@ -133,7 +133,7 @@ async def test_alarms_of_those_who_are_gone_do_not_ring() -> None:
 
 @pytest.mark.parametrize("level", [SAFE, UNSAFE])
 async def test_a_new_configuration_reaches_who_is_in_its_way(
-    tmp_path: Path, level: Level
+    tmp_path: Path, level: NriLevel
 ) -> None:
     async with running_node(tmp_path, "1s1n6c1t", level=level) as node:
         await node.run("web", 2)

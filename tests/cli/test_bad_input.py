@@ -122,7 +122,8 @@ def test_a_runtime_hears_nothing_of_who_does_not_fit_the_machine(
         ),
         pytest.param(
             ["--nri-plugin-name", "a,b"],
-            "nri-resmgr: plugin name 'a,b': only letters, digits and _.+- can be\n",
+            "nri-resmgr: plugin name 'a,b': "
+            "only letters, digits and _.+- are allowed\n",
             id="a wrong name",
         ),
     ],

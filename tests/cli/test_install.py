@@ -23,7 +23,7 @@ from nri_resmgr.cli.install_errors import (
 )
 from nri_resmgr.cli.launcher import MARK, import_path, launcher_text
 from nri_resmgr.stub import Identity
-from nri_resmgr.testing import Options, Runtime
+from nri_resmgr.testing import Runtime, RuntimeOptions
 from tests.cli.command import nri_resmgr
 
 pytestmark = pytest.mark.process
@@ -75,7 +75,7 @@ async def test_a_runtime_starts_what_was_installed(
     folders: Folders, hello: str, tmp_path: Path
 ) -> None:
     install(hello, HELLO, folders)
-    options = Options(
+    options = RuntimeOptions(
         plugin_folder=folders.plugins,
         config_folder=folders.configs,
         registration_timeout=20.0,  # a busy machine starts Python slowly

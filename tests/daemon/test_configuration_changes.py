@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nri_proto import Level
+from nri_proto import NriLevel
 from nri_resmgr.app.configuration.acceptance import ActiveConfiguration, Rules
 from nri_resmgr.app.configuration.status import (
     ConfigurationStatus,
@@ -262,7 +262,7 @@ async def swap(of: DaemonConfiguration, path: Path, texts: list[str]) -> None:
 @pytest.mark.slow  # plays many containers over a socket
 @pytest.mark.parametrize("level", [SAFE, UNSAFE], ids=str)
 async def test_a_hundred_swaps_under_load_a_third_of_them_wrong(
-    tmp_path: Path, level: Level
+    tmp_path: Path, level: NriLevel
 ) -> None:
     path = write(tmp_path / "my.yaml", document(0))
     texts = [WRONG[n % 4] if n % 3 == 1 else GOOD[n % 9] for n in range(100)]

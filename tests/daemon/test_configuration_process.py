@@ -11,13 +11,13 @@ from typing import Final
 
 import pytest
 
-from nri_proto import Level
+from nri_proto import NriLevel
 from nri_resmgr.daemon.configuration_cache import CACHE_NAME
 from nri_resmgr.host.machine.sysfs_writer import sysfs_files, write_tree
 from nri_resmgr.host.state_dir import StateDir
 from nri_resmgr.stub import Container, LinuxCpu, LinuxPod, LinuxResources, Pod
 from nri_resmgr.stub.model import LinuxContainer
-from nri_resmgr.testing import Options, Runtime, plugin_process
+from nri_resmgr.testing import Runtime, RuntimeOptions, plugin_process
 from tests.app.node import SAFE, UNSAFE
 from tests.cli.command import nri_resmgr
 from tests.daemon.documents import BAD, MACHINE, document, until, write
@@ -67,15 +67,15 @@ def shared(cpu: int) -> str:
     [
         pytest.param(SAFE, "auto", True, id="auto: where it is safe"),
         pytest.param(UNSAFE, "auto", False, id="auto: not where it can dead-lock"),
-        pytest.param(Level(0, 6), "auto", False, id="auto: not with an old one"),
+        pytest.param(NriLevel(0, 6), "auto", False, id="auto: not with an old one"),
         pytest.param(SAFE, "never", False, id="never"),
         pytest.param(UNSAFE, "always", True, id="always"),
-        pytest.param(Level(0, 6), "always", True, id="always, with an old one"),
+        pytest.param(NriLevel(0, 6), "always", True, id="always, with an old one"),
     ],
 )
 async def test_unsolicited_updates(
     tmp_path: Path,
-    level: Level,
+    level: NriLevel,
     when: str,
     by_itself: bool,  # noqa: FBT001 - a column of the table
 ) -> None:
@@ -125,7 +125,7 @@ async def test_a_file_is_followed_and_signals_do_no_harm(tmp_path: Path) -> None
     assert len(calls) < 20
 
 
-def installed(tmp_path: Path, text: str) -> Options:
+def installed(tmp_path: Path, text: str) -> RuntimeOptions:
     """Install the daemon with this document, for a runtime to launch."""
     words = " ".join(("run", *(word or "''" for word in flags(tmp_path))))
     plugins, conf = tmp_path / "plugins", tmp_path / "conf.d"
@@ -136,7 +136,7 @@ def installed(tmp_path: Path, text: str) -> Options:
     program.write_text(f"#!/bin/sh\n{python} -m nri_resmgr {words}\n")
     program.chmod(0o755)
     (conf / f"{NAME}.conf").write_text(text)
-    return Options(
+    return RuntimeOptions(
         plugin_folder=plugins,
         config_folder=conf,
         plugin_output=tmp_path / "output",
@@ -169,7 +169,7 @@ async def test_a_document_of_the_runtime_outlives_its_mistakes(tmp_path: Path) -
 
 async def test_before_0_7_a_mistake_does_not_stop_the_runtime(tmp_path: Path) -> None:
     options = installed(tmp_path, BAD)
-    async with Runtime(tmp_path, Level(0, 6), options=options) as runtime:
+    async with Runtime(tmp_path, NriLevel(0, 6), options=options) as runtime:
         await run(runtime, "web")
 
         assert cpus(runtime, "web") == shared(0)

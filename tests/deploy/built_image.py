@@ -24,7 +24,7 @@ _SOURCES: Final = (
     *("nri_proto", "nri_resmgr", "plugins", "conf.d", "deploy/image"),
     *("pyproject.toml", "README.md", "LICENSE"),
 )
-_KEPT: Final = 3  # images of earlier sources, for who goes back and forth
+_KEPT: Final = 3  # images of earlier sources, for switching between commits
 
 
 class NotBuilt(Exception):

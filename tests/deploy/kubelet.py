@@ -165,8 +165,8 @@ def _is_map(one: Mapping[str, Any]) -> bool:
     return bool(one["kind"] == "ConfigMap")
 
 
-def _mount(told: Mapping[str, Any], paths: Mapping[str, str]) -> pb.Mount:
-    with read_whole("volumeMount", told) as fields:
+def _mount(mount: Mapping[str, Any], paths: Mapping[str, str]) -> pb.Mount:
+    with read_whole("volumeMount", mount) as fields:
         return pb.Mount(
             host_path=paths[fields.pop("name")],
             container_path=fields.pop("mountPath"),

@@ -29,7 +29,7 @@ exec {program} "$@"' sh "$@"
 """
 
 # A network of a pod's own, with nothing in it but the loopback device: what listens
-# there is in nobody's way. It is called once for that device, once for the other one.
+# there conflicts with nothing. It is called once for that device, once for the other.
 _CNI: Final = """#!/bin/sh
 cat >/dev/null
 [ "$CNI_COMMAND" != ADD ] || nsenter --net="$CNI_NETNS" {python} -c '
@@ -67,7 +67,7 @@ class DaemonPod:
     container: str
 
     def ask(self, probe: Probe) -> int:
-        """Ask what a kubelet asks; return HTTP's status, 0 where nobody answers."""
+        """Ask what a kubelet asks; return the HTTP status, 0 without an answer."""
         url = f"http://127.0.0.1:{probe.port}{probe.path}"
         network = f"/proc/{self.process()}/ns/net"
         done = subprocess.run(
@@ -177,7 +177,7 @@ class Node:
         return Path(path)
 
     def take_image(self, archive: Path) -> None:
-        """Import an image as the README tells."""
+        """Import an image as the README describes."""
         socket = self.containerd.layout.cri_socket
         flags = ("--local", "--snapshotter", "native")  # this containerd's
         subprocess.run(

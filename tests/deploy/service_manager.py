@@ -26,7 +26,7 @@ _MANAGER: Final = next(
     None,
 )
 
-# The folders that the unit writes to are empty ones, which nobody else sees. A manager
+# The folders that the unit writes to are empty ones, which nothing else sees. A manager
 # of a user is a process like any other one, and root's can confine services all the
 # same. It comes up only where it believes that systemd has started the machine.
 _SCRIPT: Final = """

@@ -1,4 +1,4 @@
-"""The pod has what the daemon's flags say, and no right that is not told."""
+"""The pod has what the daemon's flags say, and no privilege that is not documented."""
 
 from __future__ import annotations
 
@@ -118,11 +118,11 @@ def test_the_base_has_no_rights_but_to_be_root(base: dict[str, Any]) -> None:
 def test_the_directories_of_the_base_are_those_of_the_readme(
     base: dict[str, Any],
 ) -> None:
-    told = {
+    expected = {
         path.strip("`"): how for path, how, _ in table_below("Directory of the node")
     }
 
-    assert host_mounts(base) == told
+    assert host_mounts(base) == expected
 
 
 @pytest.mark.parametrize("component", COMPONENTS)
@@ -130,13 +130,13 @@ def test_a_component_adds_what_the_readme_says(
     component: str, base: dict[str, Any], tmp_path: Path
 ) -> None:
     pod = pod_of(with_component(tmp_path, component))
-    (told,) = (
+    (expected,) = (
         words_of(needs)
         for name, _, needs in table_below("Component")
         if name == f"`{component}`"
     )
 
-    assert rights_of(pod) - rights_of(base) == told
+    assert rights_of(pod) - rights_of(base) == expected
 
 
 def test_the_readme_names_all_components_and_overlays() -> None:

@@ -32,8 +32,8 @@ def manager(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ServiceM
         yield found
 
 
-def cpus_told(manager: ServiceManager) -> dict[str, str]:
-    """Ask the daemon who has which CPUs."""
+def reported_cpus(manager: ServiceManager) -> dict[str, str]:
+    """Ask the daemon which container has which CPUs."""
     asked = manager.within("/opt/nri-resmgr/bin/nri-resmgr", "status", "-o", "json")
     assert (asked.returncode, asked.stderr) == (0, "")
     return {one["name"]: one["cpus"] for one in json.loads(asked.stdout)["containers"]}
@@ -69,9 +69,9 @@ async def test_a_service_places_containers_and_comes_back(
         # A start ends when all is in sync, so the next pod is placed.
         pod = await runtime.run_pod(WEB.pod)
         made = (await runtime.create_container(pod.id, WEB.container)).container
-        first = await asyncio.to_thread(cpus_told, manager)
+        first = await asyncio.to_thread(reported_cpus, manager)
         await asyncio.to_thread(kill, manager)
-        again = await asyncio.to_thread(cpus_told, manager)
+        again = await asyncio.to_thread(reported_cpus, manager)
         stopped = await asyncio.to_thread(manager.systemctl, "stop", UNIT.name)
 
     assert (started.returncode, started.stderr) == (0, "")

@@ -124,7 +124,7 @@ def test_it_starts_after_the_runtimes_and_needs_none() -> None:
     assert not ties & {key for key, _ in settings}
 
 
-def test_it_never_gives_up_on_a_runtime_that_comes_late() -> None:
+def test_it_waits_for_a_late_runtime_without_a_limit() -> None:
     """By default systemd does, after five starts within ten seconds."""
     settings = dict(settings_of(UNIT))
 
@@ -165,6 +165,6 @@ def test_drop_in_and_component_grant_the_same_capabilities(name: str) -> None:
 
 
 def test_the_readme_names_all_that_tells_of_a_host_not_put_back() -> None:
-    told = {name.strip("`") for name, _ in table_below("File")}
+    documented = {name.strip("`") for name, _ in table_below("File")}
 
-    assert told == {*HOST_LEFTOVERS, *RDT_LEFTOVERS}
+    assert documented == {*HOST_LEFTOVERS, *RDT_LEFTOVERS}

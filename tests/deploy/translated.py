@@ -1,4 +1,4 @@
-"""Parts of a manifest as CRI has them; a field that nobody reads is refused.
+"""Parts of a manifest as CRI has them; an unread field is an error.
 
 Whoever adds a field to the manifests has to say here what it means to the runtime: the
 two cannot drift.
@@ -104,8 +104,8 @@ def _probe(what: str, probe: Mapping[str, Any], ports: Mapping[str, int]) -> Pro
             return Probe(request.pop("path"), ports[request.pop("port")])
 
 
-def _resources(told: Mapping[str, Any]) -> Resources:
-    with read_whole("resources", told) as fields:
+def _resources(content: Mapping[str, Any]) -> Resources:
+    with read_whole("resources", content) as fields:
         with read_whole("requests", fields.pop("requests")) as requests:
             cpus = int(requests.pop("cpu").removesuffix("m")) / 1000
             requests.pop("memory")  # only the scheduler's
@@ -114,8 +114,8 @@ def _resources(told: Mapping[str, Any]) -> Resources:
     return Resources.burstable(cpus, memory=memory)
 
 
-def _security_context(told: Mapping[str, Any]) -> pb.LinuxContainerSecurityContext:
-    with read_whole("securityContext", told) as fields:
+def _security_context(content: Mapping[str, Any]) -> pb.LinuxContainerSecurityContext:
+    with read_whole("securityContext", content) as fields:
         expect("securityContext", fields, privileged=False)
         with read_whole("seccompProfile", fields.pop("seccompProfile")) as profile:
             seccomp = pb.SecurityProfile(profile_type=_SECCOMP[profile.pop("type")])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nri_proto import Level
+from nri_proto import NriLevel
 from nri_resmgr.stub.fields import FIELDS, OLDEST, Field
 from tests.docs.markdown import code, merged
 
@@ -32,5 +32,5 @@ def _level(field: Field) -> str:
     return level
 
 
-def _short(level: Level) -> str:
+def _short(level: NriLevel) -> str:
     return str(level).removesuffix(".0")

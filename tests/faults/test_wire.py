@@ -10,7 +10,7 @@ from typing import Final
 
 import pytest
 
-from nri_resmgr.testing import Options, Runtime, RuntimeRefusal
+from nri_resmgr.testing import Runtime, RuntimeOptions, RuntimeRefusal
 from tests.faults.daemons import IDENTITY, PATIENCE, Daemons, Place, fork_server
 from tests.faults.histories import BEGINNINGS, MACHINE
 from tests.faults.history import burstable, end_pod, guaranteed, place_container
@@ -91,7 +91,9 @@ class Wire:
 async def harmed(daemons: Daemons, folder: Path, harm: Harm, side: Side) -> list[str]:
     """Do harm to each frame of one side; tell what went wrong."""
     folder.mkdir()  # noqa: ASYNC240 - nobody waits
-    async with Runtime(folder, options=Options(request_timeout=LIMIT)) as runtime:
+    async with Runtime(
+        folder, options=RuntimeOptions(request_timeout=LIMIT)
+    ) as runtime:
         proxy = Proxy(folder, runtime.socket_path)
         serving = asyncio.create_task(proxy.serve())
         await asyncio.sleep(0)

@@ -17,8 +17,8 @@ from nri_proto import (
     PLUGIN_METHODS,
     RUNTIME_METHODS,
     Call,
+    CallReply,
     Method,
-    Reply,
     Trunk,
 )
 from tests.examples import examples
@@ -43,8 +43,8 @@ class End:
     inbound: bytearray = attrs.field(factory=bytearray)
     asked: dict[int, Call] = attrs.field(factory=dict)
     unanswered: list[Call] = attrs.field(factory=list)
-    answered: dict[int, Reply] = attrs.field(factory=dict)
-    ended: dict[int, Reply] = attrs.field(factory=dict)
+    answered: dict[int, CallReply] = attrs.field(factory=dict)
+    ended: dict[int, CallReply] = attrs.field(factory=dict)
 
 
 def check_shape(written: bytes) -> None:
@@ -102,7 +102,7 @@ class Session(RuleBasedStateMachine):
         chunk = bytes(end.inbound[:size])
         del end.inbound[:size]
         for event in end.trunk.receive_data(chunk):
-            if isinstance(event, Reply):
+            if isinstance(event, CallReply):
                 assert event == peer.answered[event.stream_id]
                 assert event.stream_id not in end.ended
                 end.ended[event.stream_id] = event
@@ -129,10 +129,10 @@ class Session(RuleBasedStateMachine):
         stream_id = end.unanswered.pop(which % len(end.unanswered)).stream_id
         if code:
             written = end.trunk.refuse(stream_id, code, message)
-            end.answered[stream_id] = Reply(stream_id, code, message)
+            end.answered[stream_id] = CallReply(stream_id, code, message)
         else:
             written = end.trunk.reply(stream_id, payload)
-            end.answered[stream_id] = Reply(stream_id, 0, payload=payload)
+            end.answered[stream_id] = CallReply(stream_id, 0, payload=payload)
         check_shape(written)
         peer.inbound += written
 

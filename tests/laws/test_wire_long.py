@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
-from nri_proto import Call, Refusal, Stray, Trunk
+from nri_proto import Call, RejectedCall, Stray, Trunk
 from tests.wire.oracle import TooLong, in_order_of_arrival
 from tests.wire.spelled import (
     DATA,
@@ -65,10 +65,10 @@ def chunks(choose: random.Random, stream: bytes) -> Iterator[bytes]:
         at += size
 
 
-def answer(end: Trunk, happened: Call | Refusal | Stray) -> None:
+def answer(end: Trunk, happened: Call | RejectedCall | Stray) -> None:
     if isinstance(happened, Call):
         end.reply(happened.stream_id, b"")
-    elif isinstance(happened, Refusal):
+    elif isinstance(happened, RejectedCall):
         end.refuse(happened.stream_id, happened.code, happened.message)
 
 
@@ -81,12 +81,12 @@ def judged(stream: bytes, last_id: int) -> tuple[list[tuple[type, int]], int]:
         if connection == RUNTIME:
             events.append((Stray, frame.stream_id))
         elif frame.type == DATA:
-            events.append((Refusal, frame.stream_id))
+            events.append((RejectedCall, frame.stream_id))
         elif frame.type == REQUEST:
             legal = frame.stream_id % 2 == 1 and frame.stream_id > last_id
             served = legal and frame.data in BODIES[2:4]
             last_id = frame.stream_id if legal else last_id
-            events.append((Call if served else Refusal, frame.stream_id))
+            events.append((Call if served else RejectedCall, frame.stream_id))
     return events, last_id
 
 

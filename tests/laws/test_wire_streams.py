@@ -11,9 +11,9 @@ from nri_proto import (
     PLUGIN_METHODS,
     RUNTIME_METHODS,
     Call,
-    Refusal,
+    CallReply,
+    RejectedCall,
     RemoteProtocolError,
-    Reply,
     Stray,
     Trunk,
     TrunkFrameTooLarge,
@@ -32,7 +32,9 @@ from tests.wire.oracle import (
 from tests.wire.spelled import PLUGIN, PLUGIN_SERVICE, RUNTIME
 from tests.wire.streams import connections, deliveries, noise, trunks, unhurried
 
-Outcome: TypeAlias = list[Call | Refusal | Reply | Stray] | tuple[str, int, int]
+Outcome: TypeAlias = (
+    list[Call | RejectedCall | CallReply | Stray] | tuple[str, int, int]
+)
 
 OUR_CALLS = (1, 3, 5, 7)
 
@@ -46,7 +48,7 @@ def trunk_of_plugin() -> Trunk:
 
 def outcome(trunk: Trunk, chunks: list[bytes]) -> Outcome:
     """All events, or what the stream was refused for."""
-    events: list[Call | Refusal | Reply | Stray] = []
+    events: list[Call | RejectedCall | CallReply | Stray] = []
     try:
         for chunk in chunks:
             events += trunk.receive_data(chunk)
@@ -167,11 +169,11 @@ def expected_events(arrivals: list[tuple[int, Frame]]) -> list[object]:
     return events
 
 
-def as_judged(what: Call | Refusal | Reply | Stray) -> object:
+def as_judged(what: Call | RejectedCall | CallReply | Stray) -> object:
     match what:
-        case Refusal(stream_id, code):
+        case RejectedCall(stream_id, code):
             return stream_id, code
-        case Reply(stream_id, code, _, payload):
+        case CallReply(stream_id, code, _, payload):
             return stream_id, code, payload
         case Stray(stream_id):
             return stream_id, -1, b""

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from nri_resmgr.cli.install import Folders, install
 from nri_resmgr.stub import Identity
-from nri_resmgr.testing import Options
+from nri_resmgr.testing import RuntimeOptions
 
 REPOSITORY = Path(__file__).parents[2]
 PLUGINS = REPOSITORY / "plugins"
@@ -55,13 +55,13 @@ async def running(
     assert (process.returncode, "Traceback" in said) == (0, False)
 
 
-def installed(program: Path, name: str, config: str, directory: Path) -> Options:
+def installed(program: Path, name: str, config: str, directory: Path) -> RuntimeOptions:
     """Install a plugin under index 10; return a runtime's options to launch it."""
     folders = Folders(directory / "plugins", directory / "conf.d")
     document = directory / f"{name}.yaml"
     document.write_text(config)
     install(str(program), Identity(name, "10"), folders, document)
-    return Options(
+    return RuntimeOptions(
         plugin_folder=folders.plugins,
         config_folder=folders.configs,
         plugin_output=directory / "output",

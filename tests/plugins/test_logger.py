@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from nri_proto import Level
+from nri_proto import NriLevel
 from nri_resmgr.stub import Container, Pod
 from nri_resmgr.testing import Runtime
 from tests.plugins.programs import PLUGINS, installed, run_to_end, running
@@ -119,12 +119,12 @@ async def test_prints_what_it_is_told_to(
 
 
 async def test_old_runtimes_tell_events_by_state_change(tmp_path: Path) -> None:
-    runtime = Runtime(tmp_path, Level(0, 8), version="v2.1.0")
+    runtime = Runtime(tmp_path, NriLevel(0, 8), version="v2.1.0")
 
     entries = await printed(runtime, "--events", "pod")
 
-    told = [item["message"] for item in entries if item.get("request") == "StateChange"]
-    assert [message["event"] for message in told] == ["RUN_POD_SANDBOX"] * 2
+    sent = [item["message"] for item in entries if item.get("request") == "StateChange"]
+    assert [message["event"] for message in sent] == ["RUN_POD_SANDBOX"] * 2
 
 
 async def test_a_late_logger_prints_its_part_of_the_node(tmp_path: Path) -> None:
@@ -136,9 +136,9 @@ async def test_a_late_logger_prints_its_part_of_the_node(tmp_path: Path) -> None
         assert process.stdout is not None
         entries = list(yaml.safe_load_all(await process.stdout.read()))
 
-    told = next(entry for entry in entries if entry.get("request") == "Synchronize")
-    assert [item["name"] for item in told["message"]["containers"]] == ["app"]
-    assert "pods" not in told["message"]
+    sent = next(entry for entry in entries if entry.get("request") == "Synchronize")
+    assert [item["name"] for item in sent["message"]["containers"]] == ["app"]
+    assert "pods" not in sent["message"]
 
 
 async def test_launched_by_the_runtime_it_obeys_its_document(tmp_path: Path) -> None:
@@ -165,13 +165,13 @@ async def test_launched_by_the_runtime_it_obeys_its_document(tmp_path: Path) -> 
         pytest.param(
             "evnets: [pod]",
             "$.evnets: unknown key, did you mean events?",
-            id="a key that nobody reads",
+            id="an unknown key",
         ),
         pytest.param("events: [pods]", "$.events: unknown event 'pods'", id="no event"),
-        pytest.param("events: 5", "$.events: a list of texts is needed", id="no list"),
-        pytest.param("format: xml", "$.format: yaml or json is needed", id="no format"),
-        pytest.param("logFile: 1", "$.logFile: a path is needed", id="no path"),
-        pytest.param("[pod]", "$: keys and values are needed", id="no keys"),
+        pytest.param("events: 5", "$.events: expected a list of strings", id="no list"),
+        pytest.param("format: xml", "$.format: expected yaml or json", id="no format"),
+        pytest.param("logFile: 1", "$.logFile: expected a path", id="no path"),
+        pytest.param("[pod]", "$: expected keys and values", id="no keys"),
         pytest.param("a: [", "$: while parsing a flow node", id="no YAML"),
         pytest.param(
             "logFile: /no/where",
@@ -201,7 +201,9 @@ async def test_a_bad_document_is_told_to_the_runtime(
         pytest.param(
             ["--events", "pods"], "--events: unknown event 'pods'", id="event"
         ),
-        pytest.param(["--format", "xml"], "--format: yaml or json", id="format"),
+        pytest.param(
+            ["--format", "xml"], "--format: expected yaml or json", id="format"
+        ),
         pytest.param(
             ["--log-file", "/no/where"],
             "--log-file: cannot write /no/where: No such file",

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from plugins.logger.__main__ import LAUNCHED_LOG_FILE
-from plugins.logger.__main__ import Settings as LoggerSettings
+from plugins.logger.__main__ import LAUNCHED_LOG_FILE, LoggerSettings
 from plugins.template.__main__ import Settings as TemplateSettings
 from tests.plugins.programs import SAMPLES
 
@@ -15,9 +14,9 @@ pytestmark = pytest.mark.process
 def test_the_sample_of_the_logger_says_its_defaults() -> None:
     text = (SAMPLES / "logger.conf").read_text()
 
-    told = LoggerSettings().changed_by_text(text)
+    settings = LoggerSettings().changed_by_text(text)
 
-    assert told == LoggerSettings(log_file=LAUNCHED_LOG_FILE)
+    assert settings == LoggerSettings(log_file=LAUNCHED_LOG_FILE)
     assert LoggerSettings().changed_by_text("# nothing") == LoggerSettings()
 
 

@@ -12,16 +12,16 @@ from nri_resmgr.stub import (
     Container,
     ContainerAdjustment,
     Identity,
-    Options,
     Plugin,
     Pod,
-    Refused,
+    RequestRejected,
     SocketPath,
     Stub,
+    StubOptions,
 )
 from nri_resmgr.stub.errors import CallFailed
-from nri_resmgr.stub.tap import Sender, Tapped
-from nri_resmgr.testing import Failure, Record, Runtime, RuntimeRefusal
+from nri_resmgr.stub.observer import Sender, Tapped
+from nri_resmgr.testing import Failure, RecordedMessage, Runtime, RuntimeRefusal
 
 pytestmark = pytest.mark.process
 
@@ -35,17 +35,17 @@ def create_container(_: Pod, __: Container) -> ContainerAdjustment:
 
 @plugin.handler
 def start_container(_: Pod, __: Container) -> None:
-    raise Refused("not today")
+    raise RequestRejected("not today")
 
 
-async def tapped_story(directory: Path) -> tuple[list[Tapped], list[Record]]:
+async def tapped_story(directory: Path) -> tuple[list[Tapped], list[RecordedMessage]]:
     seen: list[Tapped] = []
     async with Runtime(directory) as runtime:
         stub = Stub(
             plugin,
             Identity("choosy", "10"),
             SocketPath(str(runtime.socket_path)),
-            Options(on_message=seen.append),
+            StubOptions(on_message=seen.append),
         )
         running = asyncio.create_task(stub.run())
         await runtime.synchronized("10-choosy")
@@ -71,7 +71,7 @@ async def test_the_tap_sees_what_the_runtime_sees(tmp_path: Path) -> None:
     # may come in another order.
     assert sorted(
         (item.sender.value, item.method, spelt(item.body)) for item in seen
-    ) == sorted((item.side.value, item.method, spelt(item.body)) for item in records)
+    ) == sorted((item.sender.value, item.method, spelt(item.body)) for item in records)
 
 
 async def test_a_reply_comes_with_the_request_it_answers(tmp_path: Path) -> None:

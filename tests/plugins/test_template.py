@@ -61,7 +61,7 @@ async def test_launched_by_the_runtime_it_obeys_its_document(tmp_path: Path) -> 
         pytest.param(
             "greting: hi", "extra fields found (greting) @ $", id="an unknown key"
         ),
-        pytest.param("[hi]", "keys and values are needed", id="no keys"),
+        pytest.param("[hi]", "expected keys and values", id="no keys"),
         pytest.param("a: [", "while parsing a flow node", id="no YAML"),
     ],
 )

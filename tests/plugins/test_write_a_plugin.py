@@ -23,7 +23,12 @@ from nri_resmgr.stub import (
     Pod,
 )
 from nri_resmgr.stub.model import LinuxContainer, LinuxCpu, LinuxResources
-from nri_resmgr.testing import AdjustmentRejected, Options, Runtime, running_plugin
+from nri_resmgr.testing import (
+    AdjustmentRejected,
+    Runtime,
+    RuntimeOptions,
+    running_plugin,
+)
 from tests.plugins.programs import REPOSITORY
 
 pytestmark = pytest.mark.process
@@ -45,9 +50,9 @@ def write(directory: Path, *names: str) -> None:
         (directory / name).write_text(PROGRAMS[name])
 
 
-def install_as_told(
+def install_as_documented(
     directory: Path, name: str, index: str = "10", config: str = ""
-) -> Options:
+) -> RuntimeOptions:
     """Run the page's install command for one of its programs."""
     write(directory, name)
     (directory / "config.yaml").write_text(config)
@@ -57,7 +62,7 @@ def install_as_told(
     words[words.index("--index") + 1] = index
     words += ["--plugin-dir", str(plugins), "--config-dir", str(configs)]
     assert main([*words[1:], "--config", str(directory / "config.yaml")]) == 0
-    return Options(
+    return RuntimeOptions(
         plugin_folder=plugins,
         config_folder=configs,
         registration_timeout=20.0,  # a busy machine starts Python slowly
@@ -81,7 +86,7 @@ def test_the_table_has_all_handlers() -> None:
 
 
 async def test_hello_greets(tmp_path: Path) -> None:
-    options = install_as_told(tmp_path, "hello.py")
+    options = install_as_documented(tmp_path, "hello.py")
     async with Runtime(tmp_path, options=options) as runtime:
         pod = await runtime.run_pod(Pod(name="web"))
         created = await runtime.create_container(pod.id, Container())
@@ -99,7 +104,7 @@ async def test_hello_greets(tmp_path: Path) -> None:
 async def test_greeter_obeys_its_settings(
     tmp_path: Path, config: str, plugins: tuple[str, ...]
 ) -> None:
-    options = install_as_told(tmp_path, "greeter.py", config=config)
+    options = install_as_documented(tmp_path, "greeter.py", config=config)
     async with Runtime(tmp_path, options=options) as runtime:
         pod = await runtime.run_pod(Pod())
         created = await runtime.create_container(pod.id, Container())
@@ -109,7 +114,7 @@ async def test_greeter_obeys_its_settings(
 
 
 async def test_quiet_lowers_others_while_a_critical_pod_runs(tmp_path: Path) -> None:
-    options = install_as_told(tmp_path, "quiet.py", "20")
+    options = install_as_documented(tmp_path, "quiet.py", "20")
     async with Runtime(tmp_path, options=options) as runtime:
         batch = await runtime.run_pod(Pod())
         critical = await runtime.run_pod(Pod(labels={"tier": "critical"}))
@@ -148,7 +153,7 @@ async def test_quiet_lowers_what_runs_already(tmp_path: Path) -> None:
 
 
 async def test_teams_answers_safely_when_it_takes_too_long(tmp_path: Path) -> None:
-    options = install_as_told(tmp_path, "teams.py", "30")
+    options = install_as_documented(tmp_path, "teams.py", "30")
     async with Runtime(tmp_path, options=options) as runtime:
         env: list[str] = []
         for namespace in ("near", "far-away"):
@@ -169,7 +174,7 @@ async def test_nohooks_rejects_hooks_of_another_plugin(tmp_path: Path) -> None:
         adjustment = ContainerAdjustment()
         return adjustment.add_hooks(hooks) if pod.name == "hooked" else adjustment
 
-    options = install_as_told(tmp_path, "nohooks.py", "90")
+    options = install_as_documented(tmp_path, "nohooks.py", "90")
     async with (
         Runtime(tmp_path, options=options) as runtime,
         running_plugin(runtime, other),

@@ -13,7 +13,7 @@ from pathlib import Path
 import attrs
 import msgspec
 
-from nri_proto import Level
+from nri_proto import NriLevel
 from nri_resmgr.app.configuration.acceptance import ActiveConfiguration
 from nri_resmgr.app.configuration.status import Document, DocumentSource
 from nri_resmgr.app.plugin.options import DEFAULT_OPTIONS, PluginOptions
@@ -28,7 +28,7 @@ from nri_resmgr.scenario.kubelet import container_of, pod_of, resources_of
 from nri_resmgr.scenario.load import Recording, load_recording
 from nri_resmgr.scenario.replay import Replay
 from nri_resmgr.scenario.rows import ContainerRow
-from nri_resmgr.stub import Options, Stub
+from nri_resmgr.stub import Stub, StubOptions
 from nri_resmgr.stub.identity import Identity
 from nri_resmgr.stub.transport import SocketPath
 from nri_resmgr.testing import PluginRefused, Runtime
@@ -37,7 +37,7 @@ from nri_resmgr.values import Bytes, MilliCpus, QosClass
 
 NAME = "90-resource-policy"
 MACHINE = "2s2n2c2t pmem=1x64Gi"
-SAFE = Level(0, 12, 1)
+SAFE = NriLevel(0, 12, 1)
 
 GIB = 1 << 30
 
@@ -64,7 +64,7 @@ async def recorded_node(
     folder: Path,
     text: str = document(),
     *,
-    level: Level = SAFE,
+    level: NriLevel = SAFE,
     plugin_options: PluginOptions = DEFAULT_OPTIONS,
     limit: int = 1 << 30,
 ) -> AsyncIterator[RecordedNode]:
@@ -81,7 +81,7 @@ async def recorded_node(
     plugin.use_configuration(ActiveConfiguration(Document(text, DocumentSource.FILE)))
     recorder.begin(plugin)
     async with Runtime(folder, level) as runtime:
-        options = Options(status_of=status_of, on_message=recorder.tap)
+        options = StubOptions(status_of=status_of, on_message=recorder.tap)
         endpoint = SocketPath(str(runtime.socket_path))
         stub = Stub(plugin, Identity.parse(NAME), endpoint, options)
         plugin.use_update_sender(stub.updates)

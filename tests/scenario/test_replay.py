@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from nri_proto import Level
+from nri_proto import NriLevel
 from nri_resmgr.app.plugin.options import PluginOptions
 from nri_resmgr.policy.events import Pin
 from nri_resmgr.recordings.entries import Decided
@@ -40,13 +40,13 @@ BALLOONS = document("{balloonTypes: [{name: all, maxCPUs: 4}]}", "BalloonsPolicy
 @pytest.mark.parametrize(
     ("text", "level"),
     [
-        pytest.param(STRICT, Level(0, 12, 1), id="unsolicited updates"),
-        pytest.param(STRICT, Level(0, 6), id="updates ride on replies"),
-        pytest.param(BALLOONS, Level(0, 12, 1), id="balloons"),
+        pytest.param(STRICT, NriLevel(0, 12, 1), id="unsolicited updates"),
+        pytest.param(STRICT, NriLevel(0, 6), id="updates ride on replies"),
+        pytest.param(BALLOONS, NriLevel(0, 12, 1), id="balloons"),
     ],
 )
 async def test_nothing_differs_where_nothing_is_other(
-    seed: int, text: str, level: Level, tmp_path: Path
+    seed: int, text: str, level: NriLevel, tmp_path: Path
 ) -> None:
     async with recorded_node(tmp_path, text, level=level) as node:
         await churn(node.runtime, seed, 25)

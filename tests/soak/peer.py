@@ -14,7 +14,7 @@ from typing import Any, Final
 import attrs
 from google.protobuf.message import Message
 
-from nri_proto import PLUGIN_METHODS, RUNTIME_METHODS, Call, Reply, Trunk, nri_pb2
+from nri_proto import PLUGIN_METHODS, RUNTIME_METHODS, Call, CallReply, Trunk, nri_pb2
 
 _PATIENCE: Final = 3600.0  # seconds: whoever stops both for a while loses nothing
 _CHUNK: Final = 1 << 16
@@ -82,7 +82,7 @@ class Peer:
         self._socket.sendall(data)
         while True:
             event = self._next()
-            if isinstance(event, Reply) and event.stream_id == stream_id:
+            if isinstance(event, CallReply) and event.stream_id == stream_id:
                 return self._answer(found, event, time.perf_counter() - begun)
 
     def settle(self, seconds: float) -> None:
@@ -102,7 +102,7 @@ class Peer:
         self.hang_up()
         self._listener.close()
 
-    def _answer(self, method: Any, reply: Reply, seconds: float) -> Answer:
+    def _answer(self, method: Any, reply: CallReply, seconds: float) -> Answer:
         if reply.code:
             return Answer(seconds, None, reply.message)
         return Answer(seconds, method.response.FromString(reply.payload), "")

@@ -9,30 +9,29 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TypeAlias
 
-from nri_proto import Call, Level, Trunk
+from nri_proto import Call, NriLevel, Trunk
 from nri_resmgr.stub import (
     HANDLER_NAMES,
     Identity,
     OpenSocket,
-    Options,
     Plugin,
     SocketPath,
     Stub,
+    StubOptions,
 )
-from nri_resmgr.testing import Options as RuntimeOptions
-from nri_resmgr.testing import Runtime
+from nri_resmgr.testing import Runtime, RuntimeOptions
 
 NAME = "10-py"
-_DEFAULTS = Options()
-_TOLD = RuntimeOptions()
-_NEWEST = Level(0, 13)
-# Levels that do not tell which they are, by a release that has them.
+_DEFAULTS = StubOptions()
+_OPTIONS = RuntimeOptions()
+_NEWEST = NriLevel(0, 13)
+# Levels that Configure does not contain, by a release that has them.
 _OLD_RELEASES = {
-    Level(0, 3): "v1.7.0",
-    Level(0, 6, 1): "v1.7.20",
-    Level(0, 8): "v2.1.0",
-    Level(0, 10): "v2.2.0",
-    Level(0, 11): "v2.2.1",
+    NriLevel(0, 3): "v1.7.0",
+    NriLevel(0, 6, 1): "v1.7.20",
+    NriLevel(0, 8): "v2.1.0",
+    NriLevel(0, 10): "v2.2.0",
+    NriLevel(0, 11): "v2.2.1",
 }
 EVENT_HANDLERS = HANDLER_NAMES[3:]  # without configure, synchronize, shutdown
 
@@ -42,7 +41,7 @@ Script: TypeAlias = Callable[
 
 
 def stub_at(
-    runtime: Runtime | Path, plugin: object, options: Options = _DEFAULTS
+    runtime: Runtime | Path, plugin: object, options: StubOptions = _DEFAULTS
 ) -> Stub:
     """Make a stub for an external plugin called `NAME`."""
     path = runtime if isinstance(runtime, Path) else runtime.socket_path
@@ -50,7 +49,7 @@ def stub_at(
 
 
 def launched_stub_at(
-    runtime: Runtime | Path, plugin: object, options: Options = _DEFAULTS
+    runtime: Runtime | Path, plugin: object, options: StubOptions = _DEFAULTS
 ) -> Stub:
     """Make a stub that has a connected socket, and so cannot reconnect."""
     path = runtime if isinstance(runtime, Path) else runtime.socket_path
@@ -72,7 +71,7 @@ async def running(stub: Stub) -> AsyncIterator[asyncio.Task[None]]:
 
 @asynccontextmanager
 async def live(
-    runtime: Runtime, plugin: object, options: Options = _DEFAULTS
+    runtime: Runtime, plugin: object, options: StubOptions = _DEFAULTS
 ) -> AsyncIterator[Stub]:
     """Run a plugin called `NAME`, from its first event on."""
     stub = stub_at(runtime, plugin, options)
@@ -118,14 +117,14 @@ async def first_call(reader: asyncio.StreamReader, trunk: Trunk) -> Call:
 async def plugged(
     directory: Path,
     plugin: object,
-    level: Level = _NEWEST,
-    told: RuntimeOptions = _TOLD,
-    options: Options = _DEFAULTS,
+    level: NriLevel = _NEWEST,
+    runtime_options: RuntimeOptions = _OPTIONS,
+    options: StubOptions = _DEFAULTS,
 ) -> AsyncIterator[tuple[Runtime, Stub]]:
     """Start a runtime and run a plugin called `NAME` on it."""
-    version = "v2.4.0" if level >= Level(0, 12) else _OLD_RELEASES[level]
+    version = "v2.4.0" if level >= NriLevel(0, 12) else _OLD_RELEASES[level]
     async with (
-        Runtime(directory, level, version=version, options=told) as runtime,
+        Runtime(directory, level, version=version, options=runtime_options) as runtime,
         live(runtime, plugin, options) as stub,
     ):
         yield runtime, stub

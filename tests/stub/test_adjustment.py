@@ -9,9 +9,16 @@ import pytest
 from google.protobuf.descriptor import Descriptor
 from google.protobuf.json_format import MessageToDict
 
-from nri_proto import Level, nri_pb2
+from nri_proto import NriLevel, nri_pb2
 from nri_resmgr.stub.adjustment import ContainerAdjustment
 from nri_resmgr.stub.convert import to_message
+from nri_resmgr.stub.errors import (
+    DuplicateKey,
+    EmptyCpuset,
+    EmptyText,
+    InvalidKey,
+    ReplyError,
+)
 from nri_resmgr.stub.fields import FIELDS
 from nri_resmgr.stub.model import (
     Device,
@@ -21,13 +28,6 @@ from nri_resmgr.stub.model import (
     Mount,
     Namespace,
     Rlimit,
-)
-from nri_resmgr.stub.reply_errors import (
-    BadKey,
-    DuplicateKey,
-    EmptyCpuset,
-    EmptyText,
-    ReplyError,
 )
 from nri_resmgr.stub.update import ContainerUpdate
 from tests.stub.adjustment_samples import ACCUMULATING, RESOURCES, SAMPLES, Call
@@ -158,7 +158,7 @@ KEYED: dict[str, Any] = {
 @pytest.mark.parametrize("method", KEYED)
 @pytest.mark.parametrize("key", ["", "-x"])
 def test_a_key_is_neither_empty_nor_a_mark(method: str, key: str) -> None:
-    with pytest.raises(BadKey) as caught:
+    with pytest.raises(InvalidKey) as caught:
         KEYED[method](key)
 
     assert caught.value.key == key
@@ -177,7 +177,7 @@ def test_a_key_is_neither_empty_nor_a_mark(method: str, key: str) -> None:
         pytest.param(lambda a: a.set_args([]), EmptyText("args"), id="no command"),
         pytest.param(
             lambda a: a.set_args(["", "sh"]),
-            BadKey("args", ""),
+            InvalidKey("args", ""),
             id="a first word that is the mark of replacement",
         ),
     ],
@@ -230,26 +230,26 @@ def test_the_table_has_every_field_of_the_schema() -> None:
 @pytest.mark.parametrize(
     ("change", "level"),
     [
-        pytest.param(NEW, Level(0, 2), id="nothing"),
-        pytest.param(NEW.set_mount(Mount("/m")), Level(0, 2), id="a mount"),
-        pytest.param(NEW.remove_mount("/m"), Level(0, 7), id="a removed mount"),
-        pytest.param(NEW.remove_rdt(), Level(0, 11), id="no resctrl"),
+        pytest.param(NEW, NriLevel(0, 2), id="nothing"),
+        pytest.param(NEW.set_mount(Mount("/m")), NriLevel(0, 2), id="a mount"),
+        pytest.param(NEW.remove_mount("/m"), NriLevel(0, 7), id="a removed mount"),
+        pytest.param(NEW.remove_rdt(), NriLevel(0, 11), id="no resctrl"),
         pytest.param(
             NEW.set_args(["sh"]).set_cpus("0").set_oom_score_adj(0),
-            Level(0, 10),
+            NriLevel(0, 10),
             id="the newest of several fields",
         ),
         pytest.param(
-            ContainerUpdate("c1").set_pids_limit(0), Level(0, 7), id="an update"
+            ContainerUpdate("c1").set_pids_limit(0), NriLevel(0, 7), id="an update"
         ),
         pytest.param(
             ContainerUpdate("c1", LinuxContainerUpdate()),
-            Level(0, 2),
+            NriLevel(0, 2),
             id="an empty update",
         ),
     ],
 )
-def test_the_level_is_the_newest_that_is_needed(change: Any, level: Level) -> None:
+def test_the_level_is_the_newest_that_is_needed(change: Any, level: NriLevel) -> None:
     assert change.needs_level == level
 
 

@@ -8,6 +8,7 @@ from msgspec import Struct
 from nri_proto import nri_pb2
 from nri_resmgr.stub.adjustment import ContainerAdjustment
 from nri_resmgr.stub.convert import from_message, to_message
+from nri_resmgr.stub.errors import BadField
 from nri_resmgr.stub.identity import Identity
 from nri_resmgr.stub.model import (
     Container,
@@ -22,7 +23,6 @@ from nri_resmgr.stub.model import (
     Pod,
     Rdt,
 )
-from nri_resmgr.stub.reply_errors import BadField
 
 
 def test_a_wrapper_with_zero_is_present() -> None:

@@ -12,21 +12,20 @@ from nri_proto import PLUGIN_METHODS, Trunk, nri_pb2
 from nri_resmgr.stub import (
     Container,
     ContainerAdjustment,
-    Options,
     Overrun,
     Plugin,
     Pod,
-    Request,
+    RequestContext,
+    StubOptions,
     current_request,
 )
-from nri_resmgr.testing import Misbehaviour, Record, Side
-from nri_resmgr.testing import Options as RuntimeOptions
+from nri_resmgr.testing import Misbehaviour, RecordedMessage, RuntimeOptions, Sender
 from tests.stub.live import NAME, eventually, plugged, recording
 
 pytestmark = pytest.mark.slow  # waits for real deadlines
 
 SHORT = RuntimeOptions(request_timeout=0.6)
-LAPSE = Options(overrun=Overrun.LAPSE)
+LAPSE = StubOptions(overrun=Overrun.LAPSE)
 START = nri_pb2.StartContainerRequest()
 
 
@@ -34,7 +33,7 @@ class _Slow:
     """Takes longer than it may; ``create_container`` has a safe answer."""
 
     def __init__(self) -> None:
-        self.requests: list[Request | None] = []
+        self.requests: list[RequestContext | None] = []
         self.remaining: list[float] = []
         self.cancelled = 0
 
@@ -54,7 +53,7 @@ class _Slow:
         await self.idle()
 
     async def idle(self) -> None:
-        """Wait to be given up on."""
+        """Wait until cancelled."""
         try:
             await asyncio.sleep(30)
         except asyncio.CancelledError:
@@ -67,8 +66,11 @@ async def test_a_handler_has_60_percent_of_the_time_from_configure(
     request_timeout: float, tmp_path: Path
 ) -> None:
     plugin = _Slow()
-    told = RuntimeOptions(request_timeout=request_timeout)
-    async with plugged(tmp_path, plugin, told=told) as (runtime, _):
+    runtime_options = RuntimeOptions(request_timeout=request_timeout)
+    async with plugged(tmp_path, plugin, runtime_options=runtime_options) as (
+        runtime,
+        _,
+    ):
         start = time.monotonic()
         answer = await runtime.call(NAME, "StartContainer", START)
         taken = time.monotonic() - start
@@ -91,13 +93,13 @@ async def test_less_time_told_with_the_request_counts(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "told",
+    "sent",
     [
         pytest.param(-1.0, id="a deadline that passed on the way"),
         pytest.param(60.0, id="more than the runtime's own limit"),
     ],
 )
-async def test_a_strange_timeout_is_not_believed(told: float, tmp_path: Path) -> None:
+async def test_a_strange_timeout_is_not_believed(sent: float, tmp_path: Path) -> None:
     timeouts: list[float] = []
     plugin = Plugin()
 
@@ -108,15 +110,15 @@ async def test_a_strange_timeout_is_not_believed(told: float, tmp_path: Path) ->
         await asyncio.sleep(0.02)
 
     limit = RuntimeOptions(request_timeout=0.7)
-    async with plugged(tmp_path, plugin, told=limit) as (runtime, _):
-        runtime.misbehave_now(NAME, Misbehaviour(timeout=told))
+    async with plugged(tmp_path, plugin, runtime_options=limit) as (runtime, _):
+        runtime.misbehave_now(NAME, Misbehaviour(timeout=sent))
         await runtime.call(NAME, "StartContainer", START)
 
     assert timeouts == [0.7]
 
 
 async def test_the_safe_answer_goes_out_in_time(tmp_path: Path) -> None:
-    async with plugged(tmp_path, _Slow(), told=SHORT) as (runtime, _):
+    async with plugged(tmp_path, _Slow(), runtime_options=SHORT) as (runtime, _):
         pod = await runtime.run_pod(Pod())
         created = await runtime.create_container(pod.id, Container())
 
@@ -126,7 +128,10 @@ async def test_the_safe_answer_goes_out_in_time(tmp_path: Path) -> None:
 
 async def test_whoever_wants_is_thrown_out_instead(tmp_path: Path) -> None:
     plugin = _Slow()
-    async with plugged(tmp_path, plugin, told=SHORT, options=LAPSE) as (runtime, _):
+    async with plugged(tmp_path, plugin, runtime_options=SHORT, options=LAPSE) as (
+        runtime,
+        _,
+    ):
         pod = await runtime.run_pod(Pod())
         start = time.monotonic()
         created = await runtime.create_container(pod.id, Container())
@@ -151,7 +156,7 @@ async def test_a_handler_that_will_not_be_cancelled_is_answered_once(
             await asyncio.sleep(0.4)  # past the runtime's limit
         return ContainerAdjustment().set_cpus("1")
 
-    async with plugged(tmp_path, plugin, told=SHORT) as (runtime, _):
+    async with plugged(tmp_path, plugin, runtime_options=SHORT) as (runtime, _):
         pod = await runtime.run_pod(Pod())
         created = await runtime.create_container(pod.id, Container())
         await runtime.synchronized(NAME)
@@ -183,9 +188,11 @@ async def test_a_late_result_of_a_lost_session_is_dropped(tmp_path: Path) -> Non
         await runtime.start()
         await runtime.synchronized(NAME)
 
-        answers = [item for item in runtime.records if item.side is Side.PLUGIN]
+        answers = [item for item in runtime.records if item.sender is Sender.PLUGIN]
         assert release.is_set()
-        assert Record(NAME, Side.PLUGIN, "StartContainer", START) not in answers
+        assert (
+            RecordedMessage(NAME, Sender.PLUGIN, "StartContainer", START) not in answers
+        )
 
 
 async def test_the_request_is_known_to_handlers_and_to_nobody_else(
@@ -259,7 +266,7 @@ async def test_coroutines_may_finish_in_another_order_than_they_began(
                 NAME, "PostStartContainer", nri_pb2.PostStartContainerRequest()
             ),
         )
-        said = [item.method for item in runtime.records if item.side is Side.PLUGIN]
+        said = [item.method for item in runtime.records if item.sender is Sender.PLUGIN]
 
     assert said[-2:] == ["PostStartContainer", "StartContainer"]
 
@@ -272,7 +279,7 @@ async def test_functions_are_answered_in_the_order_of_the_requests(
     async with plugged(tmp_path, recording(heard, *names)) as (runtime, _):
         methods = ["StartContainer", "PostStartContainer", "RemoveContainer"] * 20
         await asyncio.gather(*(runtime.call(NAME, method, START) for method in methods))
-        said = [item.method for item in runtime.records if item.side is Side.PLUGIN]
+        said = [item.method for item in runtime.records if item.sender is Sender.PLUGIN]
 
     assert heard == list(names) * 20
     assert said[-60:] == methods

@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from nri_proto import Code, Event, Level, nri_pb2
+from nri_proto import Code, Event, NriLevel, nri_pb2
 from nri_resmgr.stub import (
     Container,
     ContainerAdjustment,
     ContainerUpdate,
     LinuxResources,
-    Options,
     Plugin,
     Pod,
-    Refused,
+    RequestRejected,
+    StubOptions,
 )
 from nri_resmgr.testing import AdjustmentRejected, PluginRefused
 from nri_resmgr.values import InputError
@@ -64,12 +64,18 @@ def returning(result: object, name: str) -> Plugin:
     [
         pytest.param(KeyError("x"), 2, "KeyError: 'x'", id="a bug, with its type"),
         pytest.param(Sour("too sour"), 2, "too sour", id="a sentence of ours"),
-        pytest.param(Refused("no room"), 2, "no room", id="a refusal"),
+        pytest.param(RequestRejected("no room"), 2, "no room", id="a refusal"),
         pytest.param(
-            Refused("no", Code.RESOURCE_EXHAUSTED), 8, "no", id="a status of choice"
+            RequestRejected("no", Code.RESOURCE_EXHAUSTED),
+            8,
+            "no",
+            id="a status of choice",
         ),
         pytest.param(
-            Refused("ol\udce9 \u2713"), 2, "ol? \u2713", id="text that is not UTF-8"
+            RequestRejected("ol\udce9 \u2713"),
+            2,
+            "ol? \u2713",
+            id="text that is not UTF-8",
         ),
         pytest.param(TimeoutError("late"), 2, "TimeoutError: late", id="a timeout"),
     ],
@@ -91,8 +97,8 @@ async def test_an_exception_is_an_error_status(
 
 
 async def test_an_error_of_a_state_change_is_an_error_status(tmp_path: Path) -> None:
-    plugin = raising(Refused("no"), "run_pod_sandbox", later=False)
-    async with plugged(tmp_path, plugin, Level(0, 8)) as (runtime, _):
+    plugin = raising(RequestRejected("no"), "run_pod_sandbox", later=False)
+    async with plugged(tmp_path, plugin, NriLevel(0, 8)) as (runtime, _):
         with pytest.raises(PluginRefused) as refusal:
             await runtime.run_pod(Pod())
 
@@ -105,7 +111,7 @@ async def test_the_author_chooses_status_and_sentence(tmp_path: Path) -> None:
         return Code.INVALID_ARGUMENT, f"<{error}>"
 
     plugin = raising(ValueError("x"), "start_container", later=False)
-    options = Options(status_of=status_of)
+    options = StubOptions(status_of=status_of)
     async with plugged(tmp_path, plugin, options=options) as (runtime, _):
         with pytest.raises(PluginRefused) as refusal:
             await runtime.call(NAME, "StartContainer", REQUEST)
@@ -200,7 +206,11 @@ async def test_a_request_that_does_not_parse_is_an_error_status(tmp_path: Path) 
     ("error", "reason"),
     [
         pytest.param(ValueError("no hooks here"), "no hooks here", id="its text"),
-        pytest.param(Refused("no\udcff"), "no?", id="its text, mended"),
+        pytest.param(
+            RequestRejected("no\udcff"),
+            "no?",
+            id="its text, with invalid characters replaced",
+        ),
         pytest.param(ValueError(), "ValueError", id="its name where it has no text"),
     ],
 )

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from nri_proto import PLUGIN_METHODS, Event, Level, nri_pb2
+from nri_proto import PLUGIN_METHODS, Event, NriLevel, nri_pb2
 from nri_resmgr.stub import (
     Container,
     ContainerAdjustment,
@@ -22,38 +22,38 @@ from nri_resmgr.stub.convert import to_message
 from nri_resmgr.testing import Runtime
 from tests.stub.live import EVENT_HANDLERS, NAME, live, recording
 
-# A whole life, in the order of events; "told" are those that old levels send as
+# A whole life, in the order of events; "notified" are those that old levels send as
 # StateChange.
 LIFE = [
-    ("RUN_POD_SANDBOX", "told"),
+    ("RUN_POD_SANDBOX", "notified"),
     ("UPDATE_POD_SANDBOX", "asked"),
-    ("POST_UPDATE_POD_SANDBOX", "told"),
+    ("POST_UPDATE_POD_SANDBOX", "notified"),
     ("CREATE_CONTAINER", "asked"),
     ("VALIDATE_CONTAINER_ADJUSTMENT", "asked"),
-    ("POST_CREATE_CONTAINER", "told"),
-    ("START_CONTAINER", "told"),
-    ("POST_START_CONTAINER", "told"),
+    ("POST_CREATE_CONTAINER", "notified"),
+    ("START_CONTAINER", "notified"),
+    ("POST_START_CONTAINER", "notified"),
     ("UPDATE_CONTAINER", "asked"),
-    ("POST_UPDATE_CONTAINER", "told"),
+    ("POST_UPDATE_CONTAINER", "notified"),
     ("STOP_CONTAINER", "asked"),
-    ("REMOVE_CONTAINER", "told"),
-    ("STOP_POD_SANDBOX", "told"),
-    ("REMOVE_POD_SANDBOX", "told"),
+    ("REMOVE_CONTAINER", "notified"),
+    ("STOP_POD_SANDBOX", "notified"),
+    ("REMOVE_POD_SANDBOX", "notified"),
 ]
 NEW_IN_0_9_1 = {"UPDATE_POD_SANDBOX", "POST_UPDATE_POD_SANDBOX"}
 NEW_IN_0_10 = {"VALIDATE_CONTAINER_ADJUSTMENT"}
 LEVELS = [
-    Level(0, 3),
-    Level(0, 6, 1),
-    Level(0, 8),
-    Level(0, 9, 1),
-    Level(0, 10),
-    Level(0, 11),
-    Level(0, 12),
-    Level(0, 12, 1),
-    Level(0, 13),
+    NriLevel(0, 3),
+    NriLevel(0, 6, 1),
+    NriLevel(0, 8),
+    NriLevel(0, 9, 1),
+    NriLevel(0, 10),
+    NriLevel(0, 11),
+    NriLevel(0, 12),
+    NriLevel(0, 12, 1),
+    NriLevel(0, 13),
 ]
-# Old levels do not tell which they are; the releases that have them do.
+# Old levels are inferred from the releases that have them.
 RELEASES = {
     "containerd": ["v1.7.0", "v1.7.20", "v2.1.0", "v2.1.0", "v2.2.0", "v2.2.1"],
     "cri-o": ["1.26.2", "1.31.0", "1.32.0", "1.33.0", "1.34.0", "1.35.0"],
@@ -76,8 +76,8 @@ async def live_through(runtime: Runtime) -> None:
     await runtime.remove_pod(pod.id)
 
 
-def title(name: str, kind: str, level: Level) -> str:
-    if kind == "told" and level < Level(0, 12):
+def title(name: str, kind: str, level: NriLevel) -> str:
+    if kind == "notified" and level < NriLevel(0, 12):
         return f"StateChange({name})"
     return "".join(word.capitalize() for word in name.split("_"))
 
@@ -85,14 +85,14 @@ def title(name: str, kind: str, level: Level) -> str:
 @pytest.mark.parametrize("name", ["containerd", "cri-o"])
 @pytest.mark.parametrize("level", LEVELS, ids=str)
 async def test_every_event_of_the_level_is_handled(
-    level: Level, name: str, tmp_path: Path
+    level: NriLevel, name: str, tmp_path: Path
 ) -> None:
     heard: list[str] = []
     version = dict(zip(LEVELS, RELEASES[name], strict=False)).get(level, "99.0.0")
-    unknown = (NEW_IN_0_9_1 if level < Level(0, 9, 1) else set()) | (
-        NEW_IN_0_10 if level < Level(0, 10) else set()
+    unknown = (NEW_IN_0_9_1 if level < NriLevel(0, 9, 1) else set()) | (
+        NEW_IN_0_10 if level < NriLevel(0, 10) else set()
     )
-    if (name, level) == ("containerd", Level(0, 9, 1)):
+    if (name, level) == ("containerd", NriLevel(0, 9, 1)):
         unknown |= NEW_IN_0_9_1  # no containerd has 0.9.1: taken for a 0.8
     life = [(event, kind) for event, kind in LIFE if event not in unknown]
     async with Runtime(tmp_path, level, name, version) as runtime:

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from nri_proto import Code, Level, Trunk, nri_pb2
+from nri_proto import Code, NriLevel, Trunk, nri_pb2
 from nri_resmgr.stub import (
     CallTimedOut,
     Configuration,
@@ -16,17 +16,23 @@ from nri_resmgr.stub import (
     ConnectionLost,
     Container,
     Identity,
-    Options,
     Plugin,
     Pod,
     RegistrationRefused,
     RuntimeInfo,
     SocketPath,
     Stub,
+    StubOptions,
     current_request,
 )
-from nri_resmgr.testing import Misbehaviour, Record, Runtime, Side, Step
-from nri_resmgr.testing import Options as RuntimeOptions
+from nri_resmgr.testing import (
+    Misbehaviour,
+    RecordedMessage,
+    Runtime,
+    RuntimeOptions,
+    Sender,
+    SessionStep,
+)
 from tests.stub.live import (
     NAME,
     first_call,
@@ -38,19 +44,21 @@ from tests.stub.live import (
     stub_at,
 )
 
-QUICK = Options(registration_timeout=0.4)
+QUICK = StubOptions(registration_timeout=0.4)
 
-# Those before 0.7 tell no timeouts: NRI's defaults are 5 s and 2 s.
+# Those before 0.7 send no timeouts: NRI's defaults are 5 s and 2 s.
 RUNTIMES = [
-    pytest.param(Level(0, 3), "containerd", "v1.7.0", (5, 2), id="0.3"),
-    pytest.param(Level(0, 6, 1), "cri-o", "1.31.4", (5, 2), id="0.6.1"),
-    pytest.param(Level(0, 8), "containerd", "v2.0.5", (5.005, 2.007), id="0.8"),
-    pytest.param(Level(0, 9, 1), "cri-o", "1.33.2", (5.005, 2.007), id="0.9.1"),
-    pytest.param(Level(0, 10), "containerd", "v2.2.0", (5.005, 2.007), id="0.10"),
-    pytest.param(Level(0, 11), "cri-o", "1.36.0", (5.005, 2.007), id="0.11"),
-    pytest.param(Level(0, 12), "containerd", "v2.3.0", (5.005, 2.007), id="0.12"),
-    pytest.param(Level(0, 12, 1), "containerd", "v2.4.0", (5.005, 2.007), id="0.12.1"),
-    pytest.param(Level(0, 13), "cri-o", "1.38.0", (5.005, 2.007), id="0.13"),
+    pytest.param(NriLevel(0, 3), "containerd", "v1.7.0", (5, 2), id="0.3"),
+    pytest.param(NriLevel(0, 6, 1), "cri-o", "1.31.4", (5, 2), id="0.6.1"),
+    pytest.param(NriLevel(0, 8), "containerd", "v2.0.5", (5.005, 2.007), id="0.8"),
+    pytest.param(NriLevel(0, 9, 1), "cri-o", "1.33.2", (5.005, 2.007), id="0.9.1"),
+    pytest.param(NriLevel(0, 10), "containerd", "v2.2.0", (5.005, 2.007), id="0.10"),
+    pytest.param(NriLevel(0, 11), "cri-o", "1.36.0", (5.005, 2.007), id="0.11"),
+    pytest.param(NriLevel(0, 12), "containerd", "v2.3.0", (5.005, 2.007), id="0.12"),
+    pytest.param(
+        NriLevel(0, 12, 1), "containerd", "v2.4.0", (5.005, 2.007), id="0.12.1"
+    ),
+    pytest.param(NriLevel(0, 13), "cri-o", "1.38.0", (5.005, 2.007), id="0.13"),
 ]
 
 
@@ -74,11 +82,15 @@ class _Diary:
 
 @pytest.mark.parametrize(("level", "name", "version", "timeouts"), RUNTIMES)
 async def test_a_plugin_is_configured_then_told_what_runs(
-    level: Level, name: str, version: str, timeouts: tuple[float, float], tmp_path: Path
+    level: NriLevel,
+    name: str,
+    version: str,
+    timeouts: tuple[float, float],
+    tmp_path: Path,
 ) -> None:
-    told = RuntimeOptions(registration_timeout=5.005, request_timeout=2.007)
+    options = RuntimeOptions(registration_timeout=5.005, request_timeout=2.007)
     diary = _Diary()
-    async with Runtime(tmp_path, level, name, version, told) as runtime:
+    async with Runtime(tmp_path, level, name, version, options) as runtime:
         pod = await runtime.run_pod(Pod(name="web"))
         await runtime.create_container(pod.id, Container(name="app"))
         before = stub_at(runtime, diary).runtime
@@ -119,9 +131,9 @@ async def test_it_registers_as_who_it_is(name: str, index: str, tmp_path: Path) 
         async with running(Stub(_Diary(), Identity(name, index), socket_path)):
             await runtime.synchronized(f"{index}-{name}")
 
-        assert runtime.records[0] == Record(
+        assert runtime.records[0] == RecordedMessage(
             "",
-            Side.PLUGIN,
+            Sender.PLUGIN,
             "RegisterPlugin",
             nri_pb2.RegisterPluginRequest(
                 plugin_name=name, plugin_idx=index, NRI_version="v0.13.0"
@@ -161,9 +173,9 @@ async def test_a_refused_plugin_closes_the_socket_itself(tmp_path: Path) -> None
         assert await asyncio.wait_for(rest, 5) == b""
 
 
-@pytest.mark.parametrize("step", list(Step)[:7])
+@pytest.mark.parametrize("step", list(SessionStep)[:7])
 async def test_after_a_hang_up_the_whole_handshake_comes_again(
-    step: Step, tmp_path: Path
+    step: SessionStep, tmp_path: Path
 ) -> None:
     heard: list[str] = []
     plugin = recording(heard, "synchronize", "stop_container")
@@ -174,19 +186,19 @@ async def test_after_a_hang_up_the_whole_handshake_comes_again(
         registrations = [
             record
             for record in runtime.records
-            if record.method == "RegisterPlugin" and record.side is Side.PLUGIN
+            if record.method == "RegisterPlugin" and record.sender is Sender.PLUGIN
         ]
-        assert len(registrations) == (1 if step is Step.CONNECTED else 2)
+        assert len(registrations) == (1 if step is SessionStep.CONNECTED else 2)
         assert heard[-1] == "synchronize"
 
 
 @pytest.mark.parametrize(
     "wrong",
     [
-        pytest.param(Misbehaviour(hang_up=Step.CONNECTED), id="when connected"),
-        pytest.param(Misbehaviour(hang_up=Step.REGISTERING), id="registering"),
+        pytest.param(Misbehaviour(hang_up=SessionStep.CONNECTED), id="when connected"),
+        pytest.param(Misbehaviour(hang_up=SessionStep.REGISTERING), id="registering"),
         pytest.param(
-            Misbehaviour(hang_up=Step.REGISTERED, reply_first=True),
+            Misbehaviour(hang_up=SessionStep.REGISTERED, reply_first=True),
             id="registered, not yet configured",
         ),
     ],
@@ -208,13 +220,13 @@ async def test_who_cannot_reconnect_is_told_of_a_hang_up(
     ("wrong", "error", "sentence"),
     [
         pytest.param(
-            Misbehaviour(fall_silent=Step.CONNECTED),
+            Misbehaviour(fall_silent=SessionStep.CONNECTED),
             CallTimedOut,
             "the runtime did not answer RegisterPlugin within 0.4 s",
             id="nothing is answered",
         ),
         pytest.param(
-            Misbehaviour(fall_silent=Step.REGISTERED, reply_first=True),
+            Misbehaviour(fall_silent=SessionStep.REGISTERED, reply_first=True),
             ConfigureMissing,
             "the runtime sent no Configure within 0.4 s",
             id="the registration is answered and that is all",
@@ -235,7 +247,7 @@ async def test_silence_is_not_waited_for_longer_than_the_registration_timeout(
 
 async def test_after_silence_an_external_plugin_tries_again(tmp_path: Path) -> None:
     async with Runtime(tmp_path) as runtime:
-        runtime.misbehave(Misbehaviour(fall_silent=Step.REGISTERING))
+        runtime.misbehave(Misbehaviour(fall_silent=SessionStep.REGISTERING))
         async with live(runtime, _Diary(), QUICK):
             assert runtime.plugins == (NAME,)
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from nri_proto import Event, Level, mask_of, nri_pb2
+from nri_proto import Event, NriLevel, mask_of, nri_pb2
 from nri_resmgr.stub import BadHandler, Configuration, Plugin, RuntimeTooOld
-from nri_resmgr.testing import Runtime, Side
+from nri_resmgr.testing import Runtime, Sender
 from tests.stub.live import (
     EVENT_HANDLERS,
     NAME,
@@ -29,7 +29,7 @@ def masks(runtime: Runtime) -> list[int]:
     return [
         record.body.events
         for record in runtime.records
-        if record.side is Side.PLUGIN
+        if record.sender is Sender.PLUGIN
         and isinstance(record.body, nri_pb2.ConfigureResponse)
     ]
 
@@ -48,18 +48,18 @@ def subscribing(wanted: Event | int | None, *names: str) -> Plugin:
 @pytest.mark.parametrize(
     ("level", "name", "version", "mask"),
     [
-        pytest.param(Level(0, 3), "containerd", "v1.7.0", 0x7FF, id="0.3"),
-        pytest.param(Level(0, 6, 1), "cri-o", "1.31.0", 0x7FF, id="0.6.1"),
-        pytest.param(Level(0, 8), "v2", "v2.0.2", 0x7FF, id="0.8 that says v2"),
-        pytest.param(Level(0, 9, 1), "cri-o", "1.33.0", 0x1FFF, id="0.9.1"),
-        pytest.param(Level(0, 10), "containerd", "v2.2.0", ALL, id="0.10"),
-        pytest.param(Level(0, 11), "cri-o", "1.36.1", ALL, id="0.11"),
-        pytest.param(Level(0, 12), "strange", "7", ALL, id="0.12 tells it"),
-        pytest.param(Level(0, 13), "containerd", "v2.5.0", ALL, id="0.13"),
+        pytest.param(NriLevel(0, 3), "containerd", "v1.7.0", 0x7FF, id="0.3"),
+        pytest.param(NriLevel(0, 6, 1), "cri-o", "1.31.0", 0x7FF, id="0.6.1"),
+        pytest.param(NriLevel(0, 8), "v2", "v2.0.2", 0x7FF, id="0.8 that says v2"),
+        pytest.param(NriLevel(0, 9, 1), "cri-o", "1.33.0", 0x1FFF, id="0.9.1"),
+        pytest.param(NriLevel(0, 10), "containerd", "v2.2.0", ALL, id="0.10"),
+        pytest.param(NriLevel(0, 11), "cri-o", "1.36.1", ALL, id="0.11"),
+        pytest.param(NriLevel(0, 12), "strange", "7", ALL, id="0.12 reports it"),
+        pytest.param(NriLevel(0, 13), "containerd", "v2.5.0", ALL, id="0.13"),
     ],
 )
 async def test_a_known_level_gets_what_it_knows_at_once(
-    level: Level, name: str, version: str, mask: int, tmp_path: Path
+    level: NriLevel, name: str, version: str, mask: int, tmp_path: Path
 ) -> None:
     plugin = recording([], *EVENT_HANDLERS)
     async with (
@@ -116,9 +116,11 @@ async def test_configure_cannot_choose_what_nothing_handles(tmp_path: Path) -> N
     )
 
 
-@pytest.mark.parametrize("level", [Level(0, 3), Level(0, 6, 1), Level(0, 8)], ids=str)
+@pytest.mark.parametrize(
+    "level", [NriLevel(0, 3), NriLevel(0, 6, 1), NriLevel(0, 8)], ids=str
+)
 async def test_an_unknown_level_is_tried_wide_then_narrow_and_remembered(
-    level: Level, tmp_path: Path
+    level: NriLevel, tmp_path: Path
 ) -> None:
     plugin = recording([], *EVENT_HANDLERS)
     async with (
@@ -140,7 +142,7 @@ async def test_an_unknown_level_is_not_tried_where_nothing_wide_is_wanted(
 ) -> None:
     plugin = recording([], "create_container", "stop_container")
     async with (
-        Runtime(tmp_path, Level(0, 6, 1), "strange", "7") as runtime,
+        Runtime(tmp_path, NriLevel(0, 6, 1), "strange", "7") as runtime,
         live(runtime, plugin),
     ):
         assert masks(runtime) == [CREATE_AND_STOP]
@@ -151,7 +153,7 @@ async def test_who_cannot_reconnect_is_careful_with_an_unknown_level(
 ) -> None:
     plugin = recording([], *EVENT_HANDLERS)
     async with (
-        Runtime(tmp_path, Level(0, 6, 1), "strange", "7") as runtime,
+        Runtime(tmp_path, NriLevel(0, 6, 1), "strange", "7") as runtime,
         running(launched_stub_at(runtime, plugin)),
     ):
         await runtime.synchronized(NAME)
@@ -162,25 +164,25 @@ async def test_who_cannot_reconnect_is_careful_with_an_unknown_level(
     ("level", "name", "version", "sentence"),
     [
         pytest.param(
-            Level(0, 9),
+            NriLevel(0, 9),
             "cri-o",
             "1.32.0",
             "cri-o 1.32.0 speaks NRI 0.9.0, which knows none of the events this "
             "plugin handles (ValidateContainerAdjustment)",
-            id="told before subscribing",
+            id="known before subscribing",
         ),
         pytest.param(
-            Level(0, 6, 1),
+            NriLevel(0, 6, 1),
             "strange",
             "7",
-            "strange 7 speaks an NRI of unknown level, which knows none of the events "
+            "strange 7 speaks an unknown NRI version, which knows none of the events "
             "this plugin handles (ValidateContainerAdjustment)",
             id="learnt from a hang-up",
         ),
     ],
 )
 async def test_an_empty_mask_is_never_sent(
-    level: Level, name: str, version: str, sentence: str, tmp_path: Path
+    level: NriLevel, name: str, version: str, sentence: str, tmp_path: Path
 ) -> None:
     plugin = recording([], "validate_container_adjustment")
     async with Runtime(tmp_path, level, name, version) as runtime:

@@ -1,4 +1,4 @@
-"""Who a plugin is, out of all that can tell it."""
+"""The identity of a plugin from arguments, environment and program name."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ from hypothesis import strategies as st
 from nri_resmgr.stub import BadIdentity, Identity
 from nri_resmgr.stub.identity import find_identity
 
-LAUNCHED = {"NRI_PLUGIN_NAME": "told", "NRI_PLUGIN_IDX": "42"}
+LAUNCHED = {"NRI_PLUGIN_NAME": "launched", "NRI_PLUGIN_IDX": "42"}
 
 
 @pytest.mark.parametrize(
     ("name", "index", "environment", "program", "expected"),
     [
-        pytest.param(None, None, LAUNCHED, "/x/prog", "42-told", id="the runtime"),
+        pytest.param(None, None, LAUNCHED, "/x/prog", "42-launched", id="the runtime"),
         pytest.param("mine", None, LAUNCHED, "x", "42-mine", id="the author's name"),
-        pytest.param(None, "42", LAUNCHED, "x", "42-told", id="the same index twice"),
+        pytest.param(
+            None, "42", LAUNCHED, "x", "42-launched", id="the same index twice"
+        ),
         pytest.param("a", "07", {}, "99-x", "07-a", id="the author before the file"),
         pytest.param(None, None, {}, "/p/10-a-b", "10-a-b", id="the file's name"),
         pytest.param(None, None, {}, "10-a.py", "10-a", id="without .py"),
@@ -69,7 +71,7 @@ def test_the_identity_comes_from(
             "10",
             {},
             "x",
-            "plugin name 'a,b': only letters, digits and _.+- can be",
+            "plugin name 'a,b': only letters, digits and _.+- are allowed",
             id="a comma",
         ),
         pytest.param(
@@ -77,7 +79,7 @@ def test_the_identity_comes_from(
             "10",
             {},
             "x",
-            "plugin name 'a\\n': only letters, digits and _.+- can be",
+            "plugin name 'a\\n': only letters, digits and _.+- are allowed",
             id="a line break",
         ),
         pytest.param(
@@ -85,7 +87,7 @@ def test_the_identity_comes_from(
             "10",
             {},
             "10-x",
-            "plugin name '': only letters, digits and _.+- can be",
+            "plugin name '': only letters, digits and _.+- are allowed",
             id="no letter of a name",
         ),
         pytest.param(

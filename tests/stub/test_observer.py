@@ -1,4 +1,4 @@
-"""Whoever observes a plugin is told of its sessions and of each answer."""
+"""An observer receives the steps of sessions and the time of each answer."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from nri_proto import Code
-from nri_resmgr.stub import Container, Observer, Options, Pod, RuntimeInfo
-from nri_resmgr.stub.tap import OnMessage, Tapped
+from nri_resmgr.stub import Container, Observer, Pod, RuntimeInfo, StubOptions
+from nri_resmgr.stub.observer import OnMessage, Tapped
 from nri_resmgr.testing import Runtime
 from tests.stub.live import eventually, live
 
 
 class Notes(Observer):
-    """Writes down what it is told."""
+    """Records its calls."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -53,7 +53,7 @@ async def test_sessions_and_answers_are_told_in_order(
     tmp_path: Path, tap: OnMessage | None
 ) -> None:
     notes = Notes()
-    options = Options(observer=notes, on_message=tap)
+    options = StubOptions(observer=notes, on_message=tap)
     async with Runtime(tmp_path) as runtime, live(runtime, Moody(), options):
         await runtime.run_pod(Pod(id="p"))
         with pytest.raises(Exception, match="not today"):
@@ -73,7 +73,7 @@ async def test_sessions_and_answers_are_told_in_order(
 
 async def test_a_runtime_that_is_not_there_is_told(tmp_path: Path) -> None:
     notes = Notes()
-    options = Options(observer=notes)
+    options = StubOptions(observer=notes)
     async with Runtime(tmp_path) as runtime, live(runtime, Moody(), options):
         await runtime.stop()
         await eventually(lambda: len(notes.lines) == 6)

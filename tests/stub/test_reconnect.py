@@ -13,21 +13,21 @@ from nri_resmgr.stub import (
     ConnectionLost,
     Container,
     ContainerAdjustment,
-    Options,
     Overrun,
     Pod,
     SocketUnusable,
     Stub,
+    StubOptions,
 )
 from nri_resmgr.stub.stub import Backoff
 from nri_resmgr.testing import (
     EMPTY_FRAME,
-    FRAME_FOR_NOBODY,
+    UNKNOWN_CONNECTION_FRAME,
     UNKNOWN_FRAME_TYPE,
     Misbehaviour,
     Runtime,
+    RuntimeOptions,
 )
-from nri_resmgr.testing import Options as RuntimeOptions
 from tests.stub.live import (
     NAME,
     eventually,
@@ -180,12 +180,14 @@ async def test_garbage_instead_of_a_handshake_is_borne(tmp_path: Path) -> None:
     [
         pytest.param(Misbehaviour(bytes_per_write=1), id="byte by byte"),
         pytest.param(Misbehaviour(noise=EMPTY_FRAME), id="empty frames"),
-        pytest.param(Misbehaviour(noise=FRAME_FOR_NOBODY), id="frames for nobody"),
+        pytest.param(
+            Misbehaviour(noise=UNKNOWN_CONNECTION_FRAME), id="an unknown connection"
+        ),
         pytest.param(Misbehaviour(noise=UNKNOWN_FRAME_TYPE), id="unknown types"),
         pytest.param(
             Misbehaviour(
                 bytes_per_write=3,
-                noise=UNKNOWN_FRAME_TYPE + EMPTY_FRAME + FRAME_FOR_NOBODY,
+                noise=UNKNOWN_FRAME_TYPE + EMPTY_FRAME + UNKNOWN_CONNECTION_FRAME,
             ),
             id="all of it in pieces",
         ),
@@ -243,9 +245,9 @@ async def test_stop_lets_a_handler_finish_and_its_answer_out(
 
 
 async def test_stop_does_not_wait_longer_than_one_request(tmp_path: Path) -> None:
-    plugin, told = _Busy(), RuntimeOptions(request_timeout=0.2)
-    async with Runtime(tmp_path, options=told) as runtime:
-        stub = stub_at(runtime, plugin, Options(overrun=Overrun.LAPSE))
+    plugin, options = _Busy(), RuntimeOptions(request_timeout=0.2)
+    async with Runtime(tmp_path, options=options) as runtime:
+        stub = stub_at(runtime, plugin, StubOptions(overrun=Overrun.LAPSE))
         run = asyncio.create_task(stub.run())
         await runtime.synchronized(NAME)
         asking = asyncio.create_task(

@@ -10,6 +10,13 @@ import pytest
 from nri_proto import nri_pb2
 from nri_resmgr.stub.adjustment import ContainerAdjustment
 from nri_resmgr.stub.convert import to_message
+from nri_resmgr.stub.errors import (
+    DuplicateKey,
+    InvalidKey,
+    MissingContainerId,
+    ReplyError,
+    SelfUpdate,
+)
 from nri_resmgr.stub.model import (
     CdiDevice,
     ContainerEviction,
@@ -30,13 +37,6 @@ from nri_resmgr.stub.replies import (
     stop_response,
     synchronize_response,
     update_response,
-)
-from nri_resmgr.stub.reply_errors import (
-    BadKey,
-    DuplicateKey,
-    MissingContainerId,
-    ReplyError,
-    SelfUpdate,
 )
 from nri_resmgr.stub.update import ContainerUpdate
 
@@ -206,7 +206,7 @@ def test_a_wrong_type_is_told_with_what_was_expected(
                     ),
                 )
             ),
-            BadKey("linux.resources.unified", ""),
+            InvalidKey("linux.resources.unified", ""),
             id="an empty key in an update, by the constructor",
         ),
         pytest.param(
@@ -226,12 +226,12 @@ def test_a_wrong_type_is_told_with_what_was_expected(
         ),
         pytest.param(
             ContainerAdjustment(cdi_devices=(CdiDevice(),)),
-            BadKey("cdi_devices", ""),
+            InvalidKey("cdi_devices", ""),
             id="a device without a name",
         ),
         pytest.param(
             ContainerAdjustment(annotations={"-": ""}),
-            BadKey("annotations", "-"),
+            InvalidKey("annotations", "-"),
             id="a mark that removes nothing",
         ),
         pytest.param(
@@ -277,8 +277,11 @@ def test_different_fields_and_keys_of_one_container_go_together() -> None:
     [
         (DuplicateKey("env", "A"), "env 'A' is set twice in one reply"),
         (DuplicateKey("args"), "args is set twice in one reply"),
-        (BadKey("env", ""), "env needs a key that is not empty"),
-        (BadKey("env", "-A"), "env key '-A' begins with \"-\", the mark of removal"),
+        (InvalidKey("env", ""), "env needs a key that is not empty"),
+        (
+            InvalidKey("env", "-A"),
+            "env key '-A' begins with \"-\", the mark of removal",
+        ),
         (MissingContainerId("update"), "update without a container id"),
         (
             SelfUpdate("c1"),

@@ -1,4 +1,4 @@
-"""A plugin as a program: started by a runtime, or by somebody else."""
+"""A plugin as a program: started by a runtime, or by other means."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from nri_proto import Level
+from nri_proto import NriLevel
 from nri_resmgr.stub import Container, Pod
-from nri_resmgr.testing import Options, Runtime
+from nri_resmgr.testing import Runtime, RuntimeOptions
 from tests.stub.live import NAME, eventually
 from tests.stub.programs import program, run
 
@@ -53,8 +53,8 @@ def observer(path: Path, file: Path) -> Path:
     return program(path, f"FILE = {str(file)!r}\n{WITNESS}")
 
 
-def launching(tmp_path: Path) -> Options:
-    return Options(
+def launching(tmp_path: Path) -> RuntimeOptions:
+    return RuntimeOptions(
         plugin_folder=tmp_path / "plugins",
         config_folder=tmp_path / "conf.d",
         plugin_output=tmp_path / "output",
@@ -117,7 +117,7 @@ async def test_before_0_7_a_launched_plugin_is_never_synchronized_and_serves(
 ) -> None:
     observer(tmp_path / "plugins" / NAME, tmp_path / "witness")
     async with Runtime(
-        tmp_path, Level(0, 6, 1), version="v1.7.20", options=launching(tmp_path)
+        tmp_path, NriLevel(0, 6, 1), version="v1.7.20", options=launching(tmp_path)
     ) as runtime:
         pod = await runtime.run_pod(Pod())
         created = await runtime.create_container(pod.id, Container())
@@ -148,7 +148,7 @@ async def test_before_0_7_a_launched_plugin_is_never_synchronized_and_serves(
             "serve(Idle(), name='a b', index='10')",
             {},
             2,
-            "plugin name 'a b': only letters, digits and _.+- can be",
+            "plugin name 'a b': only letters, digits and _.+- are allowed",
             id="a bad name",
         ),
         pytest.param(
@@ -184,7 +184,7 @@ def test_bad_input_is_one_sentence(
 
 async def test_a_runtime_that_is_too_old_is_one_sentence(tmp_path: Path) -> None:
     body = "class Late:\n    def validate_container_adjustment(self, _): ...\n"
-    async with Runtime(tmp_path, Level(0, 9), "cri-o", "1.32.0") as runtime:
+    async with Runtime(tmp_path, NriLevel(0, 9), "cri-o", "1.32.0") as runtime:
         call = f"serve(Late(), index='10', socket={str(runtime.socket_path)!r})"
         path = program(tmp_path / "late", f"{body}\n{call}\n")
         done = await asyncio.to_thread(run, path)

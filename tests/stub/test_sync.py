@@ -1,4 +1,4 @@
-"""Synchronize: told in many messages, answered with more than one can hold."""
+"""Synchronize in many messages, with more updates than fit into one reply."""
 
 from __future__ import annotations
 
@@ -8,9 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from nri_proto import Level, nri_pb2
+from nri_proto import NriLevel, nri_pb2
 from nri_resmgr.stub import Container, ContainerUpdate, Pod
-from nri_resmgr.testing import Misbehaviour, Options, Runtime, Side, Step
+from nri_resmgr.testing import (
+    Misbehaviour,
+    Runtime,
+    RuntimeOptions,
+    Sender,
+    SessionStep,
+)
 from tests.stub.live import NAME, eventually, live, recording, running, stub_at
 
 Snapshot = tuple[tuple[Pod, ...], tuple[Container, ...]]
@@ -58,15 +64,17 @@ def large(container_id: str, size: int) -> ContainerUpdate:
 @pytest.mark.parametrize(
     ("options", "pods", "containers"),
     [
-        pytest.param(Options(), 0, 0, id="nothing"),
-        pytest.param(Options(), 3, 7, id="one message"),
-        pytest.param(Options(sync_objects=1), 3, 7, id="one object a message"),
-        pytest.param(Options(sync_objects=2), 7, 3, id="more pods than containers"),
-        pytest.param(Options(sync_limit=2500), 2, 9, id="cut by size"),
+        pytest.param(RuntimeOptions(), 0, 0, id="nothing"),
+        pytest.param(RuntimeOptions(), 3, 7, id="one message"),
+        pytest.param(RuntimeOptions(sync_objects=1), 3, 7, id="one object a message"),
+        pytest.param(
+            RuntimeOptions(sync_objects=2), 7, 3, id="more pods than containers"
+        ),
+        pytest.param(RuntimeOptions(sync_limit=2500), 2, 9, id="cut by size"),
     ],
 )
 async def test_however_it_is_cut_the_handler_sees_the_whole_once(
-    options: Options, pods: int, containers: int, tmp_path: Path
+    options: RuntimeOptions, pods: int, containers: int, tmp_path: Path
 ) -> None:
     census = _Census()
     async with Runtime(tmp_path, options=options) as runtime:
@@ -82,7 +90,7 @@ async def test_a_container_may_come_before_its_pod(tmp_path: Path) -> None:
     )
     last = nri_pb2.SynchronizeRequest(pods=[nri_pb2.PodSandbox(id="p")])
     async with Runtime(tmp_path) as runtime:
-        await populate(runtime, 1, 1)  # told in the handshake, and not again
+        await populate(runtime, 1, 1)  # sent in the handshake, and not again
         async with live(runtime, census):
             replies = [
                 await runtime.call(NAME, "Synchronize", part) for part in (first, last)
@@ -100,7 +108,7 @@ async def test_a_container_may_come_before_its_pod(tmp_path: Path) -> None:
 @pytest.mark.slow
 async def test_ten_thousand_empty_messages_are_answered(tmp_path: Path) -> None:
     census = _Census()
-    async with Runtime(tmp_path, options=Options(request_timeout=60)) as runtime:
+    async with Runtime(tmp_path, options=RuntimeOptions(request_timeout=60)) as runtime:
         await populate(runtime, 1, 1)
         runtime.misbehave(Misbehaviour(empty_chunks=10_000))
         async with running(stub_at(runtime, census)):
@@ -112,14 +120,14 @@ async def test_ten_thousand_empty_messages_are_answered(tmp_path: Path) -> None:
 
 async def test_a_plugin_without_handler_echoes_more(tmp_path: Path) -> None:
     plugin = recording([], "stop_container")
-    async with Runtime(tmp_path, options=Options(sync_objects=1)) as runtime:
+    async with Runtime(tmp_path, options=RuntimeOptions(sync_objects=1)) as runtime:
         await populate(runtime, 1, 3)
         async with live(runtime, plugin) as stub:
             await stub.synchronized()
             answers = [
                 record.body
                 for record in runtime.records
-                if record.side is Side.PLUGIN and record.method == "Synchronize"
+                if record.sender is Sender.PLUGIN and record.method == "Synchronize"
             ]
 
     assert answers == [
@@ -131,9 +139,9 @@ async def test_a_plugin_without_handler_echoes_more(tmp_path: Path) -> None:
 
 async def test_messages_of_a_lost_session_are_forgotten(tmp_path: Path) -> None:
     census = _Census()
-    async with Runtime(tmp_path, options=Options(sync_objects=1)) as runtime:
+    async with Runtime(tmp_path, options=RuntimeOptions(sync_objects=1)) as runtime:
         await populate(runtime, 2, 3)
-        runtime.misbehave(Misbehaviour(hang_up=Step.SYNCHRONIZING))
+        runtime.misbehave(Misbehaviour(hang_up=SessionStep.SYNCHRONIZING))
         async with live(runtime, census):
             assert census.snapshots == [(runtime.pods, runtime.containers)]
 
@@ -148,7 +156,7 @@ async def test_the_handler_has_no_deadline_of_ours(tmp_path: Path) -> None:
 
     async with Runtime(tmp_path) as runtime:
         await populate(runtime, 1, 1)
-        runtime.misbehave(Misbehaviour(timeout=0.05))  # told, but not kept
+        runtime.misbehave(Misbehaviour(timeout=0.05))  # sent, but not enforced
         async with live(runtime, plugin):
             assert runtime.container("ctr0").cpu.cpus == "3"
 
@@ -157,7 +165,7 @@ async def test_waiting_for_synchronize_has_no_limit_and_ends_with_the_session(
     tmp_path: Path,
 ) -> None:
     async with Runtime(tmp_path) as runtime:
-        runtime.misbehave(Misbehaviour(fall_silent=Step.CONFIGURED))
+        runtime.misbehave(Misbehaviour(fall_silent=SessionStep.CONFIGURED))
         stub = stub_at(runtime, _Census())
         async with running(stub):
             await stub.started()
@@ -168,7 +176,10 @@ async def test_waiting_for_synchronize_has_no_limit_and_ends_with_the_session(
 async def test_16_mib_from_an_old_runtime_are_taken(tmp_path: Path) -> None:
     census = _Census()
     async with Runtime(
-        tmp_path, Level(0, 6, 1), version="v1.7.20", options=Options(request_timeout=9)
+        tmp_path,
+        NriLevel(0, 6, 1),
+        version="v1.7.20",
+        options=RuntimeOptions(request_timeout=9),
     ) as runtime:
         await populate(runtime, 1, 5, size=3 << 20)
         runtime.misbehave(Misbehaviour(oversize=True))
@@ -194,7 +205,7 @@ async def test_updates_over_4_mib_ride_on_replies_of_old_runtimes(
     tmp_path: Path,
 ) -> None:
     census = _Census(*(large(f"ctr{number}", 1_500_000) for number in range(5)))
-    async with Runtime(tmp_path, Level(0, 11), version="v2.2.1") as runtime:
+    async with Runtime(tmp_path, NriLevel(0, 11), version="v2.2.1") as runtime:
         await populate(runtime, 1, 6)
         async with live(runtime, census):
             stops = [await runtime.stop_container(f"ctr{number}") for number in (5, 0)]
@@ -209,13 +220,13 @@ async def test_updates_over_4_mib_ride_on_replies_of_old_runtimes(
 @pytest.mark.parametrize(
     ("level", "version", "sessions"),
     [
-        pytest.param(Level(0, 6, 1), "v1.7.20", 2, id="0.6 would never ask again"),
-        pytest.param(Level(0, 3), "unheard of", 2, id="a level that nothing tells"),
-        pytest.param(Level(0, 8), "v2.1.0", 1, id="0.8 hangs up itself"),
+        pytest.param(NriLevel(0, 6, 1), "v1.7.20", 2, id="0.6 would never ask again"),
+        pytest.param(NriLevel(0, 3), "unheard of", 2, id="an unknown level"),
+        pytest.param(NriLevel(0, 8), "v2.1.0", 1, id="0.8 hangs up itself"),
     ],
 )
 async def test_before_0_7_a_late_answer_means_a_new_session(
-    level: Level, version: str, sessions: int, tmp_path: Path
+    level: NriLevel, version: str, sessions: int, tmp_path: Path
 ) -> None:
     delays = [0.15, 0.0]
     plugin = recording([], "stop_container")
@@ -225,7 +236,7 @@ async def test_before_0_7_a_late_answer_means_a_new_session(
         await asyncio.sleep(delays.pop(0))
 
     async with Runtime(tmp_path, level, version=version) as runtime:
-        runtime.misbehave(Misbehaviour(timeout=0.1))  # told, but not kept
+        runtime.misbehave(Misbehaviour(timeout=0.1))  # sent, but not enforced
         async with running(stub_at(runtime, plugin)):
             await runtime.synchronized(NAME)
             expected = ["Configure", "Synchronize"] * sessions

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nri_proto import Level, MessageTooLarge, nri_pb2
+from nri_proto import MessageTooLarge, NriLevel, nri_pb2
 from nri_resmgr.stub import (
     CalledFromHandler,
     CallFailed,
@@ -17,20 +17,20 @@ from nri_resmgr.stub import (
     Container,
     ContainerEviction,
     ContainerUpdate,
-    Options,
     Plugin,
     Pod,
     ReplyError,
     Stub,
+    StubOptions,
     UnsolicitedUpdates,
     UnsolicitedUpdatesUnsafe,
     current_request,
 )
-from nri_resmgr.testing import Runtime, Side
+from nri_resmgr.testing import Runtime, Sender
 from tests.stub.live import NAME, eventually, plugged, recording, stub_at
 
-ALWAYS = Options(unsolicited_updates=UnsolicitedUpdates.ALWAYS)
-NEVER = Options(unsolicited_updates=UnsolicitedUpdates.NEVER)
+ALWAYS = StubOptions(unsolicited_updates=UnsolicitedUpdates.ALWAYS)
+NEVER = StubOptions(unsolicited_updates=UnsolicitedUpdates.NEVER)
 TOO_LONG = bytes.fromhex("00000001 ffffffff")  # a trunk frame of 4 GiB
 CPUS = ContainerUpdate("ctr0").set_cpus("3")
 
@@ -140,7 +140,7 @@ async def test_the_connection_may_be_lost_under_way(tmp_path: Path) -> None:
 
 
 async def test_an_answer_is_not_waited_for_for_ever(tmp_path: Path) -> None:
-    options = Options(update_timeout=0.1)
+    options = StubOptions(update_timeout=0.1)
     async with plugged(tmp_path, idle_plugin(), options=options) as (runtime, stub):
         async with runtime.lock:
             with pytest.raises(CallTimedOut) as late:
@@ -217,7 +217,7 @@ async def test_none_goes_out_while_a_request_is_handled(tmp_path: Path) -> None:
         plugin.may_end.set()
         await asyncio.gather(starting, updating)
 
-        said = [item.method for item in runtime.records if item.side is Side.PLUGIN]
+        said = [item.method for item in runtime.records if item.sender is Sender.PLUGIN]
         assert before == []
         assert said.index("StartContainer") < said.index("UpdateContainers")
 
@@ -252,31 +252,37 @@ async def test_a_task_of_a_handler_may_call_once_the_request_is_answered(
 
 
 @pytest.mark.parametrize(
-    ("level", "options", "level_told"),
+    ("level", "options", "reported_level"),
     [
-        pytest.param(Level(0, 12), Options(), "NRI 0.12.0", id="0.12.0 can dead-lock"),
-        pytest.param(Level(0, 3), Options(), "NRI 0.3.0", id="so can older ones"),
-        pytest.param(Level(0, 13), NEVER, "NRI 0.13.0", id="by the plugin's choice"),
+        pytest.param(
+            NriLevel(0, 12), StubOptions(), "NRI 0.12.0", id="0.12.0 can dead-lock"
+        ),
+        pytest.param(
+            NriLevel(0, 3), StubOptions(), "NRI 0.3.0", id="so can older ones"
+        ),
+        pytest.param(NriLevel(0, 13), NEVER, "NRI 0.13.0", id="by the plugin's choice"),
     ],
 )
 async def test_where_it_is_unsafe_the_call_is_an_error(
-    level: Level, options: Options, level_told: str, tmp_path: Path
+    level: NriLevel, options: StubOptions, reported_level: str, tmp_path: Path
 ) -> None:
     async with plugged(tmp_path, idle_plugin(), level, options=options) as (_, stub):
         with pytest.raises(UnsolicitedUpdatesUnsafe) as refusal:
             await stub.update_containers([CPUS])
 
-    assert str(refusal.value).startswith(f"the runtime speaks {level_told}, which can")
+    assert str(refusal.value).startswith(
+        f"the runtime speaks {reported_level}, which can"
+    )
 
 
 async def test_0_12_1_is_the_first_that_is_safe(tmp_path: Path) -> None:
-    async with plugged(tmp_path, idle_plugin(), Level(0, 12, 1)) as (_, stub):
+    async with plugged(tmp_path, idle_plugin(), NriLevel(0, 12, 1)) as (_, stub):
         assert await stub.update_containers([CPUS]) == ()
 
 
-@pytest.mark.parametrize("level", [Level(0, 3), Level(0, 12)], ids=str)
+@pytest.mark.parametrize("level", [NriLevel(0, 3), NriLevel(0, 12)], ids=str)
 async def test_whoever_wants_to_may_call_old_runtimes(
-    level: Level, tmp_path: Path
+    level: NriLevel, tmp_path: Path
 ) -> None:
     async with plugged(tmp_path, idle_plugin(), level, options=ALWAYS) as (_, stub):
         assert await stub.update_containers([CPUS]) == ()

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from nri_proto import Level
+from nri_proto import NriLevel
 from nri_resmgr.stub import Container, ContainerUpdate, HugepageLimit
 from tests.stub.live import plugged
 from tests.stub.scheduling import Scheduler, containers_in, cpus
 
-OLD = Level(0, 11)
+OLD = NriLevel(0, 11)
 
 
 @pytest.mark.parametrize(

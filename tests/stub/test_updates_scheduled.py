@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from nri_proto import Level, nri_pb2
+from nri_proto import NriLevel, nri_pb2
 from nri_resmgr.stub import (
     Container,
     ContainerUpdate,
     LinuxResources,
-    Options,
     Stub,
+    StubOptions,
     UnsolicitedUpdates,
 )
-from nri_resmgr.testing import Runtime, Side
+from nri_resmgr.testing import Runtime, Sender
 from tests.stub.live import (
     NAME,
     eventually,
@@ -27,8 +27,8 @@ from tests.stub.live import (
 )
 from tests.stub.scheduling import Scheduler, containers_in, cpus
 
-OLD, NEW = Level(0, 11), Level(0, 13)
-NEVER = Options(unsolicited_updates=UnsolicitedUpdates.NEVER)
+OLD, NEW = NriLevel(0, 11), NriLevel(0, 13)
+NEVER = StubOptions(unsolicited_updates=UnsolicitedUpdates.NEVER)
 
 
 def calls(runtime: Runtime) -> list[nri_pb2.UpdateContainersRequest]:
@@ -42,12 +42,12 @@ def calls(runtime: Runtime) -> list[nri_pb2.UpdateContainersRequest]:
 @pytest.mark.parametrize(
     ("level", "options"),
     [
-        pytest.param(OLD, Options(), id="a runtime that can dead-lock"),
+        pytest.param(OLD, StubOptions(), id="a runtime that can dead-lock"),
         pytest.param(NEW, NEVER, id="by the plugin's choice"),
     ],
 )
 async def test_they_ride_on_the_next_reply_that_can_carry_them(
-    level: Level, options: Options, tmp_path: Path
+    level: NriLevel, options: StubOptions, tmp_path: Path
 ) -> None:
     plugin = Scheduler(cpus("ctr0"), cpus("ctr1"))
     async with plugged(tmp_path, plugin, level, options=options) as (runtime, stub):
@@ -68,7 +68,7 @@ async def test_they_go_out_after_the_reply_where_that_is_safe(tmp_path: Path) ->
         await runtime.start_container("ctr0")
         await eventually(lambda: runtime.container("ctr1").cpu.cpus == "3")
 
-        said = [item.method for item in runtime.records if item.side is Side.PLUGIN]
+        said = [item.method for item in runtime.records if item.sender is Sender.PLUGIN]
         assert said[-2:] == ["StartContainer", "UpdateContainers"]
         assert [len(call.update) for call in calls(runtime)] == [2]
 
@@ -90,7 +90,7 @@ async def test_they_go_out_after_the_reply_of_a_handler_that_takes_its_time(
         await runtime.start_container("ctr0")
         await eventually(lambda: runtime.container("ctr0").cpu.cpus == "3")
 
-        said = [item.method for item in runtime.records if item.side is Side.PLUGIN]
+        said = [item.method for item in runtime.records if item.sender is Sender.PLUGIN]
         assert said[-2:] == ["StartContainer", "UpdateContainers"]
 
 

@@ -1,4 +1,4 @@
-"""A plugin of plain blocking sockets: what it says is what a test tells it to."""
+"""A plugin of plain blocking sockets that sends what a test passes to it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nri_proto import (
     PLUGIN_METHODS,
     RUNTIME_METHODS,
     Call,
-    Reply,
+    CallReply,
     Trunk,
     nri_pb2,
 )
@@ -36,7 +36,7 @@ class Peer:
         answers: Mapping[str, Answer] | None = None,
     ) -> None:
         self.requests: list[Message] = []
-        self.replies: list[Reply] = []
+        self.replies: list[CallReply] = []
         self.received = b""
         self.mask = 0
         self._socket = connected
@@ -135,7 +135,7 @@ class Peer:
 
     def _take(self, event: object) -> None:
         match event:
-            case Reply():
+            case CallReply():
                 with self._changed:
                     self.replies.append(event)
                     self._changed.notify_all()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from google.protobuf.message import Message
 
-from nri_proto import Event, Level, mask_of, nri_pb2
+from nri_proto import Event, NriLevel, mask_of, nri_pb2
 from nri_resmgr.stub import Container, LinuxResources, Pod
 from nri_resmgr.testing import (
     AdjustmentRejected,
@@ -70,10 +70,10 @@ async def test_a_single_subscription_brings_that_event(
 @pytest.mark.parametrize(
     ("level", "expected"),
     [
-        pytest.param(Level(0, 13), [event.method for event in LIFE], id="0.13"),
-        pytest.param(Level(0, 12), [event.method for event in LIFE], id="0.12"),
+        pytest.param(NriLevel(0, 13), [event.method for event in LIFE], id="0.13"),
+        pytest.param(NriLevel(0, 12), [event.method for event in LIFE], id="0.12"),
         pytest.param(
-            Level(0, 10),
+            NriLevel(0, 10),
             [
                 "StateChange(RUN_POD_SANDBOX)",
                 "UpdatePodSandbox",
@@ -93,7 +93,7 @@ async def test_a_single_subscription_brings_that_event(
             id="0.10 has StateChange",
         ),
         pytest.param(
-            Level(0, 3),
+            NriLevel(0, 3),
             [
                 "StateChange(RUN_POD_SANDBOX)",
                 "CreateContainer",
@@ -112,7 +112,7 @@ async def test_a_single_subscription_brings_that_event(
     ],
 )
 async def test_mask_0_brings_what_the_level_knows(
-    level: Level, expected: list[str], tmp_path: Path
+    level: NriLevel, expected: list[str], tmp_path: Path
 ) -> None:
     async with Runtime(tmp_path, level) as runtime:
         with Peer.connect(runtime.socket_path):

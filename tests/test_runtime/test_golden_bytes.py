@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from nri_proto import Level, nri_pb2
+from nri_proto import NriLevel, nri_pb2
 from nri_resmgr.stub import Container, LinuxMemory, LinuxResources, Pod
-from nri_resmgr.testing import Options, Runtime
+from nri_resmgr.testing import Runtime, RuntimeOptions
 from tests.test_runtime.peer import Answer, Peer
 
 _PLUGIN = b"\x0a\x1bnri.pkg.api.v1alpha1.Plugin"
@@ -37,8 +37,8 @@ _SYNCHRONIZE = (
 
 
 async def test_the_handshake_to_the_byte(tmp_path: Path) -> None:
-    options = Options(nri_version="0.0.0-unknown")
-    level = Level(0, 13)
+    options = RuntimeOptions(nri_version="0.0.0-unknown")
+    level = NriLevel(0, 13)
     async with Runtime(tmp_path, level, version="v2.2.1", options=options) as runtime:
         with Peer.connect(runtime.socket_path) as peer:
             await runtime.synchronized("10-py")

@@ -10,9 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from nri_proto import Level, nri_pb2
+from nri_proto import NriLevel, nri_pb2
 from nri_resmgr.stub import Pod
-from nri_resmgr.testing import Misbehaviour, Options, Runtime, StartFailed, Step
+from nri_resmgr.testing import (
+    Misbehaviour,
+    Runtime,
+    RuntimeOptions,
+    SessionStep,
+    StartFailed,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -55,8 +61,8 @@ def inherited_by_all() -> set[int]:
     return {number for number in is_open if os.get_inheritable(number)}
 
 
-def options(tmp_path: Path) -> Options:
-    return Options(
+def options(tmp_path: Path) -> RuntimeOptions:
+    return RuntimeOptions(
         plugin_folder=tmp_path / "plugins",
         config_folder=tmp_path / "conf.d",
         plugin_output=tmp_path / "output",
@@ -115,7 +121,7 @@ async def test_before_0_7_launched_plugins_are_never_synchronized(
     tmp_path: Path,
 ) -> None:
     install(tmp_path / "plugins", "10-py")
-    level = Level(0, 6, 1)
+    level = NriLevel(0, 6, 1)
     async with Runtime(tmp_path, level, options=options(tmp_path)) as runtime:
         await runtime.run_pod(Pod())
 
@@ -157,7 +163,7 @@ async def test_a_plugin_that_ends_at_once_is_dropped(tmp_path: Path) -> None:
 
 async def test_before_0_7_it_keeps_the_runtime_from_starting(tmp_path: Path) -> None:
     install(tmp_path / "plugins", "10-bad", "#!/bin/sh\nexit 7\n")
-    runtime = Runtime(tmp_path, Level(0, 6), options=options(tmp_path))
+    runtime = Runtime(tmp_path, NriLevel(0, 6), options=options(tmp_path))
 
     with pytest.raises(StartFailed):
         await runtime.start()
@@ -166,7 +172,7 @@ async def test_before_0_7_it_keeps_the_runtime_from_starting(tmp_path: Path) -> 
 async def test_a_plugin_that_stays_is_killed_after_a_grace(tmp_path: Path) -> None:
     install(tmp_path / "plugins", "10-bad", "#!/bin/sh\nexec 3<&-\nsleep 60\n")
     folder = tmp_path / "plugins"
-    patience = Options(plugin_folder=folder, grace=0.1)
+    patience = RuntimeOptions(plugin_folder=folder, grace=0.1)
     async with Runtime(tmp_path, options=patience) as runtime:
         (process,) = runtime.processes
 
@@ -178,7 +184,7 @@ async def test_a_dropped_plugin_is_killed_at_the_next_event(tmp_path: Path) -> N
     install(tmp_path / "plugins", "10-py", stays)
     async with Runtime(tmp_path, options=options(tmp_path)) as runtime:
         (process,) = runtime.processes
-        runtime.misbehave_now("10-py", Misbehaviour(hang_up=Step.EVENT))
+        runtime.misbehave_now("10-py", Misbehaviour(hang_up=SessionStep.EVENT))
         await runtime.run_pod(Pod())
 
         assert await process.wait() == -9

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from google.protobuf import text_format
 
-from nri_proto import Level, nri_pb2
+from nri_proto import NriLevel, nri_pb2
 from nri_resmgr.testing.errors import FieldConflict, UpdateDuringCreation
 from nri_resmgr.testing.merge import CreationMerge
 from tests.test_runtime.adjustments import KINDS
@@ -26,7 +26,7 @@ def reply(text: str) -> nri_pb2.CreateContainerResponse:
     return nri_pb2.CreateContainerResponse(adjust=adjustment(text))
 
 
-def merge(*replies: str, level: Level | None = None) -> CreationMerge:
+def merge(*replies: str, level: NriLevel | None = None) -> CreationMerge:
     """Merge replies of the plugins 00-p, 01-p and so on."""
     merged = (
         CreationMerge(container())
@@ -214,24 +214,27 @@ def test_an_update_of_the_container_being_created_is_an_error() -> None:
     ("level", "text", "result"),
     [
         pytest.param(
-            Level(0, 3), 'rlimits { type: "x" } args: "a"', "", id="0.3 skips fields"
+            NriLevel(0, 3), 'rlimits { type: "x" } args: "a"', "", id="0.3 skips fields"
         ),
         pytest.param(
-            Level(0, 6, 1), 'mounts { destination: "-/m" }', "", id="0.6 keeps mounts"
+            NriLevel(0, 6, 1),
+            'mounts { destination: "-/m" }',
+            "",
+            id="0.6 keeps mounts",
         ),
         pytest.param(
-            Level(0, 12, 1),
+            NriLevel(0, 12, 1),
             'linux { sysctl { key: "-a" } }',
             'annotations { key: "-a" }',
             id="0.12 mistakes a removed sysctl for an annotation",
         ),
         pytest.param(
-            Level(0, 13),
+            NriLevel(0, 13),
             'linux { sysctl { key: "-a" } }',
             'linux { sysctl { key: "-a" } }',
             id="0.13 does not",
         ),
     ],
 )
-def test_an_older_level_reads_less(level: Level, text: str, result: str) -> None:
+def test_an_older_level_reads_less(level: NriLevel, text: str, result: str) -> None:
     assert merge(text, level=level).adjustment == adjustment(result)

@@ -1,4 +1,4 @@
-"""A runtime does wrong what it is told to do wrong."""
+"""A runtime misbehaves as a test requests."""
 
 from __future__ import annotations
 
@@ -6,33 +6,33 @@ from pathlib import Path
 
 import pytest
 
-from nri_proto import Level, nri_pb2
+from nri_proto import NriLevel, nri_pb2
 from nri_resmgr.stub import Container, Pod
 from nri_resmgr.testing import (
     EMPTY_FRAME,
-    FRAME_FOR_NOBODY,
+    UNKNOWN_CONNECTION_FRAME,
     UNKNOWN_FRAME_TYPE,
     Misbehaviour,
     Runtime,
-    Step,
+    SessionStep,
 )
 from tests.test_runtime.peer import Peer
 
 # What a plugin has got when the runtime stops at each step: requests, and
 # whether RegisterPlugin was answered.
 UNTIL = [
-    pytest.param(Step.CONNECTED, [], 0, id="connected"),
-    pytest.param(Step.REGISTERING, [], 0, id="RegisterPlugin came"),
-    pytest.param(Step.REGISTERED, ["ConfigureRequest"], 1, id="it was answered"),
-    pytest.param(Step.CONFIGURED, ["ConfigureRequest"], 1, id="configured"),
+    pytest.param(SessionStep.CONNECTED, [], 0, id="connected"),
+    pytest.param(SessionStep.REGISTERING, [], 0, id="RegisterPlugin came"),
+    pytest.param(SessionStep.REGISTERED, ["ConfigureRequest"], 1, id="it was answered"),
+    pytest.param(SessionStep.CONFIGURED, ["ConfigureRequest"], 1, id="configured"),
     pytest.param(
-        Step.SYNCHRONIZING,
+        SessionStep.SYNCHRONIZING,
         ["ConfigureRequest", "SynchronizeRequest"],
         1,
         id="Synchronize was sent",
     ),
     pytest.param(
-        Step.SYNCHRONIZED,
+        SessionStep.SYNCHRONIZED,
         ["ConfigureRequest", "SynchronizeRequest"],
         1,
         id="it was answered too",
@@ -42,7 +42,7 @@ UNTIL = [
 
 @pytest.mark.parametrize(("step", "requests", "replies"), UNTIL)
 async def test_it_hangs_up_when(
-    step: Step, requests: list[str], replies: int, tmp_path: Path
+    step: SessionStep, requests: list[str], replies: int, tmp_path: Path
 ) -> None:
     async with Runtime(tmp_path) as runtime:
         runtime.misbehave(Misbehaviour(hang_up=step))
@@ -58,7 +58,7 @@ async def test_it_hangs_up_when(
 
 @pytest.mark.parametrize(("step", "requests", "replies"), UNTIL)
 async def test_it_falls_silent_when(
-    step: Step, requests: list[str], replies: int, tmp_path: Path
+    step: SessionStep, requests: list[str], replies: int, tmp_path: Path
 ) -> None:
     async with Runtime(tmp_path) as runtime:
         runtime.misbehave(Misbehaviour(fall_silent=step))
@@ -77,12 +77,14 @@ async def test_it_falls_silent_when(
 @pytest.mark.parametrize(
     ("step", "requests", "replies"),
     [
-        pytest.param(Step.REGISTERED, [], 1, id="before Configure"),
-        pytest.param(Step.CONFIGURING, ["ConfigureRequest"], 1, id="after Configure"),
+        pytest.param(SessionStep.REGISTERED, [], 1, id="before Configure"),
+        pytest.param(
+            SessionStep.CONFIGURING, ["ConfigureRequest"], 1, id="after Configure"
+        ),
     ],
 )
 async def test_it_hangs_up_around_configure_having_answered_first(
-    step: Step, requests: list[str], replies: int, tmp_path: Path
+    step: SessionStep, requests: list[str], replies: int, tmp_path: Path
 ) -> None:
     async with Runtime(tmp_path) as runtime:
         runtime.misbehave(Misbehaviour(reply_first=True, hang_up=step))
@@ -99,7 +101,9 @@ async def test_it_hangs_up_around_configure_having_answered_first(
         pytest.param(Misbehaviour(reply_first=True), id="another order"),
         pytest.param(Misbehaviour(bytes_per_write=1), id="byte by byte"),
         pytest.param(Misbehaviour(noise=EMPTY_FRAME * 3), id="empty frames"),
-        pytest.param(Misbehaviour(noise=FRAME_FOR_NOBODY), id="an unknown connection"),
+        pytest.param(
+            Misbehaviour(noise=UNKNOWN_CONNECTION_FRAME), id="an unknown connection"
+        ),
         pytest.param(Misbehaviour(noise=UNKNOWN_FRAME_TYPE), id="an unknown type"),
         pytest.param(Misbehaviour(timeout=-1.5), id="a deadline in the past"),
     ],
@@ -143,16 +147,16 @@ async def test_the_order_of_configure_and_the_reply(
 
 
 async def test_a_plugin_can_be_called_outside_of_all_rules(tmp_path: Path) -> None:
-    async with Runtime(tmp_path, Level(0, 10)) as runtime:
+    async with Runtime(tmp_path, NriLevel(0, 10)) as runtime:
         with Peer.connect(runtime.socket_path) as peer:
             await runtime.synchronized("10-py")
             unknown = nri_pb2.StateChangeEvent.FromString(b"\x08\x63")  # event 99
             await runtime.call("10-py", "StateChange", unknown)
             await runtime.call("10-py", "Shutdown", nri_pb2.Empty())
-            runtime.write("10-py", FRAME_FOR_NOBODY)
+            runtime.write("10-py", UNKNOWN_CONNECTION_FRAME)
             await runtime.call("10-py", "Shutdown", nri_pb2.Empty())
 
-        assert FRAME_FOR_NOBODY in peer.received
+        assert UNKNOWN_CONNECTION_FRAME in peer.received
         assert runtime.calls_to("10-py")[2:] == [
             "StateChange(99)",
             "Shutdown",
@@ -161,5 +165,5 @@ async def test_a_plugin_can_be_called_outside_of_all_rules(tmp_path: Path) -> No
 
 
 def test_silence_after_the_handshake_is_no_misbehaviour() -> None:
-    with pytest.raises(ValueError, match="asking nothing"):
-        Misbehaviour(fall_silent=Step.EVENT)
+    with pytest.raises(ValueError, match="make no requests instead"):
+        Misbehaviour(fall_silent=SessionStep.EVENT)

@@ -1,4 +1,4 @@
-"""A field has one owner; who clears it may claim it again, nobody else may."""
+"""A field has one owner; only a plugin that clears it may set it again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who gets to the first event, and who does not."""
+"""Plugins that get their first event, and plugins that do not."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from nri_proto import Code, Level, Reply, nri_pb2
+from nri_proto import CallReply, Code, NriLevel, nri_pb2
 from nri_resmgr.stub import Container, Pod
-from nri_resmgr.testing import Options, Record, Runtime, Side
+from nri_resmgr.testing import RecordedMessage, Runtime, RuntimeOptions, Sender
 from tests.test_runtime.peer import Answer, Peer
 
-SHORT = Options(registration_timeout=0.2, request_timeout=0.2)
+SHORT = RuntimeOptions(registration_timeout=0.2, request_timeout=0.2)
 
 
 async def test_every_message_is_recorded(tmp_path: Path) -> None:
-    async with Runtime(tmp_path, Level(0, 12, 1)) as runtime:
+    async with Runtime(tmp_path, NriLevel(0, 12, 1)) as runtime:
         with Peer.connect(runtime.socket_path):
             await runtime.synchronized("10-py")
 
@@ -31,35 +31,39 @@ async def test_every_message_is_recorded(tmp_path: Path) -> None:
         )
         synchronize = nri_pb2.SynchronizeRequest()
         assert list(runtime.records) == [
-            Record("", Side.PLUGIN, "RegisterPlugin", register),
-            Record("10-py", Side.RUNTIME, "Configure", configure),
-            Record("10-py", Side.RUNTIME, "RegisterPlugin", nri_pb2.Empty()),
-            Record("10-py", Side.PLUGIN, "Configure", nri_pb2.ConfigureResponse()),
-            Record("10-py", Side.RUNTIME, "Synchronize", synchronize),
-            Record("10-py", Side.PLUGIN, "Synchronize", nri_pb2.SynchronizeResponse()),
+            RecordedMessage("", Sender.PLUGIN, "RegisterPlugin", register),
+            RecordedMessage("10-py", Sender.RUNTIME, "Configure", configure),
+            RecordedMessage("10-py", Sender.RUNTIME, "RegisterPlugin", nri_pb2.Empty()),
+            RecordedMessage(
+                "10-py", Sender.PLUGIN, "Configure", nri_pb2.ConfigureResponse()
+            ),
+            RecordedMessage("10-py", Sender.RUNTIME, "Synchronize", synchronize),
+            RecordedMessage(
+                "10-py", Sender.PLUGIN, "Synchronize", nri_pb2.SynchronizeResponse()
+            ),
         ]
 
 
 @pytest.mark.parametrize(
-    ("level", "told"),
+    ("level", "expected"),
     [
         pytest.param(
-            Level(0, 6, 1),
+            NriLevel(0, 6, 1),
             nri_pb2.ConfigureRequest(runtime_name="cri-o", runtime_version="1.31.0"),
-            id="0.6 tells no timeouts",
+            id="0.6 sends no timeouts",
         ),
         pytest.param(
-            Level(0, 7),
+            NriLevel(0, 7),
             nri_pb2.ConfigureRequest(
                 runtime_name="cri-o",
                 runtime_version="1.31.0",
                 registration_timeout=5005,
                 request_timeout=2007,
             ),
-            id="0.7 tells timeouts",
+            id="0.7 sends timeouts",
         ),
         pytest.param(
-            Level(0, 12),
+            NriLevel(0, 12),
             nri_pb2.ConfigureRequest(
                 runtime_name="cri-o",
                 runtime_version="1.31.0",
@@ -67,41 +71,45 @@ async def test_every_message_is_recorded(tmp_path: Path) -> None:
                 request_timeout=2007,
                 NRI_version="v0.12.0",
             ),
-            id="0.12 tells its version",
+            id="0.12 sends its version",
         ),
     ],
 )
 async def test_configure_tells_what_the_level_tells(
-    level: Level, told: nri_pb2.ConfigureRequest, tmp_path: Path
+    level: NriLevel, expected: nri_pb2.ConfigureRequest, tmp_path: Path
 ) -> None:
-    options = Options(registration_timeout=5.005, request_timeout=2.007)
+    options = RuntimeOptions(registration_timeout=5.005, request_timeout=2.007)
     async with Runtime(tmp_path, level, "cri-o", "1.31.0", options) as runtime:
         with Peer.connect(runtime.socket_path) as peer:
             await runtime.synchronized("10-py")
 
-    assert peer.requests[0] == told
+    assert peer.requests[0] == expected
 
 
 @pytest.mark.parametrize(
     ("name", "index", "level", "message"),
     [
-        pytest.param("", "10", Level(0, 3), "invalid plugin name: ''", id="no name"),
+        pytest.param("", "10", NriLevel(0, 3), "invalid plugin name: ''", id="no name"),
         pytest.param(
-            "foo,bar", "10", Level(0, 12), "invalid plugin name: 'foo,bar'", id="comma"
+            "foo,bar",
+            "10",
+            NriLevel(0, 12),
+            "invalid plugin name: 'foo,bar'",
+            id="comma",
         ),
         pytest.param(
-            "p", "1", Level(0, 12), "invalid plugin index: '1'", id="one digit"
+            "p", "1", NriLevel(0, 12), "invalid plugin index: '1'", id="one digit"
         ),
         pytest.param(
-            "p", "1x", Level(0, 3), "invalid plugin index: '1x'", id="not a digit"
+            "p", "1x", NriLevel(0, 3), "invalid plugin index: '1x'", id="not a digit"
         ),
         pytest.param(
-            "p", "123", Level(0, 3), "invalid plugin index: '123'", id="three digits"
+            "p", "123", NriLevel(0, 3), "invalid plugin index: '123'", id="three digits"
         ),
     ],
 )
 async def test_a_bad_identity_is_refused_and_the_socket_stays_open(
-    name: str, index: str, level: Level, message: str, tmp_path: Path
+    name: str, index: str, level: NriLevel, message: str, tmp_path: Path
 ) -> None:
     async with Runtime(tmp_path, level) as runtime:
         path = runtime.socket_path
@@ -109,7 +117,7 @@ async def test_a_bad_identity_is_refused_and_the_socket_stays_open(
             await runtime.synchronized("20-ok")
             await bad.wait_replies(1)
 
-            assert bad.replies == [Reply(1, Code.UNKNOWN, message)]
+            assert bad.replies == [CallReply(1, Code.UNKNOWN, message)]
             assert bad.is_connected
             assert runtime.plugins == ("20-ok",)
 
@@ -117,11 +125,15 @@ async def test_a_bad_identity_is_refused_and_the_socket_stays_open(
 @pytest.mark.parametrize(
     ("name", "level"),
     [
-        pytest.param("abcd-0123+EFGH_4567.ijkl", Level(0, 12), id="all that 0.12 has"),
-        pytest.param("foo,bar", Level(0, 11), id="anything before"),
+        pytest.param(
+            "abcd-0123+EFGH_4567.ijkl", NriLevel(0, 12), id="all that 0.12 has"
+        ),
+        pytest.param("foo,bar", NriLevel(0, 11), id="anything before"),
     ],
 )
-async def test_a_good_name_is_accepted(name: str, level: Level, tmp_path: Path) -> None:
+async def test_a_good_name_is_accepted(
+    name: str, level: NriLevel, tmp_path: Path
+) -> None:
     async with Runtime(tmp_path, level) as runtime:
         with Peer.connect(runtime.socket_path, name, "00"):
             await runtime.synchronized(f"00-{name}")
@@ -130,13 +142,13 @@ async def test_a_good_name_is_accepted(name: str, level: Level, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("level", "known", "unknown"),
     [
-        pytest.param(Level(0, 9), 0x7FF, 0x800, id="0.9"),
-        pytest.param(Level(0, 9, 1), 0x1FFF, 0x2000, id="0.9.1"),
-        pytest.param(Level(0, 10), 0x3FFF, 0x4001, id="0.10"),
+        pytest.param(NriLevel(0, 9), 0x7FF, 0x800, id="0.9"),
+        pytest.param(NriLevel(0, 9, 1), 0x1FFF, 0x2000, id="0.9.1"),
+        pytest.param(NriLevel(0, 10), 0x3FFF, 0x4001, id="0.10"),
     ],
 )
 async def test_an_event_that_the_level_lacks_ends_the_session(
-    level: Level, known: int, unknown: int, tmp_path: Path
+    level: NriLevel, known: int, unknown: int, tmp_path: Path
 ) -> None:
     async with Runtime(tmp_path, level) as runtime:
         answers: dict[str, Answer] = {
@@ -201,12 +213,12 @@ async def test_a_late_or_failing_handshake_ends_the_session(
 async def test_before_0_7_a_failed_synchronization_leaves_a_zombie(
     answer: str | None, tmp_path: Path
 ) -> None:
-    async with Runtime(tmp_path, Level(0, 6, 1), options=SHORT) as runtime:
+    async with Runtime(tmp_path, NriLevel(0, 6, 1), options=SHORT) as runtime:
         answers: dict[str, Answer] = {"Synchronize": lambda _: answer}
         with Peer.connect(runtime.socket_path, answers=answers) as peer:
             await runtime.wait_dropped()
             await runtime.run_pod(Pod())
-            # It is still listened to, but told nothing.
+            # Its calls are still served, but it gets no events.
             peer.call("UpdateContainers", nri_pb2.UpdateContainersRequest())
             await peer.wait_replies(2)
 
@@ -229,15 +241,15 @@ async def test_a_restarted_runtime_tells_what_survived(tmp_path: Path) -> None:
         await runtime.synchronized("10-py")
         await runtime.stop()
 
-    told = nri_pb2.SynchronizeRequest(
+    expected = nri_pb2.SynchronizeRequest(
         pods=runtime.world.pods.values(),
         containers=[runtime.world.containers[running.container.id]],
     )
-    assert again.requests[1] == told
+    assert again.requests[1] == expected
 
 
 async def test_records_can_be_turned_off(tmp_path: Path) -> None:
-    async with Runtime(tmp_path, options=Options(records=False)) as runtime:
+    async with Runtime(tmp_path, options=RuntimeOptions(records=False)) as runtime:
         with Peer.connect(runtime.socket_path):
             await runtime.synchronized("10-py")
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from nri_proto import Level
+from nri_proto import NriLevel
 from nri_resmgr.stub import Container, ContainerAdjustment, LinuxCpu, Plugin, Pod
 from nri_resmgr.testing import (
     Misbehaviour,
     PluginEnded,
     Runtime,
-    Step,
+    SessionStep,
     plugin_process,
     running_plugin,
 )
@@ -32,8 +32,10 @@ def pin() -> Plugin:
     return plugin
 
 
-@pytest.mark.parametrize("level", [Level(0, 3), Level(0, 7), Level(0, 13)], ids=str)
-async def test_a_plugin_in_this_process(level: Level, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "level", [NriLevel(0, 3), NriLevel(0, 7), NriLevel(0, 13)], ids=str
+)
+async def test_a_plugin_in_this_process(level: NriLevel, tmp_path: Path) -> None:
     async with (
         Runtime(tmp_path, level) as runtime,
         running_plugin(runtime, pin(), "20-pin"),
@@ -47,7 +49,7 @@ async def test_a_plugin_in_this_process(level: Level, tmp_path: Path) -> None:
 
 async def test_the_stub_comes_back_after_the_runtime_hung_up(tmp_path: Path) -> None:
     async with Runtime(tmp_path) as runtime, running_plugin(runtime, pin()):
-        runtime.misbehave_now("10-plugin", Misbehaviour(hang_up=Step.EVENT))
+        runtime.misbehave_now("10-plugin", Misbehaviour(hang_up=SessionStep.EVENT))
         pod = await runtime.run_pod(Pod())
         await runtime.create_container(pod.id, Container())
         await runtime.synchronized("10-plugin")

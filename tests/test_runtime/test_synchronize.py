@@ -1,4 +1,4 @@
-"""What runs is told in as many messages as it takes."""
+"""Synchronize uses as many messages as it needs."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from google.protobuf.message import Message
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nri_proto import Level, MessageTooLarge, nri_pb2
+from nri_proto import MessageTooLarge, NriLevel, nri_pb2
 from nri_resmgr.stub import Container, LinuxCpu, Pod
-from nri_resmgr.testing import Misbehaviour, Options, Runtime
+from nri_resmgr.testing import Misbehaviour, Runtime, RuntimeOptions
 from nri_resmgr.testing.synchronizing import sync_requests
 from tests.test_runtime.peer import Answer, Peer
 
@@ -36,30 +36,32 @@ def shapes(peer: Peer) -> list[tuple[int, int, bool]]:
 @pytest.mark.parametrize(
     ("level", "options", "expected"),
     [
-        pytest.param(Level(0, 12), Options(), [(1, 5, False)], id="one that fits"),
         pytest.param(
-            Level(0, 12),
-            Options(sync_objects=2),
-            [(1, 2, True), (0, 2, True), (0, 1, False)],
-            id="small ones when told so",
+            NriLevel(0, 12), RuntimeOptions(), [(1, 5, False)], id="one that fits"
         ),
         pytest.param(
-            Level(0, 7),
-            Options(sync_limit=2500),
+            NriLevel(0, 12),
+            RuntimeOptions(sync_objects=2),
+            [(1, 2, True), (0, 2, True), (0, 1, False)],
+            id="small ones by an option",
+        ),
+        pytest.param(
+            NriLevel(0, 7),
+            RuntimeOptions(sync_limit=2500),
             [(1, 2, True), (0, 2, True), (0, 1, False)],
             id="several when one does not fit",
         ),
         pytest.param(
-            Level(0, 6, 1),
-            Options(sync_objects=2),
+            NriLevel(0, 6, 1),
+            RuntimeOptions(sync_objects=2),
             [(1, 5, False)],
             id="one before level 0.7",
         ),
     ],
 )
 async def test_a_node_is_told_in(
-    level: Level,
-    options: Options,
+    level: NriLevel,
+    options: RuntimeOptions,
     expected: list[tuple[int, int, bool]],
     tmp_path: Path,
 ) -> None:
@@ -72,7 +74,7 @@ async def test_a_node_is_told_in(
 
 
 async def test_more_than_fits_is_only_sent_by_old_runtimes(tmp_path: Path) -> None:
-    async with Runtime(tmp_path, Level(0, 6, 1)) as runtime:
+    async with Runtime(tmp_path, NriLevel(0, 6, 1)) as runtime:
         await populate(runtime, 5, size=1 << 20)
         with Peer.connect(runtime.socket_path) as refused:
             await runtime.wait_dropped()
@@ -109,7 +111,7 @@ async def test_a_wrong_answer_to_a_chunk_ends_the_session(
     answer: Answer, tmp_path: Path
 ) -> None:
     answers = {"Synchronize": answer}
-    async with Runtime(tmp_path, options=Options(sync_objects=1)) as runtime:
+    async with Runtime(tmp_path, options=RuntimeOptions(sync_objects=1)) as runtime:
         await populate(runtime, 2)
         with Peer.connect(runtime.socket_path, answers=answers) as peer:
             await runtime.wait_dropped()
@@ -126,7 +128,7 @@ async def test_all_chunks_share_one_deadline(tmp_path: Path) -> None:
         time.sleep(0.2)
         return nri_pb2.SynchronizeResponse(more=request.more)
 
-    options = Options(sync_objects=1, request_timeout=0.5)
+    options = RuntimeOptions(sync_objects=1, request_timeout=0.5)
     async with Runtime(tmp_path, options=options) as runtime:
         await populate(runtime, 5)
         answers = {"Synchronize": dawdle}

@@ -9,19 +9,19 @@ from pathlib import Path
 import pytest
 from google.protobuf.message import Message
 
-from nri_proto import Code, Event, Reply, nri_pb2
+from nri_proto import CallReply, Code, Event, nri_pb2
 from nri_resmgr.stub import Container, LinuxCpu, Pod
 from nri_resmgr.testing import (
     Misbehaviour,
-    Options,
     Runtime,
-    Step,
+    RuntimeOptions,
+    SessionStep,
     UpdatesFailed,
     ValidatorLost,
 )
 from tests.test_runtime.peer import Answer, Peer
 
-SHORT = Options(request_timeout=0.2)
+SHORT = RuntimeOptions(request_timeout=0.2)
 
 
 def set_args(_: Message) -> Message:
@@ -113,7 +113,7 @@ async def test_a_plugin_that_hangs_up_during_an_event_is_skipped(
     async with Runtime(tmp_path) as runtime:
         with Peer.connect(runtime.socket_path) as peer:
             await runtime.synchronized("10-py")
-            runtime.misbehave_now("10-py", Misbehaviour(hang_up=Step.EVENT))
+            runtime.misbehave_now("10-py", Misbehaviour(hang_up=SessionStep.EVENT))
             await runtime.run_pod(Pod())
             await peer.wait_disconnected()
 
@@ -136,9 +136,9 @@ async def test_a_plugin_updates_containers_unasked(tmp_path: Path) -> None:
 
     assert runtime.container("ctr0").cpu == LinuxCpu(cpus="3")
     assert sorted(peer.replies, key=lambda reply: reply.stream_id)[1:] == [
-        Reply(3, Code.OK),
-        Reply(5, Code.OK),
-        Reply(7, Code.UNKNOWN, "NRI update of (some) containers failed"),
+        CallReply(3, Code.OK),
+        CallReply(5, Code.OK),
+        CallReply(7, Code.UNKNOWN, "NRI update of (some) containers failed"),
     ]
 
 

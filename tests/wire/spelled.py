@@ -64,7 +64,7 @@ def _fields(*values: int | bytes | str) -> bytes:
 
 
 def status(code: int, message: str) -> bytes:
-    """Build a response envelope that tells an error."""
+    """Build a response envelope with an error."""
     return field(1, field(1, code) + field(2, message))
 
 

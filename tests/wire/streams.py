@@ -91,7 +91,7 @@ def connections(draw: st.DrawFn) -> bytes:
 
 @st.composite
 def trunks(draw: st.DrawFn) -> bytes:
-    """Draw the bytes of a socket: both connections interleaved, and nobody's."""
+    """Draw the bytes of a socket: both connections interleaved, and unknown ones."""
     left: list[tuple[int, Iterator[bytes]]] = []
     for connection in (PLUGIN, RUNTIME):
         data = draw(connections())
@@ -113,7 +113,7 @@ def trunks(draw: st.DrawFn) -> bytes:
 
 tails = st.one_of(
     noise,
-    # Length fields around the limit, for an open connection and for nobody.
+    # Length fields around the limit, for an open and an unknown connection.
     st.builds(
         lambda connection, over: (
             connection.to_bytes(4) + ((16 << 20) + 10 + over).to_bytes(4) + b"\xff" * 9

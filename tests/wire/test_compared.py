@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from nri_proto import Reply
+from nri_proto import CallReply
 from nri_proto.client import Stray
 from nri_proto.frames import Frame
 
-REPLY = Reply(1, 0, "fine", b"payload")
+REPLY = CallReply(1, 0, "fine", b"payload")
 
 
 @pytest.mark.parametrize(
     "other",
     [
-        pytest.param(Reply(3, 0, "fine", b"payload"), id="another stream"),
-        pytest.param(Reply(1, 0, "fine"), id="another last field"),
+        pytest.param(CallReply(3, 0, "fine", b"payload"), id="another stream"),
+        pytest.param(CallReply(1, 0, "fine"), id="another last field"),
         pytest.param(Stray(1), id="another class"),
         pytest.param((1, 0, "fine", b"payload"), id="a tuple"),
     ],
@@ -25,7 +25,7 @@ def test_a_reply_differs_from(other: object) -> None:
 
 
 def test_equal_values_are_one_in_a_set() -> None:
-    assert {REPLY, Reply(1, 0, "fine", b"payload")} == {REPLY}
+    assert {REPLY, CallReply(1, 0, "fine", b"payload")} == {REPLY}
 
 
 def test_a_value_prints_its_fields() -> None:

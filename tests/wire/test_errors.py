@@ -35,8 +35,8 @@ def test_codes_are_those_of_grpc() -> None:
         pytest.param(
             StreamNotOpen(7),
             LocalProtocolError,
-            "stream 7 waits for no reply",
-            id="a reply nobody waits for is ours",
+            "stream 7 has no open call",
+            id="a reply without a call is our error",
         ),
         pytest.param(
             StreamIdsExhausted(),

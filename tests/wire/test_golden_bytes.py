@@ -8,7 +8,7 @@ from nri_proto import (
     PLUGIN_METHODS,
     RUNTIME_METHODS,
     Call,
-    Reply,
+    CallReply,
     Trunk,
     nri_pb2,
 )
@@ -102,7 +102,7 @@ def test_the_plugin_reads_the_zero_byte_reply() -> None:
     plugin = Trunk.of_plugin()
     plugin.call(RUNTIME_METHODS["RegisterPlugin"], b"")
 
-    assert plugin.receive_data(REGISTERED) == [Reply(1, 0)]
+    assert plugin.receive_data(REGISTERED) == [CallReply(1, 0)]
 
 
 def test_the_runtime_configures() -> None:
@@ -141,7 +141,9 @@ def test_the_runtime_reads_the_subscription() -> None:
     runtime = Trunk.of_runtime()
     runtime.call(PLUGIN_METHODS["Configure"], b"")
 
-    assert runtime.receive_data(CONFIGURED) == [Reply(1, 0, payload=b"\x10\xff\x7f")]
+    assert runtime.receive_data(CONFIGURED) == [
+        CallReply(1, 0, payload=b"\x10\xff\x7f")
+    ]
 
 
 def test_an_empty_reply_has_no_data() -> None:
@@ -163,8 +165,8 @@ def test_the_runtime_reads_the_error() -> None:
     ask_until(runtime, 5)
 
     assert runtime.receive_data(SYNCHRONIZED + BOOM) == [
-        Reply(3, 0),
-        Reply(5, 2, "boom"),
+        CallReply(3, 0),
+        CallReply(5, 2, "boom"),
     ]
 
 

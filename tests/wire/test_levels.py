@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nri_proto import Level, infer_level
+from nri_proto import NriLevel, infer_level
 from nri_proto.levels import (
     DEDICATED_CALLS,
     NEWEST,
@@ -62,14 +62,19 @@ def test_levels_and_masks_of_the_releases(
 @pytest.mark.parametrize(
     ("runtime", "version", "level"),
     [
-        pytest.param("containerd", "v2.2.1", Level(0, 11), id="containerd's v"),
-        pytest.param("cri-o", "v1.36.0", Level(0, 11), id="a v that CRI-O has not"),
-        pytest.param("containerd", "1.7.24~ds1", Level(0, 6, 1), id="Debian's suffix"),
+        pytest.param("containerd", "v2.2.1", NriLevel(0, 11), id="containerd's v"),
+        pytest.param("cri-o", "v1.36.0", NriLevel(0, 11), id="a v that CRI-O has not"),
         pytest.param(
-            "containerd", "1.7.28-0ubuntu1~24.04.1", Level(0, 8), id="Ubuntu's suffix"
+            "containerd", "1.7.24~ds1", NriLevel(0, 6, 1), id="Debian's suffix"
         ),
-        pytest.param("containerd", "v2.3.0+unknown", Level(0, 12), id="build data"),
-        pytest.param("containerd", "2.2", Level(0, 10), id="no patch is patch 0"),
+        pytest.param(
+            "containerd",
+            "1.7.28-0ubuntu1~24.04.1",
+            NriLevel(0, 8),
+            id="Ubuntu's suffix",
+        ),
+        pytest.param("containerd", "v2.3.0+unknown", NriLevel(0, 12), id="build data"),
+        pytest.param("containerd", "2.2", NriLevel(0, 10), id="no patch is patch 0"),
         pytest.param("containerd", "1.6.38", None, id="containerd before NRI"),
         pytest.param("cri-o", "1.25.5", None, id="CRI-O before NRI"),
         pytest.param("containerd", "", None, id="no version"),
@@ -78,11 +83,11 @@ def test_levels_and_masks_of_the_releases(
         pytest.param("containerd", "2", None, id="a lone number"),
         pytest.param("containerd", "9" * 5000 + ".1", None, id="absurd digits"),
         pytest.param("", "2.2.1", None, id="no name"),
-        pytest.param("docker", "28.0.0", None, id="a runtime nobody listed"),
+        pytest.param("docker", "28.0.0", None, id="an unlisted runtime"),
     ],
 )
 def test_versions_as_builders_write_them(
-    runtime: str, version: str, level: Level | None
+    runtime: str, version: str, level: NriLevel | None
 ) -> None:
     assert infer_level(runtime, version) == level
 
@@ -90,13 +95,15 @@ def test_versions_as_builders_write_them(
 @pytest.mark.parametrize(
     ("text", "level"),
     [
-        pytest.param("v0.12.1", Level(0, 12, 1), id="a module version"),
-        pytest.param("0.12.1", Level(0, 12, 1), id="without v"),
-        pytest.param("v0.11.0-37-g41b9c58", Level(0, 11), id="as git describes"),
+        pytest.param("v0.12.1", NriLevel(0, 12, 1), id="a module version"),
+        pytest.param("0.12.1", NriLevel(0, 12, 1), id="without v"),
+        pytest.param("v0.11.0-37-g41b9c58", NriLevel(0, 11), id="as git describes"),
         pytest.param(
-            "v0.9.1-0.20250327-e597e7849f24", Level(0, 9, 1), id="Go's pseudo-version"
+            "v0.9.1-0.20250327-e597e7849f24",
+            NriLevel(0, 9, 1),
+            id="Go's pseudo-version",
         ),
-        pytest.param("v1.0.0-rc.1", Level(1, 0), id="the release it leads to"),
+        pytest.param("v1.0.0-rc.1", NriLevel(1, 0), id="the release it leads to"),
         pytest.param("(devel)", None, id="a build in a working copy"),
         pytest.param("0.0.0-unknown", None, id="a build without stamp"),
         pytest.param("", None, id="nothing"),
@@ -105,30 +112,32 @@ def test_versions_as_builders_write_them(
         pytest.param("\u0661.\u0662.\u0663", None, id="digits of other scripts"),
     ],
 )
-def test_levels_are_read(text: str, level: Level | None) -> None:
-    assert Level.parse(text) == level
+def test_levels_are_read(text: str, level: NriLevel | None) -> None:
+    assert NriLevel.parse(text) == level
 
 
 @pytest.mark.parametrize(
-    ("told", "level"),
+    ("fields", "level"),
     [
         pytest.param(
-            {"nri_version": "v0.12.2"}, Level(0, 12, 2), id="the told level wins"
+            {"nri_version": "v0.12.2"}, NriLevel(0, 12, 2), id="the reported level wins"
         ),
         pytest.param(
             {"nri_version": "v0.11.0-37-g41b9c58"},
-            Level(0, 11),
+            NriLevel(0, 11),
             id="also when it is older than the table's",
         ),
         pytest.param(
-            {"nri_version": "(devel)"}, Level(0, 12), id="telling at all proves 0.12"
+            {"nri_version": "(devel)"}, NriLevel(0, 12), id="telling at all proves 0.12"
         ),
-        pytest.param({"tells_timeouts": True}, Level(0, 11), id="the table is higher"),
-        pytest.param({}, Level(0, 11), id="the table alone"),
+        pytest.param({"has_timeouts": True}, NriLevel(0, 11), id="the table is higher"),
+        pytest.param({}, NriLevel(0, 11), id="the table alone"),
     ],
 )
-def test_what_configure_tells_counts(told: dict[str, str | bool], level: Level) -> None:
-    assert infer_level("containerd", "2.2.1", **told) == level  # type: ignore[arg-type]  # a row names its keywords
+def test_what_configure_tells_counts(
+    fields: dict[str, str | bool], level: NriLevel
+) -> None:
+    assert infer_level("containerd", "2.2.1", **fields) == level  # type: ignore[arg-type]  # a row names its keywords
 
 
 @pytest.mark.parametrize(
@@ -136,19 +145,25 @@ def test_what_configure_tells_counts(told: dict[str, str | bool], level: Level) 
     [
         pytest.param("containerd", "1.7.0", "", SPLIT_SYNC, id="timeouts prove 0.7"),
         pytest.param(
-            "containerd", "2.4.0", "(devel)", Level(0, 12, 1), id="the highest counts"
+            "containerd",
+            "2.4.0",
+            "(devel)",
+            NriLevel(0, 12, 1),
+            id="the highest counts",
         ),
         pytest.param(
             "containerd", "2.1.0", "(devel)", DEDICATED_CALLS, id="a version beats both"
         ),
-        pytest.param("mine", "1.0", "(devel)", DEDICATED_CALLS, id="nobody's runtime"),
+        pytest.param(
+            "mine", "1.0", "(devel)", DEDICATED_CALLS, id="an unlisted runtime"
+        ),
         pytest.param("mine", "1.0", "", None, id="timeouts alone say nothing of masks"),
     ],
 )
 def test_timeouts_and_versions_lift_the_level(
-    runtime: str, version: str, nri_version: str, level: Level | None
+    runtime: str, version: str, nri_version: str, level: NriLevel | None
 ) -> None:
-    found = infer_level(runtime, version, nri_version=nri_version, tells_timeouts=True)
+    found = infer_level(runtime, version, nri_version=nri_version, has_timeouts=True)
 
     assert found == level
 
@@ -161,8 +176,8 @@ def table(heading: str) -> list[list[str]]:
     return [[cell.strip() for cell in row] for row in rows[2:]]
 
 
-def level_of(text: str) -> Level:
-    level = Level.parse(text)
+def level_of(text: str) -> NriLevel:
+    level = NriLevel.parse(text)
     assert level is not None
     return level
 
@@ -221,10 +236,10 @@ def test_the_page_and_the_code_know_the_same_releases() -> None:
     for version in versions:
         text = ".".join(map(str, version))
         for runtime in ("containerd", "cri-o"):
-            told = [
+            reported = [
                 level_of(known[2])
                 for (name, *from_), known in zip(rows, RELEASES, strict=True)
                 if name == runtime and from_ <= list(version)
             ]
-            expected = told[-1] if told else None
+            expected = reported[-1] if reported else None
             assert (text, infer_level(runtime, text)) == (text, expected)

@@ -12,11 +12,11 @@ from nri_proto import (
     PLUGIN_METHODS,
     RUNTIME_METHODS,
     Call,
+    CallReply,
     ClientConnection,
     Code,
     MessageTooLarge,
-    Refusal,
-    Reply,
+    RejectedCall,
     ServerConnection,
     Trunk,
     TrunkFrameTooLarge,
@@ -102,7 +102,7 @@ def test_a_reply_of_16_mib_is_taken() -> None:
 
     events = runtime.receive_data(trunk(PLUGIN, ttrpc(1, RESPONSE, field(2, payload))))
 
-    assert events == [Reply(1, Code.OK, payload=payload)]
+    assert events == [CallReply(1, Code.OK, payload=payload)]
 
 
 @pytest.mark.parametrize("first", [10, 11, 4096, SIXTEEN_MIB + 10, SIXTEEN_MIB + 11])
@@ -113,12 +113,12 @@ def test_a_larger_request_is_thrown_away_and_the_connection_lives(first: int) ->
     serving = server()
 
     events = serving.receive_data(stream[:first])
-    answer = serving.refuse(1, events[0].code, "no")  # type: ignore[union-attr]  # a Refusal, as asserted below
+    answer = serving.refuse(1, events[0].code, "no")  # type: ignore[union-attr]  # a RejectedCall, as asserted below
     events += serving.receive_data(stream[first:])
 
     message = "message length 16777217 exceed maximum message size of 16777216"
     assert events == [
-        Refusal(1, Code.RESOURCE_EXHAUSTED, message),
+        RejectedCall(1, Code.RESOURCE_EXHAUSTED, message),
         Call(3, PLUGIN_SERVICE, "Synchronize", b"\xfe"),
     ]
     assert answer == ttrpc(1, RESPONSE, field(1, field(1, 8) + field(2, "no")))
@@ -147,12 +147,12 @@ def test_a_larger_reply_ends_its_call_only() -> None:
     events = client.receive_data(large + ttrpc(3, RESPONSE))
 
     assert events == [
-        Reply(
+        CallReply(
             1,
             Code.RESOURCE_EXHAUSTED,
             "reply of 16777217 bytes exceeds 16777216",
         ),
-        Reply(3, Code.OK),
+        CallReply(3, Code.OK),
     ]
 
 
@@ -183,13 +183,13 @@ def test_a_trunk_frame_for_nobody_may_be_of_any_length() -> None:
 
 
 def peak_growth(end: Trunk, chunks: Iterable[bytes]) -> int:
-    """Feed all, refuse what wants an answer; tell how many bytes were held."""
+    """Feed all, refuse each call; return the maximum of bytes kept."""
     tracemalloc.start()
     try:
         for chunk in chunks:
             for event in end.receive_data(chunk):
                 match event:
-                    case Call(stream_id) | Refusal(stream_id):
+                    case Call(stream_id) | RejectedCall(stream_id):
                         end.refuse(stream_id, Code.UNKNOWN, "no")
         return tracemalloc.get_traced_memory()[1]
     finally:
@@ -208,7 +208,7 @@ BEYOND = trunk(PLUGIN, (0xFFFFFFFF).to_bytes(4) + bytes((0, 0, 0, 1, 1, 0)))
         pytest.param(
             [(9).to_bytes(4) + b"\xff" * 4, *[b"\xff" * CHUNK] * 1024],
             4 * CHUNK,
-            id="64 MiB of a frame for nobody are not kept",
+            id="64 MiB of a frame for an unknown connection are not kept",
         ),
         pytest.param(
             [BEYOND, *[ENDLESS] * 1024],

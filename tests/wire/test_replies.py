@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from nri_proto import ClientConnection, Code, Reply, Stray, StreamIdsExhausted
+from nri_proto import CallReply, ClientConnection, Code, Stray, StreamIdsExhausted
 from tests.wire.spelled import (
     DATA,
     REQUEST,
@@ -27,7 +27,7 @@ def client_with(calls: int) -> ClientConnection:
 
 
 @pytest.mark.parametrize(
-    ("told", "envelope"),
+    ("options", "envelope"),
     [
         pytest.param({}, {}, id="nothing more than needed"),
         pytest.param({"timeout": 2.5}, {"timeout_nano": 2_500_000_000}, id="a timeout"),
@@ -54,9 +54,9 @@ def client_with(calls: int) -> ClientConnection:
     ],
 )
 def test_a_call_is_a_request_frame(
-    told: dict[str, Any], envelope: dict[str, Any]
+    options: dict[str, Any], envelope: dict[str, Any]
 ) -> None:
-    sent = ClientConnection().call("a.B", "Do", b"\xff\x00", **told)
+    sent = ClientConnection().call("a.B", "Do", b"\xff\x00", **options)
 
     assert sent == (
         1,
@@ -85,32 +85,34 @@ def test_the_last_stream_id_is_used_and_then_none() -> None:
 @pytest.mark.parametrize(
     ("data", "reply"),
     [
-        pytest.param(b"", Reply(1, 0), id="zero bytes are an empty success"),
+        pytest.param(b"", CallReply(1, 0), id="zero bytes are an empty success"),
         pytest.param(
-            field(2, b"\xff\x00"), Reply(1, 0, payload=b"\xff\x00"), id="a payload"
+            field(2, b"\xff\x00"), CallReply(1, 0, payload=b"\xff\x00"), id="a payload"
         ),
         pytest.param(
             field(1, b"") + field(2, b"\xff"),
-            Reply(1, 0, payload=b"\xff"),
+            CallReply(1, 0, payload=b"\xff"),
             id="a status without a code is a success",
         ),
         pytest.param(
             field(1, field(2, "fine")) + field(2, b"\xff"),
-            Reply(1, 0, payload=b"\xff"),
+            CallReply(1, 0, payload=b"\xff"),
             id="a success has no message",
         ),
         pytest.param(
-            status(5, "gone"), Reply(1, Code.NOT_FOUND, "gone"), id="an error"
+            status(5, "gone"), CallReply(1, Code.NOT_FOUND, "gone"), id="an error"
         ),
         pytest.param(
             status(12, "method X") + field(2, b"\xff"),
-            Reply(1, Code.UNIMPLEMENTED, "method X"),
+            CallReply(1, Code.UNIMPLEMENTED, "method X"),
             id="an error has no payload",
         ),
         pytest.param(
-            status(4711, "new"), Reply(1, 4711, "new"), id="an unknown code is kept"
+            status(4711, "new"), CallReply(1, 4711, "new"), id="an unknown code is kept"
         ),
-        pytest.param(status(-7, "odd"), Reply(1, -7, "odd"), id="a negative code too"),
+        pytest.param(
+            status(-7, "odd"), CallReply(1, -7, "odd"), id="a negative code too"
+        ),
         pytest.param(
             field(
                 1,
@@ -120,12 +122,12 @@ def test_the_last_stream_id_is_used_and_then_none() -> None:
                 + field(99, b"\xff"),
             )
             + field(98, 1),
-            Reply(1, Code.INTERNAL, "why"),
+            CallReply(1, Code.INTERNAL, "why"),
             id="details and unknown fields are skipped",
         ),
     ],
 )
-def test_replies(data: bytes, reply: Reply) -> None:
+def test_replies(data: bytes, reply: CallReply) -> None:
     assert client_with(1).receive_data(ttrpc(1, RESPONSE, data)) == [reply]
 
 
@@ -135,10 +137,10 @@ def test_a_reply_that_does_not_parse_ends_its_call_only(data: bytes) -> None:
         ttrpc(1, RESPONSE, data) + ttrpc(3, RESPONSE)
     )
 
-    assert isinstance(broken, Reply)
+    assert isinstance(broken, CallReply)
     assert (broken.stream_id, broken.code) == (1, Code.INTERNAL)
     assert broken.message.startswith("broken reply: ")
-    assert following == Reply(3, 0)
+    assert following == CallReply(3, 0)
 
 
 @pytest.mark.parametrize("kind", [0, REQUEST, DATA, 4, 255])
@@ -146,8 +148,8 @@ def test_a_frame_of_another_type_ends_a_unary_call(kind: int) -> None:
     client = client_with(2)
 
     assert client.receive_data(ttrpc(1, kind, b"\xff") + ttrpc(3, RESPONSE)) == [
-        Reply(1, Code.INTERNAL, f"frame type {kind} on a unary stream"),
-        Reply(3, 0),
+        CallReply(1, Code.INTERNAL, f"frame type {kind} on a unary stream"),
+        CallReply(3, 0),
     ]
 
 
@@ -156,13 +158,13 @@ def test_replies_come_in_any_order_and_late_ones_are_strays() -> None:
     frames = [5, 1, 1, 7, 2, 0, 3, 5]
 
     assert client.receive_data(b"".join(ttrpc(id_, RESPONSE) for id_ in frames)) == [
-        Reply(5, 0),
-        Reply(1, 0),
+        CallReply(5, 0),
+        CallReply(1, 0),
         Stray(1),
         Stray(7),
         Stray(2),
         Stray(0),
-        Reply(3, 0),
+        CallReply(3, 0),
         Stray(5),
     ]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from nri_proto import Call, Code, Refusal, ServerConnection, StreamNotOpen
+from nri_proto import Call, Code, RejectedCall, ServerConnection, StreamNotOpen
 from nri_proto.server import MAX_OPEN_CALLS
 from tests.wire.spelled import (
     DATA,
@@ -35,8 +35,8 @@ def configure(stream_id: int, payload: bytes = b"") -> Call:
     return Call(stream_id, PLUGIN_SERVICE, "Configure", payload)
 
 
-def invalid(stream_id: int, message: str) -> Refusal:
-    return Refusal(stream_id, Code.INVALID_ARGUMENT, message)
+def invalid(stream_id: int, message: str) -> RejectedCall:
+    return RejectedCall(stream_id, Code.INVALID_ARGUMENT, message)
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def invalid(stream_id: int, message: str) -> Refusal:
         pytest.param(
             [ttrpc(7, RESPONSE, b"\xff"), asks(1)],
             [configure(1)],
-            id="a response nobody asked the server for is ignored",
+            id="an unexpected response is ignored",
         ),
         pytest.param(
             [ttrpc(1, REQUEST, request("Configure"), flags=0xFF)],
@@ -90,7 +90,7 @@ def invalid(stream_id: int, message: str) -> Refusal:
     ],
 )
 def test_stream_ids_and_frame_types(
-    frames: list[bytes], events: list[Call | Refusal]
+    frames: list[bytes], events: list[Call | RejectedCall]
 ) -> None:
     assert server().receive_data(b"".join(frames)) == events
 
@@ -100,17 +100,17 @@ def test_stream_ids_and_frame_types(
     [
         pytest.param(
             request("Configure", service="a.B"),
-            Refusal(1, Code.UNIMPLEMENTED, "service a.B"),
+            RejectedCall(1, Code.UNIMPLEMENTED, "service a.B"),
             id="unknown service",
         ),
         pytest.param(
             request("Nothing"),
-            Refusal(1, Code.UNIMPLEMENTED, "method Nothing"),
+            RejectedCall(1, Code.UNIMPLEMENTED, "method Nothing"),
             id="unknown method",
         ),
         pytest.param(
             b"",
-            Refusal(1, Code.UNIMPLEMENTED, "service "),
+            RejectedCall(1, Code.UNIMPLEMENTED, "service "),
             id="an empty envelope names the empty service",
         ),
         pytest.param(
@@ -146,7 +146,7 @@ def test_stream_ids_and_frame_types(
         ),
     ],
 )
-def test_envelopes(data: bytes, event: Call | Refusal) -> None:
+def test_envelopes(data: bytes, event: Call | RejectedCall) -> None:
     assert server().receive_data(ttrpc(1, REQUEST, data)) == [event]
 
 
@@ -164,7 +164,7 @@ def test_an_envelope_that_does_not_parse_is_refused_and_the_next_served(
 ) -> None:
     broken, following = server().receive_data(ttrpc(1, REQUEST, data) + asks(3))
 
-    assert isinstance(broken, Refusal)
+    assert isinstance(broken, RejectedCall)
     assert (broken.stream_id, broken.code) == (1, Code.INVALID_ARGUMENT)
     assert broken.message.startswith("unmarshal request error: ")
     assert following == configure(3)
@@ -194,12 +194,12 @@ def test_replies_may_finish_in_any_order() -> None:
 )
 def test_a_call_is_answered_once(answer: Callable[[ServerConnection], bytes]) -> None:
     serving = server()
-    with pytest.raises(StreamNotOpen, match=r"^stream 1 waits for no reply$"):
+    with pytest.raises(StreamNotOpen, match=r"^stream 1 has no open call$"):
         answer(serving)
     serving.receive_data(asks(1))
     answer(serving)
 
-    with pytest.raises(StreamNotOpen, match=r"^stream 1 waits for no reply$"):
+    with pytest.raises(StreamNotOpen, match=r"^stream 1 has no open call$"):
         answer(serving)
 
 
@@ -230,7 +230,7 @@ def test_a_peer_that_never_waits_is_held_back_and_let_in_again() -> None:
 
     assert serving.receive_data(b"".join(map(asks, ids))) == list(map(configure, ids))
     assert serving.receive_data(asks(over)) == [
-        Refusal(
+        RejectedCall(
             over,
             Code.RESOURCE_EXHAUSTED,
             f"more than {MAX_OPEN_CALLS} calls wait for an answer",
@@ -242,7 +242,7 @@ def test_a_peer_that_never_waits_is_held_back_and_let_in_again() -> None:
 
 
 @pytest.mark.parametrize(
-    ("message", "told"),
+    ("message", "sent"),
     [
         pytest.param("caf\u00e9 \u2713", "caf\u00e9 \u2713", id="UTF-8 stays"),
         pytest.param(
@@ -254,12 +254,12 @@ def test_a_peer_that_never_waits_is_held_back_and_let_in_again() -> None:
         ),
     ],
 )
-def test_any_error_text_can_be_sent(message: str, told: str) -> None:
+def test_any_error_text_can_be_sent(message: str, sent: str) -> None:
     serving = server()
     serving.receive_data(asks(1))
 
     assert serving.refuse(1, Code.UNKNOWN, message) == ttrpc(
-        1, RESPONSE, status(2, told)
+        1, RESPONSE, status(2, sent)
     )
 
 
@@ -268,7 +268,7 @@ def test_the_refusal_of_a_huge_service_name_can_be_sent() -> None:
     data = request("Configure", service="\u00e9" * 5_000_000)
     (event,) = serving.receive_data(ttrpc(1, REQUEST, data))
 
-    assert isinstance(event, Refusal)
+    assert isinstance(event, RejectedCall)
     assert len(serving.refuse(1, event.code, event.message)) < 1 << 17
 
 

@@ -8,9 +8,9 @@ from nri_proto import (
     PLUGIN_METHODS,
     RUNTIME_METHODS,
     Call,
+    CallReply,
     Code,
-    Refusal,
-    Reply,
+    RejectedCall,
     Stray,
     Trunk,
 )
@@ -30,7 +30,7 @@ from tests.wire.spelled import (
 )
 from tests.wire.streams import oversize_header
 
-TOO_LARGE = Refusal(
+TOO_LARGE = RejectedCall(
     1,
     Code.RESOURCE_EXHAUSTED,
     f"message length {MAX_DATA_IN + 1} exceed maximum message size of {MAX_DATA_IN}",
@@ -125,7 +125,7 @@ def test_no_frame_mixes_messages_however_replies_and_calls_mingle() -> None:
         pytest.param(
             [(7, b"lost"), (2, b"kept")],
             [(2, b"kept")],
-            id="an id nobody opened is dropped",
+            id="an unknown id is dropped",
         ),
         pytest.param(
             [(0, b"lost"), (0xFFFFFFFF, b"lost"), (1, b"kept")],
@@ -172,7 +172,7 @@ def test_a_reply_and_a_call_may_be_cut_into_each_other() -> None:
 
     events = plugin.receive_data(stream)
 
-    assert events == [Call(1, CONFIGURE.service, "Shutdown", b""), Reply(1, 0)]
+    assert events == [Call(1, CONFIGURE.service, "Shutdown", b""), CallReply(1, 0)]
 
 
 def test_a_lost_trunk_abandons_our_calls_and_not_the_peers() -> None:
@@ -223,7 +223,7 @@ LOOKALIKE = asks(3, b"")
         pytest.param(
             cut(trunk(7, trunk(PLUGIN, LOOKALIKE)), len(LOOKALIKE) + 8),
             [[], []],
-            id="on a connection that nobody knows it is thrown away",
+            id="on an unknown connection it is discarded",
         ),
         pytest.param(
             [trunk(PLUGIN, oversize_header(1, REQUEST, 1)), trunk(PLUGIN, LOOKALIKE)],
@@ -238,7 +238,7 @@ LOOKALIKE = asks(3, b"")
     ],
 )
 def test_what_looks_like_one_whole_request_is_one_only_between_frames(
-    reads: list[bytes], events: list[list[Call | Refusal | Stray]]
+    reads: list[bytes], events: list[list[Call | RejectedCall | Stray]]
 ) -> None:
     plugin = Trunk.of_plugin()
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
-from nri_proto import Level
+from nri_proto import NriLevel
 from nri_resmgr.app.classes.setter import ClassSetter, NewContainer
 from nri_resmgr.host.tree import Tree
 from nri_resmgr.log import Logger
@@ -25,8 +25,8 @@ from nri_resmgr.stub.runtime_info import RuntimeInfo
 log = Logger(__name__)
 
 # The first releases whose runtimes read these fields; older ones drop them.
-SCHEDULER_LEVEL: Final = Level(0, 11)
-IO_PRIORITY_LEVEL: Final = Level(0, 10)
+SCHEDULER_LEVEL: Final = NriLevel(0, 11)
+IO_PRIORITY_LEVEL: Final = NriLevel(0, 10)
 
 # Who sets classes, as documents say it.
 RUNTIME: Final = "runtime"
@@ -114,12 +114,12 @@ class SchedulingSetter(ClassSetter):
             told = told.set_io_priority(priority)
         return told
 
-    def _is_ours(self, since: Level) -> bool:
+    def _is_ours(self, since: NriLevel) -> bool:
         level = self._runtime.level
         can = level is None or level >= since
         return self._by == HOST or (self._by == AUTO and not can)
 
-    def _can(self, what: str, since: Level) -> bool:
+    def _can(self, what: str, since: NriLevel) -> bool:
         if self._is_ours(since):
             return False
         level = self._runtime.level

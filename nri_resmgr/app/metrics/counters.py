@@ -108,7 +108,7 @@ class Metrics(DecisionObserver, Observer):
         self._open = 0
         self.is_registered = self.is_synchronized = False
 
-    def asked(self, method: str) -> None:  # noqa: ARG002 - any
+    def called(self, method: str) -> None:  # noqa: ARG002 - any
         """Note that a request arrived."""
         if not self._open:
             self._idle_until = monotonic()

@@ -12,7 +12,7 @@ import msgspec
 
 from nri_resmgr.app.observers.observer import DecisionObserver, PolicyDecision
 from nri_resmgr.policy.events import ColdStartEnded, Created, Event, Updated
-from nri_resmgr.stub.request import Request, causing_request
+from nri_resmgr.stub.request import RequestContext, causing_request
 from nri_resmgr.values import ResmgrError
 
 # Spans of the first second: the libraries that send them are imported late.
@@ -101,7 +101,7 @@ def _of_event(event: Event) -> dict[str, str | int]:
 
 
 def _span(
-    request: Request, attributes: Mapping[str, str | int], error: str = ""
+    request: RequestContext, attributes: Mapping[str, str | int], error: str = ""
 ) -> Span:
     ended = time_ns()
     took = asyncio.get_running_loop().time() - request.received

@@ -5,7 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 from nri_proto import Code
-from nri_resmgr.stub.errors import Refused, SessionError, UnsolicitedUpdatesUnsafe
+from nri_resmgr.stub.errors import (
+    RequestRejected,
+    SessionError,
+    UnsolicitedUpdatesUnsafe,
+)
 from nri_resmgr.values import HostError, InputError, PolicyError
 
 CODES: Final[tuple[tuple[type[Exception], Code], ...]] = (
@@ -22,7 +26,7 @@ def status_of(error: Exception) -> tuple[int, str]:
 
     An exception that is not a `ResmgrError` is a bug, and its sentence says so.
     """
-    if isinstance(error, Refused):
+    if isinstance(error, RequestRejected):
         return error.code, error.message
     for branch, code in CODES:
         if isinstance(error, branch):

@@ -11,7 +11,7 @@ from nri_resmgr.policy.events import ContainerSpec, Pin
 from nri_resmgr.policy.reconstruct import CgroupValues
 from nri_resmgr.policy.requests import limited_cpus, shares_of
 from nri_resmgr.stub.model import Container, LinuxResources
-from nri_resmgr.stub.model.resources import HugepageLimit, LinuxCpu, LinuxMemory
+from nri_resmgr.stub.model.oci import HugepageLimit, LinuxCpu, LinuxMemory
 from nri_resmgr.topology import HugePages
 from nri_resmgr.values import Bytes
 from nri_resmgr.values.identity_cache import IdentityCache

@@ -1,18 +1,29 @@
 """Pods, containers and their parts as frozen values, named as in the schema.
 
-Computations only, no I/O and no protobuf. None is "absent" and 0 is "present and
-zero"; repeated fields are tuples. Maps read from a runtime cannot be changed; a value
-with a map in it cannot be hashed. Every field has a default, so a test of a plugin
-writes ``Container(name="web")``.
+There is no I/O and no protobuf in here. None is "absent" and 0 is "present and zero".
+Repeated fields are tuples. Maps read from a runtime are read-only; a value with a map
+in it cannot be hashed. Every field has a default, so a test of a plugin can write
+``Container(name="web")``.
 """
 
 from nri_resmgr.stub.model.changes import (
+    CompoundFieldOwners,
     ContainerEviction,
+    FieldOwners,
     KeyValue,
     LinuxContainerAdjustment,
     LinuxContainerUpdate,
+    OwningPlugins,
+    PluginInstance,
 )
-from nri_resmgr.stub.model.container import Container, Image, LinuxContainer, User
+from nri_resmgr.stub.model.container import (
+    Container,
+    Image,
+    LinuxContainer,
+    LinuxPod,
+    Pod,
+    User,
+)
 from nri_resmgr.stub.model.enums import (
     AdjustedField,
     ContainerState,
@@ -26,34 +37,26 @@ from nri_resmgr.stub.model.enums import (
 from nri_resmgr.stub.model.oci import (
     CdiDevice,
     Device,
+    DeviceCgroupRule,
     Hook,
     Hooks,
-    Mount,
-    Namespace,
-    NetDevice,
-    Rlimit,
-)
-from nri_resmgr.stub.model.pod import LinuxPod, Pod
-from nri_resmgr.stub.model.resources import (
-    DeviceCgroupRule,
     HugepageLimit,
+    IoPriority,
     LinuxCpu,
     LinuxMemory,
     LinuxResources,
+    MemoryPolicy,
+    Mount,
+    Namespace,
+    NetDevice,
     Pids,
-)
-from nri_resmgr.stub.model.scheduling import IoPriority, MemoryPolicy, Rdt, Scheduler
-from nri_resmgr.stub.model.seccomp import (
+    Rdt,
+    Rlimit,
+    Scheduler,
     Seccomp,
     SeccompArg,
     SeccompSyscall,
     SecurityProfile,
-)
-from nri_resmgr.stub.model.validation import (
-    CompoundFieldOwners,
-    FieldOwners,
-    OwningPlugins,
-    PluginInstance,
 )
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""What plugins ask for: the plain values under adjustments, updates, evictions."""
+"""Parts of adjustments, updates and evictions, and the owners of adjusted fields."""
 
 from __future__ import annotations
 
@@ -7,10 +7,17 @@ from collections.abc import Mapping
 import msgspec
 
 from nri_resmgr.stub.model.contents import EMPTY
-from nri_resmgr.stub.model.oci import Device, Namespace, NetDevice
-from nri_resmgr.stub.model.resources import LinuxResources
-from nri_resmgr.stub.model.scheduling import IoPriority, MemoryPolicy, Rdt, Scheduler
-from nri_resmgr.stub.model.seccomp import Seccomp
+from nri_resmgr.stub.model.oci import (
+    Device,
+    IoPriority,
+    LinuxResources,
+    MemoryPolicy,
+    Namespace,
+    NetDevice,
+    Rdt,
+    Scheduler,
+    Seccomp,
+)
 
 
 class KeyValue(msgspec.Struct, frozen=True, repr_omit_defaults=True):
@@ -38,13 +45,39 @@ class LinuxContainerAdjustment(msgspec.Struct, frozen=True, repr_omit_defaults=T
 
 
 class LinuxContainerUpdate(msgspec.Struct, frozen=True, repr_omit_defaults=True):
-    """The only thing that an update can change."""
+    """The Linux part of an update, which has no other part."""
 
     resources: LinuxResources | None = None
 
 
 class ContainerEviction(msgspec.Struct, frozen=True, repr_omit_defaults=True):
-    """A wish to evict a container; no runtime of today acts on it."""
+    """A request to evict a container; present runtimes ignore it."""
 
     container_id: str = ""
     reason: str = ""
+
+
+class PluginInstance(msgspec.Struct, frozen=True, repr_omit_defaults=True):
+    """A plugin that was called for the request; `index` is two digits."""
+
+    name: str = ""
+    index: str = ""
+
+
+class CompoundFieldOwners(msgspec.Struct, frozen=True, repr_omit_defaults=True):
+    """Each key of a compound field with the plugin that set it."""
+
+    owners: Mapping[str, str] = EMPTY
+
+
+class FieldOwners(msgspec.Struct, frozen=True, repr_omit_defaults=True):
+    """The owners of one container's fields, by the numbers of `AdjustedField`."""
+
+    simple: Mapping[int, str] = EMPTY
+    compound: Mapping[int, CompoundFieldOwners] = EMPTY
+
+
+class OwningPlugins(msgspec.Struct, frozen=True, repr_omit_defaults=True):
+    """Field owners by container id; a plugin with "-" in front cleared the field."""
+
+    owners: Mapping[str, FieldOwners] = EMPTY

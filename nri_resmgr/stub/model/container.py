@@ -1,4 +1,4 @@
-"""A container as the runtime describes it."""
+"""Pods and containers as the runtime describes them."""
 
 from __future__ import annotations
 
@@ -12,18 +12,53 @@ from nri_resmgr.stub.model.oci import (
     CdiDevice,
     Device,
     Hooks,
+    IoPriority,
+    LinuxCpu,
+    LinuxMemory,
+    LinuxResources,
     Mount,
     Namespace,
     NetDevice,
+    Rdt,
     Rlimit,
+    Scheduler,
+    Seccomp,
+    SecurityProfile,
 )
-from nri_resmgr.stub.model.resources import LinuxCpu, LinuxMemory, LinuxResources
-from nri_resmgr.stub.model.scheduling import IoPriority, Rdt, Scheduler
-from nri_resmgr.stub.model.seccomp import Seccomp, SecurityProfile
+
+
+class LinuxPod(msgspec.Struct, frozen=True, repr_omit_defaults=True):
+    """The Linux part of a pod.
+
+    `pod_overhead` and `pod_resources` are what the kubelet reported at creation: sums
+    over all containers as cgroup values. Runtimes do not update them later.
+    """
+
+    pod_overhead: LinuxResources | None = None
+    pod_resources: LinuxResources | None = None
+    cgroup_parent: str = ""
+    cgroups_path: str = ""
+    namespaces: tuple[Namespace, ...] = ()
+    resources: LinuxResources | None = None
+
+
+class Pod(msgspec.Struct, frozen=True, repr_omit_defaults=True):
+    """A pod sandbox; in stop and remove events it may have only its id."""
+
+    id: str = ""
+    name: str = ""
+    uid: str = ""
+    namespace: str = ""
+    labels: Mapping[str, str] = EMPTY
+    annotations: Mapping[str, str] = EMPTY
+    runtime_handler: str = ""
+    linux: LinuxPod | None = None
+    pid: int = 0
+    ips: tuple[str, ...] = ()
 
 
 class Image(msgspec.Struct, frozen=True, repr_omit_defaults=True):
-    """The image a container runs; runtimes tell it from NRI 0.12.2 on."""
+    """The image of a container; runtimes send it from NRI 0.12.2 on."""
 
     name: str = ""
     digest: str = ""
@@ -31,7 +66,7 @@ class Image(msgspec.Struct, frozen=True, repr_omit_defaults=True):
 
 
 class User(msgspec.Struct, frozen=True, repr_omit_defaults=True):
-    """Who the first process runs as."""
+    """User and groups of the container's first process."""
 
     uid: int = 0
     gid: int = 0
@@ -56,11 +91,10 @@ class LinuxContainer(msgspec.Struct, frozen=True, repr_omit_defaults=True):
 
 
 class Container(msgspec.Struct, frozen=True, repr_omit_defaults=True):
-    """A container; times are UNIX nanoseconds, `env` entries read "NAME=value".
+    """A container; times are UNIX nanoseconds, `env` entries are "NAME=value".
 
-    Do not count on `state` (UNKNOWN in several events), `pid` (0 before the start)
-    or `name` (empty for some clients); which runtime fills what is in the field
-    tables of the documentation.
+    Do not rely on `state` (UNKNOWN in several events), `pid` (0 before the start) or
+    `name` (empty for some clients): which fields are set depends on the runtime.
 
     >>> Container(name="web", env=("A=1", "B=x=y")).environment["B"]
     'x=y'
@@ -91,7 +125,7 @@ class Container(msgspec.Struct, frozen=True, repr_omit_defaults=True):
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """The environment by name; of a name that comes twice the last one counts."""
+        """The environment by name; the last entry of a name wins."""
         return {
             name: value
             for name, _, value in (entry.partition("=") for entry in self.env)
@@ -99,15 +133,15 @@ class Container(msgspec.Struct, frozen=True, repr_omit_defaults=True):
 
     @property
     def resources(self) -> LinuxResources:
-        """The Linux resources, all absent where the runtime reported none."""
+        """The Linux resources; all absent if the runtime reported none."""
         return (self.linux and self.linux.resources) or LinuxResources()
 
     @property
     def cpu(self) -> LinuxCpu:
-        """CPU controls, so that ``container.cpu.shares`` needs no None checks."""
+        """CPU controls; all absent if the runtime reported none."""
         return self.resources.cpu or LinuxCpu()
 
     @property
     def memory(self) -> LinuxMemory:
-        """Memory controls, all absent where the runtime reported none."""
+        """Memory controls; all absent if the runtime reported none."""
         return self.resources.memory or LinuxMemory()

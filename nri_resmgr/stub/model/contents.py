@@ -1,4 +1,4 @@
-"""What the fields of the model hold: defaults, and lists of strings."""
+"""Defaults of the model's fields, and checked lists of strings."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any, Final
 
 import msgspec
 
-# Most maps of most messages are empty: one object serves them all. It is empty, so it
-# fits every type of map: hence Any.
+# Most maps of most messages are empty: they share one object. Any, since an empty map
+# fits every type of map.
 EMPTY: Final[Mapping[Any, Any]] = MappingProxyType({})
 
 
 @cache
 def defaults_of(kind: type[msgspec.Struct]) -> Mapping[str, object]:
-    """Return what each field of a class holds by default, in the order of the class."""
-    # Not `msgspec.structs.fields`, which evaluates all annotations.
+    """Return the default of each field of a class, in the order of the fields."""
+    # Not `msgspec.structs.fields`, which evaluates all annotations: that is slow.
     return dict(zip(kind.__struct_fields__, kind.__struct_defaults__, strict=True))
 
 
@@ -25,7 +25,7 @@ def texts(items: Iterable[str]) -> tuple[str, ...]:
     """Return *items* as a tuple.
 
     Raises:
-        TypeError: A bare string, which would become a tuple of its letters.
+        TypeError: *items* is one string, which would become a tuple of letters.
     """
     if isinstance(items, str):
         raise TypeError(f"expected several strings, got one: {items!r}")

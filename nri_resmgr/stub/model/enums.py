@@ -1,6 +1,6 @@
-"""The enumerations of the schema, without the prefixes that C needs.
+"""The enumerations of the schema, without its prefixes.
 
-A number that a newer runtime sends and these do not know stays a plain int.
+An unknown number of a newer runtime stays a plain int.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from enum import IntEnum
 
 
 class ContainerState(IntEnum):
-    """Where a container is in its life; UNKNOWN is what CreateContainer shows."""
+    """State of a container; UNKNOWN in CreateContainer and several other events."""
 
     UNKNOWN = 0
     CREATED = 1
@@ -19,7 +19,7 @@ class ContainerState(IntEnum):
 
 
 class ProfileType(IntEnum):
-    """Where a seccomp profile comes from."""
+    """Origin of a seccomp profile."""
 
     RUNTIME_DEFAULT = 0
     UNCONFINED = 1
@@ -27,7 +27,7 @@ class ProfileType(IntEnum):
 
 
 class IoPriorityClass(IntEnum):
-    """ioprio_set(2) classes; NONE in an adjustment takes the priority away."""
+    """Classes of ioprio_set(2); NONE in an adjustment removes the priority."""
 
     NONE = 0
     RT = 1
@@ -36,7 +36,7 @@ class IoPriorityClass(IntEnum):
 
 
 class SchedulerPolicy(IntEnum):
-    """sched(7) policies."""
+    """Scheduling policies of sched(7)."""
 
     NONE = 0
     OTHER = 1
@@ -61,7 +61,7 @@ class SchedulerFlag(IntEnum):
 
 
 class MemoryPolicyMode(IntEnum):
-    """set_mempolicy(2) modes."""
+    """Modes of set_mempolicy(2)."""
 
     DEFAULT = 0
     PREFERRED = 1
@@ -81,7 +81,7 @@ class MemoryPolicyFlag(IntEnum):
 
 
 class AdjustedField(IntEnum):
-    """What a plugin can own in one request: the schema's enum ``Field``."""
+    """Fields that a plugin can own in one request: the schema's enum ``Field``."""
 
     NONE = 0
     ANNOTATIONS = 1

@@ -7,7 +7,7 @@ from typing import Final
 
 from google.protobuf.message import Message
 
-from nri_proto import Level, nri_pb2
+from nri_proto import NriLevel, nri_pb2
 from nri_proto.levels import NEWEST
 from nri_resmgr.testing.merge.keyed import (
     REMOVAL,
@@ -56,7 +56,7 @@ class CreationMerge:
         owners: Owners of the fields of this and of other containers.
     """
 
-    def __init__(self, container: nri_pb2.Container, level: Level = NEWEST) -> None:
+    def __init__(self, container: nri_pb2.Container, level: NriLevel = NEWEST) -> None:
         self.container = nri_pb2.Container()
         self.container.CopyFrom(container)
         self.adjustment = nri_pb2.ContainerAdjustment()

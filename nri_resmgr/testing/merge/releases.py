@@ -6,33 +6,33 @@ from typing import Final
 
 from google.protobuf.message import Message
 
-from nri_proto import Level, nri_pb2
+from nri_proto import NriLevel, nri_pb2
 from nri_resmgr.testing.merge.keyed import REMOVAL
 
 # First level that reads the field; earlier ones skip it as unknown.
 # Source: nri, the releases' api.proto and result.go.
 _SINCE: Final = (
-    (Level(0, 4), "rlimits"),
-    (Level(0, 7), "CDI_devices"),
-    (Level(0, 7), "linux.oom_score_adj"),
-    (Level(0, 7), "linux.resources.pids"),
-    (Level(0, 10), "args"),
-    (Level(0, 10), "linux.io_priority"),
-    (Level(0, 10), "linux.seccomp_policy"),
-    (Level(0, 10), "linux.namespaces"),
-    (Level(0, 10), "linux.resources.devices"),
-    (Level(0, 11), "linux.sysctl"),
-    (Level(0, 11), "linux.net_devices"),
-    (Level(0, 11), "linux.scheduler"),
-    (Level(0, 11), "linux.rdt"),
-    (Level(0, 12), "linux.memory_policy"),
+    (NriLevel(0, 4), "rlimits"),
+    (NriLevel(0, 7), "CDI_devices"),
+    (NriLevel(0, 7), "linux.oom_score_adj"),
+    (NriLevel(0, 7), "linux.resources.pids"),
+    (NriLevel(0, 10), "args"),
+    (NriLevel(0, 10), "linux.io_priority"),
+    (NriLevel(0, 10), "linux.seccomp_policy"),
+    (NriLevel(0, 10), "linux.namespaces"),
+    (NriLevel(0, 10), "linux.resources.devices"),
+    (NriLevel(0, 11), "linux.sysctl"),
+    (NriLevel(0, 11), "linux.net_devices"),
+    (NriLevel(0, 11), "linux.scheduler"),
+    (NriLevel(0, 11), "linux.rdt"),
+    (NriLevel(0, 12), "linux.memory_policy"),
 )
-_MOUNT_REMOVAL: Final = Level(0, 7)
-_SYSCTL_REMOVAL: Final = Level(0, 13)
+_MOUNT_REMOVAL: Final = NriLevel(0, 7)
+_SYSCTL_REMOVAL: Final = NriLevel(0, 13)
 
 
 def as_read(
-    adjustment: nri_pb2.ContainerAdjustment, level: Level
+    adjustment: nri_pb2.ContainerAdjustment, level: NriLevel
 ) -> nri_pb2.ContainerAdjustment:
     """Return the part of an adjustment that a runtime of this level reads."""
     read = nri_pb2.ContainerAdjustment()
@@ -43,7 +43,7 @@ def as_read(
     return read
 
 
-def as_merged(merged: nri_pb2.ContainerAdjustment, level: Level) -> None:
+def as_merged(merged: nri_pb2.ContainerAdjustment, level: NriLevel) -> None:
     """Apply the defects of a level to a merged adjustment.
 
     Before 0.7 removed mounts stay. From 0.11 until after 0.12.2 the marker that

@@ -22,7 +22,7 @@ from nri_resmgr.stub import (
     Pod,
 )
 from nri_resmgr.stub.convert import to_message
-from nri_resmgr.testing import FieldConflict, Side
+from nri_resmgr.testing import FieldConflict, Sender
 from tests.stub.adjustment_samples import SAMPLES
 from tests.stub.conformance.several import several
 from tests.stub.live import plugged, recording
@@ -62,7 +62,7 @@ async def test_what_is_adjusted_is_what_is_sent(method: str, tmp_path: Path) -> 
         sent = [
             record.body
             for record in runtime.records
-            if record.method == "CreateContainer" and record.side is Side.PLUGIN
+            if record.method == "CreateContainer" and record.sender is Sender.PLUGIN
         ]
 
     assert sent == [nri_pb2.CreateContainerResponse(adjust=to_message(adjustment))]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from nri_resmgr.stub import Container, Plugin, Pod, Refused, SocketUnusable
+from nri_resmgr.stub import Container, Plugin, Pod, RequestRejected, SocketUnusable
 from nri_resmgr.testing import PluginRefused, Runtime
 from tests.stub.conformance.several import several
 from tests.stub.live import NAME, plugged, recording, running, stub_at
@@ -59,7 +59,7 @@ async def test_plugins_are_asked_by_index_whatever_the_order_of_their_start(
 def refusing_once(name: str) -> Plugin:
     """Make a plugin whose handler *name* raises the first time."""
     plugin = Plugin()
-    refusals = [Refused("not now")]
+    refusals = [RequestRejected("not now")]
 
     def handler(*_: object) -> None:
         if refusals:

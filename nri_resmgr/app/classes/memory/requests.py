@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from nri_proto import Level
+from nri_proto import NriLevel
 from nri_resmgr.app.classes.memory.misc_limits import misc_unified
 from nri_resmgr.app.classes.setter import NewContainer
 from nri_resmgr.app.classes.unified import check_version, with_unified
@@ -31,7 +31,7 @@ from nri_resmgr.stub.update import ContainerUpdate
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import PolicyError
 
-POLICY_LEVEL: Final = Level(0, 12)
+POLICY_LEVEL: Final = NriLevel(0, 12)
 """The first release whose runtimes set memory policies; older ones drop them."""
 
 
@@ -47,7 +47,7 @@ class RuntimeSetsNoPolicies(PolicyError):
 
     title: str
     runtime: str
-    level: Level
+    level: NriLevel
 
     def __str__(self) -> str:
         return (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from nri_proto import Level
+from nri_proto import NriLevel
 from nri_resmgr.app.classes.rdt.host import RdtHost
 from nri_resmgr.app.classes.setter import ClassSetter, NewContainer
 from nri_resmgr.classes.choice import (
@@ -28,7 +28,7 @@ KIND: Final = "RDT"
 
 # The first release that has the group's own name. `rdt_class` is a class of the
 # runtime's, before which CRI-O puts a prefix.
-CLOS_LEVEL: Final = Level(0, 11)
+CLOS_LEVEL: Final = NriLevel(0, 11)
 
 
 class RdtSetter(ClassSetter):

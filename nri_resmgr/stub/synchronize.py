@@ -1,4 +1,4 @@
-"""The Synchronize messages of a large node put together, and taken apart."""
+"""Synchronize on a large node: requests in several messages, a reply cut to size."""
 
 from __future__ import annotations
 
@@ -11,25 +11,29 @@ from nri_proto.frames import MAX_DATA_OUT
 from nri_resmgr.stub.convert import from_message
 from nri_resmgr.stub.model import Container, Pod
 
-# Leaves room for the envelope.
+# Bytes of updates in one message; the rest of the 4 MiB is for the envelope.
 UPDATES_BUDGET: Final = MAX_DATA_OUT - (64 << 10)
 _TAG_AND_LENGTH: Final = 6
 
 
 @attrs.define(eq=False, repr=False)
-class Snapshot:
-    """Collects chunks; pods and containers are cut without regard to each other."""
+class SynchronizeChunks:
+    """Collects pods and containers from the messages of one Synchronize.
+
+    Runtimes cut both lists independently: a container may come before its pod.
+    """
 
     _pods: list[Pod] = attrs.field(factory=list, init=False)
     _containers: list[Container] = attrs.field(factory=list, init=False)
 
     def add(self, chunk: nri_pb2.SynchronizeRequest) -> None:
-        """Convert one chunk; any number may come, empty ones among them."""
+        """Convert and keep the objects of one message, which may have none."""
+        # Converted at once: the messages of a large node are megabytes.
         self._pods += map(from_message, chunk.pods)
         self._containers += map(from_message, chunk.containers)
 
     def take(self) -> tuple[tuple[Pod, ...], tuple[Container, ...]]:
-        """Return everything and start anew."""
+        """Return all objects and begin with an empty collection."""
         taken = tuple(self._pods), tuple(self._containers)
         self._pods, self._containers = [], []
         return taken
@@ -38,10 +42,10 @@ class Snapshot:
 def split_updates(
     response: nri_pb2.SynchronizeResponse,
 ) -> tuple[nri_pb2.ContainerUpdate, ...]:
-    """Cut from a reply the updates for which 4 MiB have no room.
+    """Cut updates from a reply until the rest fits into 4 MiB.
 
     Returns:
-        What was taken out of *response*, to be sent by UpdateContainers.
+        The updates taken out of *response*, to be sent by UpdateContainers.
     """
     size = 0
     for kept, update in enumerate(response.update):
@@ -54,5 +58,5 @@ def split_updates(
 
 
 def entry_size(update: nri_pb2.ContainerUpdate) -> int:
-    """Return the bytes that *update* takes in a message, at most."""
+    """Return the maximum of bytes that *update* takes in a message."""
     return update.ByteSize() + _TAG_AND_LENGTH
