@@ -16,7 +16,7 @@ from nri_resmgr.config.balloons import BalloonsConfig
 from nri_resmgr.config.mistakes import judge
 from nri_resmgr.host.text_file import UnreadableFile
 from nri_resmgr.host.tree import Tree
-from nri_resmgr.policy.capacity import PoolUse
+from nri_resmgr.policy.views import PoolUse
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import InputError
 

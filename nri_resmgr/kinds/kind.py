@@ -50,7 +50,7 @@ class PolicyKind(ConfigKind[ConfigT], Generic[ConfigT]):
 
         By default each field of `state` is a table, or a row where it is no mapping.
         """
-        from nri_resmgr.policy.state_records import StateRecords  # after the start
+        from nri_resmgr.policy.records import StateRecords  # after the start
 
         return StateRecords(self.state)
 

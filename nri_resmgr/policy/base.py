@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar, Generic, TypeVar
 
-from nri_resmgr.policy.capacity import PoolUse
 from nri_resmgr.policy.decision import Decision, Reason, Resources, Rule
 from nri_resmgr.policy.events import (
     ColdStartEnded,
@@ -22,9 +21,8 @@ from nri_resmgr.policy.events import (
     Updated,
 )
 from nri_resmgr.policy.host_use import NO_CLASSES, NO_HOST_USE, GivenClasses, HostUse
-from nri_resmgr.policy.ledger import KnowsContainers
-from nri_resmgr.policy.population import gone_with, reasons_of_loss
-from nri_resmgr.policy.views import Candidate
+from nri_resmgr.policy.ledger import KnowsContainers, Ledger
+from nri_resmgr.policy.views import Candidate, PoolUse
 
 StateT = TypeVar("StateT", bound=KnowsContainers)
 
@@ -129,12 +127,12 @@ class PolicyBase(Generic[StateT]):
 
     def removed(self, state: StateT, event: Removed | PodStopped) -> Decision[StateT]:
         """Drop containers that are gone without having stopped."""
-        left = self.lose(state, gone_with(event, state.ledger))
+        left = self.lose(state, _gone_with(event, state.ledger))
         if isinstance(event, PodStopped):
             # Afterwards: what is lost leaves its place on offer in its pod.
             left = self.close(left, event.pod)
         # No updates: the difference rides on the next reply that can carry it.
-        return Decision(left, reasons_of_loss(event, state.ledger))
+        return Decision(left, _reasons_of_loss(event, state.ledger))
 
     # What these are made of.
 
@@ -197,3 +195,18 @@ class PolicyBase(Generic[StateT]):
     def candidates(self, state: StateT, container: str) -> tuple[Candidate, ...]:  # noqa: ARG002 - as above
         """Rank the pools for a container: by default they are not ranked."""
         return ()
+
+
+def _gone_with(event: Removed | PodStopped, ledger: Ledger) -> tuple[str, ...]:
+    """Return the ids of those who are gone, without having stopped, by an event."""
+    if isinstance(event, PodStopped):
+        return ledger.in_pod(event.pod)
+    return (event.id,) if event.id in ledger else ()
+
+
+def _reasons_of_loss(event: Removed | PodStopped, ledger: Ledger) -> tuple[Reason, ...]:
+    """Say of each who is gone by an event that it is, or that nobody knew it."""
+    gone = _gone_with(event, ledger)
+    if isinstance(event, Removed) and not gone:
+        return (Reason(Rule.UNKNOWN_CONTAINER, event.id),)
+    return tuple(Reason(Rule.RELEASED, one, ledger.spec_of(one).title) for one in gone)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeVar
 
 import msgspec
 
 from nri_resmgr.policy.decision import PinUpdate
-from nri_resmgr.policy.events import NO_PIN, ContainerSpec, Pin
+from nri_resmgr.policy.events import NO_PIN, ContainerSpec, Pin, Synchronized
+
+Value = TypeVar("Value")
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -147,3 +149,42 @@ class KnowsContainers(Protocol):
     @property
     def ledger(self) -> Ledger:
         """All containers."""
+
+
+def oldest_first(specs: Iterable[ContainerSpec]) -> list[ContainerSpec]:
+    """Sort containers by age, then id, so that placing them has one result.
+
+    Of several with the same id the last one counts. Of several with the same slot,
+    which a runtime can have after a crash, the youngest has it; the others come last
+    and have none: they go on where there is room, and nobody succeeds them.
+    """
+    ordered = sorted({spec.id: spec for spec in specs}.values(), key=_age)
+    slots = {(spec.pod, spec.slot): spec.id for spec in ordered if spec.slot}
+    if len(slots) == sum(bool(spec.slot) for spec in ordered):
+        return ordered
+    left = [one for one in ordered if one.slot and slots[one.pod, one.slot] != one.id]
+    ids = {one.id for one in left}
+    rest = [spec for spec in ordered if spec.id not in ids]
+    return rest + [msgspec.structs.replace(one, slot="") for one in left]
+
+
+def of_pods_there(
+    slots: Mapping[tuple[str, str], Value], event: Synchronized
+) -> dict[tuple[str, str], Value]:
+    """Keep what belongs to the slots of pods that are there, as far as anybody told."""
+    if event.pods is None:
+        return dict(slots)
+    pods = event.pods | {spec.pod for spec in event.specs}
+    return {slot: value for slot, value in slots.items() if slot[0] in pods}
+
+
+def gone_since(ledger: Ledger, event: Synchronized) -> Iterator[ContainerSpec]:
+    """Go through the containers with a slot that have gone without our hearing."""
+    there = {spec.id for spec in event.specs}
+    for key, entry in ledger.entries.items():
+        if entry.spec.slot and key not in there:
+            yield entry.spec
+
+
+def _age(spec: ContainerSpec) -> tuple[int, str]:
+    return spec.created, spec.id

@@ -11,8 +11,7 @@ import msgspec
 from nri_resmgr.policy.base import PolicyBase
 from nri_resmgr.policy.decision import Decision, Reason, Resources, Rule
 from nri_resmgr.policy.events import NO_PIN, ContainerSpec, Pin, Synchronized
-from nri_resmgr.policy.ledger import Ledger
-from nri_resmgr.policy.population import oldest_first
+from nri_resmgr.policy.ledger import Ledger, oldest_first
 from nri_resmgr.values import CpuSet, PolicyError
 
 

@@ -25,9 +25,8 @@ from nri_resmgr.policy.events import (
 )
 from nri_resmgr.policy.host_use import NO_CLASSES, NO_HOST_USE
 from nri_resmgr.policy.ledger import Ledger
-from nri_resmgr.policy.records import BadRecord
+from nri_resmgr.policy.records import BadRecord, StateRecords
 from nri_resmgr.policy.simple import Placed, SimplePolicy, SimpleState
-from nri_resmgr.policy.state_records import StateRecords
 from nri_resmgr.values import CpuSet, MilliCpus, NodeSet, PolicyError
 
 ALL: Final = CpuSet.parse("0-7")

@@ -10,8 +10,8 @@ from nri_resmgr.app.metrics import table_of_nri_plugins as table
 from nri_resmgr.app.metrics.text import Series
 from nri_resmgr.host.tree import Tree
 from nri_resmgr.host.used_memory import used_memory
-from nri_resmgr.policy.capacity import PoolUse
 from nri_resmgr.policy.events import NO_PIN
+from nri_resmgr.policy.views import PoolUse
 from nri_resmgr.values import CpuSet
 
 _CPU: Final = 1000  # thousandths

@@ -8,8 +8,9 @@ from typing import Final
 from nri_resmgr.policy.balloons.context import Ground
 from nri_resmgr.policy.balloons.settings import BalloonType, MemoryBy
 from nri_resmgr.policy.events import ContainerSpec
-from nri_resmgr.policy.memory_preferences import PRIORITIES, USUAL_KINDS
 from nri_resmgr.policy.mems import (
+    PRIORITIES,
+    USUAL_KINDS,
     MemoryLayout,
     MemoryLedger,
     MemoryOffer,

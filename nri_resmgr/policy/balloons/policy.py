@@ -18,7 +18,6 @@ from nri_resmgr.policy.balloons.settle import follow, pins_of, settle
 from nri_resmgr.policy.balloons.standing import with_given, with_minimum
 from nri_resmgr.policy.balloons.state import BalloonsState
 from nri_resmgr.policy.base import PolicyBase
-from nri_resmgr.policy.capacity import PoolUse
 from nri_resmgr.policy.decision import Decision, Reason, Resources, Rule
 from nri_resmgr.policy.events import (
     ContainerSpec,
@@ -27,7 +26,8 @@ from nri_resmgr.policy.events import (
     pinning,
 )
 from nri_resmgr.policy.host_use import NO_CLASSES, GivenClasses, HostUse
-from nri_resmgr.policy.population import oldest_first
+from nri_resmgr.policy.ledger import oldest_first
+from nri_resmgr.policy.views import PoolUse
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import NO_CPUS
 

@@ -11,7 +11,7 @@ from nri_resmgr.policy.balloons.context import Ground
 from nri_resmgr.policy.balloons.resize import vacate
 from nri_resmgr.policy.balloons.state import BalloonsState, Slot, Vacated
 from nri_resmgr.policy.events import Synchronized
-from nri_resmgr.policy.population import gone_since, of_pods_there
+from nri_resmgr.policy.ledger import gone_since, of_pods_there
 
 
 def release(state: BalloonsState, container: str, ground: Ground) -> BalloonsState:

@@ -7,8 +7,10 @@ Pure functions from a request and a frozen ledger to an offer. An offer is a val
 from __future__ import annotations
 
 from nri_resmgr.policy.mems.allocate import (
+    MemoryFit,
     adopt_memory,
     allocate_memory,
+    fit_memory,
     grow_memory,
     replace_memory,
     resize_memory,
@@ -20,15 +22,22 @@ from nri_resmgr.policy.mems.errors import (
     NormalMemoryMissing,
     StaleOffer,
 )
-from nri_resmgr.policy.mems.fit import MemoryFit, fit_memory
 from nri_resmgr.policy.mems.layout import BASE_PAGES, MemoryLayout
 from nri_resmgr.policy.mems.ledger import MemoryLedger
 from nri_resmgr.policy.mems.offer import MemoryOffer, Spill, Widening
-from nri_resmgr.policy.mems.request import Grant, MemoryPriority, MemoryRequest
+from nri_resmgr.policy.mems.request import (
+    PRIORITIES,
+    USUAL_KINDS,
+    Grant,
+    MemoryPriority,
+    MemoryRequest,
+)
 from nri_resmgr.policy.mems.zones import ZoneRule
 
 __all__ = [
     "BASE_PAGES",
+    "PRIORITIES",
+    "USUAL_KINDS",
     "Grant",
     "MemoryFit",
     "MemoryKindMissing",

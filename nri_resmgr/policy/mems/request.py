@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Mapping
 from typing import Final, cast
 
 import msgspec
@@ -10,7 +11,7 @@ from msgspec.structs import force_setattr
 
 from nri_resmgr.policy.mems.layout import BASE_PAGES
 from nri_resmgr.topology import HugePages, MemoryKind
-from nri_resmgr.values import Bytes, NodeSet
+from nri_resmgr.values import Bytes, NodeSet, QosClass
 
 _NOTHING: Final = Bytes(0)
 
@@ -30,6 +31,18 @@ class MemoryPriority(enum.IntEnum):
     GUARANTEED = 16384
     PRESERVED = 32766
     RESERVATION = 32767
+
+
+# HBM is scarce and never given to who does not ask for it.
+USUAL_KINDS: Final = frozenset({MemoryKind.DRAM, MemoryKind.PMEM, MemoryKind.CXL})
+"""The kinds of memory for who names none."""
+
+PRIORITIES: Final[Mapping[QosClass, MemoryPriority]] = {
+    QosClass.GUARANTEED: MemoryPriority.GUARANTEED,
+    QosClass.BURSTABLE: MemoryPriority.BURSTABLE,
+    QosClass.BEST_EFFORT: MemoryPriority.BEST_EFFORT,
+}
+"""How late a container is widened, by its QoS class."""
 
 
 # Stands for a field that is left out; no request has it once it is made.

@@ -8,8 +8,7 @@ from typing import TypeAlias
 import msgspec
 
 from nri_resmgr.policy.events import ContainerSpec, Pin, Synchronized
-from nri_resmgr.policy.ledger import Ledger
-from nri_resmgr.policy.population import gone_since, of_pods_there
+from nri_resmgr.policy.ledger import Ledger, gone_since, of_pods_there
 from nri_resmgr.values import NO_CPUS, CpuSet
 
 Grants: TypeAlias = Mapping[str, Pin]

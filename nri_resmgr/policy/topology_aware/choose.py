@@ -16,8 +16,8 @@ from nri_resmgr.policy.topology_aware.criteria import (
 )
 from nri_resmgr.policy.topology_aware.demand import AT_ROOT, CpuKind, Demand
 from nri_resmgr.policy.topology_aware.hint_scores import cpus_near_all
-from nri_resmgr.policy.topology_aware.node_view import Room
 from nri_resmgr.policy.topology_aware.pools import Pool
+from nri_resmgr.policy.topology_aware.state import Room
 
 
 class Candidate(msgspec.Struct, frozen=True):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from operator import neg
 from typing import Final, TypeAlias
@@ -13,16 +13,39 @@ from nri_resmgr.policy.preferences import TreeLevel
 from nri_resmgr.policy.topology_aware.affinity_score import attraction, pool_scores
 from nri_resmgr.policy.topology_aware.demand import Demand
 from nri_resmgr.policy.topology_aware.hint_scores import hint_score
-from nri_resmgr.policy.topology_aware.memory_offers import (
+from nri_resmgr.policy.topology_aware.memory import (
     MemoryOffers,
     depends_on_pool,
     limit_above_request,
 )
-from nri_resmgr.policy.topology_aware.node_view import Room
 from nri_resmgr.policy.topology_aware.pool_ledger import SHARING, Books
 from nri_resmgr.policy.topology_aware.pools import Pool, PoolTree
-from nri_resmgr.policy.topology_aware.rows import Asked, Row
+from nri_resmgr.policy.topology_aware.state import Room
 from nri_resmgr.values import CpuSet, QosClass
+
+
+class Asked(dict[int, int]):
+    """Merits that take long to find, each found once, when it is asked for.
+
+    Args:
+        find: Returns the merit of the pool of some id.
+
+    >>> Asked(abs)[-3]
+    3
+    """
+
+    def __init__(self, find: Callable[[int], int]) -> None:
+        super().__init__()
+        self._find = find
+
+    def __missing__(self, pool: int) -> int:
+        found = self[pool] = self._find(pool)
+        return found
+
+
+Row: TypeAlias = Sequence[int] | Asked
+"""The merits of all pools."""
+
 
 _CPU: Final = 1000  # thousandths
 _THERE: Final = 2

@@ -8,8 +8,8 @@ from itertools import chain
 from nri_resmgr.classes.irq.requests import Wish
 from nri_resmgr.classes.isolation.requests import Isolated
 from nri_resmgr.policy.events import ContainerSpec
-from nri_resmgr.policy.exclusive_cpu_errors import NoCpusOfItsOwn, UnknownCpuClass
 from nri_resmgr.policy.host_use import CpuClassRules, HostUse
+from nri_resmgr.policy.topology_aware.errors import NoCpusOfItsOwn, UnknownCpuClass
 from nri_resmgr.policy.topology_aware.pool_ledger import Grant
 from nri_resmgr.policy.topology_aware.settings import TopologyAwareSettings
 from nri_resmgr.policy.topology_aware.state import TopologyAwareState

@@ -12,12 +12,20 @@ from nri_resmgr.policy.errors import OnFailure
 from nri_resmgr.policy.mems import MemoryLedger, MemoryOffer, grow_memory
 from nri_resmgr.policy.topology_aware.choose import candidates
 from nri_resmgr.policy.topology_aware.demand import AT_ROOT, CpuKind, Demand
-from nri_resmgr.policy.topology_aware.errors import PoolShort
-from nri_resmgr.policy.topology_aware.node_view import Room
+from nri_resmgr.policy.topology_aware.errors import (
+    Failures,
+    PoolShort,
+    in_words,
+    refusal,
+)
+from nri_resmgr.policy.topology_aware.memory import (
+    promise,
+    promise_again,
+    request_of,
+)
 from nri_resmgr.policy.topology_aware.pool_ledger import Grant
 from nri_resmgr.policy.topology_aware.pools import Pool
-from nri_resmgr.policy.topology_aware.promise import promise, promise_again, request_of
-from nri_resmgr.policy.topology_aware.refusal import Failures, in_words, refusal
+from nri_resmgr.policy.topology_aware.state import Room
 from nri_resmgr.policy.topology_aware.take import check_memory, retake, take
 from nri_resmgr.values import NO_NODES, Bytes, MilliCpus, NodeSet, PolicyError
 

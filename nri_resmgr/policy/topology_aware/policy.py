@@ -8,7 +8,6 @@ from typing import ClassVar
 import msgspec
 
 from nri_resmgr.policy.base import PolicyBase
-from nri_resmgr.policy.capacity import PoolUse
 from nri_resmgr.policy.decision import Decision, Reason, Resources, Rule
 from nri_resmgr.policy.events import (
     ContainerSpec,
@@ -18,25 +17,26 @@ from nri_resmgr.policy.events import (
     pinning,
 )
 from nri_resmgr.policy.host_use import HostUse
-from nri_resmgr.policy.population import oldest_first
+from nri_resmgr.policy.ledger import oldest_first
 from nri_resmgr.policy.scheduling import scheduling_of
-from nri_resmgr.policy.topology_aware.adopt import adopt
-from nri_resmgr.policy.topology_aware.cold_start import ends_to_come, warm_up
+from nri_resmgr.policy.topology_aware.adopt import adopt, known_from, with_places
 from nri_resmgr.policy.topology_aware.demand import Demand, demand_of
 from nri_resmgr.policy.topology_aware.exclusive_cpus import check_wishes
-from nri_resmgr.policy.topology_aware.former_places import known_from, with_places
-from nri_resmgr.policy.topology_aware.pins import resources_of
+from nri_resmgr.policy.topology_aware.memory import (
+    ends_to_come,
+    size_of,
+    warm_up,
+)
+from nri_resmgr.policy.topology_aware.pins import pins_of, resources_of, seat, settle
 from nri_resmgr.policy.topology_aware.place import Earlier, Placement, move, place
 from nri_resmgr.policy.topology_aware.pools import PoolTree
-from nri_resmgr.policy.topology_aware.promise import size_of
 from nri_resmgr.policy.topology_aware.settings import (
     PodPlacement,
     TopologyAwareSettings,
 )
-from nri_resmgr.policy.topology_aware.settle import pins_of, seat, settle
 from nri_resmgr.policy.topology_aware.state import TopologyAwareState
 from nri_resmgr.policy.topology_aware.whole_pods import hold_places, wants_places
-from nri_resmgr.policy.views import Candidate
+from nri_resmgr.policy.views import Candidate, PoolUse
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import PolicyError
 
@@ -81,7 +81,7 @@ class TopologyAwarePolicy(PolicyBase[TopologyAwareState]):
     def pools(self, state: State) -> tuple[PoolUse, ...]:
         """Say what every pool has, and how much of it is granted."""
         # Nobody asks while a runtime waits for us to register.
-        from nri_resmgr.policy.topology_aware.uses import uses_of
+        from nri_resmgr.policy.topology_aware.views import uses_of
 
         return uses_of(state)
 
@@ -94,7 +94,7 @@ class TopologyAwarePolicy(PolicyBase[TopologyAwareState]):
 
     def candidates(self, state: State, container: str) -> tuple[Candidate, ...]:
         """Rank the pools that could take a container if it came now, best first."""
-        from nri_resmgr.policy.topology_aware.ranking import ranking  # as above
+        from nri_resmgr.policy.topology_aware.views import ranking  # as above
 
         return ranking(container, state, self.settings)
 

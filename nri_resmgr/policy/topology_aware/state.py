@@ -11,10 +11,30 @@ import msgspec
 from nri_resmgr.policy.events import ContainerSpec, Pin
 from nri_resmgr.policy.ledger import Ledger
 from nri_resmgr.policy.mems import MemoryLedger
-from nri_resmgr.policy.topology_aware.node_view import Room
 from nri_resmgr.policy.topology_aware.pool_ledger import Books, Grant
 from nri_resmgr.policy.topology_aware.pools import PoolTree
 from nri_resmgr.policy.topology_aware.settings import TopologyAwareSettings
+
+
+class Room(msgspec.Struct, frozen=True):
+    """The node without the container that is being placed.
+
+    Attributes:
+        tree: The pools.
+        settings: What the policy is told to do.
+        ledger: All containers.
+        grants: What they have of the CPUs, by container id.
+        books: The sums of the grants.
+        memory: What they have of the memory.
+    """
+
+    tree: PoolTree
+    settings: TopologyAwareSettings
+    ledger: Ledger
+    grants: Mapping[str, Grant]
+    books: Books
+    memory: MemoryLedger
+
 
 Slot: TypeAlias = tuple[str, str]
 """A pod's id and a name in it."""

@@ -13,9 +13,9 @@ from nri_resmgr.policy.cpus import (
 from nri_resmgr.policy.topology_aware.demand import CpuKind, Demand
 from nri_resmgr.policy.topology_aware.errors import PoolShort
 from nri_resmgr.policy.topology_aware.hint_scores import cpus_near_all
-from nri_resmgr.policy.topology_aware.node_view import Room
 from nri_resmgr.policy.topology_aware.pool_ledger import Grant, grant_of
 from nri_resmgr.policy.topology_aware.pools import Pool
+from nri_resmgr.policy.topology_aware.state import Room
 from nri_resmgr.topology.hints import Hint
 from nri_resmgr.values import NO_CPUS, CpuSet, NodeSet
 

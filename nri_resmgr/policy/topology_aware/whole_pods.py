@@ -7,10 +7,10 @@ import msgspec
 from nri_resmgr.policy.events import PodCreated
 from nri_resmgr.policy.topology_aware.choose import candidates
 from nri_resmgr.policy.topology_aware.demand import CpuKind, Demand, demand_of
+from nri_resmgr.policy.topology_aware.errors import Failures, refusal
+from nri_resmgr.policy.topology_aware.memory import size_of
 from nri_resmgr.policy.topology_aware.place import Placement, within
 from nri_resmgr.policy.topology_aware.pools import Pool
-from nri_resmgr.policy.topology_aware.promise import size_of
-from nri_resmgr.policy.topology_aware.refusal import Failures, refusal
 from nri_resmgr.policy.topology_aware.settings import TopologyAwareSettings
 from nri_resmgr.policy.topology_aware.state import TopologyAwareState, held_id
 from nri_resmgr.values import Bytes, MilliCpus, PolicyError

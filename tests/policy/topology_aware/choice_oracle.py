@@ -13,9 +13,9 @@ from nri_resmgr.policy.cpus import CpuPriority, machine_priorities
 from nri_resmgr.policy.mems import MemoryOffer, allocate_memory
 from nri_resmgr.policy.preferences import TreeLevel
 from nri_resmgr.policy.topology_aware.demand import Demand
-from nri_resmgr.policy.topology_aware.node_view import Room
+from nri_resmgr.policy.topology_aware.memory import request_of
 from nri_resmgr.policy.topology_aware.pools import Pool
-from nri_resmgr.policy.topology_aware.promise import request_of
+from nri_resmgr.policy.topology_aware.state import Room
 from nri_resmgr.topology import MemoryKind, Node
 from nri_resmgr.values import Bytes, NodeSet, PolicyError, QosClass
 from tests.policy.topology_aware.hint_oracle import near, score

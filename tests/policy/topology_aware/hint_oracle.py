@@ -5,8 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 
 from nri_resmgr.policy.preferences import TreeLevel
-from nri_resmgr.policy.topology_aware.node_view import Room
 from nri_resmgr.policy.topology_aware.pools import Pool
+from nri_resmgr.policy.topology_aware.state import Room
 from nri_resmgr.topology.hints import Hint
 from nri_resmgr.values import CpuSet
 

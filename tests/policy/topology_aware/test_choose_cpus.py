@@ -10,7 +10,7 @@ from nri_resmgr.policy.cpus import CpuPriority
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.policy.preferences import Preferences, TreeLevel
 from nri_resmgr.policy.topology_aware.choose import candidates
-from nri_resmgr.policy.topology_aware.node_view import Room
+from nri_resmgr.policy.topology_aware.state import Room
 from nri_resmgr.topology import Machine
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import CpuSet, KiloHertz

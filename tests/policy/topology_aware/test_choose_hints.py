@@ -6,7 +6,7 @@ import pytest
 
 from nri_resmgr.policy.preferences import Preferences
 from nri_resmgr.policy.topology_aware.choose import candidates
-from nri_resmgr.policy.topology_aware.node_view import Room
+from nri_resmgr.policy.topology_aware.state import Room
 from nri_resmgr.topology.hints import Hint
 from nri_resmgr.values import CpuSet, NodeSet
 from tests.policy.topology_aware.choosing import (

@@ -8,7 +8,7 @@ import pytest
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.policy.preferences import Preferences
 from nri_resmgr.policy.topology_aware.choose import candidates
-from nri_resmgr.policy.topology_aware.node_view import Room
+from nri_resmgr.policy.topology_aware.state import Room
 from nri_resmgr.topology import HugePages, MemoryKind
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import Bytes, parse_bytes

@@ -7,7 +7,7 @@ import pytest
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.policy.topology_aware.choose import candidates
 from nri_resmgr.policy.topology_aware.criteria import Stage
-from nri_resmgr.policy.topology_aware.node_view import Room
+from nri_resmgr.policy.topology_aware.state import Room
 from tests.policy.topology_aware.choosing import (
     Tenant,
     asked,

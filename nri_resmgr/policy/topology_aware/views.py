@@ -1,11 +1,16 @@
-"""What the pools of the tree have, and how much of it is granted."""
+"""Which pools could take a container that is here, if it came now."""
 
 from __future__ import annotations
 
-from nri_resmgr.policy.capacity import PoolUse
-from nri_resmgr.policy.topology_aware.demand import CpuKind
+from itertools import islice
+from typing import Final
+
+from nri_resmgr.policy.topology_aware.choose import candidates
+from nri_resmgr.policy.topology_aware.demand import CpuKind, demand_of
 from nri_resmgr.policy.topology_aware.pools import Pool
+from nri_resmgr.policy.topology_aware.settings import TopologyAwareSettings
 from nri_resmgr.policy.topology_aware.state import TopologyAwareState
+from nri_resmgr.policy.views import Candidate, PoolUse
 from nri_resmgr.values import Bytes, MilliCpus
 
 _CPU = 1000  # thousandths
@@ -67,4 +72,27 @@ def _of_reserved(state: TopologyAwareState) -> PoolUse:
             for key in state.ledger.entries
             if state.grants[key].kind is CpuKind.RESERVED
         ),
+    )
+
+
+MOST: Final = 16
+"""Pools that are ranked; each costs as much as a decision."""
+
+
+def ranking(
+    container: str, state: TopologyAwareState, settings: TopologyAwareSettings
+) -> tuple[Candidate, ...]:
+    """Rank the pools for a container that is here, best first.
+
+    All others stay as they are. Whether the best one really takes it is not tried.
+    """
+    demand = demand_of(state.ledger.spec_of(container), settings)
+    room = state.take_back(container).room(settings)
+    return tuple(
+        Candidate(
+            one.pool.name,
+            one.decided.value,
+            tuple((stage.value, merit) for stage, merit in one.scores()),
+        )
+        for one in islice(candidates(demand, room), MOST)
     )
