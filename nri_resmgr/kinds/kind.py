@@ -9,7 +9,7 @@ from nri_resmgr.config.errors import BadSetting
 from nri_resmgr.config.kinds import ConfigKind, find_kind
 from nri_resmgr.config.policy_config import PolicyConfig
 from nri_resmgr.host.tree import Tree
-from nri_resmgr.policy.records import Records
+from nri_resmgr.policy.records import Records, StateRecords
 from nri_resmgr.policy.views import ViewedPolicy
 from nri_resmgr.topology import Machine
 
@@ -50,8 +50,6 @@ class PolicyKind(ConfigKind[ConfigT], Generic[ConfigT]):
 
         By default each field of `state` is a table, or a row where it is no mapping.
         """
-        from nri_resmgr.policy.records import StateRecords  # after the start
-
         return StateRecords(self.state)
 
 

@@ -40,7 +40,7 @@ class ExclusiveCpusShort(PolicyError):
     def __str__(self) -> str:
         have = f", it has {len(self.held)} ({self.held})" if self.held else ""
         return (
-            f"{self.title} asks for {_count(self.wanted)} of its own{have}; "
+            f"{self.title} asks for {_count(self.wanted)}{have}; "
             f"{self._free()}; to help, {self._help()}"
         )
 
@@ -70,7 +70,7 @@ class ExclusiveCpusShort(PolicyError):
 
 
 def _count(number: int) -> str:
-    return f"{number} CPU{'s' if number != 1 else ''}"
+    return f"{number} exclusive CPU{'s' if number != 1 else ''}"
 
 
 def _list(cpus: CpuSet) -> str:

@@ -12,7 +12,7 @@ import msgspec
 
 from nri_resmgr.policy.events import ContainerSpec, Pin
 from nri_resmgr.policy.ledger import Entry, Ledger
-from nri_resmgr.policy.mems import Grant, MemoryLayout, MemoryLedger
+from nri_resmgr.policy.mems import MemoryGrant, MemoryLayout, MemoryLedger
 from nri_resmgr.values import InputError
 
 StateT = TypeVar("StateT")
@@ -103,7 +103,7 @@ def ledger_from(tables: Tables, dropped: Mapping[str, str]) -> Ledger:
 
 
 def memory_from(
-    rows: Mapping[str, Grant], layout: MemoryLayout
+    rows: Mapping[str, MemoryGrant], layout: MemoryLayout
 ) -> tuple[MemoryLedger, Dropped]:
     """Make a ledger of memory without those whose nodes are gone.
 

@@ -180,7 +180,7 @@ def test_what_was_refused_is_told_in_the_runtimes_words() -> None:
     text = render_explanation(explanation_of(parts.subject, "huge", ""))
 
     assert text.startswith("refused of late\n  2023-11-14T22:13:23.000Z  #4  ")
-    assert "NoPoolFits  shop/huge/main asks for 64 CPUs of its own" in text
+    assert "NoPoolFits  shop/huge/main asks for 64 exclusive CPUs" in text
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,12 @@
-"""A pod that has stopped leaves nothing on offer, whatever it still had."""
+"""Places of a pod that has stopped are not offered to later containers."""
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
-from nri_resmgr.policy.events import ContainerSpec, Created, PodStopped
+from nri_resmgr.policy.decision import Rule
+from nri_resmgr.policy.events import ContainerSpec, Created, PodStopped, Stopped
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import MilliCpus, QosClass
 from tests.policy.stories import KINDS, policy_of
@@ -29,4 +31,10 @@ def test_places_of_a_closed_pod_are_dropped(kind: str) -> None:
     )
     there = policy.decide(policy.start(), Created(guaranteed)).state
 
-    assert policy.decide(there, PodStopped("pod")).state.vacated == {}
+    successor = Created(msgspec.structs.replace(guaranteed, id="d"))
+
+    stopped = policy.decide(there, Stopped("c")).state
+    closed = policy.decide(there, PodStopped("pod")).state
+
+    assert policy.decide(stopped, successor).reasons[0].rule is Rule.OLD_PLACE
+    assert policy.decide(closed, successor).reasons[0].rule is not Rule.OLD_PLACE

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from nri_resmgr.policy.balloons.policy import BalloonsPolicy
 from nri_resmgr.policy.balloons.state import Balloon, BalloonsState, Seat, Vacated
-from nri_resmgr.policy.mems import Grant as MemoryGrant
+from nri_resmgr.policy.mems import MemoryGrant
 from nri_resmgr.policy.records import (
     LEDGER_TABLES,
     BadRecord,

@@ -1,4 +1,4 @@
-"""The memory allocator: which nodes to promise, so that none is promised twice.
+"""The memory allocator: grants of memory nodes that never exceed their capacity.
 
 Pure functions from a request and a frozen ledger to an offer. An offer is a value;
 `MemoryOffer.commit` gives the ledger that it leads to.
@@ -21,6 +21,7 @@ from nri_resmgr.policy.mems.errors import (
     MemoryShort,
     NormalMemoryMissing,
     StaleOffer,
+    bytes_text,
 )
 from nri_resmgr.policy.mems.layout import BASE_PAGES, MemoryLayout
 from nri_resmgr.policy.mems.ledger import MemoryLedger
@@ -28,7 +29,7 @@ from nri_resmgr.policy.mems.offer import MemoryOffer, Spill, Widening
 from nri_resmgr.policy.mems.request import (
     PRIORITIES,
     USUAL_KINDS,
-    Grant,
+    MemoryGrant,
     MemoryPriority,
     MemoryRequest,
 )
@@ -38,8 +39,8 @@ __all__ = [
     "BASE_PAGES",
     "PRIORITIES",
     "USUAL_KINDS",
-    "Grant",
     "MemoryFit",
+    "MemoryGrant",
     "MemoryKindMissing",
     "MemoryLayout",
     "MemoryLedger",
@@ -54,6 +55,7 @@ __all__ = [
     "ZoneRule",
     "adopt_memory",
     "allocate_memory",
+    "bytes_text",
     "fit_memory",
     "grow_memory",
     "replace_memory",

@@ -1,4 +1,4 @@
-"""The answer of the memory allocator: a change that has not happened yet."""
+"""Offers of the memory allocator: changes of a ledger that are not yet accepted."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import msgspec
 
 from nri_resmgr.policy.mems.errors import StaleOffer
 from nri_resmgr.policy.mems.ledger import MemoryLedger
-from nri_resmgr.policy.mems.request import Grant
+from nri_resmgr.policy.mems.request import MemoryGrant
 from nri_resmgr.policy.mems.zones import ZoneRule
 from nri_resmgr.values import Bytes, NodeSet
 
 
 class Spill(msgspec.Struct, frozen=True):
-    """Nodes that were promised more than they hold.
+    """Nodes whose grants exceed their capacity.
 
     Attributes:
         nodes: The nodes.
-        page_size: Of which pages there were too few.
-        over: How many bytes too much were promised.
+        page_size: The page size.
+        over: The bytes in excess.
     """
 
     nodes: NodeSet
@@ -26,13 +26,13 @@ class Spill(msgspec.Struct, frozen=True):
 
 
 class Widening(msgspec.Struct, frozen=True):
-    """A request that got more nodes so that everybody fits.
+    """A request that gets more nodes so that all requests fit.
 
     Attributes:
         id: The request.
-        before: Its nodes until then.
-        after: Its nodes from then on; all of `before` and more.
-        why: The shortage that its last step was taken for.
+        before: Its nodes before.
+        after: Its nodes afterwards, a superset.
+        why: The excess that its last step resolves.
     """
 
     id: str
@@ -42,49 +42,49 @@ class Widening(msgspec.Struct, frozen=True):
 
 
 class MemoryOffer(msgspec.Struct, frozen=True):
-    """What a request would get, and what it would mean for the others.
+    """A grant for a request, with its effects on other requests.
 
-    An offer holds the ledger that it was made from and the one that it leads
-    to. Making one changes nothing; throwing it away needs no undoing.
+    An offer is a value that refers to the ledgers before and after. It changes nothing
+    and can be discarded.
 
     Attributes:
-        base: The ledger that it was made from.
-        ledger: The ledger that it leads to.
-        grant: What the request would have.
-        rules: How its zone came about, in order.
-        widened: Who would be widened, in order of age; the request itself too,
-            if its zone was short.
+        base: The ledger before.
+        ledger: The ledger after.
+        grant: The grant of the request.
+        rules: The rules that led to its zone, in order.
+        widened: The requests that are widened, in order of age; the request itself,
+            too, if its zone is short.
     """
 
     base: MemoryLedger
     ledger: MemoryLedger
-    grant: Grant
+    grant: MemoryGrant
     rules: tuple[ZoneRule, ...]
     widened: tuple[Widening, ...]
 
     @property
     def zone(self) -> NodeSet:
-        """The nodes that the request would have."""
+        """The nodes of the request."""
         return self.grant.zone
 
     @property
     def moved(self) -> tuple[Widening, ...]:
-        """The others who would be widened; the runtime must be told of each."""
-        if not self.widened:  # as nearly always
+        """The other requests that are widened; the runtime needs an update of each."""
+        if not self.widened:  # the common case
             return ()
         mine = self.grant.request.id
         return tuple(one for one in self.widened if one.id != mine)
 
     @property
     def updates(self) -> dict[str, NodeSet]:
-        """The nodes that each of the others would have from then on, by id."""
+        """The new nodes of each of the others, by id."""
         return {one.id: one.after for one in self.moved}
 
     def commit(self, current: MemoryLedger) -> MemoryLedger:
-        """Return the ledger that holds from now on.
+        """Return the ledger after, if the offer still applies.
 
         Raises:
-            StaleOffer: *current* is not what the offer was made from.
+            StaleOffer: *current* is not the ledger that the offer was made from.
         """
         if current is not self.base and current != self.base:
             mine = self.grant.request.title

@@ -1,4 +1,4 @@
-"""Why the topology-aware policy refuses."""
+"""Refusals of the topology-aware policy: what was asked, what is free, what helps."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from nri_resmgr.policy.mems import MemoryShort
+from nri_resmgr.policy.mems import MemoryShort, bytes_text
 from nri_resmgr.policy.topology_aware.demand import CpuKind, Demand
 from nri_resmgr.policy.topology_aware.memory import size_of
-from nri_resmgr.policy.topology_aware.state import Room
+from nri_resmgr.policy.topology_aware.state import NodeView
 from nri_resmgr.topology import HugePages
-from nri_resmgr.values import PolicyError, format_bytes, format_cpus
+from nri_resmgr.values import PolicyError, format_cpus
 from nri_resmgr.values.quantities import Bytes, MilliCpus
 
 
@@ -33,8 +33,8 @@ class UnknownCpuClass(PolicyError):
 
 
 @dataclass(eq=False)
-class NoCpusOfItsOwn(PolicyError):
-    """A container asks for what goes with CPUs of its own, and has none."""
+class ExclusiveCpusMissing(PolicyError):
+    """An annotation requires exclusive CPUs, and the container has none."""
 
     title: str
     key: str
@@ -42,15 +42,15 @@ class NoCpusOfItsOwn(PolicyError):
 
     def __str__(self) -> str:
         return (
-            f"{self.title}: annotation {self.key} is about CPUs that a container has "
-            f"to itself; {self.why}; to help, ask for whole CPUs with equal requests "
-            "and limits, or take the annotation away"
+            f"{self.title}: annotation {self.key} requires exclusive CPUs; {self.why}; "
+            "to help, ask for whole CPUs with equal requests and limits, or remove "
+            "the annotation"
         )
 
 
 @dataclass(eq=False)
 class PoolShort(PolicyError):
-    """One pool cannot grant what is asked of it."""
+    """One pool cannot grant what a container asks for."""
 
     pool: str
     why: str
@@ -64,11 +64,11 @@ class NoPoolFits(PolicyError):
     """No pool can grant what a container asks for.
 
     Attributes:
-        title: The container, for people.
-        asked: What it asks for, in words.
-        free: What there is of that, in words.
-        tried: Pools that looked good enough, with the sentence that says why not.
-        helps: What would help, in words.
+        title: ``namespace/pod/container``.
+        asked: Text of what it asks for.
+        free: Text of what is free.
+        tried: Pools that were tried, with the sentence that says why they failed.
+        helps: Texts of what would help.
     """
 
     title: str
@@ -78,37 +78,37 @@ class NoPoolFits(PolicyError):
     helps: tuple[str, ...]
 
     def __str__(self) -> str:
-        told = list(dict.fromkeys(why for _, why in self.tried))[:_MOST_TOLD]
-        tried = "".join(f"; {why}" for why in told)
+        shown = list(dict.fromkeys(why for _, why in self.tried))[:_MOST_SHOWN]
+        tried = "".join(f"; {why}" for why in shown)
         return (
             f"{self.title} asks for {self.asked}; {self.free}{tried}; "
             f"to help, {', or '.join(self.helps)}"
         )
 
 
-# A machine can have more pools than a sentence should.
-_MOST_TOLD = 3
+# Machines with sub-NUMA clusters have dozens of pools; one message shows a few.
+_MOST_SHOWN = 3
 
 
 def count_of_cpus(count: int, sort: str = "") -> str:
-    """Say how many CPUs, as people do; *sort* is a word and a blank."""
+    """Return text such as ``2 CPUs``; *sort* is an adjective with a trailing blank."""
     return f"{count} {sort}CPU{'s' if count != 1 else ''}"
 
 
 def amount_of_cpus(count: int, fraction: MilliCpus) -> str:
-    """Say how many CPUs, whole and shared, as people do."""
+    """Return the text of an amount of exclusive and shared CPUs."""
     parts = []
     if count:
-        parts.append(f"{count_of_cpus(count)} of its own")
+        parts.append(count_of_cpus(count, "exclusive "))
     if fraction or not count:
         parts.append(f"{format_cpus(fraction)} shared CPU")
     return " and ".join(parts)
 
 
 def amount_of_memory(size: Bytes, hugepages: Iterable[HugePages] = ()) -> str:
-    """Say how much memory comes with the CPUs, as people do; nothing for none."""
-    parts = [f"{format_bytes(size)} of memory"] if size else []
-    parts += [f"{one.count} pages of {format_bytes(one.size)}" for one in hugepages]
+    """Return the text of an amount of memory, to follow one of CPUs; empty for 0."""
+    parts = [f"{bytes_text(size)} of memory"] if size else []
+    parts += [f"{one.count} pages of {bytes_text(one.size)}" for one in hugepages]
     return f" with {' and '.join(parts)}" if parts else ""
 
 
@@ -116,16 +116,16 @@ _CPU = 1000  # thousandths
 
 
 Failures: TypeAlias = list[tuple[str, PolicyError]]
-"""Names of pools that were tried, and why each could not."""
+"""Names of pools that were tried, and the error of each."""
 
 
-def refusal(demand: Demand, room: Room, tried: Failures) -> NoPoolFits:
-    """Say why no pool can take a container.
+def refusal(demand: Demand, view: NodeView, tried: Failures) -> NoPoolFits:
+    """Return the error that says why no pool can take a container.
 
     Args:
         demand: What it asks for.
-        room: The node without it.
-        tried: Pools that looked good enough.
+        view: The node without it.
+        tried: Pools that were tried.
     """
     memory = amount_of_memory(size_of(demand.spec), demand.spec.hugepages)
     short = [error for _, error in tried if isinstance(error, MemoryShort)]
@@ -133,19 +133,19 @@ def refusal(demand: Demand, room: Room, tried: Failures) -> NoPoolFits:
     return NoPoolFits(
         title=demand.spec.title or demand.spec.id,
         asked=f"{amount_of_cpus(demand.count, demand.fraction)}{memory}",
-        # The last pool that is tried is the largest, or as short as all others.
-        free=short[-1].supply if lacks_memory else _free(demand, room),
-        tried=() if lacks_memory else in_words(tried),
+        # The last pool tried is the largest, or as short as all others.
+        free=short[-1].supply if lacks_memory else _free(demand, view),
+        tried=() if lacks_memory else failure_texts(tried),
         helps=(
-            *(short[-1].helps if lacks_memory else _helps(demand, room)),
-            *_helps_with_rules(demand),
+            *(short[-1].helps if lacks_memory else _helps(demand, view)),
+            *_help_of_annotations(demand),
         ),
     )
 
 
-def in_words(tried: Failures) -> tuple[tuple[str, str], ...]:
-    """Give each pool that was tried the sentence that says why it could not."""
-    if not tried:  # as for nearly every container
+def failure_texts(tried: Failures) -> tuple[tuple[str, str], ...]:
+    """Return the pools that were tried, with the sentences that say why they failed."""
+    if not tried:  # the common case
         return ()
     return tuple(
         (
@@ -156,20 +156,28 @@ def in_words(tried: Failures) -> tuple[tuple[str, str], ...]:
     )
 
 
-def _free(demand: Demand, room: Room) -> str:
-    best = max(room.tree.pools, key=lambda pool: (room.books.spare(pool), -pool.id))
-    spare = max(room.books.spare(best), 0)
-    whole = count_of_cpus(spare // _CPU)
-    free = f"at most {whole} ({spare}m) are free in one pool, {best.name}"
-    if demand.require_isolated or (demand.isolated and room.tree.root.isolated):
-        isolated = room.books.free_isolated(room.tree.root)
+def _free(demand: Demand, view: NodeView) -> str:
+    best = max(
+        view.tree.pools,
+        key=lambda pool: (view.pool_ledger.free_capacity(pool), -pool.id),
+    )
+    ledger = view.pool_ledger
+    capacity = max(ledger.free_capacity(best), 0)
+    whole, shared = capacity // _CPU, len(ledger.free_sharable(best))
+    free = f"at most {count_of_cpus(whole)} ({capacity}m) are free in one pool"
+    free += f", {best.name}"
+    if whole < demand.count <= shared and not ledger.shared[best.id]:
+        # Its containers have no request, so that the sums alone do not explain it.
+        free += f": 1 of {shared} free CPUs must stay for containers that share them"
+    if demand.require_isolated or (demand.isolated and view.tree.root.isolated):
+        isolated = ledger.free_isolated(view.tree.root)
         free += f", and {count_of_cpus(len(isolated), 'isolated ')}"
     return free
 
 
-def _helps(demand: Demand, room: Room) -> list[str]:
+def _helps(demand: Demand, view: NodeView) -> list[str]:
     helps = ["stop containers on this node"]
-    most = len(room.tree.root.sharable)
+    most = len(view.tree.root.sharable)
     if demand.count > most:
         helps = [f"ask for at most {count_of_cpus(most)}"]
     if demand.count and demand.kind is not CpuKind.SHARED:
@@ -177,7 +185,7 @@ def _helps(demand: Demand, room: Room) -> list[str]:
     return helps
 
 
-def _helps_with_rules(demand: Demand) -> list[str]:
+def _help_of_annotations(demand: Demand) -> list[str]:
     helps = []
     if demand.require_isolated:
         helps.append("do not require isolated CPUs")

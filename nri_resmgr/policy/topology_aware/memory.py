@@ -1,8 +1,8 @@
-"""Memory for a container of a pool: what it asks the memory allocator for."""
+"""Memory of containers in pools: requests, offers, scores of pools and cold starts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Final
 
@@ -25,31 +25,30 @@ from nri_resmgr.policy.mems import (
     restore_memory,
 )
 from nri_resmgr.policy.preferences import Preferences
-from nri_resmgr.policy.topology_aware.criteria import Asked, Row
 from nri_resmgr.policy.topology_aware.pools import Pool, PoolTree
-from nri_resmgr.policy.topology_aware.state import Room, TopologyAwareState
+from nri_resmgr.policy.topology_aware.state import NodeView, TopologyAwareState
 from nri_resmgr.topology import MemoryKind
 from nri_resmgr.values import Bytes, NodeSet, PolicyError
 
-# What a cold start is without. HBM is not meant: its owner asked for it by name.
-_LATE: Final = frozenset({MemoryKind.DRAM})
+# Withheld during a cold start. HBM is not: it is only granted where asked for by name.
+_WITHHELD: Final = frozenset({MemoryKind.DRAM})
 
 
-def promise(
+def offer_memory(
     spec: ContainerSpec, pool: Pool, tree: PoolTree, memory: MemoryLedger
 ) -> MemoryOffer:
-    """Offer a new container memory of its pool.
+    """Offer a new container memory near its pool.
 
     Raises:
-        PolicyError: There is not enough, whoever is widened.
+        PolicyError: Memory is short even if all other requests are widened.
     """
     return allocate_memory(request_of(spec, pool, tree), memory)
 
 
-def promise_again(
+def offer_same_memory(
     request: MemoryRequest, zone: NodeSet, memory: MemoryLedger
 ) -> MemoryOffer:
-    """Offer a container that runs the nodes it has, else what comes next.
+    """Offer a running container its present nodes, or else the next best ones.
 
     Raises:
         PolicyError: Never for a request of 0 bytes.
@@ -58,17 +57,17 @@ def promise_again(
         try:
             return restore_memory(request, zone, memory)
         except PolicyError:
-            pass  # what it has is not enough any more; look further
+            pass  # its nodes no longer suffice
     return allocate_memory(request, memory)
 
 
-def end_of_cold_start(container: str, pool: Pool, memory: MemoryLedger) -> MemoryOffer:
-    """Offer a container the DRAM that it did without so far."""
-    return grow_memory(container, memory, nodes=pool.nodes, kinds=_LATE)
+def offer_dram(container: str, pool: Pool, memory: MemoryLedger) -> MemoryOffer:
+    """Offer the DRAM that was withheld during a cold start."""
+    return grow_memory(container, memory, nodes=pool.nodes, kinds=_WITHHELD)
 
 
 def request_of(spec: ContainerSpec, pool: Pool, tree: PoolTree) -> MemoryRequest:
-    """Say what a container asks the memory allocator for."""
+    """Return the request for the memory allocator."""
     if spec.preferences.preserve_memory:
         return MemoryRequest(
             id=spec.id,
@@ -78,10 +77,10 @@ def request_of(spec: ContainerSpec, pool: Pool, tree: PoolTree) -> MemoryRequest
             hugepages=spec.hugepages,
             priority=MemoryPriority.PRESERVED,
         )
-    wish, kinds = spec.preferences, kinds_of(spec, pool, tree)
-    if wish.cold_start and is_cold(spec, pool, tree):
-        kinds -= _LATE
-    near = _hinted(spec, tree) if wish.pick_by_hints else pool.nodes
+    preferences, kinds = spec.preferences, kinds_of(spec, pool, tree)
+    if preferences.cold_start and is_cold(spec, pool, tree):
+        kinds -= _WITHHELD
+    near = _hinted(spec, tree) if preferences.pick_by_hints else pool.nodes
     return MemoryRequest(
         spec.id,
         near or pool.nodes or tree.root.nodes,
@@ -94,12 +93,12 @@ def request_of(spec: ContainerSpec, pool: Pool, tree: PoolTree) -> MemoryRequest
 
 
 def size_of(spec: ContainerSpec) -> Bytes:
-    """Return how much memory counts for a container: its request, else its limit."""
+    """Return the memory size to account for: the request, else the limit."""
     return spec.memory_request or spec.memory_limit or Bytes(0)
 
 
 def kinds_of(spec: ContainerSpec, pool: Pool, tree: PoolTree) -> frozenset[MemoryKind]:
-    """Return the kinds of memory wanted; none where all of the pool's will do."""
+    """Return the preferred kinds of memory; empty where the pool has no usual kind."""
     if wanted := spec.preferences.memory_kinds:
         return wanted & tree.kinds_in(tree.root)
     return _usual_kinds(tree.kinds_in(pool))
@@ -107,20 +106,20 @@ def kinds_of(spec: ContainerSpec, pool: Pool, tree: PoolTree) -> frozenset[Memor
 
 @lru_cache(maxsize=64)
 def _usual_kinds(kinds: frozenset[MemoryKind]) -> frozenset[MemoryKind]:
-    return USUAL_KINDS & kinds  # asked of every container, of very few sets
+    return USUAL_KINDS & kinds  # called for every container with few different sets
 
 
 def is_cold(spec: ContainerSpec, pool: Pool, tree: PoolTree) -> bool:
-    """Tell whether a container starts without DRAM.
+    """Return whether a container starts without DRAM.
 
-    Not where it would have no memory then, or none that the kernel can use for
-    itself: no process could start.
+    False where it would be left without memory that the kernel can use for itself:
+    no process could start.
     """
     if not spec.preferences.cold_start or spec.preferences.preserve_memory:
         return False
     kinds = kinds_of(spec, pool, tree)
-    slow = tree.nodes_of(tree.root, kinds - _LATE)
-    return bool(kinds & _LATE) and bool(slow & tree.machine.normal_nodes)
+    slow = tree.nodes_of(tree.root, kinds - _WITHHELD)
+    return bool(kinds & _WITHHELD) and bool(slow & tree.machine.normal_nodes)
 
 
 def _hinted(spec: ContainerSpec, tree: PoolTree) -> NodeSet:
@@ -128,10 +127,10 @@ def _hinted(spec: ContainerSpec, tree: PoolTree) -> NodeSet:
     return NodeSet.union(devices) & tree.root.nodes
 
 
-def ends_to_come(
+def cold_start_timers(
     containers: Iterable[str], state: TopologyAwareState
 ) -> tuple[Timer, ...]:
-    """Return the ends of the cold starts of containers that have begun."""
+    """Return the timers that end the cold starts of started containers."""
     timers = []
     for key in containers:
         if _is_cold(key, state):
@@ -141,43 +140,43 @@ def ends_to_come(
     return tuple(timers)
 
 
-def warm_up(
+def end_cold_start(
     container: str, state: TopologyAwareState
 ) -> tuple[TopologyAwareState, MemoryOffer] | None:
-    """Give a container the DRAM that it did without so far.
+    """Grant a container the DRAM that was withheld.
 
     Returns:
-        What holds then, and the offer that led there; None where it is gone, or
-        has such memory already.
+        The new state and the offer that was accepted; None where the container is
+        gone or has DRAM already.
     """
     if not _is_cold(container, state):
         return None
-    offer = _warm(container, state)
+    offer = _dram_offer(container, state)
     return msgspec.structs.replace(state, memory=offer.ledger), offer
 
 
 def _is_cold(container: str, state: TopologyAwareState) -> bool:
     if container not in state.ledger:
         return False
-    spec, tree = state.ledger.spec_of(container), state.books.tree
+    spec, tree = state.ledger.spec_of(container), state.pool_ledger.tree
     if not is_cold(spec, tree.pools[state.grants[container].pool], tree):
         return False
-    return _warm(container, state).zone != state.memory.zone_of(container)
+    return _dram_offer(container, state).zone != state.memory.zone_of(container)
 
 
-def _warm(container: str, state: TopologyAwareState) -> MemoryOffer:
-    pool = state.books.tree.pools[state.grants[container].pool]
-    return end_of_cold_start(container, pool, state.memory)
+def _dram_offer(container: str, state: TopologyAwareState) -> MemoryOffer:
+    pool = state.pool_ledger.tree.pools[state.grants[container].pool]
+    return offer_dram(container, pool, state.memory)
 
 
 class _Starts(msgspec.Struct, frozen=True):
-    """What a container would get of each pool, by id, if there were no others.
+    """The memory that a container would start with in each pool, by pool id.
 
     Attributes:
         zones: The nodes, as masks.
-        narrowness: How many of them are of one kind, at most; negative.
-        capacities: What they hold, in bytes.
-        all_zones: The same masks, each once.
+        narrowness: The largest number of nodes of one kind, negated.
+        capacities: Capacity of the nodes, in bytes.
+        all_zones: The distinct masks.
     """
 
     zones: tuple[int, ...]
@@ -187,85 +186,86 @@ class _Starts(msgspec.Struct, frozen=True):
 
 
 class MemoryOffers:
-    """Answers for one container about the pools of some ids; more is better.
+    """Scores of pools by the memory that they offer one container; more is better.
 
-    Where a pool's memory suffices, nothing but that is found out. An offer, which
-    tells who would have to give way, is made only of pools that lack memory, and
-    only when it is asked for. Whether there is one does not depend on the pool:
-    everybody can be widened to all nodes, and then memory is short or it is not.
-    Neither do the kinds that are offered: what a pool lacks is taken from elsewhere.
+    A full offer, which computes what other requests would be widened, is expensive.
+    It is made only for pools whose own memory does not suffice, and only on demand.
+    Whether an offer exists does not depend on the pool, since all requests can be
+    widened to all nodes. Neither do the offered kinds: what a pool lacks is taken
+    from elsewhere.
 
     Attributes:
-        fits_everywhere: Whether every pool has room with nobody widened.
+        fits_everywhere: Whether the request fits every pool with nothing widened.
     """
 
-    def __init__(self, spec: ContainerSpec, room: Room) -> None:
+    def __init__(self, spec: ContainerSpec, view: NodeView) -> None:
         self._spec = spec
-        self._room = room
-        wish = spec.preferences
-        self._starts = _starts(room.tree, wish.memory_kinds, bool(wish.cold_start))
-        self._demand = _amounts(spec, room.tree)
+        self._view = view
+        preferences = spec.preferences
+        self._starts = _starts(
+            view.tree, preferences.memory_kinds, bool(preferences.cold_start)
+        )
+        self._demand = _amounts(spec, view.tree)
         self._fits: dict[int, bool] = {}
         self.fits_everywhere = self._fits_each_node() or all(
-            map(self._has_room, self._starts.all_zones)
+            map(self._fits_zone, self._starts.all_zones)
         )
         self._is_short = False
 
     def fits(self, key: int) -> int:
-        """Tell whether there is room with nobody widened."""
-        return self._has_room(self._starts.zones[key])
+        """Return whether the request fits the pool with no other request widened."""
+        return self._fits_zone(self._starts.zones[key])
 
     def has_kinds(self, key: int) -> int:
-        """Tell whether all kinds that are wanted are in the pool itself."""
-        tree = self._room.tree
+        """Return whether the pool itself has all preferred kinds."""
+        tree = self._view.tree
         pool = tree.pools[key]
         return kinds_of(self._spec, pool, tree) <= tree.kinds_in(pool)
 
     @property
-    def holds_limit(self) -> Row:
-        """Whether the nodes hold as much as the limit, promised or not."""
+    def holds_limit(self) -> Sequence[int]:
+        """Whether the total capacity of the nodes reaches the limit, by pool id."""
         limit = self._spec.memory_limit or 0
         return [capacity >= limit for capacity in self._starts.capacities]
 
     @property
-    def capacity(self) -> Row:
-        """What the nodes hold, promised or not."""
+    def capacity(self) -> Sequence[int]:
+        """Total capacity of the nodes, by pool id."""
         return self._starts.capacities
 
     @property
-    def narrowness(self) -> Row:
-        """How few nodes of one kind are offered.
+    def narrowness(self) -> Sequence[int]:
+        """Negated number of nodes of one kind, by pool id, if all else were free.
 
-        Nodes of different kinds lie beside each other, as memory of CXL does
-        beside the node of its package. So it is no worse to have both.
+        Nodes of different kinds are not added up: a CXL node is as near as the DRAM
+        node of its package.
         """
-        if self.fits_everywhere:
-            return self._starts.narrowness
-        return Asked(self._narrowness_of_offer)
+        return self._starts.narrowness
 
-    def _narrowness_of_offer(self, key: int) -> int:
-        expected, room = self._starts.narrowness[key], self._room
+    def narrowness_of_offer(self, key: int) -> int:
+        """Return the same for one pool as things are: this may need a full offer."""
+        expected, view = self._starts.narrowness[key], self._view
         if self._is_short or self.fits(key):
             return expected
-        pool = room.tree.pools[key]
+        pool = view.tree.pools[key]
         try:
-            offer = promise(self._spec, pool, room.tree, room.memory)
-        except PolicyError:  # and so it is with all pools
+            offer = offer_memory(self._spec, pool, view.tree, view.memory)
+        except PolicyError:  # the same for all pools, see above
             self._is_short = True
             return expected
-        return -_width(offer.zone.bits, room.memory.layout)
+        return -_width(offer.zone.bits, view.memory.layout)
 
     def _fits_each_node(self) -> bool:
-        accounts = self._room.memory.accounts
+        accounts = self._view.memory.accounts
         for page, amount in self._demand:
             if not accounts.has_room_anywhere(page, amount):
                 return False
         return True
 
-    def _has_room(self, zone: int) -> bool:
+    def _fits_zone(self, zone: int) -> bool:
         found = self._fits.get(zone)
         if found is None:
-            accounts = self._room.memory.accounts
+            accounts = self._view.memory.accounts
             found = True
             for page, amount in self._demand:
                 found = found and accounts.has_room(zone, page, amount)
@@ -274,12 +274,12 @@ class MemoryOffers:
 
 
 def depends_on_pool(spec: ContainerSpec, tree: PoolTree) -> bool:
-    """Tell whether it matters for a container's memory which pool it is in."""
+    """Return whether a container's memory depends on its pool."""
     return bool(tree.memory.nodes) and not spec.preferences.preserve_memory
 
 
 def limit_above_request(spec: ContainerSpec) -> bool:
-    """Tell whether a container may use more memory than it is placed by."""
+    """Return whether a container may use more memory than is accounted for it."""
     size = size_of(spec)
     return bool(size) and spec.memory_limit != size
 
@@ -287,28 +287,27 @@ def limit_above_request(spec: ContainerSpec) -> bool:
 def _amounts(spec: ContainerSpec, tree: PoolTree) -> tuple[tuple[Bytes, int], ...]:
     if spec.hugepages:
         return request_of(spec, tree.root, tree).demand
-    size = size_of(spec)  # most containers: no request needs to be made to know
+    size = size_of(spec)  # the common case, without building a request
     return ((BASE_PAGES, size),) if size else ()
 
 
-# Machines are few and so are wishes; both tables are asked for at every creation.
+# Needed at every creation, for few combinations of arguments.
 @lru_cache(maxsize=64)
 def _starts(
     tree: PoolTree,
     kinds: frozenset[MemoryKind],
     cold: bool,  # noqa: FBT001 - positional keys make the cache faster
 ) -> _Starts:
-    wish = Preferences(memory_kinds=kinds, cold_start=int(cold))
-    spec, layout = ContainerSpec("", preferences=wish), tree.memory
-    nobody = MemoryLedger.counted(layout)
+    preferences = Preferences(memory_kinds=kinds, cold_start=int(cold))
+    spec, layout = ContainerSpec("", preferences=preferences), tree.memory
+    empty = MemoryLedger.counted(layout)
     zones = tuple(
-        fit_memory(request_of(spec, pool, tree), nobody).zone.bits
-        for pool in tree.pools
+        fit_memory(request_of(spec, pool, tree), empty).zone.bits for pool in tree.pools
     )
     return _Starts(
         zones,
         tuple(-_width(zone, layout) for zone in zones),
-        tuple(layout.room(zone, BASE_PAGES) for zone in zones),
+        tuple(layout.total(zone, BASE_PAGES) for zone in zones),
         tuple(dict.fromkeys(zones)),
     )
 

@@ -1,4 +1,4 @@
-"""The tree of pools: parts of the machine that containers are granted CPUs from."""
+"""The tree of pools: parts of the machine that CPUs and memory are granted from."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Part(msgspec.Struct, frozen=True):
 
     Attributes:
         name: Unique in the machine.
-        level: What it follows.
+        level: Its level.
         cpus: All of its online CPUs, also those in no smaller part.
         inner: The smaller parts.
     """
@@ -35,7 +35,7 @@ class Part(msgspec.Struct, frozen=True):
 def parts_of(machine: Machine) -> Part:
     """Divide a machine into packages, dies, NUMA nodes and level 3 caches.
 
-    A level that would not divide anything is left out. So are
+    A level that would not divide anything is left out. Also left out are
 
     * dies, if each has one cluster of cores only, or if they share the memory of
       one of several nodes, which then divide the package instead. A core of which
@@ -55,11 +55,10 @@ def parts_of(machine: Machine) -> Part:
 
 
 def memory_at(machine: Machine) -> Mapping[int, NodeSet]:
-    """Return which memory is at home at each node with CPUs, maybe none.
+    """Return the memory nodes that belong to each node with CPUs, possibly none.
 
-    That is its own, and that of nodes without CPUs to which no other CPUs are
-    closer. Firmware may tell another distance for the way back; it is the CPUs
-    that read and write, so theirs counts.
+    These are the node itself, and nodes without CPUs that are nearest to it. Distance
+    is that from the CPUs: firmware may report another one for the opposite direction.
     """
     hosts = machine.cpu_nodes
     found = {host: NodeSet.of(host) & machine.memory_nodes for host in hosts}
@@ -92,7 +91,7 @@ def _dies(machine: Machine, package: int) -> tuple[Part, ...]:
 
 
 def _has_clusters(cores: Sequence[Core]) -> bool:
-    """Tell whether some die has several clusters."""
+    """Return whether any die has several clusters."""
     dies = {core.die for core in cores}
     clusters = {
         (core.die, core.cpus.first if core.cluster is None else -1 - core.cluster)
@@ -102,7 +101,7 @@ def _has_clusters(cores: Sequence[Core]) -> bool:
 
 
 def _share_a_node(machine: Machine, cores: Sequence[Core]) -> bool:
-    """Tell whether one of several nodes has memory for more than one die."""
+    """Return whether one of several nodes has memory for more than one die."""
     dies_of: dict[int, set[int]] = {}
     for core in cores:
         node = machine.node_of(core.cpus.first)
@@ -132,7 +131,7 @@ def _nodes(machine: Machine, cpus: CpuSet) -> tuple[Part, ...]:
 def _caches(machine: Machine, outer: str, cpus: CpuSet) -> tuple[Part, ...]:
     last = machine.caches_at(_LAST_LEVEL)
     caches = [cache for cache in last if cache.kind is not CacheKind.INSTRUCTION]
-    # Without ids of the kernel, the order tells them apart.
+    # Without ids from the kernel, caches are numbered in order.
     counted = any(cache.id is None for cache in caches)
     numbers = [place if counted else one.id for place, one in enumerate(caches)]
     inside = [
@@ -144,13 +143,13 @@ def _caches(machine: Machine, outer: str, cpus: CpuSet) -> tuple[Part, ...]:
 
 
 class Pool(msgspec.Struct, frozen=True):
-    """A part of the machine, with what may be granted from it.
+    """A part of the machine, with its CPUs and memory nodes.
 
     Attributes:
-        id: Its place in the tree's tuple; children come before their parents.
-        name: For people, such as ``NUMA node #1``; unique, the same after a restart.
-        level: What it follows.
-        depth: How far it is from the root.
+        id: Its index in the tree's tuple; children come before their parents.
+        name: Such as ``NUMA node #1``; unique, and stable over restarts.
+        level: The level of the machine that it represents.
+        depth: Its distance from the root.
         cpus: All online CPUs of the part, available or not.
         isolated: Its available CPUs that ``isolcpus=`` names, reserved ones left out.
         reserved: Its reserved CPUs.
@@ -183,12 +182,13 @@ class Pool(msgspec.Struct, frozen=True):
         return len(self.subtree) == 1
 
 
-# By identity, as it is a key of caches: to compare two takes longer than is saved.
+# Compared by identity since it is a key of caches: comparing contents would take longer
+# than the caches save.
 class PoolTree(msgspec.Struct, frozen=True, eq=False, dict=True):
     """All pools of a machine.
 
     Attributes:
-        machine: What the tree follows.
+        machine: The machine that is divided.
         pools: By id; the root is the last one.
     """
 
@@ -197,18 +197,18 @@ class PoolTree(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     @classmethod
     def of(cls, machine: Machine, available: CpuSet, reserved: CpuSet) -> PoolTree:
-        """Build the tree; see `nri_resmgr.policy.topology_aware.pools`.
+        """Build the tree; `parts_of` documents which pools there are.
 
         Args:
-            machine: What the tree follows.
-            available: CPUs that may be granted; those that are offline do not count.
-            reserved: Some of these, which may be isolated, too.
+            machine: The machine that is divided.
+            available: CPUs that may be granted; offline ones are ignored.
+            reserved: The available CPUs that are reserved; they may be isolated.
         """
-        return cls(machine, _Growth(machine, available, reserved).pools())
+        return cls(machine, _PoolBuilder(machine, available, reserved).pools())
 
     @property
     def root(self) -> Pool:
-        """The pool with everything in it."""
+        """The pool of the whole machine."""
         return self.pools[-1]
 
     @cached_property
@@ -228,7 +228,7 @@ class PoolTree(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def depths(self) -> tuple[int, ...]:
-        """How far each pool is from the root, by id."""
+        """The depth of each pool, by id."""
         return tuple(pool.depth for pool in self.pools)
 
     @cached_property
@@ -237,13 +237,13 @@ class PoolTree(msgspec.Struct, frozen=True, eq=False, dict=True):
         return tuple(pool.sharable.bits for pool in self.pools)
 
     def named(self, name: str) -> Pool | None:
-        """Return the pool of this name, if there is one."""
+        """Return the pool with this name, if any."""
         return self._by_name.get(name)
 
     def level_or_coarser(self, level: TreeLevel) -> TreeLevel:
-        """Return *level* if some pool is of it, else the next coarser that has pools.
+        """Return *level* if any pool has it, else the next coarser level with pools.
 
-        Above the root there is nothing: what is coarser than it, is its level.
+        A level above the root's becomes the root's.
         """
         return self._coarser[level]
 
@@ -279,8 +279,8 @@ class PoolTree(msgspec.Struct, frozen=True, eq=False, dict=True):
         return coarser
 
 
-class _Growth:
-    """Gives ids to the parts of a machine, children first, and makes pools of them."""
+class _PoolBuilder:
+    """Turns the parts of a machine into pools with ids, children first."""
 
     def __init__(self, machine: Machine, available: CpuSet, reserved: CpuSet) -> None:
         self._machine = machine
@@ -292,15 +292,17 @@ class _Growth:
 
     def pools(self) -> tuple[Pool, ...]:
         root = parts_of(self._machine)
-        return tuple(self._grow(root, (), self._machine.memory_nodes))
+        return tuple(self._pools_of(root, (), self._machine.memory_nodes))
 
-    def _grow(self, part: Part, above: tuple[int, ...], outer: NodeSet) -> list[Pool]:
+    def _pools_of(
+        self, part: Part, above: tuple[int, ...], outer: NodeSet
+    ) -> list[Pool]:
         nodes = self._nodes(part.cpus, outer) if above else outer
-        # The ids of the parts inside are taken first.
+        # Ids are assigned to the inner parts first.
         number = self._next + _size(part) - 1
         path = (number, *above)
         inside = [
-            pool for inner in part.inner for pool in self._grow(inner, path, nodes)
+            pool for inner in part.inner for pool in self._pools_of(inner, path, nodes)
         ]
         self._next = number + 1
         pool = Pool(
@@ -321,7 +323,7 @@ class _Growth:
     def _nodes(self, cpus: CpuSet, outer: NodeSet) -> NodeSet:
         machine = self._machine
         near = NodeSet.union(self._memory[node] for node in machine.nodes_of(cpus))
-        # Without memory of its own a part uses the nearest, or what is around it.
+        # A part without memory uses the nearest inside its parent, or all of that.
         return near or machine.nearest_memory(cpus) & outer or outer
 
 

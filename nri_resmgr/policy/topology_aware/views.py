@@ -1,4 +1,4 @@
-"""Which pools could take a container that is here, if it came now."""
+"""Pools for introspection: their use, and their ranking for a container."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from itertools import islice
 from typing import Final
 
 from nri_resmgr.policy.topology_aware.choose import candidates
-from nri_resmgr.policy.topology_aware.demand import CpuKind, demand_of
+from nri_resmgr.policy.topology_aware.demand import AT_ROOT, CpuKind, demand_of
 from nri_resmgr.policy.topology_aware.pools import Pool
 from nri_resmgr.policy.topology_aware.settings import TopologyAwareSettings
 from nri_resmgr.policy.topology_aware.state import TopologyAwareState
@@ -14,36 +14,35 @@ from nri_resmgr.policy.views import Candidate, PoolUse
 from nri_resmgr.values import Bytes, MilliCpus
 
 _CPU = 1000  # thousandths
-_ELSEWHERE = (CpuKind.RESERVED, CpuKind.PRESERVED)
 
 
 def uses_of(state: TopologyAwareState) -> tuple[PoolUse, ...]:
-    """Go through the pools from the root down, and the reserved CPUs first.
+    """Return the use of the reserved CPUs, then that of the pools from the root down.
 
-    Reserved CPUs are counted on their own, in no pool. CPUs that a container has to
-    itself count in every pool that they are in; what it has of shared ones, in the
-    pool that it was granted from and in those above.
+    Reserved CPUs are listed on their own, outside of the pools. Exclusive CPUs count
+    in every pool that contains them; a share of CPUs counts in the pool that granted
+    it and in those above.
     """
-    tree = state.books.tree
+    tree = state.pool_ledger.tree
     pools = tuple(_of_pool(pool, state) for pool in reversed(tree.pools))
     return (_of_reserved(state), *pools) if tree.root.reserved else pools
 
 
 def _of_pool(pool: Pool, state: TopologyAwareState) -> PoolUse:
-    books, memory, tree = state.books, state.memory, state.books.tree
-    own = books.taken & pool.cpus
+    pool_ledger, memory, tree = state.pool_ledger, state.memory, state.pool_ledger.tree
+    exclusive = pool_ledger.taken & pool.cpus
     return PoolUse(
         kind=pool.level.value,
         name=pool.name,
         cpus=pool.cpus,
         within="" if pool.parent is None else tree.pools[pool.parent].name,
-        shared=books.free_sharable(pool),
-        isolated=books.free_isolated(pool),
-        exclusive=own,
+        shared=pool_ledger.free_sharable(pool),
+        isolated=pool_ledger.free_isolated(pool),
+        exclusive=exclusive,
         reserved=pool.reserved,
         capacity=MilliCpus(_CPU * len(pool.sharable | pool.isolated)),
-        granted=MilliCpus(_CPU * len(own) + books.shared[pool.id]),
-        free=MilliCpus(max(books.spare(pool), 0)),
+        granted=MilliCpus(_CPU * len(exclusive) + pool_ledger.shared[pool.id]),
+        free=MilliCpus(max(pool_ledger.free_capacity(pool), 0)),
         mems=pool.nodes,
         memory=Bytes(memory.capacity(pool.nodes)),
         memory_granted=Bytes(memory.usage(pool.nodes)),
@@ -51,22 +50,22 @@ def _of_pool(pool: Pool, state: TopologyAwareState) -> PoolUse:
             key
             for key in state.ledger.entries
             if state.grants[key].pool == pool.id
-            and state.grants[key].kind not in _ELSEWHERE
+            and state.grants[key].kind not in AT_ROOT
         ),
     )
 
 
 def _of_reserved(state: TopologyAwareState) -> PoolUse:
-    books, cpus = state.books, state.books.tree.root.reserved
+    pool_ledger, cpus = state.pool_ledger, state.pool_ledger.tree.root.reserved
     return PoolUse(
         kind="reserved",
         name="reserved CPUs",
         cpus=cpus,
         reserved=cpus,
         capacity=MilliCpus(_CPU * len(cpus)),
-        granted=MilliCpus(books.reserved),
-        free=MilliCpus(max(books.spare_reserved, 0)),
-        mems=books.tree.machine.nodes_of(cpus),
+        granted=MilliCpus(pool_ledger.reserved),
+        free=MilliCpus(max(pool_ledger.free_reserved, 0)),
+        mems=pool_ledger.tree.machine.nodes_of(cpus),
         containers=tuple(
             key
             for key in state.ledger.entries
@@ -76,23 +75,23 @@ def _of_reserved(state: TopologyAwareState) -> PoolUse:
 
 
 MOST: Final = 16
-"""Pools that are ranked; each costs as much as a decision."""
+"""Maximum number of ranked pools; each costs as much as a decision."""
 
 
 def ranking(
     container: str, state: TopologyAwareState, settings: TopologyAwareSettings
 ) -> tuple[Candidate, ...]:
-    """Rank the pools for a container that is here, best first.
+    """Rank the pools for a known container, best first.
 
-    All others stay as they are. Whether the best one really takes it is not tried.
+    All other containers keep their places. No placement is tried.
     """
     demand = demand_of(state.ledger.spec_of(container), settings)
-    room = state.take_back(container).room(settings)
+    view = state.take_back(container).view(settings)
     return tuple(
         Candidate(
             one.pool.name,
             one.decided.value,
-            tuple((stage.value, merit) for stage, merit in one.scores()),
+            tuple((criterion.value, score) for criterion, score in one.scores()),
         )
-        for one in islice(candidates(demand, room), MOST)
+        for one in islice(candidates(demand, view), MOST)
     )
