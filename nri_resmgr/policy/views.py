@@ -1,4 +1,4 @@
-"""What a policy shows of its state, and the policy that the daemon runs."""
+"""Views of a policy's state: pools, published resources, host settings, rankings."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ _NO_LABELS: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class PoolUse(msgspec.Struct, frozen=True, kw_only=True):
-    """One pool, balloon, or other part of the CPUs at one moment.
+    """The capacity and the use of one pool, balloon, or other set of CPUs.
 
-    Of the available CPUs in `cpus`, each is in just one of `shared`, `isolated`,
+    Each available CPU in `cpus` is in exactly one of `shared`, `isolated`,
     `exclusive` and `reserved`.
 
     Attributes:
-        kind: What it is: ``balloon`` or ``idle``; ``system``, ``package``, ``die``,
+        kind: Its kind: ``balloon`` or ``idle``; ``system``, ``package``, ``die``,
             ``numa`` or ``l3cache``; ``shared``, ``exclusive`` or ``reserved``.
-        name: Unlike all others of the policy, the same after a restart.
-        cpus: What belongs to it.
-        within: The name of what it is a part of; empty for what is on its own.
+        name: Unique in the policy, and stable over restarts.
+        cpus: All of its CPUs.
+        within: The name of the pool that it is a part of, if any.
         shared: CPUs that its containers, or those of its parts, share.
-        isolated: CPUs that ``isolcpus=`` names and nobody has.
-        exclusive: CPUs that one container has to itself.
-        reserved: CPUs for the node's own containers.
-        idle: CPUs of nobody that its containers use besides, for now.
-        capacity: Thousandths of a CPU that can be granted in it in all.
-        granted: Thousandths that are, to its containers and those of its parts.
-        free: Thousandths that one more container could be granted at most; for a
-            balloon, after it grew.
+        isolated: Free CPUs that ``isolcpus=`` names.
+        exclusive: Exclusive CPUs of containers.
+        reserved: CPUs for the node's system containers.
+        idle: Idle CPUs that its containers may use besides, for now.
+        capacity: Total thousandths of a CPU that can be granted.
+        granted: Thousandths granted to its containers and those of its parts.
+        free: Thousandths that can be granted to one more container; for a balloon,
+            after it was inflated.
         mems: Its memory nodes.
-        memory: What these hold; 0 where the policy does not count memory.
-        memory_granted: What is promised to containers that may be nowhere else.
-        containers: Ids of who is in it, and in no part of it.
-        labels: What else there is to say, in words of its kind.
+        memory: Their capacity; 0 if the policy does not account for memory.
+        memory_granted: Granted to containers that are confined to these nodes.
+        containers: Ids of containers in it, without those of its parts.
+        labels: Further labels, by kind.
     """
 
     kind: str
@@ -72,12 +72,12 @@ class Candidate(msgspec.Struct, frozen=True):
     Attributes:
         pool: Its name.
         decided: The criterion that ranks it before the pools after it.
-        merits: Its scores by criterion, the weightiest first; more is better.
+        scores: Its scores by criterion, the most important first; more is better.
     """
 
     pool: str
     decided: str
-    merits: tuple[tuple[str, int], ...]
+    scores: tuple[tuple[str, int], ...]
 
 
 class PolicyViews(Protocol[_StateT_contra]):
@@ -87,29 +87,29 @@ class PolicyViews(Protocol[_StateT_contra]):
     """
 
     def publishes(self, state: _StateT_contra, container: str) -> bool:
-        """Say whether a container's resources are published to it.
+        """Return whether a container's resources are published to it.
 
         Returns:
-            False also for a container that is not here.
+            False also for an unknown container.
         """
 
     def resources_of(self, state: _StateT_contra, container: str) -> Resources | None:
         """Return the resources that are published to a container.
 
         Returns:
-            None where nothing is published.
+            None if nothing is published.
         """
 
     def host_use(self, state: _StateT_contra) -> HostUse:
-        """Return what the host's own settings follow: classes of CPUs, interrupts."""
+        """Return what host settings depend on: CPU classes, interrupts, isolation."""
 
     def classes_of(self, state: _StateT_contra, container: str) -> GivenClasses:
-        """Return the classes that a container has by where it is."""
+        """Return the classes that a container's place gives it."""
 
     def pools(self, state: _StateT_contra) -> tuple[PoolUse, ...]:
-        """Return what every pool has, and how much of it is granted.
+        """Return the capacity and the use of every pool.
 
-        A container that the policy leaves alone is in no pool.
+        Containers without pinning belong to no pool.
 
         Returns:
             In the same order for the same state; parts come after their whole.
@@ -118,10 +118,10 @@ class PolicyViews(Protocol[_StateT_contra]):
     def candidates(
         self, state: _StateT_contra, container: str
     ) -> tuple[Candidate, ...]:
-        """Rank the pools that could take a container if it came now, best first.
+        """Rank the pools that could take a container now, best first.
 
         Returns:
-            Nothing where pools are not ranked.
+            Empty if pools are not ranked.
         """
 
 

@@ -252,9 +252,9 @@ def test_fields_are_tables_by_their_types() -> None:
     records = StateRecords(AnyState)
     state = AnyState(slots={("pod", "app"): NodeSet.parse("1")}, count=2, names=("a",))
 
-    assert dict(records.TABLES) | {"container": 0, "told": 0} == {
+    assert dict(records.TABLES) | {"container": 0, "last_sent": 0} == {
         "container": 0,
-        "told": 0,
+        "last_sent": 0,
         "slots": NodeSet,
         "count": int,
         "names": tuple[str, ...],
@@ -262,7 +262,7 @@ def test_fields_are_tables_by_their_types() -> None:
     assert {"slots": tuple} == records.KEYS
     assert records.tables_of(state) == {
         "container": {},
-        "told": {},
+        "last_sent": {},
         "slots": {("pod", "app"): NodeSet.parse("1")},
         "count": {"": 2},
         "names": {"": ("a",)},
@@ -275,7 +275,7 @@ def test_rows_of_no_state_are_refused() -> None:
         count: int
 
     records = StateRecords(Needy)
-    empty: dict[str, Any] = {"container": {}, "told": {}, "count": {}}
+    empty: dict[str, Any] = {"container": {}, "last_sent": {}, "count": {}}
     with pytest.raises(BadRecord, match="count"):
         records.state_from(empty, None)
     with pytest.raises(BadRecord, match="count x: has a key, expected none"):
@@ -288,7 +288,7 @@ def test_a_state_has_a_ledger() -> None:
 
     class Clashing(msgspec.Struct, frozen=True):
         ledger: Ledger
-        told: int
+        last_sent: int
 
     with pytest.raises(TypeError, match="Bare has no field ledger"):
         StateRecords(Bare)

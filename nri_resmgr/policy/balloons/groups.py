@@ -16,7 +16,7 @@ def group_of(spec: ContainerSpec, template: str) -> str:
     """Expand a template for a container; a key that it has not expands to nothing.
 
     Raises:
-        BadKey: The template asks for a key that there is not.
+        UnknownAffinityKey: The template asks for a key that there is not.
 
     >>> group_of(ContainerSpec("a", namespace="shop"), "ns-${namespace}")
     'ns-shop'
@@ -32,7 +32,7 @@ def parts_of(template: str) -> tuple[str | Reader, ...]:
     """Take a template apart.
 
     Raises:
-        BadKey: It asks for a key that there is not.
+        UnknownAffinityKey: It asks for a key that there is not.
     """
     parts: list[str | Reader] = list(_KEY.split(template))
     parts[1::2] = [reader_of(str(key)) for key in parts[1::2]]

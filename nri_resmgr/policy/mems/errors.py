@@ -133,7 +133,7 @@ def bytes_text(amount: Bytes, *, down: bool = False) -> str:
     >>> bytes_text(Bytes(529261470)), bytes_text(Bytes(2 << 30)), bytes_text(Bytes(0))
     ('505 MiB', '2 GiB', '0')
     """
-    unit = next((unit for unit in _UNITS if amount >= 1000 * unit), 1)
+    unit = next((unit for unit in _UNITS if amount >= 100 * unit), 1)
     rounded = (amount + (0 if down else unit // 2)) // unit * unit
     for size, name in _NAMES.items():
         if rounded and rounded % size == 0:
