@@ -24,8 +24,7 @@ from nri_resmgr.policy.mems.errors import (
     bytes_text,
 )
 from nri_resmgr.policy.mems.layout import BASE_PAGES, MemoryLayout
-from nri_resmgr.policy.mems.ledger import MemoryLedger
-from nri_resmgr.policy.mems.offer import MemoryOffer, Spill, Widening
+from nri_resmgr.policy.mems.ledger import MemoryLedger, MemoryOffer, Spill, Widening
 from nri_resmgr.policy.mems.request import (
     PRIORITIES,
     USUAL_KINDS,

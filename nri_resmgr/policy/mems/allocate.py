@@ -8,8 +8,7 @@ import msgspec
 
 from nri_resmgr.policy.mems.errors import MemoryShort
 from nri_resmgr.policy.mems.layout import BASE_PAGES, MemoryLayout
-from nri_resmgr.policy.mems.ledger import MemoryLedger
-from nri_resmgr.policy.mems.offer import MemoryOffer
+from nri_resmgr.policy.mems.ledger import MemoryLedger, MemoryOffer
 from nri_resmgr.policy.mems.request import MemoryGrant, MemoryRequest
 from nri_resmgr.policy.mems.settle import settle
 from nri_resmgr.policy.mems.zones import ZoneRule, start_of

@@ -81,18 +81,6 @@ class MemoryRequest(
             force_setattr(self, "priority", usual)
         if not self.title:
             force_setattr(self, "title", self.id)
-        self._check()
-
-    @property
-    def demand(self) -> tuple[tuple[Bytes, int], ...]:
-        """Pairs of a page size and the bytes of it, all positive."""
-        ordinary = ((BASE_PAGES, self.size),) if self.size else ()
-        if not self.hugepages:  # the common case, at every creation
-            return ordinary
-        pools = sorted((pool.size, pool.size * pool.count) for pool in self.hugepages)
-        return ordinary + tuple((page, amount) for page, amount in pools if amount)
-
-    def _check(self) -> None:
         negative = self.size < 0
         if self.hugepages:
             sizes = [pool.size for pool in self.hugepages]
@@ -104,6 +92,15 @@ class MemoryRequest(
         if negative:
             msg = f"{self.title} asks for a negative amount of memory"
             raise ValueError(msg)
+
+    @property
+    def demand(self) -> tuple[tuple[Bytes, int], ...]:
+        """Pairs of a page size and the bytes of it, all positive."""
+        ordinary = ((BASE_PAGES, self.size),) if self.size else ()
+        if not self.hugepages:  # the common case, at every creation
+            return ordinary
+        pools = sorted((pool.size, pool.size * pool.count) for pool in self.hugepages)
+        return ordinary + tuple((page, amount) for page, amount in pools if amount)
 
     def wants(self, page_size: Bytes) -> int:
         """Return the bytes of pages of one size."""

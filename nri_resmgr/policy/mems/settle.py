@@ -11,8 +11,7 @@ from nri_resmgr.policy.mems.accounts import Row, row_of
 from nri_resmgr.policy.mems.errors import MemoryShort
 from nri_resmgr.policy.mems.fill import filled
 from nri_resmgr.policy.mems.layout import MemoryLayout
-from nri_resmgr.policy.mems.ledger import MemoryLedger
-from nri_resmgr.policy.mems.offer import Spill, Widening
+from nri_resmgr.policy.mems.ledger import MemoryLedger, Spill, Widening
 from nri_resmgr.policy.mems.request import MemoryGrant
 from nri_resmgr.policy.mems.zones import reach_of, widened
 from nri_resmgr.values import Bytes, NodeSet

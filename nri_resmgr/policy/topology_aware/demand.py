@@ -84,9 +84,9 @@ def demand_of(spec: ContainerSpec, settings: TopologyAwareSettings) -> Demand:
     if spec.preferences.preserve_cpus:
         return Demand(spec, CpuKind.PRESERVED, Rule.PRESERVED)
     if rule := _reserved_rule(spec, settings):
-        return _fractional(spec, CpuKind.RESERVED, rule)
+        return Demand(spec, CpuKind.RESERVED, rule, spec.request)
     if rule := _shared_rule(spec, settings):
-        return _fractional(spec, _SHARED, rule)
+        return Demand(spec, _SHARED, rule, spec.request)
     return _whole(spec, settings)
 
 
@@ -114,10 +114,6 @@ def _shared_rule(spec: ContainerSpec, settings: TopologyAwareSettings) -> Rule |
     if asked is None and spec.request >= _SEVERAL and spec.request % _CPU:
         return Rule.NOT_WHOLE_CPUS
     return None
-
-
-def _fractional(spec: ContainerSpec, kind: CpuKind, rule: Rule) -> Demand:
-    return Demand(spec, kind, rule, spec.request)
 
 
 def _whole(spec: ContainerSpec, settings: TopologyAwareSettings) -> Demand:

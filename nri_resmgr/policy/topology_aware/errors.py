@@ -145,8 +145,6 @@ def refusal(demand: Demand, view: NodeView, tried: Failures) -> NoPoolFits:
 
 def failure_texts(tried: Failures) -> tuple[tuple[str, str], ...]:
     """Return the pools that were tried, with the sentences that say why they failed."""
-    if not tried:  # the common case
-        return ()
     return tuple(
         (
             pool,

@@ -202,7 +202,7 @@ class MemoryOffers:
         self._spec = spec
         self._view = view
         preferences = spec.preferences
-        self._starts = _starts(
+        self._starts = starts = _starts(
             view.tree, preferences.memory_kinds, bool(preferences.cold_start)
         )
         self._demand = _amounts(spec, view.tree)

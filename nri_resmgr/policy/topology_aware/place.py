@@ -98,7 +98,11 @@ def find_place(demand: Demand, view: NodeView) -> PoolPlacement:
         try:
             decided, pool = str(candidate.decided), candidate.pool
             return place_in_pool(
-                demand, pool, view, decided=decided, tried=failure_texts(tried)
+                demand,
+                pool,
+                view,
+                decided=decided,
+                tried=failure_texts(tried) if tried else (),
             )
         except PolicyError as error:
             tried.append((candidate.pool.name, error))
@@ -178,7 +182,9 @@ def resize(demand: Demand, former: FormerPlace, view: NodeView) -> PoolPlacement
             continue
         rule = _rule_of_move(former.grant, grant)
         found = _placement(rule, grant, offer)
-        return msgspec.structs.replace(found, detail=level, tried=failure_texts(tried))
+        return msgspec.structs.replace(
+            found, detail=level, tried=failure_texts(tried) if tried else ()
+        )
     if demand.kind is CpuKind.SHARED and not view.tree.root.sharable:
         found = fall_back(demand, view, "no CPU is left to share")
         return _with_nodes(former.zone, found)
@@ -251,9 +257,7 @@ def place_in_pool(
     rule = demand.rule
     if demand.isolated and grant.cpus <= pool.isolated and demand.count:
         rule = Rule.ISOLATED_CPU
-    return PoolPlacement(
-        rule, grant, offer.ledger, _moved(offer), decided, level, tried
-    )
+    return _placement(rule, grant, offer, decided, level, tried)
 
 
 def _at_root(demand: Demand, view: NodeView, zone: NodeSet = NO_NODES) -> PoolPlacement:
@@ -296,9 +300,14 @@ def _rule_of_move(old: Grant, new: Grant) -> Rule:
     return Rule.GROWN_IN_PLACE if grown else Rule.SHRUNK_IN_PLACE
 
 
-def _placement(rule: Rule, grant: Grant, offer: MemoryOffer) -> PoolPlacement:
-    return PoolPlacement(rule, grant, offer.ledger, _moved(offer))
-
-
-def _moved(offer: MemoryOffer) -> tuple[str, ...]:
-    return tuple([one.id for one in offer.moved]) if offer.widened else ()
+def _placement(
+    rule: Rule,
+    grant: Grant,
+    offer: MemoryOffer,
+    decided: str = "",
+    detail: str = "",
+    tried: tuple[tuple[str, str], ...] = (),
+) -> PoolPlacement:
+    # Reading `moved` of nearly every offer, which widens nothing, would be a waste.
+    moved = tuple([one.id for one in offer.moved]) if offer.widened else ()
+    return PoolPlacement(rule, grant, offer.ledger, moved, decided, detail, tried)

@@ -90,14 +90,7 @@ class TopologyAwareState(msgspec.Struct, frozen=True):
 
     def with_ledger(self, ledger: Ledger) -> TopologyAwareState:
         """Replace the ledger by one in which all desired pins are recorded as sent."""
-        return TopologyAwareState(
-            ledger,
-            self.grants,
-            self.pool_ledger,
-            self.memory,
-            self.former_places,
-            self.reserved_places,
-        )
+        return msgspec.structs.replace(self, ledger=ledger, unsettled=False)
 
     def put(
         self,
@@ -118,14 +111,12 @@ class TopologyAwareState(msgspec.Struct, frozen=True):
         """
         grants = self.grants.copy()
         grants[spec.id] = grant
-        return TopologyAwareState(
-            self.ledger.put(spec, sent),
-            MappingProxyType(grants),
-            self.pool_ledger.add(grant) if pool_ledger is None else pool_ledger,
-            memory,
-            self.former_places,
-            self.reserved_places,
-            self.unsettled,
+        return msgspec.structs.replace(
+            self,
+            ledger=self.ledger.put(spec, sent),
+            grants=MappingProxyType(grants),
+            pool_ledger=pool_ledger or self.pool_ledger.add(grant),
+            memory=memory,
         )
 
     def take_back(self, *ids: str) -> TopologyAwareState:
@@ -134,14 +125,11 @@ class TopologyAwareState(msgspec.Struct, frozen=True):
         for key in ids:
             if grant := grants.pop(key, None):
                 pool_ledger = pool_ledger.remove(grant)
-        return TopologyAwareState(
-            self.ledger,
-            MappingProxyType(grants),
-            pool_ledger,
-            self.memory.release(*ids),
-            self.former_places,
-            self.reserved_places,
-            self.unsettled,
+        return msgspec.structs.replace(
+            self,
+            grants=MappingProxyType(grants),
+            pool_ledger=pool_ledger,
+            memory=self.memory.release(*ids),
         )
 
     def release(self, *containers: str) -> TopologyAwareState:
@@ -151,15 +139,10 @@ class TopologyAwareState(msgspec.Struct, frozen=True):
             spec = self.ledger.spec_of(container)
             if spec.slot:
                 former_places[spec.pod, spec.slot] = self.grants[container]
-        left = self.take_back(*containers)
-        return TopologyAwareState(
-            self.ledger.drop(*containers),
-            left.grants,
-            left.pool_ledger,
-            left.memory,
-            MappingProxyType(former_places),
-            self.reserved_places,
-            self.unsettled,
+        return msgspec.structs.replace(
+            self.take_back(*containers),
+            ledger=self.ledger.drop(*containers),
+            former_places=MappingProxyType(former_places),
         )
 
     def lose(self, *containers: str) -> TopologyAwareState:
