@@ -186,7 +186,7 @@ class PolicyBase(Generic[StateT]):
         return NO_HOST_USE
 
     def classes_of(self, state: StateT, container: str) -> GivenClasses:  # noqa: ARG002 - as above
-        """Return the classes that come with a container's place; default: none."""
+        """Return the classes that come with a place; default: none."""
         return NO_CLASSES
 
     def pools(self, state: StateT) -> tuple[PoolUse, ...]:  # noqa: ARG002 - as above

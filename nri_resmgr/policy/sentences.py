@@ -11,7 +11,7 @@ from nri_resmgr.policy.decision import Rule
 RULE_SENTENCES: Final[Mapping[Rule, str]] = {
     Rule.WHOLE_CPUS: "it is Guaranteed and asks for whole CPUs, so they are exclusive",
     Rule.ISOLATED_CPU: "its exclusive CPUs are isolated ones (isolcpus=)",
-    Rule.MIXED_CPUS: "it has exclusive CPUs for the whole part of its request, and shares others",
+    Rule.MIXED_CPUS: "it has exclusive CPUs, and shares others for the rest",
     Rule.OLD_PLACE: "this place was that of its predecessor, or reserved for its pod",
     Rule.KEPT: "it was already running here, and that is still allowed",
     Rule.GROWN_IN_PLACE: "it asked for more, and its pool could grant that",
@@ -51,7 +51,7 @@ DECIDED_SENTENCES: Final[Mapping[str, str]] = {
     "memory-kinds": "it has the kinds of memory that it asks for",
     "memory-capacity-for-limit": "its memory limit fits there, too",
     "burstable-limit": "its CPU limit fits there, too",
-    "burstable-level": "it is of the level for Burstable containers without a CPU limit",
+    "burstable-level": "it is of the level for Burstable without a CPU limit",
     "fewer-nodes": "fewer memory nodes are needed",
     "cpu-priority": "it has more CPUs of the priority that it asks for",
     "depth": "it is the smallest that suffices",

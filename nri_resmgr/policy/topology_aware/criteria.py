@@ -170,11 +170,11 @@ def _by_memory(
     if not memory.fits_everywhere:
         yield Criterion.MEMORY_OFFER, LazyScores(memory.fits)
     if limit_above_request(demand.spec):
-        if demand.spec.memory_limit is not None:
-            yield Criterion.MEMORY_LIMIT, memory.holds_limit
+        if (limit := demand.spec.memory_limit) is not None:
+            yield Criterion.MEMORY_LIMIT, [one >= limit for one in memory.capacities]
         elif level is None:
             # The largest pool is the root, which would override a requested level.
-            yield Criterion.MEMORY_LIMIT, memory.capacity
+            yield Criterion.MEMORY_LIMIT, memory.capacities
 
 
 def _wanted_level(demand: Demand, view: NodeView) -> TreeLevel | None:

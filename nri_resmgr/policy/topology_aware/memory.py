@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final
 
@@ -195,6 +195,10 @@ class MemoryOffers:
     from elsewhere.
 
     Attributes:
+        capacities: Total capacity of the nodes, by pool id.
+        narrowness: Negated number of nodes of one kind, by pool id, if all else were
+            free. Nodes of different kinds are not added up: a CXL node is as near as
+            the DRAM node of its package.
         fits_everywhere: Whether the request fits every pool with nothing widened.
     """
 
@@ -202,19 +206,22 @@ class MemoryOffers:
         self._spec = spec
         self._view = view
         preferences = spec.preferences
-        self._starts = starts = _starts(
+        starts = _starts(
             view.tree, preferences.memory_kinds, bool(preferences.cold_start)
         )
+        self._zones = starts.zones
         self._demand = _amounts(spec, view.tree)
         self._fits: dict[int, bool] = {}
-        self.fits_everywhere = self._fits_each_node() or all(
-            map(self._fits_zone, self._starts.all_zones)
-        )
         self._is_short = False
+        self.capacities = starts.capacities
+        self.narrowness = starts.narrowness
+        self.fits_everywhere = self._fits_each_node() or all(
+            map(self._fits_zone, starts.all_zones)
+        )
 
     def fits(self, key: int) -> int:
         """Return whether the request fits the pool with no other request widened."""
-        return self._fits_zone(self._starts.zones[key])
+        return self._fits_zone(self._zones[key])
 
     def has_kinds(self, key: int) -> int:
         """Return whether the pool itself has all preferred kinds."""
@@ -222,29 +229,9 @@ class MemoryOffers:
         pool = tree.pools[key]
         return kinds_of(self._spec, pool, tree) <= tree.kinds_in(pool)
 
-    @property
-    def holds_limit(self) -> Sequence[int]:
-        """Whether the total capacity of the nodes reaches the limit, by pool id."""
-        limit = self._spec.memory_limit or 0
-        return [capacity >= limit for capacity in self._starts.capacities]
-
-    @property
-    def capacity(self) -> Sequence[int]:
-        """Total capacity of the nodes, by pool id."""
-        return self._starts.capacities
-
-    @property
-    def narrowness(self) -> Sequence[int]:
-        """Negated number of nodes of one kind, by pool id, if all else were free.
-
-        Nodes of different kinds are not added up: a CXL node is as near as the DRAM
-        node of its package.
-        """
-        return self._starts.narrowness
-
     def narrowness_of_offer(self, key: int) -> int:
-        """Return the same for one pool as things are: this may need a full offer."""
-        expected, view = self._starts.narrowness[key], self._view
+        """Return the narrowness of a pool as things are: this may need a full offer."""
+        expected, view = self.narrowness[key], self._view
         if self._is_short or self.fits(key):
             return expected
         pool = view.tree.pools[key]

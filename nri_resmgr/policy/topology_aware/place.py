@@ -257,7 +257,9 @@ def place_in_pool(
     rule = demand.rule
     if demand.isolated and grant.cpus <= pool.isolated and demand.count:
         rule = Rule.ISOLATED_CPU
-    return _placement(rule, grant, offer, decided, level, tried)
+    return PoolPlacement(
+        rule, grant, offer.ledger, _moved(offer), decided, level, tried
+    )
 
 
 def _at_root(demand: Demand, view: NodeView, zone: NodeSet = NO_NODES) -> PoolPlacement:
@@ -300,14 +302,9 @@ def _rule_of_move(old: Grant, new: Grant) -> Rule:
     return Rule.GROWN_IN_PLACE if grown else Rule.SHRUNK_IN_PLACE
 
 
-def _placement(
-    rule: Rule,
-    grant: Grant,
-    offer: MemoryOffer,
-    decided: str = "",
-    detail: str = "",
-    tried: tuple[tuple[str, str], ...] = (),
-) -> PoolPlacement:
-    # Reading `moved` of nearly every offer, which widens nothing, would be a waste.
-    moved = tuple([one.id for one in offer.moved]) if offer.widened else ()
-    return PoolPlacement(rule, grant, offer.ledger, moved, decided, detail, tried)
+def _placement(rule: Rule, grant: Grant, offer: MemoryOffer) -> PoolPlacement:
+    return PoolPlacement(rule, grant, offer.ledger, _moved(offer))
+
+
+def _moved(offer: MemoryOffer) -> tuple[str, ...]:
+    return tuple([one.id for one in offer.moved]) if offer.widened else ()
