@@ -172,7 +172,7 @@ class PolicyBase(Generic[StateT]):
     # Views.
 
     def publishes(self, state: StateT, container: str) -> bool:  # noqa: ARG002 - as above
-        """Return whether a container's resources are published to it; default: False."""
+        """Return whether resources are published to a container; default: False."""
         return False
 
     def resources_of(self, state: StateT, container: str) -> Resources | None:

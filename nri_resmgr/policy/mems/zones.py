@@ -16,12 +16,7 @@ from nri_resmgr.values import NodeSet
 
 # The order in which kinds are granted unasked: fast and plentiful first. HBM comes last
 # since it is scarce and asked for by name.
-_FALLBACKS: Final = (
-    MemoryKind.DRAM,
-    MemoryKind.CXL,
-    MemoryKind.PMEM,
-    MemoryKind.HBM,
-)
+_FALLBACKS: Final = (MemoryKind.DRAM, MemoryKind.CXL, MemoryKind.PMEM, MemoryKind.HBM)
 
 
 class ZoneRule(enum.StrEnum):

@@ -30,6 +30,7 @@ from nri_resmgr.policy.topology_aware.settings import TopologyAwareSettings
 from nri_resmgr.policy.topology_aware.state import NodeView, Slot, TopologyAwareState
 from nri_resmgr.values import CpuSet, PolicyError
 
+State: TypeAlias = TopologyAwareState
 Claims: TypeAlias = Callable[[Demand, NodeView], Iterable[FormerPlace]]
 
 # Containers with certain CPUs go first, since shared CPUs are what these leave. Those
@@ -40,9 +41,9 @@ _ORDER = (CpuKind.EXCLUSIVE, CpuKind.MIXED, CpuKind.RESERVED, CpuKind.PRESERVED)
 def adopt(
     specs: Sequence[ContainerSpec],
     known: Mapping[str, FormerPlace],
-    state: TopologyAwareState,
+    state: State,
     settings: TopologyAwareSettings,
-) -> tuple[TopologyAwareState, dict[str, PoolPlacement]]:
+) -> tuple[State, dict[str, PoolPlacement]]:
     """Place running containers; never refuses, since they run anyway.
 
     First come those with known grants, then those whose present CPUs are legal, then
@@ -60,7 +61,7 @@ def adopt(
     demands = [demand_of(spec, settings) for spec in specs]
     occupancy = occupancy_of(demands)
 
-    def by_grant(demand: Demand, _room: NodeView) -> Iterable[FormerPlace]:
+    def by_grant(demand: Demand, _view: NodeView) -> Iterable[FormerPlace]:
         found = known.get(demand.spec.id)
         return () if found is None else (found,)
 
@@ -109,11 +110,11 @@ def _new(demand: Demand, view: NodeView) -> PoolPlacement:
 
 
 def _recorded(
-    state: TopologyAwareState,
+    state: State,
     demand: Demand,
     found: PoolPlacement | None,
     placed: dict[str, PoolPlacement],
-) -> TopologyAwareState:
+) -> State:
     if found is None:
         return state
     placed[demand.spec.id] = found
@@ -220,9 +221,6 @@ def _containing(cpus: CpuSet, demand: Demand, view: NodeView) -> list[Pool]:
 
 def _grantable(view: NodeView) -> CpuSet:
     return view.tree.root.sharable | view.tree.root.isolated
-
-
-State = TopologyAwareState
 
 
 def former_places_of(old: State, tree: PoolTree) -> dict[str, FormerPlace]:

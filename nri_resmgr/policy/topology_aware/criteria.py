@@ -102,7 +102,7 @@ def comparisons_of(demand: Demand, view: NodeView) -> list[Comparison]:
         nri-plugins, topology-aware, ``pools.go``, ``compareScores``, without
         its branches whose result depends on the order of the two pools.
     """
-    spec, tree, pool_ledger = demand.spec, view.tree, view.pool_ledger
+    spec, tree, ledger = demand.spec, view.tree, view.pool_ledger
     comparisons = list(_by_preferences(demand, view))
     level = _wanted_level(demand, view)
     memory = None
@@ -110,9 +110,9 @@ def comparisons_of(demand: Demand, view: NodeView) -> list[Comparison]:
         memory = MemoryOffers(spec, view)
         comparisons += _by_memory(demand, memory, level)
     if level is not None:
-        comparisons += _by_level(level, pool_ledger)
+        comparisons += _by_level(level, ledger)
         return comparisons
-    free_capacities, limit = pool_ledger.free_capacities, spec.limit
+    free_capacities, limit = ledger.free_capacities, spec.limit
     if limit and spec.qos is _BURSTABLE and limit > min(free_capacities):
         comparisons.append(
             (
@@ -131,21 +131,21 @@ def comparisons_of(demand: Demand, view: NodeView) -> list[Comparison]:
     return comparisons
 
 
-def has_isolated(demand: Demand, pool: Pool, pool_ledger: PoolLedger) -> bool:
+def has_isolated(demand: Demand, pool: Pool, ledger: PoolLedger) -> bool:
     """Return whether a pool has all isolated CPUs asked for, and the fraction."""
     if not demand.isolated:
         return False
-    free = pool.isolated.bits & ~pool_ledger.taken.bits
-    shares = not demand.fraction or pool_ledger.free_capacity(pool) >= demand.fraction
+    free = pool.isolated.bits & ~ledger.taken.bits
+    shares = not demand.fraction or ledger.free_capacity(pool) >= demand.fraction
     return free.bit_count() >= demand.count and shares
 
 
 def _by_preferences(demand: Demand, view: NodeView) -> Iterator[Comparison]:
-    tree, pool_ledger = view.tree, view.pool_ledger
+    tree, ledger = view.tree, view.pool_ledger
     if demand.isolated:
         yield (
             Criterion.ISOLATED,
-            [has_isolated(demand, one, pool_ledger) for one in tree.pools],
+            [has_isolated(demand, one, ledger) for one in tree.pools],
         )
     if weights := affinity_weights(demand.spec, view.ledger, view.settings):
         yield Criterion.AFFINITY, affinity_scores(weights, view.grants, tree)
@@ -186,11 +186,11 @@ def _wanted_level(demand: Demand, view: NodeView) -> TreeLevel | None:
     return view.tree.level_or_coarser(wanted)
 
 
-def _by_level(wanted: TreeLevel, pool_ledger: PoolLedger) -> Iterator[Comparison]:
+def _by_level(wanted: TreeLevel, ledger: PoolLedger) -> Iterator[Comparison]:
     """Compare pools by level and free CPU; these are the last criteria."""
-    at_level = _nearness(pool_ledger.tree, wanted)
+    at_level = _nearness(ledger.tree, wanted)
     yield _LEVEL, at_level
-    rows = zip(at_level, pool_ledger.free_capacities, strict=True)
+    rows = zip(at_level, ledger.free_capacities, strict=True)
     yield (
         _SPREAD,
         [free_capacity if near == _AT_LEVEL else 0 for near, free_capacity in rows],
@@ -210,26 +210,23 @@ def _nearness(tree: PoolTree, wanted: TreeLevel) -> tuple[int, ...]:
 
 
 def _by_cpus(demand: Demand, view: NodeView) -> Iterator[Comparison]:
-    pool_ledger, tree = view.pool_ledger, view.tree
+    ledger, tree = view.pool_ledger, view.tree
     if demand.count and demand.priority in (CpuPriority.HIGH, CpuPriority.LOW):
         yield Criterion.CPU_PRIORITY, _of_priority(demand, view)
     yield _DEPTH, tree.depths
     if demand.count and demand.priority is CpuPriority.NORMAL:
         yield Criterion.CPU_PRIORITY, _of_priority(demand, view)
     if not demand.count:
-        yield (
-            _COLOCATION,
-            [-count for count in pool_ledger.container_counts[demand.kind]],
-        )
+        yield (_COLOCATION, [-count for count in ledger.container_counts[demand.kind]])
     if demand.isolated:
-        yield _SPREAD, [_free_of_kind(demand, one, pool_ledger) for one in tree.pools]
+        yield _SPREAD, [_free_of_kind(demand, one, ledger) for one in tree.pools]
     else:
-        yield _SPREAD, pool_ledger.free_capacities
+        yield _SPREAD, ledger.free_capacities
     if demand.count:
         pools = tree.pools
         yield (
             Criterion.DISTURBANCE,
-            LazyScores(lambda key: -_affected(demand, pools[key], pool_ledger)),
+            LazyScores(lambda key: -_affected(demand, pools[key], ledger)),
         )
     yield _BY_ID
 
@@ -239,16 +236,16 @@ def _of_priority(demand: Demand, view: NodeView) -> Scores:
 
     Isolated CPUs have no priority, so that they always suffice.
     """
-    pool_ledger, wanted = (
+    ledger, wanted = (
         view.pool_ledger,
         _cpus_of_priority(view.tree, demand.priority).bits,
     )
 
     def score_of(key: int) -> int:
         pool = view.tree.pools[key]
-        if has_isolated(demand, pool, pool_ledger):
+        if has_isolated(demand, pool, ledger):
             return True
-        free = pool.sharable.bits & wanted & ~pool_ledger.taken.bits
+        free = pool.sharable.bits & wanted & ~ledger.taken.bits
         return _CPU * free.bit_count() >= demand.capacity
 
     return LazyScores(score_of)
@@ -264,19 +261,19 @@ def _cpus_of_priority(tree: PoolTree, priority: CpuPriority) -> CpuSet:
     return tree.machine.online - sets.high - sets.low
 
 
-def _free_of_kind(demand: Demand, pool: Pool, pool_ledger: PoolLedger) -> int:
+def _free_of_kind(demand: Demand, pool: Pool, ledger: PoolLedger) -> int:
     """Return the free amount of the kind of CPUs that a pool would grant."""
-    if has_isolated(demand, pool, pool_ledger):
-        return (pool.isolated.bits & ~pool_ledger.taken.bits).bit_count()
-    return pool_ledger.free_capacity(pool)
+    if has_isolated(demand, pool, ledger):
+        return (pool.isolated.bits & ~ledger.taken.bits).bit_count()
+    return ledger.free_capacity(pool)
 
 
-def _affected(demand: Demand, pool: Pool, pool_ledger: PoolLedger) -> int:
+def _affected(demand: Demand, pool: Pool, ledger: PoolLedger) -> int:
     """Count the containers whose shared CPUs would become fewer.
 
     Taking isolated CPUs affects none, since they are never shared.
     """
-    if has_isolated(demand, pool, pool_ledger):
+    if has_isolated(demand, pool, ledger):
         return 0
-    rows = [pool_ledger.container_counts[kind] for kind in SHARING]
+    rows = [ledger.container_counts[kind] for kind in SHARING]
     return sum(row[one] for one in {*pool.path, *pool.subtree} for row in rows)

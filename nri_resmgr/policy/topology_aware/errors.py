@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from nri_resmgr.policy.mems import MemoryShort, bytes_text
 from nri_resmgr.policy.topology_aware.demand import CpuKind, Demand
@@ -13,6 +13,11 @@ from nri_resmgr.policy.topology_aware.state import NodeView
 from nri_resmgr.topology import HugePages
 from nri_resmgr.values import PolicyError, format_cpus
 from nri_resmgr.values.quantities import Bytes, MilliCpus
+
+_CPU: Final = 1000  # thousandths
+
+# Machines with sub-NUMA clusters have dozens of pools; one message shows a few.
+_MOST_SHOWN: Final = 3
 
 
 @dataclass(eq=False)
@@ -86,10 +91,6 @@ class NoPoolFits(PolicyError):
         )
 
 
-# Machines with sub-NUMA clusters have dozens of pools; one message shows a few.
-_MOST_SHOWN = 3
-
-
 def count_of_cpus(count: int, sort: str = "") -> str:
     """Return text such as ``2 CPUs``; *sort* is an adjective with a trailing blank."""
     return f"{count} {sort}CPU{'s' if count != 1 else ''}"
@@ -110,9 +111,6 @@ def amount_of_memory(size: Bytes, hugepages: Iterable[HugePages] = ()) -> str:
     parts = [f"{bytes_text(size)} of memory"] if size else []
     parts += [f"{one.count} pages of {bytes_text(one.size)}" for one in hugepages]
     return f" with {' and '.join(parts)}" if parts else ""
-
-
-_CPU = 1000  # thousandths
 
 
 Failures: TypeAlias = list[tuple[str, PolicyError]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Final
+from typing import Final, TypeAlias
 
 from nri_resmgr.policy.decision import PinUpdate, Resources
 from nri_resmgr.policy.events import ContainerSpec, Pin, pinning
@@ -18,6 +18,8 @@ from nri_resmgr.policy.topology_aware.pools import PoolTree
 from nri_resmgr.policy.topology_aware.settings import TopologyAwareSettings
 from nri_resmgr.policy.topology_aware.state import TopologyAwareState
 from nri_resmgr.values import NO_CPUS, CpuSet, MilliCpus, NodeSet
+
+State: TypeAlias = TopologyAwareState
 
 _CPU: Final = 1000  # thousandths
 _EXCLUSIVE: Final = CpuKind.EXCLUSIVE
@@ -104,9 +106,6 @@ def _resources(tree: PoolTree, shared: int, exclusive: int, zone: int) -> Resour
 def _first_threads(tree: PoolTree, cpus: CpuSet) -> CpuSet:
     cores = (core.cpus & cpus for core in tree.machine.cores)
     return CpuSet.from_iterable(mine.first for mine in cores if mine)
-
-
-State = TopologyAwareState
 
 
 def pins_of(

@@ -200,12 +200,12 @@ def fall_back(demand: Demand, view: NodeView, why: str) -> PoolPlacement:
     Raises:
         PoolShort: No CPU is shared or reserved.
     """
-    root, pool_ledger = view.tree.root, view.pool_ledger
-    kind, free_capacity = CpuKind.SHARED, pool_ledger.free_capacity(root)
+    root, ledger = view.tree.root, view.pool_ledger
+    kind, free_capacity = CpuKind.SHARED, ledger.free_capacity(root)
     if demand.kind is CpuKind.PRESERVED:
         kind, free_capacity = CpuKind.PRESERVED, 0  # only its memory can be short
-    elif not pool_ledger.free_sharable(root):
-        kind, free_capacity = CpuKind.RESERVED, pool_ledger.free_reserved
+    elif not ledger.free_sharable(root):
+        kind, free_capacity = CpuKind.RESERVED, ledger.free_reserved
     if not root.reserved and kind is CpuKind.RESERVED:
         raise PoolShort(root.name, f"no CPU is left to share; {why}")
     fraction = MilliCpus(max(0, min(demand.spec.request, free_capacity)))

@@ -151,13 +151,7 @@ class PoolLedger(msgspec.Struct, frozen=True, dict=True):
         if not grant.cpus.bits:
             taken, sizes = self.taken, self.sizes
             return PoolLedger(
-                tree,
-                taken,
-                shared,
-                without_request,
-                container_counts,
-                reserved,
-                sizes,
+                tree, taken, shared, without_request, container_counts, reserved, sizes
             )
         taken = self.taken | grant.cpus if sign > 0 else self.taken - grant.cpus
         sizes = _sizes(tree, taken)

@@ -79,9 +79,9 @@ def check_memory(demand: Demand, zone: NodeSet, pool: Pool) -> None:
 
 
 def _check_ordinary(demand: Demand, cpus: CpuSet, pool: Pool, view: NodeView) -> None:
-    pool_ledger = view.pool_ledger
-    free = cpus <= pool_ledger.free_sharable(pool) and not demand.require_isolated
-    enough = pool_ledger.free_capacity(pool) >= _CPU * demand.count + demand.fraction
+    ledger = view.pool_ledger
+    free = cpus <= ledger.free_sharable(pool) and not demand.require_isolated
+    enough = ledger.free_capacity(pool) >= _CPU * demand.count + demand.fraction
     if not free or not enough or _overcommits(cpus, pool, view):
         raise PoolShort(pool.name, f"CPU {cpus} is not free")
 
@@ -168,9 +168,9 @@ def _spread_over(
 
 def _overcommits(cpus: CpuSet, pool: Pool, view: NodeView) -> bool:
     """Return whether a pool below would have fewer CPUs than it has granted."""
-    pools, pool_ledger = view.tree.pools, view.pool_ledger
+    pools, ledger = view.tree.pools, view.pool_ledger
     return any(
-        _CPU * len(cpus & pools[one].sharable) > pool_ledger.headroom(pools[one])
+        _CPU * len(cpus & pools[one].sharable) > ledger.headroom(pools[one])
         for one in pool.subtree
         if not cpus.isdisjoint(pools[one].sharable)
     )
@@ -199,10 +199,10 @@ def _check_shared(demand: Demand, cpus: CpuSet, pool: Pool, view: NodeView) -> N
 
     A container without a request only needs one shared CPU, however loaded it is.
     """
-    pool_ledger, sharable, exclusive = view.pool_ledger, pool.sharable.bits, cpus.bits
-    shared = sharable & ~(pool_ledger.taken.bits | exclusive)
+    ledger, sharable, exclusive = view.pool_ledger, pool.sharable.bits, cpus.bits
+    shared = sharable & ~(ledger.taken.bits | exclusive)
     free_capacity = (
-        pool_ledger.free_capacities[pool.id] - _CPU * (exclusive & sharable).bit_count()
+        ledger.free_capacities[pool.id] - _CPU * (exclusive & sharable).bit_count()
     )
     if not shared or (demand.fraction and free_capacity < demand.fraction):
         raise PoolShort(pool.name, f"{max(free_capacity, 0)}m of shared CPUs are free")

@@ -29,20 +29,20 @@ def uses_of(state: TopologyAwareState) -> tuple[PoolUse, ...]:
 
 
 def _of_pool(pool: Pool, state: TopologyAwareState) -> PoolUse:
-    pool_ledger, memory, tree = state.pool_ledger, state.memory, state.pool_ledger.tree
-    exclusive = pool_ledger.taken & pool.cpus
+    ledger, memory, tree = state.pool_ledger, state.memory, state.pool_ledger.tree
+    exclusive = ledger.taken & pool.cpus
     return PoolUse(
         kind=pool.level.value,
         name=pool.name,
         cpus=pool.cpus,
         within="" if pool.parent is None else tree.pools[pool.parent].name,
-        shared=pool_ledger.free_sharable(pool),
-        isolated=pool_ledger.free_isolated(pool),
+        shared=ledger.free_sharable(pool),
+        isolated=ledger.free_isolated(pool),
         exclusive=exclusive,
         reserved=pool.reserved,
         capacity=MilliCpus(_CPU * len(pool.sharable | pool.isolated)),
-        granted=MilliCpus(_CPU * len(exclusive) + pool_ledger.shared[pool.id]),
-        free=MilliCpus(max(pool_ledger.free_capacity(pool), 0)),
+        granted=MilliCpus(_CPU * len(exclusive) + ledger.shared[pool.id]),
+        free=MilliCpus(max(ledger.free_capacity(pool), 0)),
         mems=pool.nodes,
         memory=Bytes(memory.capacity(pool.nodes)),
         memory_granted=Bytes(memory.usage(pool.nodes)),
@@ -56,16 +56,16 @@ def _of_pool(pool: Pool, state: TopologyAwareState) -> PoolUse:
 
 
 def _of_reserved(state: TopologyAwareState) -> PoolUse:
-    pool_ledger, cpus = state.pool_ledger, state.pool_ledger.tree.root.reserved
+    ledger, cpus = state.pool_ledger, state.pool_ledger.tree.root.reserved
     return PoolUse(
         kind="reserved",
         name="reserved CPUs",
         cpus=cpus,
         reserved=cpus,
         capacity=MilliCpus(_CPU * len(cpus)),
-        granted=MilliCpus(pool_ledger.reserved),
-        free=MilliCpus(max(pool_ledger.free_reserved, 0)),
-        mems=pool_ledger.tree.machine.nodes_of(cpus),
+        granted=MilliCpus(ledger.reserved),
+        free=MilliCpus(max(ledger.free_reserved, 0)),
+        mems=ledger.tree.machine.nodes_of(cpus),
         containers=tuple(
             key
             for key in state.ledger.entries
