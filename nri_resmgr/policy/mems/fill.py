@@ -48,10 +48,10 @@ class Fill:
         """
         free, laid = self._free, self._laid
         for node in ids_of(zone):
-            if room := free[node]:
-                part = min(room, amount)
+            if left := free[node]:
+                part = min(left, amount)
                 laid[node][zone] = laid[node].get(zone, 0) + part
-                free[node] = room - part
+                free[node] = left - part
                 amount -= part
                 if not amount:
                     return 0

@@ -94,20 +94,16 @@ def _best_of(
 
 
 def _with_capacity(demand: Demand, view: NodeView) -> list[int]:
-    free_capacities, needed = view.pool_ledger.free_capacities, demand.capacity
+    capacities, needed = view.pool_ledger.free_capacities, demand.capacity
     if not demand.isolated:
-        if min(free_capacities) >= needed:  # as on most nodes
-            return list(range(len(free_capacities)))
-        return [
-            key
-            for key, free_capacity in enumerate(free_capacities)
-            if free_capacity >= needed
-        ]
+        if min(capacities) >= needed:  # as on most nodes
+            return list(range(len(capacities)))
+        return [key for key, free in enumerate(capacities) if free >= needed]
     return [
         pool.id
         for pool in view.tree.pools
         if has_isolated(demand, pool, view.pool_ledger)
-        or (not demand.require_isolated and free_capacities[pool.id] >= needed)
+        or (not demand.require_isolated and capacities[pool.id] >= needed)
     ]
 
 

@@ -112,14 +112,10 @@ def comparisons_of(demand: Demand, view: NodeView) -> list[Comparison]:
     if level is not None:
         comparisons += _by_level(level, ledger)
         return comparisons
-    free_capacities, limit = ledger.free_capacities, spec.limit
-    if limit and spec.qos is _BURSTABLE and limit > min(free_capacities):
-        comparisons.append(
-            (
-                Criterion.BURSTABLE_LIMIT,
-                [free_capacity >= limit for free_capacity in free_capacities],
-            )
-        )
+    limit, capacities = spec.limit, ledger.free_capacities
+    if limit and spec.qos is _BURSTABLE and limit > min(capacities):
+        fits = [free >= limit for free in capacities]
+        comparisons.append((Criterion.BURSTABLE_LIMIT, fits))
     if memory is not None:
         width: Scores = memory.narrowness
         if not memory.fits_everywhere:
@@ -143,10 +139,8 @@ def has_isolated(demand: Demand, pool: Pool, ledger: PoolLedger) -> bool:
 def _by_preferences(demand: Demand, view: NodeView) -> Iterator[Comparison]:
     tree, ledger = view.tree, view.pool_ledger
     if demand.isolated:
-        yield (
-            Criterion.ISOLATED,
-            [has_isolated(demand, one, ledger) for one in tree.pools],
-        )
+        enough = [has_isolated(demand, one, ledger) for one in tree.pools]
+        yield Criterion.ISOLATED, enough
     if weights := affinity_weights(demand.spec, view.ledger, view.settings):
         yield Criterion.AFFINITY, affinity_scores(weights, view.grants, tree)
     if demand.spec.hints:
@@ -191,10 +185,7 @@ def _by_level(wanted: TreeLevel, ledger: PoolLedger) -> Iterator[Comparison]:
     at_level = _nearness(ledger.tree, wanted)
     yield _LEVEL, at_level
     rows = zip(at_level, ledger.free_capacities, strict=True)
-    yield (
-        _SPREAD,
-        [free_capacity if near == _AT_LEVEL else 0 for near, free_capacity in rows],
-    )
+    yield _SPREAD, [free if near == _AT_LEVEL else 0 for near, free in rows]
     yield _BY_ID
 
 
@@ -217,17 +208,16 @@ def _by_cpus(demand: Demand, view: NodeView) -> Iterator[Comparison]:
     if demand.count and demand.priority is CpuPriority.NORMAL:
         yield Criterion.CPU_PRIORITY, _of_priority(demand, view)
     if not demand.count:
-        yield (_COLOCATION, [-count for count in ledger.container_counts[demand.kind]])
+        counts = ledger.container_counts[demand.kind]
+        yield _COLOCATION, [-count for count in counts]
     if demand.isolated:
         yield _SPREAD, [_free_of_kind(demand, one, ledger) for one in tree.pools]
     else:
         yield _SPREAD, ledger.free_capacities
     if demand.count:
         pools = tree.pools
-        yield (
-            Criterion.DISTURBANCE,
-            LazyScores(lambda key: -_affected(demand, pools[key], ledger)),
-        )
+        scores = LazyScores(lambda key: -_affected(demand, pools[key], ledger))
+        yield Criterion.DISTURBANCE, scores
     yield _BY_ID
 
 
@@ -236,10 +226,8 @@ def _of_priority(demand: Demand, view: NodeView) -> Scores:
 
     Isolated CPUs have no priority, so that they always suffice.
     """
-    ledger, wanted = (
-        view.pool_ledger,
-        _cpus_of_priority(view.tree, demand.priority).bits,
-    )
+    ledger = view.pool_ledger
+    wanted = _cpus_of_priority(view.tree, demand.priority).bits
 
     def score_of(key: int) -> int:
         pool = view.tree.pools[key]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -113,11 +113,11 @@ def amount_of_memory(size: Bytes, hugepages: Iterable[HugePages] = ()) -> str:
     return f" with {' and '.join(parts)}" if parts else ""
 
 
-Failures: TypeAlias = list[tuple[str, PolicyError]]
-"""Names of pools that were tried, and the error of each."""
+Failure: TypeAlias = tuple[str, PolicyError]
+"""The name of a pool that was tried, and its error."""
 
 
-def refusal(demand: Demand, view: NodeView, tried: Failures) -> NoPoolFits:
+def refusal(demand: Demand, view: NodeView, tried: Sequence[Failure]) -> NoPoolFits:
     """Return the error that says why no pool can take a container.
 
     Args:
@@ -141,7 +141,7 @@ def refusal(demand: Demand, view: NodeView, tried: Failures) -> NoPoolFits:
     )
 
 
-def failure_texts(tried: Failures) -> tuple[tuple[str, str], ...]:
+def failure_texts(tried: Sequence[Failure]) -> tuple[tuple[str, str], ...]:
     """Return the pools that were tried, with the sentences that say why they failed."""
     return tuple(
         (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import chain
 
 import msgspec
@@ -13,7 +13,7 @@ from nri_resmgr.policy.mems import MemoryLedger, MemoryOffer, grow_memory
 from nri_resmgr.policy.topology_aware.choose import candidates
 from nri_resmgr.policy.topology_aware.demand import AT_ROOT, CpuKind, Demand
 from nri_resmgr.policy.topology_aware.errors import (
-    Failures,
+    Failure,
     PoolShort,
     failure_texts,
     refusal,
@@ -93,17 +93,11 @@ def find_place(demand: Demand, view: NodeView) -> PoolPlacement:
     """
     if demand.kind in AT_ROOT:
         return _at_root(demand, view)
-    tried: Failures = []
+    tried: list[Failure] = []
     for candidate in candidates(demand, view):
         try:
             decided, pool = str(candidate.decided), candidate.pool
-            return place_in_pool(
-                demand,
-                pool,
-                view,
-                decided=decided,
-                tried=failure_texts(tried) if tried else (),
-            )
+            return place_in_pool(demand, pool, view, decided=decided, tried=tried)
         except PolicyError as error:
             tried.append((candidate.pool.name, error))
     root = view.tree.root
@@ -141,11 +135,8 @@ def keep_place(
     try:
         if demand.kind in AT_ROOT:
             found = _at_root(demand, view, former.zone)
-            return (
-                msgspec.structs.replace(found, rule=rule)
-                if found.rule is demand.rule
-                else None
-            )
+            fell_back = found.rule is not demand.rule
+            return None if fell_back else msgspec.structs.replace(found, rule=rule)
         taken = take_again(demand, grant.cpus, pool, view)
         offer = offer_same_memory(request, former.zone, view.memory)
         # A running container keeps its place even where its memory had to be widened.
@@ -168,7 +159,7 @@ def resize(demand: Demand, former: FormerPlace, view: NodeView) -> PoolPlacement
     if demand.kind in AT_ROOT:
         return _with_nodes(former.zone, _at_root(demand, view, former.zone))
     stay = view.tree.pools[former.grant.pool]
-    tried: Failures = []
+    tried: list[Failure] = []
     for pool in chain((stay,), (one.pool for one in candidates(demand, view))):
         try:
             grant, level = take(demand, pool, view, former.grant.cpus)
@@ -182,9 +173,7 @@ def resize(demand: Demand, former: FormerPlace, view: NodeView) -> PoolPlacement
             continue
         rule = _rule_of_move(former.grant, grant)
         found = _placement(rule, grant, offer)
-        return msgspec.structs.replace(
-            found, detail=level, tried=failure_texts(tried) if tried else ()
-        )
+        return msgspec.structs.replace(found, detail=level, tried=failure_texts(tried))
     if demand.kind is CpuKind.SHARED and not view.tree.root.sharable:
         found = fall_back(demand, view, "no CPU is left to share")
         return _with_nodes(former.zone, found)
@@ -244,9 +233,16 @@ def place_in_pool(
     view: NodeView,
     *,
     decided: str = "",
-    tried: tuple[tuple[str, str], ...] = (),
+    tried: Sequence[Failure] = (),
 ) -> PoolPlacement:
-    """Place a container in one pool; `PoolPlacement` has the last two arguments.
+    """Place a container in one pool.
+
+    Args:
+        demand: What it asks for.
+        pool: The pool.
+        view: The node without it.
+        decided: The criterion that ranked the pool before the next.
+        tried: Better pools that failed.
 
     Raises:
         PolicyError: The pool cannot take it.
@@ -257,9 +253,8 @@ def place_in_pool(
     rule = demand.rule
     if demand.isolated and grant.cpus <= pool.isolated and demand.count:
         rule = Rule.ISOLATED_CPU
-    return PoolPlacement(
-        rule, grant, offer.ledger, _moved(offer), decided, level, tried
-    )
+    moved, failed = _moved(offer), failure_texts(tried) if tried else ()
+    return PoolPlacement(rule, grant, offer.ledger, moved, decided, level, failed)
 
 
 def _at_root(demand: Demand, view: NodeView, zone: NodeSet = NO_NODES) -> PoolPlacement:

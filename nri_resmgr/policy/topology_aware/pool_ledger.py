@@ -119,11 +119,11 @@ class PoolLedger(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def free_capacities(self) -> tuple[int, ...]:
         """The free capacity of each pool, by id."""
-        free_capacities = self._headrooms
+        free = self._headrooms
         for here, above in self.tree.below:  # parents first
-            if free_capacities[above] < free_capacities[here]:  # noqa: PLR1730 - min() is far slower
-                free_capacities[here] = free_capacities[above]
-        return tuple(free_capacities)
+            if free[above] < free[here]:  # noqa: PLR1730 - min() is far slower
+                free[here] = free[above]
+        return tuple(free)
 
     @property
     def _headrooms(self) -> list[int]:
@@ -135,29 +135,21 @@ class PoolLedger(msgspec.Struct, frozen=True, dict=True):
 
     def _changed(self, grant: Grant, sign: int) -> PoolLedger:
         tree, pool, kind, fraction = self.tree, grant.pool, grant.kind, grant.fraction
-        container_counts = self.container_counts.copy()
-        container_counts[kind] = _plus(container_counts[kind], (pool,), sign)
-        shared, without_request, reserved = (
-            self.shared,
-            self.without_request,
-            self.reserved,
-        )
+        counts = self.container_counts.copy()
+        counts[kind] = _plus(counts[kind], (pool,), sign)
+        shared, reserved = self.shared, self.reserved
+        without_request = self.without_request
         if kind is _RESERVED:
             reserved += sign * fraction
         elif kind in SHARING and fraction:
             shared = _plus(shared, tree.pools[pool].path, sign * fraction)
         elif kind in SHARING:
             without_request = _plus(without_request, tree.pools[pool].path, sign)
-        if not grant.cpus.bits:
-            taken, sizes = self.taken, self.sizes
-            return PoolLedger(
-                tree, taken, shared, without_request, container_counts, reserved, sizes
-            )
-        taken = self.taken | grant.cpus if sign > 0 else self.taken - grant.cpus
-        sizes = _sizes(tree, taken)
-        return PoolLedger(
-            tree, taken, shared, without_request, container_counts, reserved, sizes
-        )
+        taken, sizes = self.taken, self.sizes
+        if grant.cpus.bits:
+            taken = taken | grant.cpus if sign > 0 else taken - grant.cpus
+            sizes = _sizes(tree, taken)
+        return PoolLedger(tree, taken, shared, without_request, counts, reserved, sizes)
 
 
 def _sizes(tree: PoolTree, taken: CpuSet) -> tuple[int, ...]:

@@ -7,7 +7,7 @@ import msgspec
 from nri_resmgr.policy.events import PodCreated
 from nri_resmgr.policy.topology_aware.choose import candidates
 from nri_resmgr.policy.topology_aware.demand import AT_ROOT, CpuKind, Demand, demand_of
-from nri_resmgr.policy.topology_aware.errors import Failures, refusal
+from nri_resmgr.policy.topology_aware.errors import Failure, refusal
 from nri_resmgr.policy.topology_aware.memory import size_of
 from nri_resmgr.policy.topology_aware.place import PoolPlacement, place_in_pool
 from nri_resmgr.policy.topology_aware.pools import Pool
@@ -30,7 +30,7 @@ def reserve_places(
         PolicyError: No pool can take them all.
     """
     demands = _demands(event, settings)
-    tried: Failures = []
+    tried: list[Failure] = []
     whole, view = _sum_of(demands, event.pod), state.view(settings)
     for candidate in candidates(whole, view):
         try:
