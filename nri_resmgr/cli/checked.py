@@ -15,7 +15,7 @@ from nri_resmgr.config import PolicyConfig
 from nri_resmgr.config.mistakes import check_document
 from nri_resmgr.host.text_file import UnreadableFile
 from nri_resmgr.host.tree import Tree
-from nri_resmgr.policy.capacity import PoolUse
+from nri_resmgr.policy.views import PoolUse
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import InputError
 

@@ -50,11 +50,11 @@ def _candidates(one: Data) -> str:
             ("* " if found["pool"] == one["container"]["pool"] else "  ")
             + found["pool"],
             found["sentence"],
-            " ".join(f"{merit['by']}={merit['value']}" for merit in found["merits"]),
+            " ".join(f"{score['by']}={score['value']}" for score in found["scores"]),
         )
         for found in one["candidates"]
     )
-    return format_table(("  pool", "before those below, as", "merits"), rows)
+    return format_table(("  pool", "before those below, as", "scores"), rows)
 
 
 def _holdings(one: Data) -> Iterator[str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from nri_resmgr.cli.tables import format_changes, format_table
-from nri_resmgr.policy.capacity import PoolUse
+from nri_resmgr.policy.views import PoolUse
 from nri_resmgr.scenario.compare import REFUSED, changes_between
 from nri_resmgr.scenario.document import (
     changes_document,

@@ -23,5 +23,5 @@ def candidates_of(
             "decided": one.decided,
             # A policy of another package may have criteria of its own.
             "sentence": DECIDED_SENTENCES.get(one.decided, one.decided),
-            "merits": [{"by": by, "value": value} for by, value in one.merits],
+            "scores": [{"by": by, "value": value} for by, value in one.scores],
         }

@@ -11,8 +11,8 @@ from nri_resmgr.app.verification.verifier import Verification
 from nri_resmgr.control.subject import Subject
 from nri_resmgr.control.times import time_text
 from nri_resmgr.control.verification import verified_container
-from nri_resmgr.policy.capacity import PoolUse
-from nri_resmgr.policy.events import NO_PIN, ContainerSpec, Pin, Source
+from nri_resmgr.policy.events import NO_PIN, ContainerSpec, Pin, RequestOrigin
+from nri_resmgr.policy.views import PoolUse
 from nri_resmgr.values import NO_CPUS, CpuSet
 
 Data = dict[str, Any]
@@ -78,7 +78,7 @@ def container_of(spec: ContainerSpec, view: View) -> Data:
         "mems": str(pin.mems),
         "request": _request_of(spec),
         "source": spec.source.value,
-        "accuracy": "exact" if spec.source is Source.ANNOTATION else "estimated",
+        "accuracy": "exact" if spec.source is RequestOrigin.ANNOTATION else "estimated",
         "created": time_text(spec.created),
         "started": time_text(spec.started),
         "verification": verified_container(view.verification, spec.id),

@@ -13,8 +13,8 @@ from nri_resmgr.control.host_settings import host_settings_of
 from nri_resmgr.control.subject import API_VERSION, Checkpoints, Subject
 from nri_resmgr.control.times import time_text
 from nri_resmgr.control.verification import verification_of
-from nri_resmgr.policy.capacity import PoolUse
 from nri_resmgr.policy.mems import MemoryLedger
+from nri_resmgr.policy.views import PoolUse
 from nri_resmgr.topology import Machine, Node
 from nri_resmgr.values import CpuSet, NodeSet
 from nri_resmgr.version import our_version

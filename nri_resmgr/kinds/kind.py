@@ -9,7 +9,7 @@ from nri_resmgr.config.errors import BadSetting
 from nri_resmgr.config.kinds import ConfigKind, find_kind
 from nri_resmgr.config.policy_config import PolicyConfig
 from nri_resmgr.host.tree import Tree
-from nri_resmgr.policy.records import Records
+from nri_resmgr.policy.records import Records, StateRecords
 from nri_resmgr.policy.views import ViewedPolicy
 from nri_resmgr.topology import Machine
 
@@ -50,9 +50,15 @@ class PolicyKind(ConfigKind[ConfigT], Generic[ConfigT]):
 
         By default each field of `state` is a table, or a row where it is no mapping.
         """
+<<<<<<< HEAD
         # Late: built-in kinds have forms of their own.
         from nri_resmgr.policy.state_records import StateRecords
 
+||||||| 0c30ca1
+        from nri_resmgr.policy.state_records import StateRecords  # after the start
+
+=======
+>>>>>>> w-topo
         return StateRecords(self.state)
 
 

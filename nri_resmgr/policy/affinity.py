@@ -1,4 +1,4 @@
-"""Affinity rules: which containers attract a container, and how much."""
+"""Affinity rules: expressions that select containers, and weights."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _POD: Final = "pod/"
 
 
 class Operator(enum.StrEnum):
-    """How the value of a key is judged; the values are the words of annotations."""
+    """How the value of a key is compared; members have the words of annotations."""
 
     EQUALS = "Equals"
     NOT_EQUAL = "NotEqual"
@@ -48,8 +48,8 @@ _GLOBS: Final = (
 
 
 @dataclass(eq=False)
-class BadKey(InputError):
-    """A key of an expression, or a part of a joint one, is none."""
+class UnknownAffinityKey(InputError):
+    """A key of an expression, or a part of a joint key, is unknown."""
 
     key: str
 
@@ -63,7 +63,7 @@ class BadKey(InputError):
 
 @dataclass(eq=False)
 class BadValueCount(InputError):
-    """An operator got more or fewer values than it judges by."""
+    """An operator has the wrong number of values."""
 
     operator: Operator
     count: int
@@ -76,14 +76,14 @@ class BadValueCount(InputError):
 class Expression(
     msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
 ):
-    """A question that every container answers with yes or no.
+    """A condition on containers.
 
     Attributes:
         key: ``name``, ``namespace``, ``qosclass``, ``id``, ``uid``,
             ``labels/KEY``, ``tags/KEY``, any of them behind ``pod/``, or several
             joined as in ``:pod/name:name``.
-        operator: How the key's value is judged.
-        values: What it is judged by.
+        operator: How the value of the key is compared.
+        values: What it is compared with.
     """
 
     key: str
@@ -91,12 +91,12 @@ class Expression(
     values: tuple[str, ...] = ()
 
     def check(self) -> None:
-        """Complain about what no container can be asked.
+        """Check that the expression can be evaluated.
 
         Raises:
-            BadKey: The key is none. That of `Operator.ALWAYS_TRUE` is never read.
-            BadValueCount: The operator takes more values, or fewer.
-            BadGlob: A value is to be a glob, and is none.
+            UnknownAffinityKey: The key is unknown; `Operator.ALWAYS_TRUE` ignores it.
+            BadValueCount: The operator has the wrong number of values.
+            BadGlob: A value that has to be a glob is not valid.
         """
         if self.operator is Operator.ALWAYS_TRUE:
             return
@@ -121,12 +121,12 @@ class Expression(
 class Affinity(
     msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
 ):
-    """One rule of a container.
+    """One affinity rule of a container.
 
     Attributes:
-        match: Which containers attract, or repel.
-        scope: Which containers are asked at all; None for those of the same pod.
-        weight: How much; below 0 repels. -1000 to 1000.
+        match: The containers that it prefers to be near to.
+        scope: The containers that are considered; None for those of the same pod.
+        weight: -1000 to 1000; negative for anti-affinity.
     """
 
     match: Expression
@@ -135,14 +135,14 @@ class Affinity(
 
 
 def split_key(key: str) -> tuple[tuple[str, ...], str]:
-    """Take a key apart.
+    """Split a key into its parts.
 
     Returns:
-        Its parts, all spelled out, and what their values are joined by. A name
-        with a dot that is no other key is that of a label.
+        The parts in full, and the separator of their values. A name with a dot that
+        is no other key is that of a label.
 
     Raises:
-        BadKey: A part is no key.
+        UnknownAffinityKey: A part is unknown.
 
     Source:
         nri-plugins, docs/resource-policy/container-affinity.md, "joint keys".
@@ -153,21 +153,21 @@ def split_key(key: str) -> tuple[tuple[str, ...], str]:
     (('pod/name', 'labels/example.com/tier'), '-')
     """
     if not key.startswith(":"):
-        return (_spelled_out(key),), ""
+        return (_full_key(key),), ""
     between, joint, parts = key[1:2], key[2:3], key[3:]
     if not (_is_separator(between) and _is_separator(joint)):
         between, joint, parts = ":", ":", key[1:]
-    return tuple(map(_spelled_out, parts.split(between))), joint
+    return tuple(map(_full_key, parts.split(between))), joint
 
 
-def _spelled_out(part: str) -> str:
+def _full_key(part: str) -> str:
     own = part.removeprefix(_POD)
     first, _, name = own.partition("/")
     if own in _OWN_KEYS or (first in _MAP_KEYS and name):
         return part
     if "." in first:
         return f"labels/{part}" if own == part else f"{_POD}labels/{own}"
-    raise BadKey(part)
+    raise UnknownAffinityKey(part)
 
 
 def _is_separator(character: str) -> bool:

@@ -1,4 +1,4 @@
-"""What a policy answers, and what makes something a policy."""
+"""Decisions of policies with their reasons, and the protocol of a policy."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ StateT = TypeVar("StateT")
 
 
 class Rule(enum.StrEnum):
-    """Why a container is where it is; logged with every decision, asserted by tests."""
+    """The rule that led to a container's placement; logged with every decision."""
 
-    # CPUs of its own
+    # exclusive CPUs
     WHOLE_CPUS = "whole-cpus"
     ISOLATED_CPU = "isolated-cpu"
     MIXED_CPUS = "mixed-cpus"
@@ -28,7 +28,7 @@ class Rule(enum.StrEnum):
     GROWN_IN_PLACE = "grown-in-place"
     SHRUNK_IN_PLACE = "shrunk-in-place"
     MOVED = "moved"
-    # CPUs with others
+    # shared CPUs
     RESERVED_NAMESPACE = "reserved-namespace"
     RESERVED_ASKED = "reserved-asked"
     RESERVED_FULL = "reserved-full"
@@ -45,7 +45,7 @@ class Rule(enum.StrEnum):
     NEW_BALLOON = "new-balloon"
     BALANCED = "balanced"
     INFLATED = "inflated"
-    # no new place
+    # no placement
     UNCHANGED = "unchanged"
     RELEASED = "released"
     POD_PLACED = "pod-placed"
@@ -57,19 +57,18 @@ class Rule(enum.StrEnum):
 class Reason(
     msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
 ):
-    """Why one container got what it got.
+    """Explanation of the decision about one container.
 
     Attributes:
         container: Its id.
         title: ``namespace/pod/container``; empty for an unknown container.
-        cpus: Where it runs now; empty when it is gone or not pinned.
-        detail: What the rule alone does not say: the level that the allocator
-            decided on, or the refusal that was averted.
+        cpus: Its CPUs; empty when it is gone or not pinned.
+        detail: The level that the CPU allocator decided on, or the averted refusal.
         mems: Its memory nodes; empty when it is gone or not pinned.
-        pool: The name of the pool that it was granted from, if pools have names.
-        decided: What told that pool from the last one that was as good.
+        pool: The name of its pool, if pools have names.
+        decided: The criterion that ranked the pool before the next.
         tried: Better pools that failed, with the sentence that says why.
-        source: Where the amounts of the request came from.
+        source: Origin of the request's amounts.
     """
 
     rule: Rule
@@ -87,18 +86,18 @@ class Reason(
 class PinUpdate(
     msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
 ):
-    """News for a container that exists; an empty set in it is "as before"."""
+    """A changed pin of an existing container; an empty set means unchanged."""
 
     container: str
     pin: Pin
 
 
 class Timer(msgspec.Struct, frozen=True):
-    """An event that is to be handed back later.
+    """An event that the policy should receive later.
 
     Attributes:
-        seconds: How much later.
-        since: From when, UNIX nanoseconds; 0 for from now.
+        seconds: The delay.
+        since: Begin of the delay, UNIX nanoseconds; 0 for now.
     """
 
     event: Event
@@ -107,12 +106,12 @@ class Timer(msgspec.Struct, frozen=True):
 
 
 class Resources(msgspec.Struct, frozen=True):
-    """What a container is told of what it has; each set may be empty.
+    """The resources of a container that are published to it.
 
     Attributes:
-        shared: CPUs that it shares with others.
-        isolated: CPUs of its own that the scheduler leaves alone.
-        exclusive: Other CPUs of its own.
+        shared: Shared CPUs.
+        isolated: Exclusive CPUs that ``isolcpus=`` names.
+        exclusive: Other exclusive CPUs.
         mems: Its memory nodes by kind.
     """
 
@@ -122,21 +121,21 @@ class Resources(msgspec.Struct, frozen=True):
     mems: Mapping[MemoryKind, NodeSet] = {}
 
     def __hash__(self) -> int:
-        # It is a key of caches, and mappings have no hash.
+        # Needed as a key of caches; mappings have no hash.
         return hash((self.shared, self.isolated, self.exclusive))
 
 
 class Decision(msgspec.Struct, Generic[StateT], frozen=True):
-    """The answer to one event.
+    """The decision on one event.
 
     Attributes:
-        state: What holds from now on.
-        reasons: One per container that the event is about.
+        state: The new state.
+        reasons: One per container that the event concerns.
         pin: For the container that is created or updated.
-        updates: For other containers, whose values differ from what the runtime
-            was last told; never for the one that is created.
-        scheduling: What the processes of one that is created or started begin with.
-        timers: Events to hand back later.
+        updates: For other containers whose pins differ from those last sent; never
+            for the one that is created.
+        scheduling: Scheduling class of a container that is created or started.
+        timers: Events that the policy should receive later.
     """
 
     state: StateT
@@ -148,9 +147,9 @@ class Decision(msgspec.Struct, Generic[StateT], frozen=True):
 
 
 class Policy(Protocol[StateT]):
-    """Decides; keeps nothing. What it knows of containers is in the state.
+    """Makes decisions without state of its own: all that it knows is an argument.
 
-    What it shows of a state is `nri_resmgr.policy.views.PolicyViews`.
+    `nri_resmgr.policy.views.PolicyViews` is what it shows of a state.
     """
 
     @property
@@ -161,13 +160,13 @@ class Policy(Protocol[StateT]):
         """Return the state of a node without containers."""
 
     def decide(self, state: StateT, event: Event) -> Decision[StateT]:
-        """Answer *event* against *state*; the argument is never changed.
+        """Decide on *event* in *state*; the arguments are never changed.
 
         Raises:
-            PolicyError: The node cannot grant the request. *state* is still the
-                truth, so there is nothing to roll back. Only `PodCreated`,
-                `Created` and `Updated` are ever refused.
+            PolicyError: The node cannot grant the request. *state* still applies,
+                so there is nothing to roll back. Only `PodCreated`, `Created` and
+                `Updated` are ever refused.
         """
 
     def pins(self, state: StateT) -> Mapping[str, Pin]:
-        """Return what should hold for every container in *state*, by id."""
+        """Return the desired pin of every container in *state*, by id."""

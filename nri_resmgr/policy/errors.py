@@ -1,4 +1,4 @@
-"""Refusals: what was asked, what was free, and what would help."""
+"""Refusals that policies share, with what was free and what would help."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from nri_resmgr.values import CpuSet, PolicyError
 
 
 class OnFailure(enum.StrEnum):
-    """What becomes of a new container whose exclusive CPUs cannot be had."""
+    """What happens to a new container that does not fit."""
 
     REFUSE = "refuse"
     SHARED = "shared"
@@ -17,16 +17,16 @@ class OnFailure(enum.StrEnum):
 
 @dataclass(eq=False)
 class ExclusiveCpusShort(PolicyError):
-    """A container asks for more CPUs of its own than are free.
+    """A container asks for more exclusive CPUs than are free.
 
     Attributes:
-        title: The container, for people.
-        wanted: How many CPUs it asks for.
-        free: CPUs that could be granted now.
-        taken: CPUs that other containers have to themselves.
+        title: ``namespace/pod/container``.
+        wanted: Number of CPUs asked for.
+        free: CPUs that can be granted now.
+        taken: Exclusive CPUs of other containers.
         reserved: CPUs that are never granted.
         isolated: Free CPUs that `isolcpus=` names, which this request cannot use.
-        held: CPUs that the container has and keeps.
+        held: Exclusive CPUs that the container has.
     """
 
     title: str
@@ -40,7 +40,7 @@ class ExclusiveCpusShort(PolicyError):
     def __str__(self) -> str:
         have = f", it has {len(self.held)} ({self.held})" if self.held else ""
         return (
-            f"{self.title} asks for {_count(self.wanted)} of its own{have}; "
+            f"{self.title} asks for {_count(self.wanted)}{have}; "
             f"{self._free()}; to help, {self._help()}"
         )
 
@@ -70,7 +70,7 @@ class ExclusiveCpusShort(PolicyError):
 
 
 def _count(number: int) -> str:
-    return f"{number} CPU{'s' if number != 1 else ''}"
+    return f"{number} exclusive CPU{'s' if number != 1 else ''}"
 
 
 def _list(cpus: CpuSet) -> str:

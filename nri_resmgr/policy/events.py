@@ -1,4 +1,4 @@
-"""What happens to containers, as values that a policy decides on."""
+"""Events that a policy decides on, and the containers in them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _NO_COUNTS: Final[Mapping[str, int]] = {}
 class Pin(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """Where a container may run and have its memory, and its weight there.
 
-    An empty set is "not pinned": no runtime can be told to take a pinning away.
+    An empty set means not pinned: no runtime can remove a pinning.
 
     Attributes:
         cpus: CPUs it may run on.
@@ -46,25 +46,25 @@ class Pin(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields
     def __bool__(self) -> bool:
         return bool(self.cpus.bits or self.mems.bits or self.shares)
 
-    def since(self, told: Pin) -> Pin:
-        """Return what has to be told to one who knows *told*; maybe nothing."""
+    def since(self, sent: Pin) -> Pin:
+        """Return the part that differs from *sent*, which may be empty."""
         cpus, mems, shares = self.cpus.bits, self.mems.bits, self.shares
         return pinning(
-            0 if cpus == told.cpus.bits else cpus,
-            0 if mems == told.mems.bits else mems,
-            0 if shares == told.shares else shares,
+            0 if cpus == sent.cpus.bits else cpus,
+            0 if mems == sent.mems.bits else mems,
+            0 if shares == sent.shares else shares,
         )
 
-    def over(self, told: Pin) -> Pin:
-        """Return what is in force at one who knew *told* and was told this."""
+    def over(self, sent: Pin) -> Pin:
+        """Return the pin that holds after this was sent on top of *sent*."""
         if self.cpus.bits and self.mems.bits and self.shares:
             return self
         both = Pin(
-            cpus=self.cpus or told.cpus,
-            mems=self.mems or told.mems,
-            shares=self.shares or told.shares,
+            cpus=self.cpus or sent.cpus,
+            mems=self.mems or sent.mems,
+            shares=self.shares or sent.shares,
         )
-        # The same object where possible: ledgers find most news by identity.
+        # The same object where possible: ledgers find most changes by identity.
         return self if both == self else both
 
 
@@ -73,15 +73,15 @@ NO_PIN: Final = Pin()
 
 @lru_cache(maxsize=1024)
 def pinning(cpus: int, mems: int, shares: int) -> Pin:
-    """Return the pin of these masks, and as a rule the same object each time.
+    """Return the pin of these masks, usually the same object each time.
 
-    Containers that share then share it, and comparing theirs is cheap.
+    Pins of containers with equal CPUs are then compared by identity.
     """
     return Pin(CpuSet(cpus), NodeSet(mems), shares)
 
 
-class Source(enum.StrEnum):
-    """Where the amounts of a request come from; the first that knows counts."""
+class RequestOrigin(enum.StrEnum):
+    """Where the amounts of a request come from; the first available source wins."""
 
     ANNOTATION = "annotation"
     OCI = "oci"
@@ -96,19 +96,19 @@ class ContainerSpec(
     Attributes:
         id: The runtime's id.
         pod: Id of the pod sandbox.
-        title: ``namespace/pod/container``, for people.
+        title: ``namespace/pod/container``.
         slot: The name in the pod under which containers succeed each other: the
-            kubelet starts the next one only when the last one is dead. Empty
-            where nobody guarantees that.
+            kubelet starts the next one only when the last one has exited. Empty
+            where that is not guaranteed.
         namespace: Of the pod.
         qos: Of the pod.
         request: CPU request; 0 without one.
         limit: CPU limit; None without one.
         memory_limit: None without one.
-        created: When the runtime created it, UNIX nanoseconds; 0 when untold.
-        present: The pinning that is in force now, as far as the runtime tells.
-        memory_request: 0 without one, or where nobody knows.
-        hugepages: Pages of each size that it may use.
+        created: When the runtime created it, UNIX nanoseconds; 0 if unknown.
+        present: Its present pin, as far as the runtime reports it.
+        memory_request: 0 without one, or if unknown.
+        hugepages: Limits of huge pages by size.
         name: Its name in the pod.
         pod_name: The pod's name.
         pod_uid: Kubernetes' id of the pod.
@@ -117,13 +117,13 @@ class ContainerSpec(
         pod_labels: The pod's labels.
         pod_tags: The pod's annotations.
         preferences: What its annotations ask for.
-        hints: Where the things that it uses sit.
-        source: Where the amounts come from.
+        hints: Locality of the devices and files that it uses.
+        source: Origin of the amounts.
         started: When the runtime started it, UNIX nanoseconds; 0 before that.
-        extended: Extended resources by name, such as devices; only a source that
-            has read the pod's own words knows them.
-        cgroup: Its cgroup as in the OCI spec; empty where untold. No policy asks.
-        pid: Of its first process; 0 where untold. No policy asks.
+        extended: Extended resources by name, such as devices; only known from the
+            pod's specification.
+        cgroup: Its cgroup as in the OCI spec; empty if unknown. Not for policies.
+        pid: Its first process; 0 if unknown. Not for policies.
     """
 
     id: str
@@ -148,7 +148,7 @@ class ContainerSpec(
     pod_tags: Mapping[str, str] = _NO_TEXTS
     preferences: Preferences = NO_PREFERENCES
     hints: tuple[Hint, ...] = ()
-    source: Source = Source.OCI
+    source: RequestOrigin = RequestOrigin.OCI
     started: int = 0
     extended: Mapping[str, int] = _NO_COUNTS
     cgroup: str = ""
@@ -156,10 +156,10 @@ class ContainerSpec(
 
     @property
     def whole_cpus(self) -> int:
-        """How many CPUs a Guaranteed container asks to have to itself, or 0.
+        """Number of exclusive CPUs that a Guaranteed container asks for, or 0.
 
-        Without a quota the request stands alone: the kubelet drops the quota of
-        containers that it would give CPUs of their own.
+        A missing limit is accepted: the kubelet drops the quota of containers that
+        its static CPU manager would give exclusive CPUs.
         """
         if self.qos is not QosClass.GUARANTEED:
             return 0
@@ -174,9 +174,8 @@ class PodCreated(msgspec.Struct, frozen=True):
 
     Attributes:
         pod: Id of the pod sandbox.
-        expected: Its containers as far as a source tells them beforehand, init
-            containers that end before the others begin left out. Their ids are
-            empty: the runtime has none yet.
+        expected: Its containers, if an annotation lists them, without init containers
+            that end before the others start. Their ids are empty.
     """
 
     pod: str
@@ -184,58 +183,58 @@ class PodCreated(msgspec.Struct, frozen=True):
 
 
 class Created(msgspec.Struct, frozen=True):
-    """A container is about to be created; nothing of it runs yet."""
+    """A container is about to be created."""
 
     spec: ContainerSpec
 
 
 class Updated(msgspec.Struct, frozen=True):
-    """Somebody asks for other resources, or for the same ones again.
+    """The resources of a container should change; they may be the same.
 
     Attributes:
-        spec: The container as it would be afterwards.
+        spec: The container with the new resources.
     """
 
     spec: ContainerSpec
 
 
 class Started(msgspec.Struct, frozen=True):
-    """A container begins to run."""
+    """A container starts."""
 
     id: str
 
 
 class ColdStartEnded(msgspec.Struct, frozen=True):
-    """The time without DRAM that a container asked for is over."""
+    """The cold start of a container is over: DRAM is no longer withheld."""
 
     id: str
 
 
 class Stopped(msgspec.Struct, frozen=True):
-    """A container has stopped; may be told of one that never was."""
+    """A container has stopped; it may be unknown."""
 
     id: str
 
 
 class Removed(msgspec.Struct, frozen=True):
-    """A container is gone; NRI's reply to this has no room for updates."""
+    """A container is removed; NRI's reply to this cannot carry updates."""
 
     id: str
 
 
 class PodStopped(msgspec.Struct, frozen=True):
-    """A pod's last container has stopped; no room for updates here either."""
+    """A pod's last container has stopped; the reply cannot carry updates either."""
 
     pod: str
 
 
 class Synchronized(msgspec.Struct, frozen=True):
-    """All containers that there are; whatever was known before is history.
+    """All containers of the runtime; they replace all that was known before.
 
     Attributes:
         specs: The containers.
-        pods: The ids of all pods, also of those without containers; None where
-            nobody told which are gone.
+        pods: The ids of all pods, also of those without containers; None if
+            unknown.
     """
 
     specs: tuple[ContainerSpec, ...]

@@ -1,4 +1,4 @@
-"""What a policy wants besides pinning: classes, and interrupts."""
+"""What host settings depend on: CPU classes, interrupts, isolation; and classes."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from nri_resmgr.values import NO_CPUS, CpuSet
 
 
 class CpuClassRules(msgspec.Struct, frozen=True):
-    """The part of the settings that is about CPU classes; names only.
+    """Names of the CPU classes in a policy's settings.
 
     Attributes:
-        names: All classes; empty where CPUs are left as they are.
-        shared: Of CPUs that nobody has to himself.
-        reserved: Of the reserved CPUs; empty for as the shared ones.
-        exclusive: Of CPUs of containers that ask for no class; empty for as the
-            shared ones.
+        names: All classes; empty to leave CPUs unchanged.
+        shared: Class of shared CPUs.
+        reserved: Class of reserved CPUs; empty for that of shared ones.
+        exclusive: Class of exclusive CPUs of containers that ask for none; empty for
+            that of shared ones.
     """
 
     names: tuple[str, ...] = ()
@@ -30,23 +30,18 @@ class CpuClassRules(msgspec.Struct, frozen=True):
 
 
 NO_CPU_CLASSES: Final = CpuClassRules()
-"""Of who leaves the CPUs as they are."""
+"""Rules that leave all CPUs unchanged."""
 
 
 class HostUse(msgspec.Struct, frozen=True):
-    """What the host's own settings are to follow, now.
+    """What host settings depend on in one state of a policy.
 
     Attributes:
-        cpu_classes: CPUs by the class that they are in. A CPU that is in none is left
-            as it is.
-        containers: CPUs that containers have to themselves, with what these say about
-            interrupts.
-        balloons: CPUs of balloons, with what their types say; empty where no type
-            says anything.
-        isolated: Containers that ask to be isolated, and CPUs that they have to
-            themselves.
-        available: The CPUs that the policy works with; interrupts are moved among
-            these.
+        cpu_classes: CPUs by class. CPUs without a class are left unchanged.
+        containers: Interrupt requests of containers with their exclusive CPUs.
+        balloons: Interrupt rules of balloon types with the CPUs of balloons.
+        isolated: Isolation requests of containers with their exclusive CPUs.
+        available: The policy's available CPUs; interrupts are moved among these.
     """
 
     cpu_classes: Mapping[str, CpuSet] = {}
@@ -57,21 +52,21 @@ class HostUse(msgspec.Struct, frozen=True):
 
     @property
     def is_idle(self) -> bool:
-        """Whether the host is to be left as it is."""
+        """Whether the host is left unchanged."""
         moves = self.containers or self.balloons
         return not (self.cpu_classes or moves or self.isolated)
 
 
 NO_HOST_USE: Final = HostUse()
-"""Of a policy that leaves the host as it is."""
+"""The use of a policy that leaves the host unchanged."""
 
 
 class GivenClasses(msgspec.Struct, frozen=True):
-    """Classes that a container has by where it is, unless its annotations say others.
+    """Classes that a container's place gives it, unless its annotations name others.
 
     Attributes:
-        rdt: Of cache and memory bandwidth; empty for none.
-        blockio: Of block I/O; empty for none.
+        rdt: Class of cache and memory bandwidth; empty for none.
+        blockio: Class of block I/O; empty for none.
     """
 
     rdt: str = ""
@@ -79,4 +74,4 @@ class GivenClasses(msgspec.Struct, frozen=True):
 
 
 NO_CLASSES: Final = GivenClasses()
-"""Of policies whose places have none."""
+"""No classes."""

@@ -1,19 +1,21 @@
-"""Which containers there are, and what the runtime was last told about each."""
+"""The containers of a node with the pins last sent, and their order and succession."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeVar
 
 import msgspec
 
 from nri_resmgr.policy.decision import PinUpdate
-from nri_resmgr.policy.events import NO_PIN, ContainerSpec, Pin
+from nri_resmgr.policy.events import NO_PIN, ContainerSpec, Pin, Synchronized
+
+Value = TypeVar("Value")
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """A container with the pinning that the runtime was last told, or told us."""
+    """A container with the pin last sent to the runtime, or reported by it."""
 
     spec: ContainerSpec
     last_sent: Pin = NO_PIN
@@ -25,12 +27,12 @@ _NO_ENTRIES: Final[Mapping[str, Entry]] = MappingProxyType({})
 class Ledger(msgspec.Struct, frozen=True):
     """All containers by id, in the order in which they came.
 
-    The methods return new ledgers. Every policy keeps one, so that updates are
-    found in one place only: where what should hold differs from what was told.
+    The methods return new ledgers. The state of every policy has one, so that updates
+    are computed here only: where desired pins differ from those last sent.
 
     Attributes:
         entries: The containers.
-        pods: The ids of each pod's containers; `of` finds them from the entries.
+        pods: The ids of each pod's containers; `of` computes them.
     """
 
     entries: MappingProxyType[str, Entry]
@@ -38,7 +40,7 @@ class Ledger(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, entries: Mapping[str, Entry] = _NO_ENTRIES) -> Ledger:
-        """Make the ledger of some containers, or of none."""
+        """Return the ledger of some containers."""
         pods: dict[str, tuple[str, ...]] = {}
         for key, one in entries.items():
             pods[one.spec.pod] = (*pods.get(one.spec.pod, ()), key)
@@ -51,11 +53,11 @@ class Ledger(msgspec.Struct, frozen=True):
         return len(self.entries)
 
     def spec_of(self, container: str) -> ContainerSpec:
-        """Return a container that is here; another id is a ``KeyError``."""
+        """Return a known container; another id is a ``KeyError``."""
         return self.entries[container].spec
 
     def last_sent_to(self, container: str) -> Pin:
-        """Return what the runtime knows of a container that is here."""
+        """Return the pin last sent for a known container."""
         return self.entries[container].last_sent
 
     def in_pod(self, pod: str) -> tuple[str, ...]:
@@ -63,7 +65,7 @@ class Ledger(msgspec.Struct, frozen=True):
         return self.pods.get(pod, ())
 
     def preceding(self, spec: ContainerSpec) -> tuple[str, ...]:
-        """Return the ids of those that must be gone if *spec* is being created."""
+        """Return the ids of containers that must be gone if *spec* is being created."""
         slot, entries = spec.slot, self.entries
         same = (spec.id,) if spec.id in entries else ()
         if not slot or spec.pod not in self.pods:
@@ -71,11 +73,11 @@ class Ledger(msgspec.Struct, frozen=True):
         gone = [key for key in self.pods[spec.pod] if entries[key].spec.slot == slot]
         return tuple(dict.fromkeys((*gone, *same)))
 
-    def put(self, spec: ContainerSpec, told: Pin) -> Ledger:
-        """Add a container, or replace what is known of it."""
+    def put(self, spec: ContainerSpec, sent: Pin) -> Ledger:
+        """Add or replace a container."""
         key, pod = spec.id, spec.pod
         known, entries = self.entries.get(key), self.entries.copy()
-        entries[key] = Entry(spec, told)
+        entries[key] = Entry(spec, sent)
         if known is None:
             pods = self.pods.copy()
             pods[pod] = (*pods.get(pod, ()), key)
@@ -85,7 +87,7 @@ class Ledger(msgspec.Struct, frozen=True):
         return Ledger.of(entries)
 
     def drop(self, *containers: str) -> Ledger:
-        """Forget containers; ids that are not here are fine."""
+        """Drop containers; unknown ids are ignored."""
         entries, pods = self.entries.copy(), self.pods.copy()
         for container in containers:
             if gone := entries.pop(container, None):
@@ -96,54 +98,92 @@ class Ledger(msgspec.Struct, frozen=True):
         return Ledger(MappingProxyType(entries), pods)
 
     def forget_last_sent(self) -> Ledger:
-        """Trust nothing that the runtime was told, so that all is told again."""
+        """Discard all pins last sent, so that all pins are sent again."""
         entries = {key: Entry(one.spec) for key, one in self.entries.items()}
         return Ledger(MappingProxyType(entries), self.pods)
 
     def settle(self, wanted: Mapping[str, Pin]) -> tuple[Ledger, tuple[PinUpdate, ...]]:
-        """Find what has to be told so that *wanted* holds, and note it as told.
+        """Compute the updates that lead to *wanted*, and record them as sent.
 
         Args:
-            wanted: What should hold, for every container that it may have changed
-                for.
+            wanted: Desired pins of the containers for which they may have changed.
 
         Returns:
             The ledger afterwards, and the updates in the order of *wanted*.
         """
         entries = self.entries.copy()
         updates: list[PinUpdate] = []
-        answers: dict[tuple[int, ...], tuple[Pin | None, Pin]] = {}
+        known: dict[tuple[int, ...], tuple[Pin | None, Pin]] = {}
         shared: dict[Pin, Pin] = {}
         for key, pin in wanted.items():
             entry = entries[key]
-            told = entry.last_sent
-            # Containers that share have the same objects, and are sent the same one:
-            # here most need no comparison, and replies encode it once.
-            if pin is told:
+            sent = entry.last_sent
+            # Equal pins are usually the same object, so that most need no comparison,
+            # and replies encode each once.
+            if pin is sent:
                 continue
-            # As masks: their hash takes a third of that of two pins.
+            # As masks: hashing these takes a third of the time of hashing two pins.
             both = (
                 pin.cpus.bits,
                 pin.mems.bits,
                 pin.shares,
-                told.cpus.bits,
-                told.mems.bits,
-                told.shares,
+                sent.cpus.bits,
+                sent.mems.bits,
+                sent.shares,
             )
-            if (answer := answers.get(both)) is None:
-                news = pin.since(told)
-                one = shared.setdefault(news, news) if news else None
-                answer = answers[both] = one, pin.over(told)
-            to_tell, in_force = answer
-            if to_tell is not None:
-                updates.append(PinUpdate(key, to_tell))
+            if (result := known.get(both)) is None:
+                changed = pin.since(sent)
+                one = shared.setdefault(changed, changed) if changed else None
+                result = known[both] = one, pin.over(sent)
+            to_send, in_force = result
+            if to_send is not None:
+                updates.append(PinUpdate(key, to_send))
                 entries[key] = Entry(entry.spec, in_force)
         return Ledger(MappingProxyType(entries), self.pods), tuple(updates)
 
 
 class KnowsContainers(Protocol):
-    """What every policy's state has, whatever else is in it."""
+    """A policy's state: anything with a ledger."""
 
     @property
     def ledger(self) -> Ledger:
         """All containers."""
+
+
+def oldest_first(specs: Iterable[ContainerSpec]) -> list[ContainerSpec]:
+    """Sort containers by age, then id, so that placing them has one result.
+
+    Of several with the same id the last one counts. Of several with the same slot,
+    which a runtime can have after a crash, the youngest keeps it. The others come last
+    and without slot, so that they have no successor.
+    """
+    ordered = sorted({spec.id: spec for spec in specs}.values(), key=_age)
+    slots = {(spec.pod, spec.slot): spec.id for spec in ordered if spec.slot}
+    if len(slots) == sum(bool(spec.slot) for spec in ordered):
+        return ordered
+    left = [one for one in ordered if one.slot and slots[one.pod, one.slot] != one.id]
+    ids = {one.id for one in left}
+    rest = [spec for spec in ordered if spec.id not in ids]
+    return rest + [msgspec.structs.replace(one, slot="") for one in left]
+
+
+def of_pods_there(
+    slots: Mapping[tuple[str, str], Value], event: Synchronized
+) -> dict[tuple[str, str], Value]:
+    """Keep the slots of pods that still exist, as far as that is known."""
+    if event.pods is None:
+        return dict(slots)
+    pods = event.pods | {spec.pod for spec in event.specs}
+    return {slot: value for slot, value in slots.items() if slot[0] in pods}
+
+
+def gone_since(ledger: Ledger, event: Synchronized) -> Iterator[ContainerSpec]:
+    """Yield known containers with a slot that the runtime no longer lists."""
+    there = {spec.id for spec in event.specs}
+    for key, entry in ledger.entries.items():
+        if entry.spec.slot and key not in there:
+            yield entry.spec
+
+
+def _age(spec: ContainerSpec) -> tuple[int, str]:
+    return spec.created, spec.id

@@ -1,4 +1,4 @@
-"""What containers answer to the expressions of affinity rules."""
+"""Predicates on containers from the expressions of affinity rules."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ _NEGATED: Final = {
 
 @lru_cache(maxsize=512)
 def predicate_of(expression: Expression) -> Predicate:
-    """Return the question that *expression* asks of containers.
+    """Return *expression* as a predicate.
 
-    A container without the key answers no, to the negated operators yes: each of
-    these is the opposite of another one, whatever the container.
+    Without the key it is false, and true for negated operators: each of these is the
+    opposite of another operator for every container.
 
     Raises:
-        BadKey: The key is none.
+        UnknownAffinityKey: The key is unknown.
 
     Source:
         nri-plugins, docs/resource-policy/container-affinity.md.
@@ -56,20 +56,20 @@ def predicate_of(expression: Expression) -> Predicate:
         return lambda _spec: True
     read = reader_of(expression.key)
     positive = _NEGATED.get(expression.operator)
-    judge = _judge(positive or expression.operator, expression.values)
+    test = _value_test(positive or expression.operator, expression.values)
     if positive:
-        return lambda spec: (found := read(spec)) is None or not judge(found)
-    return lambda spec: (found := read(spec)) is not None and judge(found)
+        return lambda spec: (found := read(spec)) is None or not test(found)
+    return lambda spec: (found := read(spec)) is not None and test(found)
 
 
 @lru_cache(maxsize=512)
 def reader_of(key: str) -> Reader:
-    """Return what looks a key up, None where a container does not have it.
+    """Return a function that reads a key, with None where a container lacks it.
 
-    A joint key exists where one of its parts does; the others count as empty.
+    A joint key exists if any of its parts does; the others count as empty.
 
     Raises:
-        BadKey: It is none.
+        UnknownAffinityKey: The key is unknown.
     """
     parts, separator = split_key(key)
     readers = tuple(map(_reader_of_part, parts))
@@ -100,7 +100,7 @@ def _reader_of_part(part: str) -> Reader:
             return lambda spec: spec.labels.get(name)
 
 
-def _judge(operator: Operator, values: tuple[str, ...]) -> Callable[[str], bool]:
+def _value_test(operator: Operator, values: tuple[str, ...]) -> Callable[[str], bool]:
     match operator:
         case Operator.EXISTS:
             return lambda _found: True

@@ -1,4 +1,4 @@
-"""Memory nodes for a set of CPUs."""
+"""Memory nodes near a set of CPUs."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ def nodes_near(cpus: CpuSet, machine: Machine) -> NodeSet:
     """Return the memory nodes that *cpus* should use.
 
     Returns:
-        The CPUs' own nodes with memory, or the nearest ones. Where the kernel
-        may use none of these for itself, the nearest nodes that it may use come
-        on top: a process without such a node cannot start. Empty only where no
-        node has memory.
+        The CPUs' own nodes with memory, or the nearest ones. If all of these are
+        movable, the nearest that are not are added: a process cannot start on
+        movable memory alone. Empty only if no node has memory.
     """
     near = machine.nearest_memory(cpus)
     if not near or near & machine.normal_nodes:

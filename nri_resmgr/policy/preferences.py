@@ -1,4 +1,4 @@
-"""What annotations ask for a container beyond its resources."""
+"""Preferences of containers from annotations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from nri_resmgr.topology import MemoryKind
 
 
 class TreeLevel(enum.StrEnum):
-    """Levels of a tree of pools, coarse to fine; the words of documents."""
+    """Levels of a tree of pools, from coarse to fine, as configurations name them."""
 
     SYSTEM = "system"
     PACKAGE = "package"
@@ -31,31 +31,31 @@ class Preferences(
     forbid_unknown_fields=True,
     kw_only=True,
 ):
-    """A container's effective annotations, read; None where they are silent.
+    """A container's effective annotations; None where they say nothing.
 
     Attributes:
-        reserved: Into the reserved CPUs, or out of them.
-        shared: On shared CPUs, or not.
-        isolated: On isolated CPUs, or not.
-        require_isolated: Whether other CPUs of its own are worse than a refusal.
-        cpu_priority: The class of CPUs that its own ones should be of.
-        hide_hyperthreads: One thread of each core, or all that there are.
-        pick_by_hints: Whether its own CPUs are spread evenly over its hints of
-            pod resources, and its memory is bound to just their nodes.
+        reserved: Whether to use the reserved CPUs.
+        shared: Whether to use shared CPUs only.
+        isolated: Whether to use isolated CPUs.
+        require_isolated: Whether to refuse it rather than grant other exclusive CPUs.
+        cpu_priority: Preferred priority of exclusive CPUs.
+        hide_hyperthreads: Whether to pin to one thread of each core only.
+        pick_by_hints: Whether exclusive CPUs are spread evenly over hints of pod
+            resources, and memory is bound to the nodes of these.
         memory_kinds: Kinds of memory; none for the default.
         cold_start: Seconds after the start until it gets DRAM; 0 for no cold start.
-        unlimited_burstable: Where it goes if it is Burstable without a CPU limit.
+        unlimited_burstable: Level of its pool if it is Burstable without a CPU limit.
         strict_hints: Whether it must be inside of every hint.
-        preserve_cpus: Whether its CPUs are left alone.
-        preserve_memory: Whether its memory nodes are left alone.
-        scheduling_class: Name of a class; empty where none is asked for.
+        preserve_cpus: Whether its CPUs are left unchanged.
+        preserve_memory: Whether its memory nodes are left unchanged.
+        scheduling_class: Name of a class; empty for none.
         affinities: Rules in the order in which they are written.
-        balloon: Name of a balloon type; empty where none is asked for.
-        cpu_class: Of CPUs that it has to itself.
-        irq: Which interrupts CPUs that it has to itself take.
-        rdt_class: Of cache and memory bandwidth. No policy asks.
-        blockio_class: Of block I/O. No policy asks.
-        isolation: What CRI-O's annotations ask of CPUs that it has to itself.
+        balloon: Name of a balloon type; empty for none.
+        cpu_class: Class of its exclusive CPUs.
+        irq: Interrupts on its exclusive CPUs.
+        rdt_class: Class of cache and memory bandwidth. Not for policies.
+        blockio_class: Class of block I/O. Not for policies.
+        isolation: CRI-O's annotations for its exclusive CPUs.
     """
 
     reserved: bool | None = None
@@ -82,4 +82,4 @@ class Preferences(
 
 
 NO_PREFERENCES: Final = Preferences()
-"""Of a container without annotations; most have none."""
+"""The preferences of a container without annotations, as most are."""

@@ -1,4 +1,4 @@
-"""What a container asks for, out of its cgroup values; and whether others agree."""
+"""Requests of a container from its cgroup values, and a check of other sources."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from nri_resmgr.policy.events import Source
+from nri_resmgr.policy.events import RequestOrigin
 from nri_resmgr.policy.requests import (
     DEFAULT_PERIOD,
     MAX_BURSTABLE_OOM,
@@ -27,8 +27,8 @@ _NO_MEMORY: Final = Bytes(0)
 _NO_COUNTS: Final[Mapping[str, int]] = {}
 _CPU: Final = 1000  # thousandths
 
-# The node's memory that the kubelet reckons with may be a few pages off ours.
-_OOM_SLACK: Final = 1
+# The kubelet may know a node memory that differs from ours by a few pages.
+_OOM_TOLERANCE: Final = 1
 
 
 class Requests(msgspec.Struct, frozen=True):
@@ -37,11 +37,11 @@ class Requests(msgspec.Struct, frozen=True):
     Attributes:
         cpu: 0 without a request.
         cpu_limit: None without one.
-        memory: 0 without a request, or where nobody knows.
+        memory: 0 without a request, or if unknown.
         memory_limit: None without one.
-        hugepages: Pages of each size, none of 0.
+        hugepages: Pages by size, without those of 0.
         extended: Extended resources by name.
-        source: Where all this comes from.
+        source: Origin of the amounts.
     """
 
     cpu: MilliCpus = _NO_CPUS
@@ -50,11 +50,11 @@ class Requests(msgspec.Struct, frozen=True):
     memory_limit: Bytes | None = None
     hugepages: tuple[HugePages, ...] = ()
     extended: Mapping[str, int] = _NO_COUNTS
-    source: Source = Source.OCI
+    source: RequestOrigin = RequestOrigin.OCI
 
 
 class CgroupValues(msgspec.Struct, frozen=True):
-    """The values of an OCI spec that tell of requests; 0 is "not told".
+    """The values of an OCI spec that depend on requests; 0 means unknown.
 
     Attributes:
         shares: ``cpu.shares``.
@@ -63,8 +63,8 @@ class CgroupValues(msgspec.Struct, frozen=True):
         memory_limit: Bytes.
         memory_floor: ``memory.min`` or ``memory.low``, bytes: the kubelet's memory
             QoS writes the request there.
-        oom_score_adj: None where it was not told.
-        hugepages: Pages of each size, none of 0; None where no size was told.
+        oom_score_adj: None if unknown.
+        hugepages: Pages by size, without those of 0; None if unknown.
     """
 
     shares: int = 0
@@ -77,18 +77,18 @@ class CgroupValues(msgspec.Struct, frozen=True):
 
 
 def reconstruct(values: CgroupValues, qos: QosClass, capacity: Bytes) -> Requests:
-    """Give the requests that the kubelet made *values* of.
+    """Return the requests that lead to *values* by the kubelet's rules.
 
     Args:
         values: Of one container.
         qos: Of its pod.
-        capacity: The node's memory; 0 is "not known".
+        capacity: The node's memory; 0 if unknown.
     """
     limit = limited_cpus(values.quota, values.period)
     request = requested_cpus(values.shares, limit)
-    # A Guaranteed container asks for its limit, whose quota is told as it was when
-    # we have set other shares. But in a pod with resources of its own the quota may
-    # be the pod's: then the shares fit neither.
+    # A Guaranteed container requests its limit, and its quota stays when we set other
+    # shares. But in a pod with pod-level resources the quota may be the pod's: then the
+    # shares fit neither.
     if qos is QosClass.GUARANTEED and limit is not None and _fits(limit, values.shares):
         request = limit
     own_limits = limit is None or limit == request
@@ -103,64 +103,63 @@ def reconstruct(values: CgroupValues, qos: QosClass, capacity: Bytes) -> Request
 
 
 def contradiction(
-    told: Requests,
+    claimed: Requests,
     values: CgroupValues,
     qos: QosClass,
     capacity: Bytes,
     *,
     own_oom_score: bool = True,
 ) -> str:
-    """Say in which value *told* differs from what the kubelet asked the runtime for.
+    """Return the first value in which *claimed* contradicts the OCI spec.
 
     Values that the OCI spec does not have cannot contradict.
 
     Args:
-        told: What some source says that the container asks for.
-        values: What its OCI spec says.
+        claimed: The requests according to another source.
+        values: The values of the OCI spec.
         qos: Of its pod.
-        capacity: The node's memory; 0 is "not known".
-        own_oom_score: Whether the container's memory request alone makes its
-            oom_score_adj. That of sidecars, and in pods with resources of their
-            own, may be lower.
+        capacity: The node's memory; 0 if unknown.
+        own_oom_score: Whether oom_score_adj only depends on the container's memory
+            request. That of sidecars, and in pods with pod-level resources, may be
+            lower.
 
     Returns:
-        The first value that differs, ``"cpu.shares is 1024, expected 2048"``;
-        empty where all agree.
+        Text such as ``"cpu.shares is 1024, expected 2048"``; empty if all agree.
     """
-    for name, found, expected in _differences(told, values):
+    for name, found, expected in _differences(claimed, values):
         return f"{name} is {found}, expected {expected}"
     found = values.oom_score_adj
     if qos is QosClass.BURSTABLE and capacity and found is not None:
-        expected = oom_score_adj_of(told.memory, capacity)
-        lowest = expected - _OOM_SLACK if own_oom_score else MIN_BURSTABLE_OOM
+        expected = oom_score_adj_of(claimed.memory, capacity)
+        lowest = expected - _OOM_TOLERANCE if own_oom_score else MIN_BURSTABLE_OOM
         in_range = MIN_BURSTABLE_OOM <= found <= MAX_BURSTABLE_OOM
-        if in_range and not lowest <= found <= expected + _OOM_SLACK:
+        if in_range and not lowest <= found <= expected + _OOM_TOLERANCE:
             return f"oom_score_adj is {found}, expected {expected}"
     return ""
 
 
 def _differences(
-    told: Requests, values: CgroupValues
+    claimed: Requests, values: CgroupValues
 ) -> Iterator[tuple[str, object, object]]:
-    if values.shares and not _fits(told.cpu, values.shares):
-        yield "cpu.shares", values.shares, shares_of(told.cpu)
+    if values.shares and not _fits(claimed.cpu, values.shares):
+        yield "cpu.shares", values.shares, shares_of(claimed.cpu)
     if values.quota > 0:
-        limit, period = told.cpu_limit, values.period or DEFAULT_PERIOD
+        limit, period = claimed.cpu_limit, values.period or DEFAULT_PERIOD
         quota = None if limit is None else quota_of(limit, period)
         if quota != values.quota:
             yield "cpu quota", values.quota, quota or "none"
-    if values.memory_limit > 0 and values.memory_limit != told.memory_limit:
-        yield "memory limit", values.memory_limit, told.memory_limit or "none"
-    if values.memory_floor and values.memory_floor != told.memory:
-        yield "memory.min or memory.low", values.memory_floor, told.memory or "none"
+    if values.memory_limit > 0 and values.memory_limit != claimed.memory_limit:
+        yield "memory limit", values.memory_limit, claimed.memory_limit or "none"
+    if values.memory_floor and values.memory_floor != claimed.memory:
+        yield "memory.min or memory.low", values.memory_floor, claimed.memory or "none"
     pages = values.hugepages
-    if pages is not None and set(pages) != set(told.hugepages):
-        yield "hugepage limit", _listed(pages), _listed(told.hugepages)
+    if pages is not None and set(pages) != set(claimed.hugepages):
+        yield "hugepage limit", _listed(pages), _listed(claimed.hugepages)
 
 
 def _fits(request: MilliCpus, shares: int) -> bool:
-    # A container with CPUs of its own and some time of shared ones has been given
-    # the weight of the latter alone, by us.
+    # We give a container with exclusive and shared CPUs the weight of its shared
+    # fraction alone.
     fraction = MilliCpus(request % _CPU or request)
     return shares in {0, shares_of(request), shares_of(fraction)}
 
@@ -175,7 +174,7 @@ def _memory(
     if qos is not QosClass.BURSTABLE or values.oom_score_adj is None:
         return _NO_MEMORY
     estimate = requested_memory(values.oom_score_adj, capacity)
-    # Then the score says something else: a pod's resources, a tie between containers.
+    # Then the score does not follow from the request, as with pod-level resources.
     impossible = 0 < values.memory_limit <= estimate
     return _NO_MEMORY if impossible else estimate
 

@@ -1,16 +1,18 @@
-"""States as tables of values, which can be written down and read again."""
+"""Checkpoint forms: states as tables of values, and back."""
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
 from nri_resmgr.policy.events import ContainerSpec, Pin
 from nri_resmgr.policy.ledger import Entry, Ledger
-from nri_resmgr.policy.mems import Grant, MemoryLayout, MemoryLedger
+from nri_resmgr.policy.mems import MemoryGrant, MemoryLayout, MemoryLedger
 from nri_resmgr.values import InputError
 
 StateT = TypeVar("StateT")
@@ -19,18 +21,18 @@ Tables: TypeAlias = Mapping[str, Mapping[Any, Any]]
 """Rows by name and key; the order of rows is part of the state."""
 
 Dropped: TypeAlias = dict[str, str]
-"""What is not there any more, and why."""
+"""What could not be restored, and why."""
 
-LEDGER_TABLES: Final[Mapping[str, Any]] = {"container": ContainerSpec, "told": Pin}
-"""The types of the rows that tell of a `Ledger`."""
+LEDGER_TABLES: Final[Mapping[str, Any]] = {"container": ContainerSpec, "last_sent": Pin}
+"""The types of the rows of a `Ledger`."""
 
 
 @dataclass(eq=False)
 class BadRecord(InputError):
-    """Something that was written down makes no sense.
+    """A record of a checkpoint is not valid.
 
     Attributes:
-        record: Which: ``container c1``.
+        record: Table and key: ``container c1``.
         why: What is wrong with it.
     """
 
@@ -42,11 +44,11 @@ class BadRecord(InputError):
 
 
 class Restored(msgspec.Struct, Generic[StateT], frozen=True):
-    """A state out of records, as good as the one that was written down.
+    """A state from a checkpoint.
 
     Attributes:
-        state: It only helps to keep what was: nobody is placed by it.
-        dropped: What was on CPUs or memory that are not there any more, and why.
+        state: The state; it only serves to keep former places.
+        dropped: Ids whose CPUs or memory no longer exist, with the reason.
     """
 
     state: StateT
@@ -62,55 +64,55 @@ class Records(Protocol):
 
     @property
     def KEYS(self) -> Mapping[str, type]:  # noqa: N802 - a constant of modules
-        """The types of the keys of tables, where these are no texts.
+        """The types of the keys of tables, where these are not strings.
 
-        Either int, or tuple for a pod and a slot in it.
+        Either int, or tuple for a pod and a slot.
         """
 
     def tables_of(self, state: Any) -> Tables:
-        """Return what a state consists of; what follows from it is left out."""
+        """Return the tables of a state, without values that follow from others."""
 
     def state_from(self, tables: Tables, policy: Any) -> Restored[Any]:
-        """Make a state that equals the one that *tables* are of.
+        """Restore a state from its tables.
 
         Raises:
-            BadRecord: They are of no state that the policy could have had.
+            BadRecord: The tables are inconsistent.
         """
 
 
 def ledger_tables(ledger: Ledger) -> Tables:
-    """Return what a ledger consists of."""
-    # Two tables: with every change of a shared pool many pins are told anew.
+    """Return the tables of a ledger."""
+    # Two tables: every change of a shared pool changes many pins, but no container.
     return {
         "container": {key: one.spec for key, one in ledger.entries.items()},
-        "told": {key: one.last_sent for key, one in ledger.entries.items()},
+        "last_sent": {key: one.last_sent for key, one in ledger.entries.items()},
     }
 
 
 def ledger_from(tables: Tables, dropped: Mapping[str, str]) -> Ledger:
-    """Make a ledger without those that are dropped.
+    """Restore a ledger without dropped containers.
 
     Raises:
-        BadRecord: A container is without id, or without its pins.
+        BadRecord: A container lacks an id or its pin.
     """
-    specs, told = tables["container"], tables["told"]
+    specs, last_sent = tables["container"], tables["last_sent"]
     check_ids("container", {key: spec.id for key, spec in specs.items()})
-    check_keys("told", told, specs)
-    entries = {k: Entry(specs[k], told[k]) for k in specs if k not in dropped}
+    check_keys("last_sent", last_sent, specs)
+    entries = {k: Entry(specs[k], last_sent[k]) for k in specs if k not in dropped}
     return Ledger.of(entries)
 
 
 def memory_from(
-    rows: Mapping[str, Grant], layout: MemoryLayout
+    rows: Mapping[str, MemoryGrant], layout: MemoryLayout
 ) -> tuple[MemoryLedger, Dropped]:
-    """Make a ledger of memory without those whose nodes are gone.
+    """Restore a memory ledger without grants whose nodes no longer exist.
 
     Raises:
-        BadRecord: A grant is another one's.
+        BadRecord: A grant has another id than its key.
     """
     check_ids("memory", {key: one.request.id for key, one in rows.items()})
     dropped = {
-        key: f"memory on nodes {one.zone} near {one.request.affinity} is not there"
+        key: f"memory on nodes {one.zone} near {one.request.affinity} does not exist"
         for key, one in rows.items()
         if not one.zone
         or one.zone.bits & ~layout.nodes
@@ -121,25 +123,100 @@ def memory_from(
 
 
 def check_ids(table: str, ids: Mapping[str, str]) -> None:
-    """See that each row tells of its own key.
+    """Check that the id of each row is its key.
 
     Raises:
-        BadRecord: One does not.
+        BadRecord: It is not.
     """
     for key, own in ids.items():
         if key != own:
-            raise BadRecord(f"{table} {key}", f"tells of {own!r}")
+            raise BadRecord(f"{table} {key}", f"is of {own!r}")
 
 
 def check_keys(
     table: str, rows: Mapping[str, Any], expected: Mapping[str, Any]
 ) -> None:
-    """See that a table has a row for each of some keys, and no others.
+    """Check that a table has exactly the expected keys.
 
     Raises:
-        BadRecord: One is missing, or too many.
+        BadRecord: A row is missing or superfluous.
     """
     for key in expected.keys() - rows.keys():
         raise BadRecord(f"{table} {key}", "is missing")
     for key in rows.keys() - expected.keys():
-        raise BadRecord(f"{table} {key}", "belongs to nobody")
+        raise BadRecord(f"{table} {key}", "has no container")
+
+
+_LEDGER = "ledger"
+_ONLY = ""  # key of the row of a field that is not a mapping
+
+
+class StateRecords:
+    """The checkpoint form of a state class, by the declared types of its fields.
+
+    The class is a `msgspec.Struct` with a field `ledger`. Each other field is a table
+    of its name: the rows of a mapping, or a single row.
+
+    Args:
+        state: The class.
+
+    Raises:
+        TypeError: The class lacks the field, or has clashing ones.
+    """
+
+    def __init__(self, state: type[Any]) -> None:
+        self._state = state
+        types = {one.name: one.type for one in msgspec.structs.fields(state)}
+        if types.pop(_LEDGER, None) is not Ledger:
+            raise TypeError(f"{state.__name__} has no field ledger: Ledger")
+        if clash := types.keys() & LEDGER_TABLES.keys():
+            raise TypeError(f"{state.__name__} has fields of the ledger: {clash}")
+        self._mappings = {
+            name: typing.get_args(kind)
+            for name, kind in types.items()
+            if issubclass(typing.get_origin(kind) or object, Mapping)
+        }
+        self.TABLES = {
+            **LEDGER_TABLES,
+            **types,
+            **{name: value for name, (_, value) in self._mappings.items()},
+        }
+        self.KEYS = {
+            name: typing.get_origin(key) or key
+            for name, (key, _) in self._mappings.items()
+        }
+
+    def tables_of(self, state: Any) -> Tables:
+        """Return the tables of a state."""
+        own = {
+            name: value if name in self._mappings else {_ONLY: value}
+            for name in self.TABLES.keys() - LEDGER_TABLES.keys()
+            for value in (getattr(state, name),)
+        }
+        # In the order of the fields: checkpoints have to be reproducible.
+        rows = {name: own[name] for name in self.TABLES if name in own}
+        return {**ledger_tables(state.ledger), **rows}
+
+    def state_from(self, tables: Tables, _policy: object) -> Restored[Any]:
+        """Restore a state.
+
+        Whether its places can be kept is decided when the containers are listed.
+
+        Raises:
+            BadRecord: The tables do not form a state of this class.
+        """
+        fields: dict[str, Any] = {_LEDGER: ledger_from(tables, {})}
+        for name in self.TABLES.keys() - LEDGER_TABLES.keys():
+            rows = tables[name]
+            if name in self._mappings:
+                fields[name] = MappingProxyType(dict(rows))
+            elif _ONLY in rows:
+                fields[name] = rows[_ONLY]
+            elif rows:
+                raise BadRecord(
+                    f"{name} {next(iter(rows))}", "has a key, expected none"
+                )
+        try:
+            return Restored(self._state(**fields), {})
+        except TypeError as error:
+            raise BadRecord(self._state.__name__, str(error)) from None

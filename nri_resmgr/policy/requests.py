@@ -1,4 +1,4 @@
-"""From cgroup values to what a container asks for, and back: each way exact."""
+"""Exact conversions between Kubernetes requests and cgroup values."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Final
 
 from nri_resmgr.values import Bytes, MilliCpus, QosClass
 
-# The kubelet's bounds; 2 stands for any request from none to 2 thousandths.
+# The kubelet's bounds; 2 stands for any request up to 2 thousandths.
 MIN_SHARES: Final = 2
 MAX_SHARES: Final = 262_144
 
 DEFAULT_PERIOD: Final = 100_000  # microseconds, the kubelet's and the kernel's
 
-# The least quota that the kernel takes, microseconds.
+# The least quota that the kernel accepts, microseconds.
 MIN_QUOTA: Final = 1000
 
 # oom_score_adj of Burstable containers. The ends also stand for what is beyond:
@@ -35,14 +35,14 @@ _QOS_WORDS: Final = {
 
 
 def requested_cpus(shares: int | None, limit: MilliCpus | None = None) -> MilliCpus:
-    """Give the CPU request that the kubelet turned into *shares*.
+    """Return the CPU request that the kubelet turned into *shares*.
 
     The kubelet rounds down and every thousandth is more than one share, so that
     the ceiling gives back exactly what it started from, except at its bounds.
 
     Args:
-        shares: ``cpu.shares``; None or 0 is "not told".
-        limit: The CPU limit, which tells more where shares end at their maximum.
+        shares: ``cpu.shares``; None or 0 if unknown.
+        limit: The CPU limit, which matters where shares are at their maximum.
 
     Source:
         Kubernetes ``MilliCPUToShares``.
@@ -59,7 +59,7 @@ def requested_cpus(shares: int | None, limit: MilliCpus | None = None) -> MilliC
 
 
 def limited_cpus(quota: int | None, period: int | None) -> MilliCpus | None:
-    """Give the CPU limit that *quota* in *period* microseconds stands for.
+    """Return the CPU limit of a quota in a period, both in microseconds.
 
     Returns:
         None without a limit: no quota, or one that is not positive.
@@ -75,9 +75,9 @@ def limited_cpus(quota: int | None, period: int | None) -> MilliCpus | None:
     return MilliCpus(-(-quota * _MILLI // (period or DEFAULT_PERIOD)))
 
 
-@lru_cache(maxsize=1024)  # of everybody on CPUs that change hands, each time
+@lru_cache(maxsize=1024)  # called for every container whose shared CPUs change
 def shares_of(request: MilliCpus) -> int:
-    """Give the ``cpu.shares`` that the kubelet makes of a CPU request.
+    """Return the ``cpu.shares`` that the kubelet makes of a CPU request.
 
     Source:
         Kubernetes ``MilliCPUToShares``.
@@ -89,7 +89,7 @@ def shares_of(request: MilliCpus) -> int:
 
 
 def quota_of(limit: MilliCpus, period: int = DEFAULT_PERIOD) -> int:
-    """Give the quota in *period* microseconds that the kubelet makes of a limit.
+    """Return the quota in *period* microseconds that the kubelet makes of a limit.
 
     Source:
         Kubernetes ``MilliCPUToQuota``.
@@ -98,17 +98,17 @@ def quota_of(limit: MilliCpus, period: int = DEFAULT_PERIOD) -> int:
 
 
 def requested_memory(oom_score_adj: int, capacity: Bytes) -> Bytes:
-    """Give the least memory request that the kubelet turned into *oom_score_adj*.
+    """Return the least memory request that the kubelet turns into *oom_score_adj*.
 
-    The real one is less than a thousandth of *capacity* above it; for 999 less than
-    two thousandths, for 3 it may be anything up to the whole *capacity*.
+    The real one exceeds it by less than a thousandth of *capacity*; for 999 by less
+    than two thousandths, and for 3 it may be anything up to *capacity*.
 
     Args:
         oom_score_adj: Of a container in a Burstable pod.
-        capacity: The node's memory, ``MemTotal``; 0 is "not known".
+        capacity: The node's memory, ``MemTotal``; 0 if unknown.
 
     Returns:
-        0 for no request, and where the value is none of a Burstable container's.
+        0 for no request, and for values that Burstable containers do not have.
 
     Source:
         Kubernetes ``GetContainerOOMScoreAdjust``.
@@ -122,7 +122,9 @@ def requested_memory(oom_score_adj: int, capacity: Bytes) -> Bytes:
 
 
 def oom_score_adj_of(request: Bytes, capacity: Bytes) -> int:
-    """Give what the kubelet makes of a Burstable container's memory request.
+    """Return the oom_score_adj that the kubelet makes of a memory request.
+
+    For containers of Burstable pods.
 
     Source:
         Kubernetes ``GetContainerOOMScoreAdjust``.
@@ -131,9 +133,9 @@ def oom_score_adj_of(request: Bytes, capacity: Bytes) -> int:
     return min(max(adjustment, MIN_BURSTABLE_OOM), MAX_BURSTABLE_OOM)
 
 
-@lru_cache(maxsize=256)  # asked at each event of a pod's containers
+@lru_cache(maxsize=256)  # called for each event of a pod's containers
 def qos_of_cgroup(path: str) -> QosClass | None:
-    """Read a pod's QoS class off its cgroup parent, or off a container's cgroup.
+    """Return a pod's QoS class by its cgroup parent, or by a container's cgroup.
 
     Args:
         path: As the systemd driver (``kubepods-burstable-pod1.slice``, with or
@@ -141,7 +143,7 @@ def qos_of_cgroup(path: str) -> QosClass | None:
             (``/kubepods/burstable/pod1``), below any cgroup root.
 
     Returns:
-        None where the kubelet did not make the cgroup.
+        None if the kubelet did not create the cgroup.
 
     >>> qos_of_cgroup("/kubepods.slice/kubepods-pod1.slice").value
     'Guaranteed'
@@ -156,7 +158,7 @@ def qos_of_cgroup(path: str) -> QosClass | None:
 def qos_of_values(
     request: MilliCpus, limit: MilliCpus | None, memory_limit: int | None
 ) -> QosClass:
-    """Judge by a container's own values, where no kubelet made the pod's cgroup.
+    """Return the QoS class by a container's values, for pods not from a kubelet.
 
     Source:
         Kubernetes, "Pod Quality of Service Classes", for a pod of one container.

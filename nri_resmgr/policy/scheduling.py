@@ -1,4 +1,4 @@
-"""Which scheduling class a container's processes are started with."""
+"""The choice of a container's scheduling class."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = [
 
 
 class SchedulingRules(Protocol):
-    """The part of a policy's settings that is about scheduling classes."""
+    """The scheduling classes in a policy's settings."""
 
     @property
     def scheduling_classes(self) -> Mapping[str, SchedulingClass]:
@@ -46,14 +46,14 @@ def scheduling_of(
     """Choose a container's class: by annotation, by namespace, or by QoS class.
 
     Returns:
-        None where nothing names a class, and where the name is of none.
+        None if no class is named, or the name is unknown.
     """
     return rules.scheduling_classes.get(_name(spec, rules))
 
 
 def _name(spec: ContainerSpec, rules: SchedulingRules) -> str:
-    # An annotation that names no class does not fall back to another one: whoever
-    # wrote it wants neither.
+    # An annotation with an unknown class does not fall back to another one: that would
+    # hide the mistake.
     return (
         spec.preferences.scheduling_class
         or rules.namespace_scheduling.get(spec.namespace)

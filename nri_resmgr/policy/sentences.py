@@ -1,4 +1,4 @@
-"""What the words of a `Reason` mean, a sentence each, for `explain` and its page."""
+"""English sentences for the values of a `Reason`, for `explain` and its page."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from nri_resmgr.policy.cpus import TopologyLevel
 from nri_resmgr.policy.decision import Rule
 
 RULE_SENTENCES: Final[Mapping[Rule, str]] = {
-    Rule.WHOLE_CPUS: "it is Guaranteed and asks for whole CPUs, so they are its own",
-    Rule.ISOLATED_CPU: "its own CPUs are isolated ones (isolcpus=)",
-    Rule.MIXED_CPUS: "it has whole CPUs of its own, and shares others besides",
-    Rule.OLD_PLACE: "its predecessor, or its pod, had this place before it",
+    Rule.WHOLE_CPUS: "it is Guaranteed and asks for whole CPUs, so they are exclusive",
+    Rule.ISOLATED_CPU: "its exclusive CPUs are isolated ones (isolcpus=)",
+    Rule.MIXED_CPUS: "it has exclusive CPUs, and shares others for the rest",
+    Rule.OLD_PLACE: "this place was that of its predecessor, or reserved for its pod",
     Rule.KEPT: "it was already running here, and that is still allowed",
-    Rule.GROWN_IN_PLACE: "it asked for more, and there was room where it is",
-    Rule.SHRUNK_IN_PLACE: "it asked for less, and stayed where it is",
-    Rule.MOVED: "there was no room for it where it was",
+    Rule.GROWN_IN_PLACE: "it asked for more, and its pool could grant that",
+    Rule.SHRUNK_IN_PLACE: "it asked for less, and stayed in its pool",
+    Rule.MOVED: "its former pool could not grant its request",
     Rule.RESERVED_NAMESPACE: "its namespace runs on the reserved CPUs",
     Rule.RESERVED_ASKED: "it asks for reserved CPUs",
     Rule.RESERVED_FULL: "the reserved CPUs are full, so it shares others",
@@ -24,55 +24,55 @@ RULE_SENTENCES: Final[Mapping[Rule, str]] = {
     Rule.NOT_WHOLE_CPUS: "it does not ask for whole CPUs, so it shares some",
     Rule.SHARED_ASKED: "it asks for shared CPUs",
     Rule.FELL_BACK: "its request cannot be granted, so it shares CPUs",
-    Rule.PRESERVED: "it is left where others put it",
+    Rule.PRESERVED: "its annotations leave its CPUs and memory as they are",
     Rule.SAME_GROUP: "containers of its group are in this balloon",
     Rule.SAME_POD: "containers of its pod are in this balloon",
     Rule.SAME_NAMESPACE: "containers of its namespace are in this balloon",
     Rule.EMPTY_BALLOON: "this balloon was empty",
     Rule.NEW_BALLOON: "it got a new balloon",
-    Rule.BALANCED: "of the balloons of its type, this one had most room",
+    Rule.BALANCED: "of the balloons of its type, this one had the most free CPU",
     Rule.INFLATED: "this balloon could grow for it",
-    Rule.UNCHANGED: "it asks for what it has",
-    Rule.RELEASED: "it is gone, and others may have what it had",
-    Rule.POD_PLACED: "a place was found for all containers of the pod together",
-    Rule.COLD_START: "for some time after its start it gets no DRAM",
-    Rule.COLD_START_ENDED: "its time without DRAM is over",
-    Rule.UNKNOWN_CONTAINER: "nobody has told us of it",
+    Rule.UNCHANGED: "it asks for the amounts that it has",
+    Rule.RELEASED: "it is gone, and its resources are free",
+    Rule.POD_PLACED: "one pool has reserved places for all containers of the pod",
+    Rule.COLD_START: "DRAM is withheld for some time after its start",
+    Rule.COLD_START_ENDED: "its cold start is over, and it got DRAM",
+    Rule.UNKNOWN_CONTAINER: "it is unknown: the runtime did not report its creation",
 }
 """Why a container is where it is."""
 
 DECIDED_SENTENCES: Final[Mapping[str, str]] = {
-    "only-one": "no other could have taken it",
-    "capacity": "the others had not enough CPU left",
+    "only-one": "no other pool could take it",
+    "capacity": "the others had not enough free CPU",
     "isolated-cpus": "it had enough isolated CPUs",
-    "affinity": "rules of affinity between containers drew it there",
+    "affinity": "its affinity score is the highest",
     "hints": "it is nearest to the devices that it uses",
     "memory-offer": "its memory can be nearer there",
     "memory-kinds": "it has the kinds of memory that it asks for",
     "memory-capacity-for-limit": "its memory limit fits there, too",
     "burstable-limit": "its CPU limit fits there, too",
-    "burstable-level": "it is of the level that such containers go to",
+    "burstable-level": "it is of the level for Burstable without a CPU limit",
     "fewer-nodes": "fewer memory nodes are needed",
     "cpu-priority": "it has more CPUs of the priority that it asks for",
-    "depth": "it is the smallest that does",
-    "colocation": "containers of its pod or namespace are there",
-    "spread": "most CPU was left there",
-    "fewer-touched": "fewer other containers had to be told",
-    "id": "all were as good, and this is the first of them",
-    "crowd": "all CPU is promised, and it asks for none",
+    "depth": "it is the smallest that suffices",
+    "colocation": "the fewest containers of the same kind are there",
+    "spread": "the most CPU was free there",
+    "fewer-touched": "fewer other containers had to be changed",
+    "id": "all scores were equal, and this is the first pool",
+    "crowd": "all CPU is granted, and it has no CPU request",
 }
-"""What told the pool from the others."""
+"""The criterion that ranked the pool before the others."""
 
 TYPE_SENTENCES: Final[Mapping[str, str]] = {
     "annotation": "its annotation names the type of balloon",
-    "expression": "an expression of the type fits it",
-    "namespace": "a namespace of the type fits it",
-    "no other type": "no other type fits it",
+    "expression": "an expression of the type matches it",
+    "namespace": "a namespace of the type matches it",
+    "no other type": "no other type matches it",
 }
-"""What led to the type of balloon."""
+"""What selected the type of balloon."""
 
 LEVEL_SENTENCES: Final[Mapping[TopologyLevel, str]] = {
-    TopologyLevel.MACHINE: "all over the machine",
+    TopologyLevel.MACHINE: "anywhere on the machine",
     TopologyLevel.PACKAGE: "in one socket",
     TopologyLevel.DIE: "on one die",
     TopologyLevel.NODE: "on one NUMA node",
@@ -81,4 +81,4 @@ LEVEL_SENTENCES: Final[Mapping[TopologyLevel, str]] = {
     TopologyLevel.CORE: "in one core",
     TopologyLevel.THREAD: "one hardware thread",
 }
-"""How near to each other the CPUs of its own are."""
+"""The smallest part of the machine with all exclusive CPUs."""

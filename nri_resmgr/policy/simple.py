@@ -1,4 +1,4 @@
-"""A base for small policies, which place one container after the other."""
+"""The base of small policies, which place one container after the other."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ import msgspec
 from nri_resmgr.policy.base import PolicyBase
 from nri_resmgr.policy.decision import Decision, Reason, Resources, Rule
 from nri_resmgr.policy.events import NO_PIN, ContainerSpec, Pin, Synchronized
-from nri_resmgr.policy.ledger import Ledger
-from nri_resmgr.policy.population import oldest_first
+from nri_resmgr.policy.ledger import Ledger, oldest_first
 from nri_resmgr.values import CpuSet, PolicyError
 
 
 class SimpleState(msgspec.Struct, frozen=True):
-    """What a `SimplePolicy` keeps; a policy adds fields to a class derived from it.
+    """The state of a `SimplePolicy`; a policy derives a class with more fields.
 
     Attributes:
         ledger: All containers, with the pins last sent to the runtime. The base
@@ -32,12 +31,12 @@ _StateT = TypeVar("_StateT", bound=SimpleState)
 
 
 class Placed(msgspec.Struct, Generic[_StateT], frozen=True):
-    """Where a container went.
+    """The placement of a container.
 
     Attributes:
-        state: What holds with it.
-        rule: Why it is there, for the log and for `explain`.
-        detail: What the rule alone does not say.
+        state: The state with it.
+        rule: The rule that led to it, for the log and for `explain`.
+        detail: Further explanation.
     """
 
     state: _StateT
@@ -46,11 +45,11 @@ class Placed(msgspec.Struct, Generic[_StateT], frozen=True):
 
 
 class SimplePolicy(PolicyBase[StateT], ABC, Generic[StateT]):
-    """Needs four methods: `start`, `place`, `vacate` and `pins`.
+    """A policy of four methods: `start`, `place`, `vacate` and `pins`.
 
-    They read and replace the fields that the policy's own state adds; the ledger is
-    kept here. With every event all pins are computed, and those that changed are
-    sent: right for any policy, and fast enough for hundreds of containers.
+    They read and replace the fields that the policy adds to the state; this class
+    maintains the ledger. Every event computes all pins and sends those that changed:
+    correct for any policy, and fast enough for hundreds of containers.
     """
 
     @abstractmethod
@@ -64,40 +63,40 @@ class SimplePolicy(PolicyBase[StateT], ABC, Generic[StateT]):
         """Find a place for a container that is in the ledger and has none.
 
         Args:
-            state: What holds for all others.
+            state: The state with all other containers.
             spec: The container.
-            earlier: The CPUs that it had before a restart, a new configuration or a
-                change of its request, to be kept where they still fit; empty for a
-                new container. They need not be legal any more.
+            earlier: Its CPUs before a restart, a new configuration or a change of its
+                request, to be kept where they fit; empty for a new container. They
+                may be illegal by now.
 
         Raises:
-            PolicyError: The node cannot grant what it asks for. A container that runs
-                already then stays in the ledger without a place.
+            PolicyError: The node cannot grant what it asks for. A running container
+                then stays in the ledger without a place.
         """
 
     @abstractmethod
     def vacate(self, state: StateT, container: str) -> StateT:
-        """Free the place of a container; one without a place is fine."""
+        """Free the place of a container, if it has one."""
 
     @abstractmethod
     def pins(self, state: StateT) -> Mapping[str, Pin]:
-        """Return what should hold for every container in the ledger, by id."""
+        """Return the desired pin of every container in the ledger, by id."""
 
     def created(self, state: StateT, spec: ContainerSpec) -> Decision[StateT]:
         """Place a container that is about to be created."""
         left = self.lose(state, state.ledger.preceding(spec))
-        return self._seated(left, spec, NO_PIN, CpuSet())
+        return self._placed(left, spec, NO_PIN, CpuSet())
 
     def updated(self, state: StateT, spec: ContainerSpec) -> Decision[StateT]:
         """Place a container anew, with what it has as its earlier place."""
         if spec.id not in state.ledger:
-            return self._seated(state, spec, spec.present, spec.present.cpus)
+            return self._placed(state, spec, spec.present, spec.present.cpus)
         earlier = self.pins(state)[spec.id].cpus
         left = self.vacate(state, spec.id)
-        return self._seated(left, spec, state.ledger.last_sent_to(spec.id), earlier)
+        return self._placed(left, spec, state.ledger.last_sent_to(spec.id), earlier)
 
     def synchronized(self, state: StateT, event: Synchronized) -> Decision[StateT]:
-        """Place all containers that run: known ones first, then by age."""
+        """Place all running containers: known ones first, then by age."""
         known, after = self.pins(state), self.start()
         ordered = oldest_first(event.specs)
         rules: dict[str, tuple[Rule, str]] = {}
@@ -107,7 +106,7 @@ class SimplePolicy(PolicyBase[StateT], ABC, Generic[StateT]):
             try:
                 placed = self.place(there, spec, earlier)
             except PolicyError as refusal:
-                # It runs already, so that there is nobody to refuse it to.
+                # Running containers cannot be refused.
                 placed = Placed(there, Rule.FELL_BACK, str(refusal))
             after = placed.state
             rules[spec.id] = placed.rule, placed.detail
@@ -131,7 +130,7 @@ class SimplePolicy(PolicyBase[StateT], ABC, Generic[StateT]):
         return Decision(_with_ledger(after, ledger), reasons, updates=updates)
 
     def release(self, state: StateT, container: str) -> StateT:
-        """Drop a container that is here and has stopped."""
+        """Drop a known container that has stopped."""
         left = self.vacate(state, container)
         return _with_ledger(left, left.ledger.drop(container))
 
@@ -150,7 +149,7 @@ class SimplePolicy(PolicyBase[StateT], ABC, Generic[StateT]):
         return next((one.name for one in pools if container in one.containers), "")
 
     def resources_of(self, state: StateT, container: str) -> Resources | None:
-        """Return the resources that are published, if `tells` says so.
+        """Return the resources that are published, if `publishes` says so.
 
         CPUs that no other container is pinned to are exclusive.
         """
@@ -161,7 +160,7 @@ class SimplePolicy(PolicyBase[StateT], ABC, Generic[StateT]):
         cpus = pins[container].cpus
         return Resources(shared=cpus & others, exclusive=cpus - others)
 
-    def _seated(
+    def _placed(
         self, left: StateT, spec: ContainerSpec, sent: Pin, earlier: CpuSet
     ) -> Decision[StateT]:
         placed = self.place(_put(left, spec, sent), spec, earlier)

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from nri_resmgr.policy.capacity import PoolUse
+from nri_resmgr.policy.views import PoolUse
 from nri_resmgr.scenario.compare import Change
 from nri_resmgr.scenario.findings import Findings, Placement
 from nri_resmgr.values import CpuSet, NodeSet

@@ -7,10 +7,9 @@ from typing import Any, Final
 
 import msgspec
 
-from nri_resmgr.policy.capacity import PoolUse
 from nri_resmgr.policy.decision import Rule
 from nri_resmgr.policy.events import ContainerSpec, Created, Pin
-from nri_resmgr.policy.views import ViewedPolicy
+from nri_resmgr.policy.views import PoolUse, ViewedPolicy
 from nri_resmgr.scenario.node import InProcessNode, Refusal
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import (

@@ -111,13 +111,13 @@ async def test_the_amounts_that_a_pod_announces_place_it_as_a_whole(
         with capture_logs() as lines:
             await node.run("web", 2, announced)
         await node.run_pod("never-started", announced)
-        held = len(node.plugin.state.held)
+        reserved = len(node.plugin.state.reserved_places)
         await node.runtime.remove_pod("pod-never-started")
 
         events = [(one["event"], one.get("rule")) for one in lines]
         assert ("pod.placed", "pod-placed") in events
         assert ("container.placed", "old-place") in events
-        assert (held, len(node.plugin.state.held)) == (1, 0)
+        assert (reserved, len(node.plugin.state.reserved_places)) == (1, 0)
 
 
 async def test_a_pod_that_is_gone_is_forgotten(tmp_path: Path) -> None:

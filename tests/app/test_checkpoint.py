@@ -50,7 +50,7 @@ def test_only_what_changed_is_made_anew() -> None:
     lines = draft.lines_of(policy, state)
     new = [json.loads(line)[:2] for line in lines if id(line) not in before]
 
-    assert new == [["container", "new"], ["told", "new"], ["grant", "new"],
+    assert new == [["container", "new"], ["last_sent", "new"], ["grant", "new"],
                    ["memory", "new"]]  # fmt: skip
 
 
@@ -64,7 +64,10 @@ def test_only_what_changed_is_made_anew() -> None:
         pytest.param(sealed({"format": "1"}, []), "line 1 has no format", id="format"),
         pytest.param(sealed({"crc32": 1}, []), "it was cut off or changed", id="sum"),
         pytest.param(
-            sealed({}, [["told"]]), "line 2 is not a record", id="half a record"
+            sealed({}, [["last_sent"]]), "line 2 is no record", id="half a record"
+        ),
+        pytest.param(
+            sealed({}, [["last_sent"]]), "line 2 is not a record", id="half a record"
         ),
         pytest.param(
             sealed({}, [["told", ["a"], {}]]),
@@ -101,7 +104,7 @@ MEMORY: Final = {
 GOOD: Final = [
     ["pool", 0, "root"],
     ["container", "a", OWN],
-    ["told", "a", {}],
+    ["last_sent", "a", {}],
     ["grant", "a", GRANT],
     ["memory", "a", MEMORY],
 ]
@@ -112,7 +115,7 @@ GOOD: Final = [
     [
         pytest.param(
             ["container", "a", {"id": "b"}],
-            "container a: tells of 'b'",
+            "container a: is of 'b'",
             id="a container that is another one",
         ),
         pytest.param(
@@ -120,9 +123,11 @@ GOOD: Final = [
             "container a: Invalid enum value 'Best' - at `$.qos`",
             id="a word that is none",
         ),
-        pytest.param(["told", "b", {}], "told b: belongs to nobody", id="a stray pin"),
         pytest.param(
-            ["grant", "b", GRANT], "grant b: belongs to nobody", id="a stray grant"
+            ["last_sent", "b", {}], "last_sent b: has no container", id="a stray pin"
+        ),
+        pytest.param(
+            ["grant", "b", GRANT], "grant b: has no container", id="a stray grant"
         ),
         pytest.param(
             ["grant", "a", {**GRANT, "pool": 7}],
@@ -135,13 +140,13 @@ GOOD: Final = [
             id="CPUs that are none",
         ),
         pytest.param(
-            ["vacated", "a", GRANT],
-            "vacated a: is not a key of this table",
+            ["former_place", "a", GRANT],
+            "former_place a: is not a key of this table",
             id="a slot that is none",
         ),
         pytest.param(
-            ["held", ["p", "b"], {"id": "a", "pod": "p", "name": "c"}],
-            "held ('p', 'b'): tells of p/c",
+            ["reserved_place", ["p", "b"], {"id": "a", "pod": "p", "name": "c"}],
+            "reserved_place ('p', 'b'): is of p/c",
             id="a place for another one",
         ),
         pytest.param(
@@ -166,8 +171,8 @@ def test_a_record_that_makes_no_sense_is_named(row: list[Any], sentence: str) ->
         pytest.param(
             "1s2n4c1t",
             {
-                "b": "memory on nodes 2 near 2 is not there",
-                "c": "memory on nodes 3 near 3 is not there",
+                "b": "memory on nodes 2 near 2 does not exist",
+                "c": "memory on nodes 3 near 3 does not exist",
             },
             id="a socket is gone",
         ),
@@ -175,8 +180,8 @@ def test_a_record_that_makes_no_sense_is_named(row: list[Any], sentence: str) ->
             "2s1n4c1t",
             {
                 "a": "there is no pool NUMA node #1",
-                "b": "memory on nodes 2 near 2 is not there",
-                "c": "memory on nodes 3 near 3 is not there",
+                "b": "memory on nodes 2 near 2 does not exist",
+                "c": "memory on nodes 3 near 3 does not exist",
                 "d": "there is no pool NUMA node #0",
             },
             id="sockets have one node each",

@@ -17,7 +17,7 @@ from nri_resmgr.policy.events import (
     NO_PIN,
     ContainerSpec,
     Created,
-    Source,
+    RequestOrigin,
     Stopped,
     Synchronized,
 )
@@ -89,7 +89,7 @@ def test_nothing_is_counted_before_something_happens() -> None:
 
 def test_decisions_are_counted_by_event_rule_and_source() -> None:
     metrics = Metrics()
-    own = ContainerSpec("c", source=Source.ANNOTATION)
+    own = ContainerSpec("c", source=RequestOrigin.ANNOTATION)
     metrics.decided(Created(own), decision(Rule.WHOLE_CPUS, updates=2))
     metrics.decided(Created(own), decision(Rule.NOT_GUARANTEED))
     metrics.decided(Stopped("c"), decision(Rule.RELEASED, updates=1))

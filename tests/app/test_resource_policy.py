@@ -175,7 +175,9 @@ def test_a_refusal_leaves_the_state_and_says_why() -> None:
     plugin = started()
     before = plugin.state
 
-    with pytest.raises(ExclusiveCpusShort, match="default/big/big asks for 8 CPUs"):
+    with pytest.raises(
+        ExclusiveCpusShort, match="default/big/big asks for 8 exclusive CPUs"
+    ):
         plugin.create_container(pod("big"), container("big", cpus(8)))
 
     assert plugin.state is before

@@ -14,7 +14,7 @@ from nri_resmgr.app.plugin.translate import (
 )
 from nri_resmgr.app.requests import ANNOTATIONS, AnnotationSource, RequestSources
 from nri_resmgr.policy.decision import PinUpdate
-from nri_resmgr.policy.events import ContainerSpec, Pin, Source
+from nri_resmgr.policy.events import ContainerSpec, Pin, RequestOrigin
 from nri_resmgr.policy.preferences import Preferences
 from nri_resmgr.stub import (
     Container,
@@ -109,7 +109,7 @@ def test_what_others_know_is_part_of_it() -> None:
         WEB_SPEC,
         pod_tags=annotated.annotations,
         preferences=SILENT,
-        source=Source.ANNOTATION,
+        source=RequestOrigin.ANNOTATION,
         extended={"a.b/c": 3},
     )
 
@@ -155,7 +155,7 @@ def test_those_that_live_are_asked_about_like_new_ones() -> None:
             WEB_SPEC,
             pod_tags=annotated.annotations,
             preferences=SILENT,
-            source=Source.ANNOTATION,
+            source=RequestOrigin.ANNOTATION,
         ),
     )
 
@@ -180,7 +180,7 @@ def test_what_a_pod_will_have_is_known_by_names() -> None:
             tags={},
             pod_tags=pod.annotations,
             preferences=SILENT,
-            source=Source.ANNOTATION,
+            source=RequestOrigin.ANNOTATION,
         ),
     )
 

@@ -40,19 +40,19 @@ shop/own/main
   known  from oci, estimated; QoS Guaranteed
   pool   NUMA node #1
 why, decided at 2023-11-14T22:13:21.000Z by rule whole-cpus:
-  - it is Guaranteed and asks for whole CPUs, so they are its own
-  - of all pools it went to NUMA node #1: most CPU was left there
+  - it is Guaranteed and asks for whole CPUs, so they are exclusive
+  - of all pools it went to NUMA node #1: the most CPU was free there
   - its own CPUs are on one NUMA node
 if it came now, best first:
-    pool          before those below, as              merits
+    pool          before those below, as              scores
   * NUMA node #1  fewer memory nodes are needed       fewer-nodes=-1 depth=1 \
 spread=4000 fewer-touched=0 id=-1
-    socket #0     the others had not enough CPU left  fewer-nodes=-2 depth=0 \
+    socket #0     the others had not enough free CPU  fewer-nodes=-2 depth=0 \
 spread=5500 fewer-touched=-1 id=-2
 what happened:
   event  time                      what              CPUs  nodes  why
   #2     2023-11-14T22:13:21.000Z  container.placed  4-5   1      it is Guaranteed \
-and asks for whole CPUs, so they are its own"""
+and asks for whole CPUs, so they are exclusive"""
 
 FRAME = """\
 nri-resmgr 0.1.0  TopologyAwarePolicy  up 1 h 2 min
@@ -171,7 +171,7 @@ def test_who_is_gone_is_explained_by_what_is_known() -> None:
         "shop/own/main, which is gone",
         "why, decided at 2023-11-14T22:13:21.000Z by rule whole-cpus:",
     ]
-    assert lines[-1].endswith("it is gone, and others may have what it had")
+    assert lines[-1].endswith("it is gone, and its resources are free")
 
 
 def test_what_was_refused_is_told_in_the_runtimes_words() -> None:
@@ -180,7 +180,7 @@ def test_what_was_refused_is_told_in_the_runtimes_words() -> None:
     text = render_explanation(explanation_of(parts.subject, "huge", ""))
 
     assert text.startswith("refused of late\n  2023-11-14T22:13:23.000Z  #4  ")
-    assert "NoPoolFits  shop/huge/main asks for 64 CPUs of its own" in text
+    assert "NoPoolFits  shop/huge/main asks for 64 exclusive CPUs" in text
 
 
 @pytest.mark.parametrize(

@@ -93,5 +93,5 @@ def test_a_killed_plugin_finds_its_grants_again(
 def test_a_request_that_does_not_fit_fails_with_a_sentence(
     containerd: Containerd, plugin: PluginProcess
 ) -> None:
-    with pytest.raises(CallFailed, match=r"asks for .* CPUs of its own.*to help, "):
+    with pytest.raises(CallFailed, match=r"asks for .* exclusive CPUs.*to help, "):
         start(containerd, "huge", Resources.guaranteed(len(MACHINE.present) + 1))

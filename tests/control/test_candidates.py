@@ -35,7 +35,7 @@ def test_the_best_one_for_the_last_that_came_is_the_one_that_it_got(
         assert (best["pool"], best["decided"]) == (reason.pool, reason.decided)
 
 
-def test_each_has_its_merits_in_the_order_in_which_they_count() -> None:
+def test_each_has_its_scores_in_the_order_in_which_they_count() -> None:
     parts = make_parts("1s2n4c1t")
     parts.run("a", 2)
     parts.run("b", 1)
@@ -46,7 +46,7 @@ def test_each_has_its_merits_in_the_order_in_which_they_count() -> None:
         "NUMA node #1",
         "socket #0",
     ]
-    first, second = ([tuple(m.values()) for m in one["merits"]] for one in found[:2])
+    first, second = ([tuple(m.values()) for m in one["scores"]] for one in found[:2])
     differing = [pair for pair in zip(first, second, strict=True) if len({*pair}) > 1]
     assert differing[0] == (("spread", 3000), ("spread", 2000))
     assert found[0]["decided"] == "spread"

@@ -71,7 +71,7 @@ async def test_every_command_gets_its_answer(tmp_path: Path) -> None:
     assert "policy         TopologyAwarePolicy" in status.stdout.splitlines()
     assert json.loads(state.stdout)["session"]["state"] == "synchronized"
     assert "  has    CPUs 4-5, its own: 4-5; memory of nodes 1" in web.stdout
-    assert "asks for 64 CPUs of its own" in huge.stdout
+    assert "asks for 64 exclusive CPUs" in huge.stdout
     kinds = [line.split("  ")[2] for line in events.stdout.splitlines()]
     assert kinds[-3:] == ["container.placed", "container.placed", "container.refused"]
     assert "\x1b" not in top.stdout

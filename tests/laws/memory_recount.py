@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from itertools import combinations
 
-from nri_resmgr.policy.mems import Grant, MemoryLedger
+from nri_resmgr.policy.mems import MemoryGrant, MemoryLedger
 from nri_resmgr.policy.mems.accounts import Accounts
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import NodeSet
@@ -39,8 +39,10 @@ def _set_aside(nodes: NodeSet, machine: Machine) -> int:
     return sum(pool.size * pool.count for pool in pools)
 
 
-def content_of(accounts: Accounts, grants: Iterable[Grant]) -> Mapping[str, object]:
+def content_of(
+    accounts: Accounts, grants: Iterable[MemoryGrant]
+) -> Mapping[str, object]:
     sums = {page: dict(zones) for page, zones in accounts.sums.items() if zones}
     known = accounts.copy()
-    known.learn_rows(grants)  # if nobody has had to give way so far
+    known.index_rows(grants)  # if nobody has had to give way so far
     return {"sums": sums, "rows": {page: known.rows(page) for page in sums}}

@@ -10,7 +10,7 @@ import msgspec
 from hypothesis import assume, event, given
 
 from nri_resmgr.policy.mems import (
-    Grant,
+    MemoryGrant,
     MemoryLedger,
     MemoryOffer,
     MemoryPriority,
@@ -33,13 +33,13 @@ from tests.policy.mems.stories import (
 RESERVATION = MemoryPriority.RESERVATION
 
 
-def start(case: Situation) -> Grant:
+def start(case: Situation) -> MemoryGrant:
     """Return what the newcomer would have if it needed no memory."""
     weightless = msgspec.structs.replace(case.request, size=Bytes(0), hugepages=())
     return allocate_memory(weightless, case.ledger).grant
 
 
-def choices(grant: Grant, machine: Machine) -> Iterator[NodeSet]:
+def choices(grant: MemoryGrant, machine: Machine) -> Iterator[NodeSet]:
     """Yield all zones that a request may have from now on."""
     if grant.request.priority is RESERVATION:
         reach = grant.zone

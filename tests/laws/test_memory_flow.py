@@ -10,7 +10,7 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from nri_resmgr.policy.mems import (
-    Grant,
+    MemoryGrant,
     MemoryLayout,
     MemoryPriority,
     MemoryRequest,
@@ -118,9 +118,9 @@ LAYOUT = MemoryLayout.of(MACHINE)
 
 
 @st.composite
-def grants(draw: st.DrawFn) -> list[Grant]:
+def grants(draw: st.DrawFn) -> list[MemoryGrant]:
     """Draw grants in any zones that fit together."""
-    found: list[Grant] = []
+    found: list[MemoryGrant] = []
     accounts = Accounts(LAYOUT)
     for age in range(draw(st.integers(0, 6))):
         request = MemoryRequest(
@@ -131,7 +131,7 @@ def grants(draw: st.DrawFn) -> list[Grant]:
             strict=draw(st.booleans()),
             priority=draw(st.sampled_from(MemoryPriority)),
         )
-        grant = Grant(request, NodeSet(draw(zones)), frozenset(), age)
+        grant = MemoryGrant(request, NodeSet(draw(zones)), frozenset(), age)
         accounts.add(grant)
         if any(map(accounts.overfull, PAGES)):
             accounts.remove(grant)
@@ -140,7 +140,7 @@ def grants(draw: st.DrawFn) -> list[Grant]:
     return found
 
 
-def room(zone: int, page: Bytes, there: Mapping[str, Grant]) -> int:
+def room(zone: int, page: Bytes, there: Mapping[str, MemoryGrant]) -> int:
     """Count what *zone* can take beside what is there."""
     return min(
         held_by(NodeSet(nodes), page, MACHINE)
@@ -151,7 +151,7 @@ def room(zone: int, page: Bytes, there: Mapping[str, Grant]) -> int:
     )
 
 
-def check(accounts: Accounts, there: Mapping[str, Grant]) -> None:
+def check(accounts: Accounts, there: Mapping[str, MemoryGrant]) -> None:
     """Compare all that accounts tell with a recount."""
     again = Accounts(LAYOUT, there.values())
     assert content_of(accounts, there.values()) == content_of(again, there.values())
@@ -160,21 +160,21 @@ def check(accounts: Accounts, there: Mapping[str, Grant]) -> None:
             size = room(zone, page, there)
             told = [accounts.has_room(zone, page, size + more) for more in (-1, 0, 1)]
             assert told == [True, True, False]
-            assert accounts.room(zone, page) == size
+            assert accounts.available(zone, page) == size
 
 
 @given(grants(), st.data())
 def test_accounts_that_are_changed_are_those_counted_again(
-    granted: list[Grant], data: st.DataObject
+    granted: list[MemoryGrant], data: st.DataObject
 ) -> None:
     there = {grant.request.id: grant for grant in granted}
     accounts = Accounts(LAYOUT, granted)
     if data.draw(st.booleans()):
-        accounts.learn_rows(granted)
+        accounts.index_rows(granted)
     check(accounts, there)
     changed, now = accounts.copy(), dict(there)
     check(changed, now)
-    moved: list[tuple[Grant, Grant]] = []
+    moved: list[tuple[MemoryGrant, MemoryGrant]] = []
     for key, grant in there.items():
         match data.draw(st.sampled_from(["stays", "goes", "moves"])):
             case "goes":
@@ -190,11 +190,11 @@ def test_accounts_that_are_changed_are_those_counted_again(
                 assert changed.move(grant.request, grant.zone.bits, zone) == fits
                 event(f"moves: {fits}")
                 if fits:
-                    now[key] = Grant(
+                    now[key] = MemoryGrant(
                         grant.request, NodeSet(zone), grant.kinds, grant.age
                     )
                     moved.append((grant, now[key]))
-    changed.reseat(moved)
+    changed.replace_rows(moved)
 
     check(changed, now)
     check(accounts, there)
@@ -210,7 +210,7 @@ def test_who_has_room_for_memory_but_not_for_huge_pages_stays(
         size=Bytes(size),
         hugepages=(HugePages(PAGE, 1),),
     )
-    grant = Grant(request, NodeSet.of(0), frozenset(), 0)
+    grant = MemoryGrant(request, NodeSet.of(0), frozenset(), 0)
     accounts = Accounts(LAYOUT, [grant])
     check(accounts, {"both": grant})
 

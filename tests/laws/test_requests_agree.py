@@ -12,7 +12,7 @@ from hypothesis import assume, given
 
 from nri_resmgr.app.requests.resource_requirements import Misplaced
 from nri_resmgr.app.requests.webhook import read_resources
-from nri_resmgr.policy.events import Source
+from nri_resmgr.policy.events import RequestOrigin
 from nri_resmgr.policy.reconstruct import (
     CgroupValues,
     Requests,
@@ -144,6 +144,6 @@ def test_an_annotation_says_what_was_written(asked: Requests) -> None:
     requests = {"cpu": f"{asked.cpu}m", "memory": str(asked.memory)}
     text = json.dumps({"containers": {"c": {"requests": requests, "limits": limits}}})
     if (asked.memory_limit or 0) < 1 << 63:
-        told = msgspec.structs.replace(asked, source=Source.ANNOTATION)
+        told = msgspec.structs.replace(asked, source=RequestOrigin.ANNOTATION)
 
         assert read_resources(text).containers == {"c": told}

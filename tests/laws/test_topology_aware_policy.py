@@ -173,7 +173,7 @@ class TopologyAwarePolicyNeverErrs(Node):
             self.forget_all()
             self.synchronize(on(self.policy.machine, one, pin) for one, pin in found)
             return
-        before, told = self.wanted(), self.settled and not self.state.held
+        before, told = self.wanted(), self.settled and not self.state.reserved_places
         options = self.conditions.options
         pinned = options["pin_cpus"] and options["pin_memory"]
         certain = pinned and told and self._met() == self.specs.keys()
@@ -195,7 +195,9 @@ class TopologyAwarePolicyNeverErrs(Node):
         there = {k: one for k, one in self.present().items() if k not in left}
         waiting = places_waiting(before, came | there, pods)
         certain = not new and kept == self.specs.keys()
-        silent = certain and self.settled and waiting.keys() == before.held.keys()
+        silent = (
+            certain and self.settled and waiting.keys() == before.reserved_places.keys()
+        )
         self.synchronize((came | there).values(), pods)
 
         for key in kept:
@@ -204,7 +206,7 @@ class TopologyAwarePolicyNeverErrs(Node):
             assert zone <= now if new else zone == now
             assert self.why[key] is Rule.KEPT
         assert not silent or self.updates_of_last == 0
-        assert self.state.held.items() <= waiting.items()
+        assert self.state.reserved_places.items() <= waiting.items()
         assert not certain or held_grants(self.state) == held_grants(before, waiting)
         check_vacated(before, self.state, came | there, pods)
 
@@ -249,8 +251,8 @@ class TopologyAwarePolicyNeverErrs(Node):
         assert ledger.entries.keys() == self.specs.keys() == self.runtime.keys()
         check_books(self.policy, self.state)
         check_memory(self.policy.machine, self.state.memory)
-        held = {one.id for one in self.state.held.values()}
-        assert self.state.memory.grants.keys() == self.specs.keys() | held
+        reserved_places = {one.id for one in self.state.reserved_places.values()}
+        assert self.state.memory.grants.keys() == self.specs.keys() | reserved_places
 
     @invariant()
     def the_runtime_holds_what_the_state_says(self) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from nri_resmgr.policy.decision import Rule
 from nri_resmgr.policy.events import ContainerSpec, Pin
-from nri_resmgr.policy.mems import Grant as MemoryGrant
+from nri_resmgr.policy.mems import MemoryGrant
 from nri_resmgr.policy.topology_aware.demand import CpuKind
 from nri_resmgr.policy.topology_aware.policy import TopologyAwarePolicy
 from nri_resmgr.policy.topology_aware.pool_ledger import Grant
@@ -19,7 +19,7 @@ from nri_resmgr.values import Bytes, CpuSet, NodeSet, QosClass
 from tests.laws.memory_recount import content_of
 
 SHARING = (CpuKind.SHARED, CpuKind.MIXED)
-WITH_OWN = (CpuKind.OWN, CpuKind.MIXED)
+WITH_OWN = (CpuKind.EXCLUSIVE, CpuKind.MIXED)
 
 
 def pins_by_recount(
@@ -139,29 +139,31 @@ def check_hints(
 
 def check_books(policy: TopologyAwarePolicy, state: TopologyAwareState) -> None:
     """The sums that are carried on are those of the grants."""
-    books, grants = state.books, state.grants.values()
-    held = {one.id: one for one in state.held.values()}
+    pool_ledger, grants = state.pool_ledger, state.grants.values()
+    reserved_places = {one.id: one for one in state.reserved_places.values()}
     assert {key: one.container for key, one in state.grants.items()} == {
-        key: key for key in (*state.ledger.entries, *held)
+        key: key for key in (*state.ledger.entries, *reserved_places)
     }
-    assert all(slot == (one.pod, one.name) for slot, one in state.held.items())
+    assert all(
+        slot == (one.pod, one.name) for slot, one in state.reserved_places.items()
+    )
     pools = [pool.id for pool in policy.tree.pools]
     sharing = [one for one in grants if one.kind in SHARING]
-    assert books.tree is policy.tree
-    assert books.taken == CpuSet.union(one.cpus for one in grants)
+    assert pool_ledger.tree is policy.tree
+    assert pool_ledger.taken == CpuSet.union(one.cpus for one in grants)
     around = [(pool, g) for g in sharing for pool in policy.tree.pools[g.pool].path]
     shared = ((pool, g.fraction) for pool, g in around)
-    assert list(books.shared) == _sums(pools, shared)
+    assert list(pool_ledger.shared) == _sums(pools, shared)
     idle = ((pool, not g.fraction) for pool, g in around)
-    assert list(books.idlers) == _sums(pools, idle)
-    cpus = (pool.sharable - books.taken for pool in policy.tree.pools)
-    assert list(books.sizes) == [1000 * len(free) for free in cpus]
-    guests = Counter((one.kind, one.pool) for one in grants)
-    assert books.guests == {
-        kind: tuple(guests[kind, pool] for pool in pools) for kind in CpuKind
+    assert list(pool_ledger.without_request) == _sums(pools, idle)
+    cpus = (pool.sharable - pool_ledger.taken for pool in policy.tree.pools)
+    assert list(pool_ledger.sizes) == [1000 * len(free) for free in cpus]
+    container_counts = Counter((one.kind, one.pool) for one in grants)
+    assert pool_ledger.container_counts == {
+        kind: tuple(container_counts[kind, pool] for pool in pools) for kind in CpuKind
     }
     reserved = (one.fraction for one in grants if one.kind is CpuKind.RESERVED)
-    assert books.reserved == sum(reserved)
+    assert pool_ledger.reserved == sum(reserved)
 
 
 def check_promises(spec: ContainerSpec, grant: MemoryGrant, rule: Rule) -> None:
@@ -181,7 +183,7 @@ def places_waiting(
     living = None if pods is None else pods | {pod for pod, _ in running}
     return {
         slot: spec
-        for slot, spec in state.held.items()
+        for slot, spec in state.reserved_places.items()
         if slot not in running and (living is None or slot[0] in living)
     }
 
@@ -191,7 +193,10 @@ def held_grants(
     waiting: Mapping[tuple[str, str], ContainerSpec] | None = None,
 ) -> dict[str, tuple[Grant, NodeSet]]:
     """Return what is granted to those that places are held for, or to some of them."""
-    ids = [one.id for one in (state.held if waiting is None else waiting).values()]
+    ids = [
+        one.id
+        for one in (state.reserved_places if waiting is None else waiting).values()
+    ]
     return {key: (state.grants[key], state.memory.grants[key].zone) for key in ids}
 
 
@@ -202,12 +207,12 @@ def check_vacated(
     pods: AbstractSet[str] | None,
 ) -> None:
     """Pods that are there can come back to where they were; others cannot."""
-    expected = dict(before.vacated)
+    expected = dict(before.former_places)
     for key, entry in before.ledger.entries.items():
         if key not in there and entry.spec.slot:
             expected[entry.spec.pod, entry.spec.slot] = before.grants[key]
     living = {one.pod for one in there.values()}
-    assert after.vacated == {
+    assert after.former_places == {
         slot: grant
         for slot, grant in expected.items()
         if pods is None or slot[0] in pods | living
@@ -227,22 +232,27 @@ def size_by_recount(spec: ContainerSpec) -> Bytes:
 
 def snapshot(state: TopologyAwareState) -> dict[str, Any]:
     """Write a state down in values that nothing can change later."""
-    books = state.books
+    pool_ledger = state.pool_ledger
     return {
         "ledger": dict(state.ledger.entries),
         "grants": dict(state.grants),
-        "books": (books.taken, books.shared, books.idlers, books.reserved),
-        "guests": dict(books.guests),
+        "books": (
+            pool_ledger.taken,
+            pool_ledger.shared,
+            pool_ledger.without_request,
+            pool_ledger.reserved,
+        ),
+        "guests": dict(pool_ledger.container_counts),
         "memory": dict(state.memory.grants),
         "accounts": content_of(state.memory.accounts, state.memory.grants.values()),
-        "vacated": dict(state.vacated),
-        "held": dict(state.held),
+        "vacated": dict(state.former_places),
+        "held": dict(state.reserved_places),
         "unsettled": state.unsettled,
     }
 
 
 def _weight(grant: Grant) -> int:
-    own = 1000 * len(grant.cpus) if grant.kind is CpuKind.OWN else 0
+    own = 1000 * len(grant.cpus) if grant.kind is CpuKind.EXCLUSIVE else 0
     return max(2, (own + grant.fraction) * 1024 // 1000)
 
 

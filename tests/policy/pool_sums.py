@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from nri_resmgr.policy.capacity import PoolUse
-from nri_resmgr.policy.views import ViewedPolicy
+from nri_resmgr.policy.views import PoolUse, ViewedPolicy
 from nri_resmgr.values import CpuSet
 
 

@@ -124,13 +124,13 @@ def test_released_cpus_go_back_to_the_class_of_the_shared_pool() -> None:
         pytest.param(
             {"burstable": 2},
             f"{KEY}/container.a",
-            "about CPUs that a container has to itself; the container is Burstable; ",
+            "requires exclusive CPUs; the container is Burstable; ",
             id="a container that is not Guaranteed",
         ),
         pytest.param(
             {"guaranteed": "500m"},
             f"{KEY}/container.a",
-            "a container has to itself; the container shares its CPUs; to help, ask",
+            "requires exclusive CPUs; the container shares its CPUs; to help, ask",
             id="a container that shares its CPUs",
         ),
     ],

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nri_resmgr.policy.affinity import (
-    BadKey,
     BadValueCount,
     Expression,
     Operator,
+    UnknownAffinityKey,
     split_key,
 )
 from nri_resmgr.policy.events import ContainerSpec
@@ -84,7 +84,7 @@ def test_what_nobody_told_does_not_exist(key: str) -> None:
     ],
 )
 def test_what_is_no_key(key: str) -> None:
-    with pytest.raises(BadKey, match="expected name, namespace"):
+    with pytest.raises(UnknownAffinityKey, match="expected name, namespace"):
         split_key(key)
 
 

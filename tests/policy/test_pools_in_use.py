@@ -7,8 +7,8 @@ from typing import Any
 import yaml
 
 from nri_resmgr.config.table import Table
-from nri_resmgr.policy.capacity import PoolUse
 from nri_resmgr.policy.events import Created
+from nri_resmgr.policy.views import PoolUse
 from nri_resmgr.scenario.rows import ROW_KEYS, read_row
 from nri_resmgr.scenario.specs import spec_of_row
 from nri_resmgr.topology.synthetic import parse_spec

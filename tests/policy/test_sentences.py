@@ -11,7 +11,7 @@ from nri_resmgr.policy.sentences import (
     RULE_SENTENCES,
     TYPE_SENTENCES,
 )
-from nri_resmgr.policy.topology_aware.criteria import Stage
+from nri_resmgr.policy.topology_aware.criteria import Criterion
 
 
 def test_every_rule_and_level_has_one() -> None:
@@ -20,7 +20,7 @@ def test_every_rule_and_level_has_one() -> None:
 
 
 def test_whatever_tells_pools_apart_has_one() -> None:
-    assert DECIDED_SENTENCES.keys() == {*map(str, Stage), "crowd"}
+    assert DECIDED_SENTENCES.keys() == {*map(str, Criterion), "crowd"}
 
 
 def test_whatever_leads_to_a_type_of_balloon_has_one() -> None:

@@ -25,9 +25,8 @@ from nri_resmgr.policy.events import (
 )
 from nri_resmgr.policy.host_use import NO_CLASSES, NO_HOST_USE
 from nri_resmgr.policy.ledger import Ledger
-from nri_resmgr.policy.records import BadRecord
+from nri_resmgr.policy.records import BadRecord, StateRecords
 from nri_resmgr.policy.simple import Placed, SimplePolicy, SimpleState
-from nri_resmgr.policy.state_records import StateRecords
 from nri_resmgr.values import CpuSet, MilliCpus, NodeSet, PolicyError
 
 ALL: Final = CpuSet.parse("0-7")
@@ -253,9 +252,9 @@ def test_fields_are_tables_by_their_types() -> None:
     records = StateRecords(AnyState)
     state = AnyState(slots={("pod", "app"): NodeSet.parse("1")}, count=2, names=("a",))
 
-    assert dict(records.TABLES) | {"container": 0, "told": 0} == {
+    assert dict(records.TABLES) | {"container": 0, "last_sent": 0} == {
         "container": 0,
-        "told": 0,
+        "last_sent": 0,
         "slots": NodeSet,
         "count": int,
         "names": tuple[str, ...],
@@ -263,7 +262,7 @@ def test_fields_are_tables_by_their_types() -> None:
     assert {"slots": tuple} == records.KEYS
     assert records.tables_of(state) == {
         "container": {},
-        "told": {},
+        "last_sent": {},
         "slots": {("pod", "app"): NodeSet.parse("1")},
         "count": {"": 2},
         "names": {"": ("a",)},
@@ -276,7 +275,7 @@ def test_rows_of_no_state_are_refused() -> None:
         count: int
 
     records = StateRecords(Needy)
-    empty: dict[str, Any] = {"container": {}, "told": {}, "count": {}}
+    empty: dict[str, Any] = {"container": {}, "last_sent": {}, "count": {}}
     with pytest.raises(BadRecord, match="count"):
         records.state_from(empty, None)
     with pytest.raises(BadRecord, match="count x: has a key, expected none"):
@@ -289,7 +288,7 @@ def test_a_state_has_a_ledger() -> None:
 
     class Clashing(msgspec.Struct, frozen=True):
         ledger: Ledger
-        told: int
+        last_sent: int
 
     with pytest.raises(TypeError, match="Bare has no field ledger"):
         StateRecords(Bare)

@@ -123,7 +123,7 @@ async def test_what_would_be_refused_is_told_once_with_its_sentence(
     (refused,) = outcome.differences
     assert (refused.title, refused.what) == ("default/p/c", "refused")
     assert refused.recorded == ""
-    assert "asks for 6 CPUs of its own" in refused.now
+    assert "asks for 6 exclusive CPUs" in refused.now
 
 
 async def test_a_configuration_that_does_not_fit_the_machine_is_a_difference(

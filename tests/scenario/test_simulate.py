@@ -64,7 +64,7 @@ def test_who_is_refused_is_told_and_the_others_go_on() -> None:
     now = found(DB % 40 + WEB)
 
     assert [(one.step, one.title) for one in now.refusals] == [(0, "default/db/db")]
-    assert "asks for 40 CPUs of its own" in now.refusals[0].why
+    assert "asks for 40 exclusive CPUs" in now.refusals[0].why
     assert list(where(now)) == ["default/web/app"]
 
 

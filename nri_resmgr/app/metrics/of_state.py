@@ -12,11 +12,10 @@ from nri_resmgr.app.metrics import table
 from nri_resmgr.app.metrics.text import Series
 from nri_resmgr.host.machine.nodes import used_memory
 from nri_resmgr.host.tree import Tree
-from nri_resmgr.policy.capacity import PoolUse
 from nri_resmgr.policy.events import NO_PIN, ContainerSpec, Pin
 from nri_resmgr.policy.ledger import KnowsContainers
 from nri_resmgr.policy.mems import MemoryLedger
-from nri_resmgr.policy.views import ViewedPolicy
+from nri_resmgr.policy.views import PoolUse, ViewedPolicy
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import CpuSet, NodeSet
 

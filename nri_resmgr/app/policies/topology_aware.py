@@ -53,7 +53,7 @@ def topology_aware_settings(
         place_pods=PodPlacement(config.place_pods),
         publish_resources=config.publish_resources,
         cpu_classes=_cpu_classes(config),
-        shared_beside_own=config.isolation,
+        shared_beside_exclusive=config.isolation,
     )
 
 

@@ -10,7 +10,7 @@ import msgspec
 
 from nri_resmgr.app.requests.declared_requests import DeclaredRequests
 from nri_resmgr.log import Logger
-from nri_resmgr.policy.events import Source
+from nri_resmgr.policy.events import RequestOrigin
 from nri_resmgr.policy.reconstruct import (
     CgroupValues,
     Requests,
@@ -96,7 +96,7 @@ class RequestSources:
                 found = _reconstructed(values, qos, self._capacity)
                 # Extended resources have no cgroup values that could contradict.
                 return msgspec.structs.replace(
-                    found, extended=requests.extended, source=Source.STALE
+                    found, extended=requests.extended, source=RequestOrigin.STALE
                 )
         return _reconstructed(values, qos, self._capacity)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from nri_resmgr.policy.events import Source
+from nri_resmgr.policy.events import RequestOrigin
 from nri_resmgr.policy.reconstruct import Requests
 from nri_resmgr.topology import HugePages
 from nri_resmgr.values import (
@@ -67,7 +67,7 @@ def requests_of(content: object, at: str) -> Requests:
         hugepages=_hugepages(requests, f"{at}.limits"),
         # Only names of extended resources have a domain.
         extended={name: count for name, count in requests.items() if "/" in name},
-        source=Source.ANNOTATION,
+        source=RequestOrigin.ANNOTATION,
     )
 
 

@@ -9,8 +9,9 @@ from nri_resmgr.policy.balloons.context import BalloonsContext as Context
 from nri_resmgr.policy.balloons.settings import BalloonType, MemoryBy
 from nri_resmgr.policy.balloons.state import BalloonsState as State
 from nri_resmgr.policy.events import ContainerSpec
-from nri_resmgr.policy.memory_preferences import PRIORITIES, USUAL_KINDS
 from nri_resmgr.policy.mems import (
+    PRIORITIES,
+    USUAL_KINDS,
     MemoryLayout,
     MemoryLedger,
     MemoryOffer,

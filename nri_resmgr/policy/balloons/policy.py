@@ -26,7 +26,6 @@ from nri_resmgr.policy.balloons.pool_use import pool_uses
 from nri_resmgr.policy.balloons.settings import BalloonsSettings
 from nri_resmgr.policy.balloons.state import BalloonsState as State
 from nri_resmgr.policy.base import PolicyBase
-from nri_resmgr.policy.capacity import PoolUse
 from nri_resmgr.policy.decision import Decision, Reason, Resources, Rule
 from nri_resmgr.policy.events import (
     ContainerSpec,
@@ -35,7 +34,8 @@ from nri_resmgr.policy.events import (
     pinning,
 )
 from nri_resmgr.policy.host_use import NO_CLASSES, GivenClasses, HostUse
-from nri_resmgr.policy.population import oldest_first
+from nri_resmgr.policy.ledger import oldest_first
+from nri_resmgr.policy.views import PoolUse
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import NO_CPUS
 

@@ -9,7 +9,7 @@ from nri_resmgr.policy.balloons.lifecycle import max_free_capacity
 from nri_resmgr.policy.balloons.settings import RESERVED
 from nri_resmgr.policy.balloons.state import Balloon
 from nri_resmgr.policy.balloons.state import BalloonsState as State
-from nri_resmgr.policy.capacity import PoolUse
+from nri_resmgr.policy.views import PoolUse
 from nri_resmgr.values import NO_CPUS, MilliCpus, NodeSet
 
 _CPU = 1000  # thousandths

@@ -13,7 +13,7 @@ from nri_resmgr.policy.balloons.state import (
     FormerPlace,
     Membership,
 )
-from nri_resmgr.policy.mems import Grant as MemoryGrant
+from nri_resmgr.policy.mems import MemoryGrant
 from nri_resmgr.policy.records import (
     LEDGER_TABLES,
     BadRecord,

@@ -1,4 +1,4 @@
-"""The memory allocator: which nodes to promise, so that none is promised twice.
+"""The memory allocator: grants of memory nodes that never exceed their capacity.
 
 Pure functions from a request and a frozen ledger to an offer. An offer is a value;
 `MemoryOffer.commit` gives the ledger that it leads to.
@@ -7,8 +7,10 @@ Pure functions from a request and a frozen ledger to an offer. An offer is a val
 from __future__ import annotations
 
 from nri_resmgr.policy.mems.allocate import (
+    MemoryFit,
     adopt_memory,
     allocate_memory,
+    fit_memory,
     grow_memory,
     replace_memory,
     resize_memory,
@@ -19,18 +21,25 @@ from nri_resmgr.policy.mems.errors import (
     MemoryShort,
     NormalMemoryMissing,
     StaleOffer,
+    bytes_text,
 )
-from nri_resmgr.policy.mems.fit import MemoryFit, fit_memory
 from nri_resmgr.policy.mems.layout import BASE_PAGES, MemoryLayout
-from nri_resmgr.policy.mems.ledger import MemoryLedger
-from nri_resmgr.policy.mems.offer import MemoryOffer, Spill, Widening
-from nri_resmgr.policy.mems.request import Grant, MemoryPriority, MemoryRequest
+from nri_resmgr.policy.mems.ledger import MemoryLedger, MemoryOffer, Spill, Widening
+from nri_resmgr.policy.mems.request import (
+    PRIORITIES,
+    USUAL_KINDS,
+    MemoryGrant,
+    MemoryPriority,
+    MemoryRequest,
+)
 from nri_resmgr.policy.mems.zones import ZoneRule
 
 __all__ = [
     "BASE_PAGES",
-    "Grant",
+    "PRIORITIES",
+    "USUAL_KINDS",
     "MemoryFit",
+    "MemoryGrant",
     "MemoryKindMissing",
     "MemoryLayout",
     "MemoryLedger",
@@ -45,6 +54,7 @@ __all__ = [
     "ZoneRule",
     "adopt_memory",
     "allocate_memory",
+    "bytes_text",
     "fit_memory",
     "grow_memory",
     "replace_memory",

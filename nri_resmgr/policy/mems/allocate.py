@@ -1,4 +1,4 @@
-"""Offer memory nodes to a request, new or known."""
+"""Offers of memory nodes to requests, and checks whether a request fits."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ import msgspec
 
 from nri_resmgr.policy.mems.errors import MemoryShort
 from nri_resmgr.policy.mems.layout import BASE_PAGES, MemoryLayout
-from nri_resmgr.policy.mems.ledger import MemoryLedger
-from nri_resmgr.policy.mems.offer import MemoryOffer
-from nri_resmgr.policy.mems.request import Grant, MemoryRequest
+from nri_resmgr.policy.mems.ledger import MemoryLedger, MemoryOffer
+from nri_resmgr.policy.mems.request import MemoryGrant, MemoryRequest
 from nri_resmgr.policy.mems.settle import settle
 from nri_resmgr.policy.mems.zones import ZoneRule, start_of
 from nri_resmgr.topology import HugePages, MemoryKind
@@ -20,18 +19,18 @@ from nri_resmgr.values import NO_NODES, Bytes, NodeSet
 def allocate_memory(request: MemoryRequest, ledger: MemoryLedger) -> MemoryOffer:
     """Offer nodes to a new request.
 
-    It starts with the nodes it wants to be near to, as far as they have the
-    kinds of memory it wants. Where some nodes are then promised more than they
-    hold, requests are widened to the next nearest nodes until everybody fits:
-    the least important first, be it the new one. Nobody is widened who could be
-    spared by widening less important ones only, and nobody loses a node.
+    It starts with the nodes of its affinity, as far as they have the preferred kinds
+    of memory. Where the grants of some nodes then exceed their capacity, requests are
+    widened to the next nearest nodes until all fit: the least important first, be it
+    the new one. No request is widened if widening less important ones suffices, and
+    no request loses a node.
 
     Args:
-        request: What is wanted; its id must be new.
-        ledger: What is promised already; it is not changed.
+        request: The request; its id must be new.
+        ledger: The present grants.
 
     Raises:
-        MemoryShort: It fits nowhere, whoever is widened.
+        MemoryShort: It does not fit even if all others are widened.
         MemoryKindMissing: It is strict and no node has a kind that it names.
         NormalMemoryMissing: It is strict and names only movable memory.
         ValueError: The id is not new, or the affinity names no known node.
@@ -55,11 +54,11 @@ def allocate_memory(request: MemoryRequest, ledger: MemoryLedger) -> MemoryOffer
 def replace_memory(request: MemoryRequest, ledger: MemoryLedger) -> MemoryOffer:
     """Offer nodes to a known request as if it were new.
 
-    This is the only way to lose nodes: use it where that was asked for.
+    Only this takes nodes away from a request: use it on demand.
 
     Raises:
         KeyError: The request is not in the ledger.
-        PolicyError: As `allocate_memory`; the old grant still holds.
+        PolicyError: As `allocate_memory`; the present grant still holds.
     """
     return _placed(request, ledger, ledger.grants[request.id].age)
 
@@ -70,7 +69,7 @@ def restore_memory(
     """Offer a new request the nodes that it had before a restart.
 
     Raises:
-        MemoryShort: There is no room any more, whoever is widened.
+        MemoryShort: It no longer fits even if all others are widened.
         MemoryKindMissing, NormalMemoryMissing: As `allocate_memory`.
         ValueError: The id is not new, or a node of *zone* has no memory.
     """
@@ -79,19 +78,18 @@ def restore_memory(
         msg = f"{request.title} cannot have had memory on nodes {zone}"
         raise ValueError(msg)
     start = start_of(request, request.affinity, ledger.layout)
-    grant = Grant(request, zone, start.kinds, _next_age(ledger))
+    grant = MemoryGrant(request, zone, start.kinds, _next_age(ledger))
     return _offer(grant, (ZoneRule.KEPT,), ledger)
 
 
 def adopt_memory(
     request: MemoryRequest, zone: NodeSet, ledger: MemoryLedger
 ) -> MemoryOffer:
-    """Offer a new request the nodes it runs on, as far as there is room.
+    """Offer a running container its present nodes; never refuses.
 
-    For containers that run already, so that nobody can refuse them. What does
-    not fit is not counted: `offer.grant.request` tells what is. Nodes without
-    memory are left out, and who has no others may have its memory anywhere.
-    Kinds that are not there are dropped, even by a strict request.
+    A part that does not fit is not counted: `offer.grant.request` has what is. Nodes
+    without memory are left out; without any other, all nodes are offered. Kinds that
+    the machine lacks are dropped, even from a strict request.
 
     Raises:
         ValueError: The id is not new.
@@ -101,7 +99,7 @@ def adopt_memory(
     here = zone.bits & layout.nodes or layout.nodes
     kinds = request.kinds.intersection(layout.kinds) or layout.kinds_in(here)
     while True:
-        grant = Grant(request, NodeSet(here), kinds, _next_age(ledger))
+        grant = MemoryGrant(request, NodeSet(here), kinds, _next_age(ledger))
         try:
             return _offer(grant, (ZoneRule.KEPT,), ledger)
         except MemoryShort as short:
@@ -109,7 +107,7 @@ def adopt_memory(
 
 
 def _cut(request: MemoryRequest, short: MemoryShort) -> MemoryRequest:
-    """Ask for the most that there is room for."""
+    """Reduce a request to the most that fits."""
     page = short.page_size
     if page == BASE_PAGES:
         return msgspec.structs.replace(request, size=short.most)
@@ -125,11 +123,12 @@ def _cut(request: MemoryRequest, short: MemoryShort) -> MemoryRequest:
 def resize_memory(
     request: str, size: Bytes, hugepages: tuple[HugePages, ...], ledger: MemoryLedger
 ) -> MemoryOffer:
-    """Offer a known request another size where it is; it keeps all its nodes.
+    """Offer a known request another size; it keeps all its nodes.
 
     Raises:
         KeyError: The request is not in the ledger.
-        MemoryShort: It does not fit, whoever is widened; the old grant holds.
+        MemoryShort: It does not fit even if all others are widened; the present
+            grant still holds.
     """
     old = ledger.grants[request]
     resized = msgspec.structs.replace(old.request, size=size, hugepages=hugepages)
@@ -144,14 +143,14 @@ def grow_memory(
     nodes: NodeSet = NO_NODES,
     kinds: Iterable[MemoryKind] = (),
 ) -> MemoryOffer:
-    """Offer a known request more nodes; it keeps those it has.
+    """Offer a known request more nodes; it keeps its present ones.
 
     Args:
-        request: Whose.
-        ledger: What is promised.
+        request: Its id.
+        ledger: The present grants.
         nodes: Nodes to add, as far as they have memory and are of *kinds*.
-        kinds: Kinds to add; the nearest nodes of each that is still missing
-            come on top. All kinds where none is named.
+        kinds: Kinds to add; the nearest nodes of each that is still missing are
+            added, too. Empty for all kinds.
 
     Raises:
         KeyError: The request is not in the ledger.
@@ -174,12 +173,12 @@ def _grown(
 
 def _placed(request: MemoryRequest, ledger: MemoryLedger, age: int) -> MemoryOffer:
     start = start_of(request, request.affinity, ledger.layout)
-    grant = Grant(request, start.zone, start.kinds, age)
+    grant = MemoryGrant(request, start.zone, start.kinds, age)
     return _offer(grant, start.rules, ledger)
 
 
 def _offer(
-    grant: Grant, rules: tuple[ZoneRule, ...], ledger: MemoryLedger
+    grant: MemoryGrant, rules: tuple[ZoneRule, ...], ledger: MemoryLedger
 ) -> MemoryOffer:
     after, widened = settle(grant, ledger)
     final = after.grants[grant.request.id]
@@ -195,3 +194,50 @@ def _check_new(request: MemoryRequest, ledger: MemoryLedger) -> None:
 def _next_age(ledger: MemoryLedger) -> int:
     youngest = next(reversed(ledger.grants), None)
     return 0 if youngest is None else ledger.grants[youngest].age + 1
+
+
+class MemoryFit(msgspec.Struct, frozen=True):
+    """The start zone of a request, and whether the request fits there.
+
+    Attributes:
+        zone: The nodes that it would start with.
+        rules: The rules that led to them, in order.
+        fits: Whether it fits there with no request widened.
+    """
+
+    zone: NodeSet
+    rules: tuple[ZoneRule, ...]
+    fits: bool
+
+
+def fit_memory(
+    request: MemoryRequest, ledger: MemoryLedger, near: NodeSet | None = None
+) -> MemoryFit:
+    """Return whether a new request fits with no request widened, itself included.
+
+    This is far cheaper than an offer, so that a policy can call it for every pool.
+    Where it fits, `allocate_memory` offers exactly this zone; where not, only an offer
+    shows which requests would be widened.
+
+    Args:
+        request: The request.
+        ledger: The present grants.
+        near: Nodes to use instead of the request's affinity.
+
+    Raises:
+        MemoryKindMissing, NormalMemoryMissing, ValueError: As `allocate_memory`.
+
+    >>> from nri_resmgr.topology.synthetic import parse_spec
+    >>> from nri_resmgr.values import Bytes
+    >>> ledger = MemoryLedger.of(parse_spec("2s1c memory=4Gi,2Gi"))
+    >>> web = MemoryRequest(id="web", affinity=NodeSet.of(0), size=Bytes(3 << 30))
+    >>> [fit_memory(web, ledger, NodeSet.of(node)).fits for node in (0, 1)]
+    [True, False]
+    """
+    near = request.affinity if near is None else near
+    start, accounts = start_of(request, near, ledger.layout), ledger.accounts
+    fits = all(
+        accounts.has_room(start.zone.bits, page, amount)
+        for page, amount in request.demand
+    )
+    return MemoryFit(start.zone, start.rules, fits)

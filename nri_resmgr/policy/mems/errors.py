@@ -1,4 +1,4 @@
-"""What the memory allocator refuses."""
+"""Refusals of the memory allocator, in sentences with units."""
 
 from __future__ import annotations
 
@@ -7,24 +7,31 @@ from typing import Final
 
 from nri_resmgr.policy.mems.layout import BASE_PAGES
 from nri_resmgr.topology import MemoryKind
-from nri_resmgr.values import Bytes, NodeSet, PolicyError, format_bytes
+from nri_resmgr.values import Bytes, NodeSet, PolicyError
 
+_NAMES: Final = {
+    1 << 40: "TiB",
+    1 << 30: "GiB",
+    1 << 20: "MiB",
+    1 << 10: "KiB",
+    1: "bytes",
+}
 _UNITS: Final = (1 << 30, 1 << 20, 1 << 10)
 
 
 @dataclass(eq=False)
 class MemoryShort(PolicyError):
-    """The request does not fit, even if all that may be widened is widened.
+    """The request does not fit, even if all others are widened as far as possible.
 
     Attributes:
-        title: Who asks, for people.
-        wanted: What is asked for, in bytes.
-        page_size: Of which pages; `BASE_PAGES` for ordinary memory.
-        nodes: The nodes that are short; the request may be nowhere else.
-        capacity: What these nodes hold.
-        promised: What of it others have who may be nowhere else either.
-        reserved: What of `promised` is reservations.
-        strict: Whether the request rules out other kinds of memory.
+        title: Title of the request.
+        wanted: The bytes asked for.
+        page_size: The page size; `BASE_PAGES` for ordinary memory.
+        nodes: The nodes that are short; the request is confined to them.
+        capacity: Total capacity of these nodes.
+        promised: Granted to others that are confined to them.
+        reserved: The part of `promised` that is reservations.
+        strict: Whether the request excludes other kinds of memory.
     """
 
     title: str
@@ -43,16 +50,17 @@ class MemoryShort(PolicyError):
 
     @property
     def supply(self) -> str:
-        """What the nodes have, in words."""
-        capacity = f"{_amount(self.capacity)} of {_pages(self.page_size)}"
-        return f"nodes {self.nodes} have {capacity}, {self._promises()}"
+        """Text of the capacity of the nodes, and of what is granted."""
+        capacity = f"{bytes_text(self.capacity)} of {_pages(self.page_size)}"
+        have = "nodes {} have" if len(self.nodes) > 1 else "node {} has"
+        return f"{have.format(self.nodes)} {capacity}, {self._granted()}"
 
     @property
     def helps(self) -> tuple[str, ...]:
-        """What would help, in words; any of it will do."""
+        """Texts of what would help; each suffices."""
         helps = []
         if self.most:
-            helps.append(f"ask for at most {_amount(self.most)}")
+            helps.append(f"ask for at most {bytes_text(self.most, down=True)}")
         if self.promised > self.reserved:
             helps.append("stop containers that have memory there")
         if self.reserved:
@@ -63,15 +71,19 @@ class MemoryShort(PolicyError):
 
     def __str__(self) -> str:
         return (
-            f"{self.title} asks for {_amount(self.wanted)} of "
+            f"{self.title} asks for {bytes_text(self.wanted)} of "
             f"{_pages(self.page_size)} on nodes {self.nodes}; they hold "
-            f"{_amount(self.capacity)}, {self._promises()}; "
+            f"{bytes_text(self.capacity)}, {self._granted()}; "
             f"to help, {', or '.join(self.helps)}"
         )
 
-    def _promises(self) -> str:
-        promised, reserved = _amount(self.promised), _amount(self.reserved)
-        return f"promised to others: {promised}, of it reserved: {reserved}"
+    def _granted(self) -> str:
+        if not self.promised:
+            return "none of it granted to others"
+        granted = f"{bytes_text(self.promised)} of it granted to others"
+        if self.reserved:
+            granted += f" ({bytes_text(self.reserved)} reserved)"
+        return granted
 
 
 @dataclass(eq=False)
@@ -84,16 +96,16 @@ class MemoryKindMissing(PolicyError):
 
     def __str__(self) -> str:
         return (
-            f"{self.title} wants {_kinds(self.missing)} memory and nothing else; "
+            f"{self.title} asks for {_kinds(self.missing)} memory only; "
             f"this machine has {_kinds(self.there)}"
         )
 
 
 @dataclass(eq=False)
 class NormalMemoryMissing(PolicyError):
-    """A strict request leaves the kernel no memory for itself.
+    """A strict request only allows movable memory, which the kernel cannot use.
 
-    A process all of whose nodes are movable cannot start.
+    A process that is bound to movable nodes cannot start.
     """
 
     title: str
@@ -102,7 +114,7 @@ class NormalMemoryMissing(PolicyError):
 
     def __str__(self) -> str:
         return (
-            f"{self.title} wants {_kinds(self.kinds)} memory and nothing else, and "
+            f"{self.title} asks for {_kinds(self.kinds)} memory only, and "
             f"all of it is movable; to help, allow one of {_kinds(self.normal)} too"
         )
 
@@ -111,16 +123,28 @@ class StaleOffer(ValueError):  # a caller's bug, so not a PolicyError
     """An offer was committed to another ledger than it was made from."""
 
 
-def _amount(amount: Bytes) -> str:
-    """Write an amount for people: no more digits than matter, never too much."""
-    unit = next((unit for unit in _UNITS if amount >= 1000 * unit), 1)
-    return format_bytes(Bytes(amount // unit * unit))
+def bytes_text(amount: Bytes, *, down: bool = False) -> str:
+    """Return an amount with its unit, rounded to at least three digits.
+
+    Args:
+        amount: The amount.
+        down: Whether to round down, for amounts that must not be exceeded.
+
+    >>> bytes_text(Bytes(529261470)), bytes_text(Bytes(2 << 30)), bytes_text(Bytes(0))
+    ('505 MiB', '2 GiB', '0')
+    """
+    unit = next((unit for unit in _UNITS if amount >= 100 * unit), 1)
+    rounded = (amount + (0 if down else unit // 2)) // unit * unit
+    for size, name in _NAMES.items():
+        if rounded and rounded % size == 0:
+            return f"{rounded // size} {name}"
+    return str(rounded)
 
 
 def _pages(page_size: Bytes) -> str:
     if page_size == BASE_PAGES:
         return "memory"
-    return f"{format_bytes(page_size)} huge pages"
+    return f"{bytes_text(page_size)} huge pages"
 
 
 def _kinds(kinds: frozenset[MemoryKind]) -> str:

@@ -1,4 +1,4 @@
-"""Whether amounts that may each lie in some of the nodes fit together."""
+"""Distribution of memory amounts over nodes: a maximum flow."""
 
 from __future__ import annotations
 
@@ -7,60 +7,60 @@ from typing import TypeAlias
 
 from nri_resmgr.policy.mems.layout import ids_of
 
-_Step: TypeAlias = tuple[int, int]  # the zone that moves over, and from where
-_Way: TypeAlias = tuple[int, dict[int, _Step]]  # where it ends, and how it got there
+_Step: TypeAlias = tuple[int, int]  # the zone that moves, and its present node
+_Path: TypeAlias = tuple[int, dict[int, _Step]]  # last node, and the step to each node
 
 
 class Fill:
-    """Amounts laid into nodes, zone by zone; what lies in the way moves over.
+    """A distribution of the amounts of zones over their nodes.
 
-    A maximum flow: a zone lies in several nodes in any proportion. So an
-    amount that does not fit could not have been made to fit, and the nodes
-    reached in vain are the fewest that are promised more than they hold. Both
-    are the same however the other amounts came to lie.
+    This is a maximum flow: a zone may use its nodes in any proportion, and amounts are
+    moved over to make room. So an amount that does not fit cannot fit in any
+    distribution, and the nodes that the search reached are the smallest set whose
+    amounts exceed its capacity. Both results do not depend on the present distribution.
     """
 
     def __init__(
         self, free: Sequence[int], laid: list[dict[int, int]] | None = None
     ) -> None:
-        """Start with so much room in each node, by id, and what is laid there."""
+        """Start with the free bytes of each node, by id, and the amounts laid there."""
         self._free = list(free)
         self._laid = [{} for _ in free] if laid is None else laid
         self.reached = 0
 
     def copy(self) -> Fill:
-        """Return the same, to go on with."""
+        """Return a copy that may be changed."""
         return Fill(self._free, [laid.copy() for laid in self._laid])
 
     def least_free(self) -> int:
-        """Return what is free in the fullest node; 0 with a node without memory."""
+        """Return the free bytes of the fullest node; 0 with a node without memory."""
         return min(self._free)
 
     def free(self, zone: int) -> int:
-        """Return what is free in the nodes of *zone* with nothing moved over."""
+        """Return the free bytes in the nodes of *zone* as distributed now."""
         free = self._free
         return sum([free[node] for node in ids_of(zone)])
 
     def lay(self, zone: int, amount: int) -> int:
-        """Lay *amount* into the nodes of *zone*; return what found no room.
+        """Lay *amount* into the nodes of *zone*; return the part that does not fit.
 
-        Where something is returned, `reached` tells the nodes that are full.
+        If it is positive, `reached` are the nodes that are full.
         """
         free, laid = self._free, self._laid
         for node in ids_of(zone):
-            if room := free[node]:
-                part = min(room, amount)
+            if left := free[node]:
+                part = min(left, amount)
                 laid[node][zone] = laid[node].get(zone, 0) + part
-                free[node] = room - part
+                free[node] = left - part
                 amount -= part
                 if not amount:
                     return 0
-        while amount and (way := self._way_out(zone)):
-            amount -= self._push(zone, way, amount)
+        while amount and (path := self._path_to_free(zone)):
+            amount -= self._push(zone, path, amount)
         return amount
 
     def lift(self, zone: int, amount: int) -> None:
-        """Take back some of what was laid into *zone*."""
+        """Remove an amount of *zone*."""
         for node in ids_of(zone):
             laid = self._laid[node]
             if part := min(amount, laid.get(zone, 0)):
@@ -69,15 +69,15 @@ class Fill:
                 amount -= part
 
     def move(self, before: int, after: int, amount: int) -> bool:
-        """Lay an amount into another zone; False, and it stays, without room."""
+        """Move an amount to another zone; False, and it stays, if it does not fit."""
         self.lift(before, amount)
         if rest := self.lay(after, amount):
             self.lift(after, amount - rest)
             self.lay(before, amount)
         return not rest
 
-    def _way_out(self, zone: int) -> _Way | None:
-        """Find the shortest chain of moves that ends in a node with room."""
+    def _path_to_free(self, zone: int) -> _Path | None:
+        """Find the shortest chain of moves that ends in a node with free memory."""
         free, laid = self._free, self._laid
         came: dict[int, _Step] = {}
         seen = zone
@@ -94,10 +94,10 @@ class Fill:
         self.reached = seen
         return None
 
-    def _push(self, zone: int, way: _Way, amount: int) -> int:
-        """Move what can be moved along *way*, and lay as much of *zone*."""
+    def _push(self, zone: int, path: _Path, amount: int) -> int:
+        """Move as much as possible along *path*, and lay as much of *zone*."""
         laid = self._laid
-        end, came = way
+        end, came = path
         moved, node = min(amount, self._free[end]), end
         while step := came.get(node):
             other, node = step
@@ -117,12 +117,12 @@ def filled(amounts: Mapping[int, int], capacity: Sequence[int]) -> tuple[Fill, i
     """Lay amounts, small zones first, until one does not fit.
 
     Args:
-        amounts: Bytes promised per zone.
+        amounts: Bytes granted per zone.
         capacity: Bytes per node id.
 
     Returns:
-        What was laid, and the nodes that are promised more than they hold, 0
-        where none are: the smallest such set among the zones so far.
+        The distribution, and the smallest set of nodes whose amounts exceed their
+        capacity among the zones so far; 0 for none.
     """
     fill = Fill(capacity)
     for zone, amount in _inner_first(amounts):
@@ -132,7 +132,7 @@ def filled(amounts: Mapping[int, int], capacity: Sequence[int]) -> tuple[Fill, i
 
 
 def _inner_first(amounts: Mapping[int, int]) -> Iterator[tuple[int, int]]:
-    # Zones inside of each other then fit without anything moving over.
+    # Nested zones then fit without any move.
     rows = [(zone.bit_count(), zone, amount) for zone, amount in amounts.items()]
     for _, zone, amount in sorted(rows):
         yield zone, amount

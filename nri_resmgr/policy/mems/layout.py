@@ -1,4 +1,4 @@
-"""Where a machine's memory is, in the form in which the allocator is fast."""
+"""The memory nodes of a machine, as bit masks and tables for the allocator."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ BASE_PAGES: Final = Bytes(0)
 
 
 class MemoryLayout(msgspec.Struct, frozen=True):
-    """Memory nodes, what they hold and what is near what; sets are bit masks.
+    """Memory nodes with their capacities and distances; sets are bit masks.
 
     Attributes:
         known: All nodes, also those without memory.
         nodes: Nodes with memory.
-        normal: Nodes with memory that the kernel may use for itself too.
-        kinds: Nodes of each kind that the machine has.
-        capacity: Per page size, per node id: bytes. What is set aside for huge
-            pages is no ordinary memory.
-        rings: Per node and kind: distances with the nodes that far away.
+        normal: Nodes with memory that the kernel may use for itself, too.
+        kinds: Nodes by kind of memory, without kinds that are missing.
+        capacity: Bytes by page size and node id. Memory that is set aside for huge
+            pages does not count as ordinary memory.
+        rings: By node and kind: distances with the nodes at that distance.
     """
 
     known: int
@@ -41,7 +41,7 @@ class MemoryLayout(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, machine: Machine) -> MemoryLayout:
-        """Describe the memory of *machine*."""
+        """Return the layout of *machine*."""
         kinds = {kind: machine.nodes_of_kind(kind).bits for kind in MemoryKind}
         return cls(
             known=machine.node_ids.bits,
@@ -63,20 +63,20 @@ class MemoryLayout(msgspec.Struct, frozen=True):
         """Return the kinds of memory that *nodes* have."""
         return frozenset(kind for kind, mask in self.kinds.items() if mask & nodes)
 
-    def room(self, nodes: int, page_size: Bytes = BASE_PAGES) -> int:
-        """Return what *nodes* hold together, in bytes."""
+    def total(self, nodes: int, page_size: Bytes = BASE_PAGES) -> int:
+        """Return the total capacity of *nodes* in bytes."""
         sizes = self.sizes(page_size)
         return sum(sizes[node] for node in ids_of(nodes))
 
     def sizes(self, page_size: Bytes) -> tuple[int, ...]:
-        """Return what each node holds, by node id; nothing of an unknown page size."""
+        """Return the capacity of each node, by id; 0 for an unknown page size."""
         return self.capacity.get(page_size) or (0,) * self.known.bit_length()
 
     def nearest(self, nodes: int, kinds: Iterable[MemoryKind]) -> int:
         """Return, for each kind, the nodes outside *nodes* that are nearest to it.
 
-        Distance is that from any of *nodes*. All nodes at the smallest one are
-        in the answer, so it does not depend on ids.
+        The distance is the smallest from any of *nodes*. All nodes at that distance are
+        returned, so that ids do not matter.
         """
         found = 0
         for kind in kinds:

@@ -1,8 +1,9 @@
-"""What is asked of the memory allocator, and what is granted."""
+"""Requests to the memory allocator, and grants."""
 
 from __future__ import annotations
 
 import enum
+from collections.abc import Mapping
 from typing import Final, cast
 
 import msgspec
@@ -10,16 +11,16 @@ from msgspec.structs import force_setattr
 
 from nri_resmgr.policy.mems.layout import BASE_PAGES
 from nri_resmgr.topology import HugePages, MemoryKind
-from nri_resmgr.values import Bytes, NodeSet
+from nri_resmgr.values import Bytes, NodeSet, QosClass
 
 _NOTHING: Final = Bytes(0)
 
 
 class MemoryPriority(enum.IntEnum):
-    """How late a request is widened; the lowest goes first, a reservation never.
+    """Order in which requests are widened: the lowest first, a reservation never.
 
-    `PRESERVED` is for containers whose nodes we must not touch: they are
-    accounted wherever they may be, and come last.
+    `PRESERVED` is for containers whose nodes are never changed: they are only
+    accounted, and widened last.
 
     Source:
         nri-plugins, ``pkg/resmgr/lib/memory``: the same names and numbers.
@@ -32,25 +33,36 @@ class MemoryPriority(enum.IntEnum):
     RESERVATION = 32767
 
 
-# Stands for a field that is left out; no request has it once it is made.
+# HBM is scarce and only granted on request.
+USUAL_KINDS: Final = frozenset({MemoryKind.DRAM, MemoryKind.PMEM, MemoryKind.CXL})
+"""The kinds of memory for containers that ask for none."""
+
+PRIORITIES: Final[Mapping[QosClass, MemoryPriority]] = {
+    QosClass.GUARANTEED: MemoryPriority.GUARANTEED,
+    QosClass.BURSTABLE: MemoryPriority.BURSTABLE,
+    QosClass.BEST_EFFORT: MemoryPriority.BEST_EFFORT,
+}
+"""The priority of a container's memory, by QoS class."""
+
+
+# Default of a field whose value depends on others; replaced by `__post_init__`.
 _BY_SIZE: Final = cast("MemoryPriority", None)
 
 
 class MemoryRequest(
     msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
 ):
-    """A wish for memory near some nodes.
+    """A request for memory near some nodes.
 
     Attributes:
         id: The container, or the name of a reservation.
-        title: The container for people; the id where it is left out.
-        affinity: Nodes to be near to; at least one. It may lack memory.
+        title: Name for messages; by default the id.
+        affinity: The nodes to be near to, at least one, with or without memory.
         size: Ordinary memory, in bytes.
-        hugepages: Pages out of the pools that nodes have set aside.
-        kinds: Kinds of memory wanted; those of `affinity` where left out.
-        strict: Whether other kinds are worse than a refusal.
-        priority: Who is widened first; best effort for a size of 0, else
-            burstable, where left out.
+        hugepages: Huge pages.
+        kinds: Preferred kinds of memory; by default those of `affinity`.
+        strict: Whether to refuse it rather than grant other kinds.
+        priority: By default best effort for a size of 0, else burstable.
     """
 
     id: str
@@ -69,18 +81,6 @@ class MemoryRequest(
             force_setattr(self, "priority", usual)
         if not self.title:
             force_setattr(self, "title", self.id)
-        self._check()
-
-    @property
-    def demand(self) -> tuple[tuple[Bytes, int], ...]:
-        """Page sizes with the bytes wanted of them, none of them 0."""
-        ordinary = ((BASE_PAGES, self.size),) if self.size else ()
-        if not self.hugepages:  # as most, and requests are made at every creation
-            return ordinary
-        pools = sorted((pool.size, pool.size * pool.count) for pool in self.hugepages)
-        return ordinary + tuple((page, amount) for page, amount in pools if amount)
-
-    def _check(self) -> None:
         negative = self.size < 0
         if self.hugepages:
             sizes = [pool.size for pool in self.hugepages]
@@ -90,27 +90,36 @@ class MemoryRequest(
             negative |= min(pool.count for pool in self.hugepages) < 0
             negative |= min(sizes) <= 0
         if negative:
-            msg = f"{self.title}: nobody can want a negative amount of memory"
+            msg = f"{self.title} asks for a negative amount of memory"
             raise ValueError(msg)
 
+    @property
+    def demand(self) -> tuple[tuple[Bytes, int], ...]:
+        """Pairs of a page size and the bytes of it, all positive."""
+        ordinary = ((BASE_PAGES, self.size),) if self.size else ()
+        if not self.hugepages:  # the common case, at every creation
+            return ordinary
+        pools = sorted((pool.size, pool.size * pool.count) for pool in self.hugepages)
+        return ordinary + tuple((page, amount) for page, amount in pools if amount)
+
     def wants(self, page_size: Bytes) -> int:
-        """Return how many bytes are wanted of pages of one size."""
+        """Return the bytes of pages of one size."""
         for page, amount in self.demand:
             if page == page_size:
                 return amount
         return 0
 
 
-class Grant(
+class MemoryGrant(
     msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
 ):
-    """A request with the nodes it was promised.
+    """A request with its nodes.
 
     Attributes:
-        request: What was asked.
-        zone: The nodes, all with memory. The request may be anywhere in them.
-        kinds: Kinds that the zone was built of and is widened by first.
-        age: Ascends from older to younger requests.
+        request: The request.
+        zone: The nodes, all with memory; the memory may be anywhere in them.
+        kinds: Kinds of the zone, which it is widened by first.
+        age: Increases from older to younger requests.
     """
 
     request: MemoryRequest
@@ -120,5 +129,5 @@ class Grant(
 
     @property
     def is_fixed(self) -> bool:
-        """Whether nothing may ever widen it."""
+        """Whether it is never widened."""
         return self.request.priority is MemoryPriority.RESERVATION

@@ -1,40 +1,41 @@
-"""Widen requests, least important first, until nothing is promised twice."""
+"""Widening of requests, least important first, until no node is over-committed."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from types import MappingProxyType
 from typing import TypeAlias
 
 from nri_resmgr.policy.mems.accounts import Row, row_of
-from nri_resmgr.policy.mems.ledger import MemoryLedger
-from nri_resmgr.policy.mems.offer import Spill, Widening
-from nri_resmgr.policy.mems.request import Grant
-from nri_resmgr.policy.mems.shortage import shortage
+from nri_resmgr.policy.mems.errors import MemoryShort
+from nri_resmgr.policy.mems.fill import filled
+from nri_resmgr.policy.mems.layout import MemoryLayout
+from nri_resmgr.policy.mems.ledger import MemoryLedger, Spill, Widening
+from nri_resmgr.policy.mems.request import MemoryGrant
 from nri_resmgr.policy.mems.zones import reach_of, widened
 from nri_resmgr.values import Bytes, NodeSet
 
 Settled: TypeAlias = tuple[MemoryLedger, tuple[Widening, ...]]
-"""A ledger in which everybody fits, and who was widened for it."""
+"""A ledger in which all requests fit, and the requests that were widened."""
 
 
-def settle(grant: Grant, ledger: MemoryLedger) -> Settled:
-    """Put *grant* into a ledger, in place of an older one of its request or anew.
+def settle(grant: MemoryGrant, ledger: MemoryLedger) -> Settled:
+    """Add *grant* to a ledger, or replace that of its request, and widen requests.
 
-    Whoever is widened could not have been spared by widening only requests of
-    lower priority, and would not fit with any step less.
+    No request is widened if widening requests of lower priority suffices, nor by more
+    steps than necessary.
 
     Raises:
-        MemoryShort: No widening makes room.
+        MemoryShort: It does not fit by any widening.
     """
     demand = grant.request.demand
     for page, _ in demand:
-        ledger.accounts.overfull(page)  # worked out once, then copied on
+        ledger.accounts.overfull(page)  # computed here once, so that copies have it
     counted = ledger.count(grant)
     if not [page for page, _ in demand if counted.accounts.overfull(page)]:
         return counted, ()
-    if ledger.accounts.learn_rows(ledger.grants.values()):
+    if ledger.accounts.index_rows(ledger.grants.values()):
         counted = ledger.count(grant)
     trial = _Trial(grant, counted)
     while spill := trial.spill():
@@ -43,42 +44,42 @@ def settle(grant: Grant, ledger: MemoryLedger) -> Settled:
             raise shortage(grant, ledger)
         for request in _in_turn(movable, int(spill.over)):
             trial.widen(request, spill)
-    trial.spare()
+    trial.undo_needless()
     return trial.settled()
 
 
-# One ring that a request was widened by: where it was, and why it left.
+# One step that a request was widened by: its zone before, and the excess it resolves.
 _Step: TypeAlias = tuple[int, Spill]
 
 
 class _Trial:
-    """A ledger that is being changed; it never leaves this module.
+    """A mutable copy of a ledger, private to this module.
 
-    Only the page sizes that the newcomer wants can become short: widening the
-    others takes nothing from anybody.
+    Only the page sizes of the new grant can be exceeded: widening others takes no
+    memory from any request.
 
     Args:
-        newcomer: Whose grant is new.
-        ledger: All grants, this one too.
+        newcomer: The new grant.
+        ledger: All grants, this one included.
     """
 
-    def __init__(self, newcomer: Grant, ledger: MemoryLedger) -> None:
+    def __init__(self, newcomer: MemoryGrant, ledger: MemoryLedger) -> None:
         self._layout = ledger.layout
         self._pages = [page for page, _ in newcomer.request.demand]
         self._grants = ledger.grants.copy()
         self._steps: dict[str, list[_Step]] = {}
-        self._zones: dict[str, int] = {}  # of who was widened
+        self._zones: dict[str, int] = {}  # of widened requests
         self._accounts = ledger.accounts.copy()
 
     def spill(self) -> Spill | None:
-        """Return the first shortage, in order of page size."""
+        """Return the first excess, in order of page size."""
         for page in self._pages:
             if nodes := self._accounts.overfull(page):
                 return Spill(NodeSet(nodes), page, Bytes(-self._left(nodes, page)))
         return None
 
     def movable(self, spill: Spill) -> list[Row]:
-        """Return who may leave the nodes of a shortage, and would help by it."""
+        """Return the requests that can be widened beyond the nodes of an excess."""
         outside, moved = ~spill.nodes.bits, self._zones
         rows = self._accounts.rows(spill.page_size)
         stayed = [
@@ -93,7 +94,7 @@ class _Trial:
         return sorted(stayed + again)
 
     def widen(self, request: str, spill: Spill) -> None:
-        """Widen a request ring by ring until it may be outside of the shortage."""
+        """Widen a request step by step until it reaches beyond the excess."""
         grant, steps = self._grants[request], self._steps.setdefault(request, [])
         before = zone = self._zones.get(request, grant.zone.bits)
         while not zone & ~spill.nodes.bits:
@@ -102,20 +103,19 @@ class _Trial:
         self._accounts.move(grant.request, before, zone)
         self._zones[request] = zone
 
-    def spare(self) -> None:
-        """Take back what turned out not to be needed, the important ones first.
+    def undo_needless(self) -> None:
+        """Undo steps that turned out to be unnecessary, important requests first.
 
-        Those were widened last. A single request needs no look: it was widened
-        for a shortage each time.
+        These were widened last. With a single widened request each step was needed.
         """
         if len(self._steps) > 1:
             for request in reversed(tuple(self._steps)):
                 self._narrow(request)
 
     def settled(self) -> Settled:
-        """Freeze it all."""
+        """Return the resulting ledger and the widened requests."""
         moved = [(self._grants[request], self._now(request)) for request in self._steps]
-        self._accounts.reseat(moved)
+        self._accounts.replace_rows(moved)
         self._grants.update((to.request.id, to) for _, to in moved)
         ledger = MemoryLedger(
             self._layout, MappingProxyType(self._grants), self._accounts
@@ -123,11 +123,11 @@ class _Trial:
         moved.sort(key=lambda pair: pair[0].age)
         return ledger, tuple(self._widening(*pair) for pair in moved)
 
-    def _now(self, request: str) -> Grant:
+    def _now(self, request: str) -> MemoryGrant:
         grant, zone = self._grants[request], NodeSet(self._zones[request])
-        return Grant(grant.request, zone, grant.kinds, grant.age)
+        return MemoryGrant(grant.request, zone, grant.kinds, grant.age)
 
-    def _widening(self, grant: Grant, to: Grant) -> Widening:
+    def _widening(self, grant: MemoryGrant, to: MemoryGrant) -> Widening:
         request = grant.request.id
         _, why = self._steps[request][-1]
         return Widening(request, grant.zone, to.zone, why)
@@ -140,13 +140,13 @@ class _Trial:
             yield row_of(grant, zone, amount, reach)
 
     def _narrow(self, request: str) -> None:
-        """Go back as many steps as everybody still fits."""
+        """Undo as many steps of a request as possible while all requests fit."""
         mine, steps = self._grants[request].request, self._steps[request]
         zone = self._zones[request]
         for back, (before, why) in enumerate(steps):
             page = why.page_size
             left = self._left(why.nodes.bits, page)
-            # A look at one shortage is cheaper than one at all of them.
+            # Checking one excess first is cheaper than a move.
             if mine.wants(page) <= left and self._accounts.move(mine, zone, before):
                 self._zones[request] = before
                 del steps[back:]
@@ -155,16 +155,16 @@ class _Trial:
             del self._steps[request]
 
     def _left(self, nodes: int, page: Bytes) -> int:
-        """Return what is left of some nodes, less than 0 where they are short."""
-        return self._layout.room(nodes, page) - self._accounts.inside(nodes, page)
+        """Return the free bytes of some nodes, negative for an excess."""
+        return self._layout.total(nodes, page) - self._accounts.inside(nodes, page)
 
 
 def _in_turn(movable: list[Row], missing: int) -> Iterator[str]:
-    """Yield the least important ones, until enough is freed.
+    """Yield the least important requests until enough is freed.
 
-    The lowest priority goes first, then the widest zone: it has the least to
-    lose. Then the smallest that is enough alone, or else the largest, so that
-    few are touched; of equal ones the youngest.
+    The lowest priority comes first, then the widest zone, which has the least locality
+    to lose. Then the smallest that suffices alone, or else the largest, so that few
+    are widened; of equal ones the youngest.
     """
     while movable and missing > 0:
         priority, width, *_ = movable[0]
@@ -178,3 +178,48 @@ def _in_turn(movable: list[Row], missing: int) -> Iterator[str]:
             yield request
             missing -= amount
             end -= 1
+
+
+def shortage(newcomer: MemoryGrant, ledger: MemoryLedger) -> MemoryShort:
+    """Return the error for a grant that does not fit with all others fully widened.
+
+    Its nodes are the smallest set that *newcomer* is confined to and that is too small
+    for it and all other requests that are confined to it.
+    """
+    layout, mine = ledger.layout, newcomer.request
+    others = [one for one in ledger.grants.values() if one.request.id != mine.id]
+    for page, wanted in mine.demand:
+        amounts = _reached(others, page, layout)
+        fill, _ = filled(amounts, layout.sizes(page))
+        if fill.lay(reach_of(newcomer, layout), wanted):
+            nodes = fill.reached
+            inside = [one for one in others if not reach_of(one, layout) & ~nodes]
+            fixed = [one for one in inside if one.is_fixed]
+            return MemoryShort(
+                title=mine.title,
+                wanted=Bytes(wanted),
+                page_size=page,
+                nodes=NodeSet(nodes),
+                capacity=Bytes(layout.total(nodes, page)),
+                promised=_sum(inside, page),
+                reserved=_sum(fixed, page),
+                strict=mine.strict,
+            )
+    msg = f"{mine.title} fits after all"
+    raise ValueError(msg)
+
+
+def _reached(
+    grants: Sequence[MemoryGrant], page: Bytes, layout: MemoryLayout
+) -> dict[int, int]:
+    """Sum the grants by reach, the widest zone that each may get."""
+    amounts: dict[int, int] = {}
+    for grant in grants:
+        if amount := grant.request.wants(page):
+            reach = reach_of(grant, layout)
+            amounts[reach] = amounts.get(reach, 0) + amount
+    return amounts
+
+
+def _sum(grants: Sequence[MemoryGrant], page: Bytes) -> Bytes:
+    return Bytes(sum(grant.request.wants(page) for grant in grants))

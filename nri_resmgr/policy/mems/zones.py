@@ -1,4 +1,4 @@
-"""Where a request starts, how far it may be widened, and the next step on the way."""
+"""Zones of requests: the start zone, the widest zone, and the steps between."""
 
 from __future__ import annotations
 
@@ -10,28 +10,22 @@ import msgspec
 
 from nri_resmgr.policy.mems.errors import MemoryKindMissing, NormalMemoryMissing
 from nri_resmgr.policy.mems.layout import MemoryLayout
-from nri_resmgr.policy.mems.request import Grant, MemoryRequest
+from nri_resmgr.policy.mems.request import MemoryGrant, MemoryRequest
 from nri_resmgr.topology import MemoryKind
 from nri_resmgr.values import NodeSet
 
-# What somebody gets who did not ask for it: fast and plentiful first. HBM is
-# scarce and others ask for it by name.
-_FALLBACKS: Final = (
-    MemoryKind.DRAM,
-    MemoryKind.CXL,
-    MemoryKind.PMEM,
-    MemoryKind.HBM,
-)
+# The order in which kinds are granted unasked: fast and plentiful first. HBM comes last
+# since it is scarce and asked for by name.
+_FALLBACKS: Final = (MemoryKind.DRAM, MemoryKind.CXL, MemoryKind.PMEM, MemoryKind.HBM)
 
 
 class ZoneRule(enum.StrEnum):
-    """Why a request starts where it does.
+    """How a zone was chosen.
 
-    `AFFINITY`: the nodes asked for have all kinds of memory asked for.
-    `NEAREST_KIND`: they have not; the nearest nodes that have were taken.
-    `NORMAL_MEMORY`: all these were movable; the nearest that are not came on
-    top.
-    `KEPT`: the request was there before.
+    `AFFINITY`: the nodes of the affinity have all preferred kinds of memory.
+    `NEAREST_KIND`: they lack some; the nearest nodes with these were added.
+    `NORMAL_MEMORY`: all of these were movable; the nearest that are not were added.
+    `KEPT`: the request had the zone before.
     `GROWN`: nodes or kinds were added on demand.
     """
 
@@ -42,24 +36,24 @@ class ZoneRule(enum.StrEnum):
     GROWN = "grown"
 
 
-class Start(msgspec.Struct, frozen=True):
-    """The zone that a request has before any shortage is looked at."""
+class StartZone(msgspec.Struct, frozen=True):
+    """The zone of a request before any widening."""
 
     zone: NodeSet
     kinds: frozenset[MemoryKind]
     rules: tuple[ZoneRule, ...]
 
 
-def start_of(request: MemoryRequest, near: NodeSet, layout: MemoryLayout) -> Start:
-    """Return the zone that fits the request's wishes best, near to some nodes.
+def start_of(request: MemoryRequest, near: NodeSet, layout: MemoryLayout) -> StartZone:
+    """Return the zone that a request starts with, near to some nodes.
 
     Raises:
         MemoryKindMissing: A strict request names a kind that no node has.
         NormalMemoryMissing: A strict request names only movable memory.
-        ValueError: *near* is empty or names a node that is not there.
+        ValueError: *near* is empty or has an unknown node.
     """
     if not near.bits or near.bits & ~layout.known:
-        msg = f"{request.title}: no nodes to be near to: {near}"
+        msg = f"{request.title} has no known node as affinity: {near}"
         raise ValueError(msg)
     if request.strict and (missing := request.kinds.difference(layout.kinds)):
         raise MemoryKindMissing(request.title, missing, frozenset(layout.kinds))
@@ -70,8 +64,8 @@ def start_of(request: MemoryRequest, near: NodeSet, layout: MemoryLayout) -> Sta
     return start
 
 
-def reach_of(grant: Grant, layout: MemoryLayout) -> int:
-    """Return all the nodes that a grant may ever be widened to."""
+def reach_of(grant: MemoryGrant, layout: MemoryLayout) -> int:
+    """Return all nodes that a grant may be widened to."""
     if grant.is_fixed:
         return grant.zone.bits
     if not grant.request.strict:
@@ -79,18 +73,18 @@ def reach_of(grant: Grant, layout: MemoryLayout) -> int:
     return grant.zone.bits | layout.of_kinds(grant.kinds)
 
 
-def widened(grant: Grant, zone: int, layout: MemoryLayout) -> int:
-    """Return *zone* and the nearest nodes around it that the grant may have.
+def widened(grant: MemoryGrant, zone: int, layout: MemoryLayout) -> int:
+    """Return *zone* with the nearest nodes that the grant may be widened to.
 
-    The grant's own kinds go first, then one further kind after the other.
-    Nothing is added where the grant has all that it may have.
+    The grant's own kinds come first, then one further kind after the other. The zone
+    is returned unchanged where it cannot be widened.
     """
-    return zone | _fire(zone, grant.kinds, grant.request.strict, layout)
+    return zone | _next_ring(zone, grant.kinds, grant.request.strict, layout)
 
 
-# The memory of a machine has few answers, and each is asked for often.
+# A machine has few different results, and each is needed often.
 @lru_cache(maxsize=4096)
-def _fire(
+def _next_ring(
     zone: int,
     kinds: frozenset[MemoryKind],
     strict: bool,  # noqa: FBT001 - positional keys make the cache faster
@@ -109,12 +103,12 @@ def _start(
     wanted: frozenset[MemoryKind],
     strict: bool,  # noqa: FBT001 - as above
     layout: MemoryLayout,
-) -> Start:
+) -> StartZone:
     kinds = _kinds_wanted(near, wanted, layout)
     missing = kinds - layout.kinds_in(near)
     around = near | layout.nearest(near, missing)
     rule = ZoneRule.NEAREST_KIND if missing else ZoneRule.AFFINITY
-    start = Start(NodeSet(around & layout.of_kinds(kinds)), kinds, (rule,))
+    start = StartZone(NodeSet(around & layout.of_kinds(kinds)), kinds, (rule,))
     if start.zone.bits & layout.normal:
         return start
     return _with_normal(start, layout, strict=strict)
@@ -127,15 +121,15 @@ def _kinds_wanted(
     return wanted & there or layout.kinds_in(near) or _usual(there)
 
 
-def _with_normal(start: Start, layout: MemoryLayout, *, strict: bool) -> Start:
-    """Widen a zone until the kernel finds memory for itself, if it ever can."""
+def _with_normal(start: StartZone, layout: MemoryLayout, *, strict: bool) -> StartZone:
+    """Widen a zone until it has memory that the kernel can use, if possible."""
     normal = layout.kinds_in(layout.normal)
     kinds = start.kinds & normal or (frozenset() if strict else _usual(normal))
     zone = start.zone.bits
     while not zone & layout.normal and (more := layout.nearest(zone, kinds)):
         zone |= more
     rules = (*start.rules, ZoneRule.NORMAL_MEMORY)
-    return Start(NodeSet(zone), start.kinds | kinds, rules)
+    return StartZone(NodeSet(zone), start.kinds | kinds, rules)
 
 
 def _usual(there: frozenset[MemoryKind]) -> frozenset[MemoryKind]:

@@ -8,7 +8,6 @@ from typing import ClassVar
 from msgspec.structs import replace
 
 from nri_resmgr.policy.base import PolicyBase
-from nri_resmgr.policy.capacity import PoolUse
 from nri_resmgr.policy.decision import Decision, Reason, Rule
 from nri_resmgr.policy.events import (
     NO_PIN,
@@ -16,9 +15,8 @@ from nri_resmgr.policy.events import (
     Pin,
     Synchronized,
 )
-from nri_resmgr.policy.ledger import Entry, Ledger
+from nri_resmgr.policy.ledger import Entry, Ledger, oldest_first
 from nri_resmgr.policy.memory import nodes_near
-from nri_resmgr.policy.population import oldest_first
 from nri_resmgr.policy.static.place import (
     FreeCpus,
     StaticPlacement,
@@ -29,6 +27,7 @@ from nri_resmgr.policy.static.place import (
 from nri_resmgr.policy.static.pool_use import pool_uses
 from nri_resmgr.policy.static.settings import StaticSettings, Supply
 from nri_resmgr.policy.static.state import StaticState
+from nri_resmgr.policy.views import PoolUse
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import NO_CPUS, NO_NODES, CpuSet, NodeSet
 

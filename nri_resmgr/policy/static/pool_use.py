@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from nri_resmgr.policy.capacity import PoolUse
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.policy.memory import nodes_near
 from nri_resmgr.policy.static.place import FreeCpus
 from nri_resmgr.policy.static.state import StaticState
+from nri_resmgr.policy.views import PoolUse
 from nri_resmgr.values import MilliCpus
 
 _CPU = 1000  # thousandths

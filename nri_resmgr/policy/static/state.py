@@ -9,8 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from nri_resmgr.policy.events import ContainerSpec, Pin, Synchronized
-from nri_resmgr.policy.ledger import Ledger
-from nri_resmgr.policy.population import gone_since, of_pods_there
+from nri_resmgr.policy.ledger import Ledger, gone_since, of_pods_there
 from nri_resmgr.values import NO_CPUS, CpuSet
 
 Grants: TypeAlias = Mapping[str, Pin]

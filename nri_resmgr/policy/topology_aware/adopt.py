@@ -1,78 +1,87 @@
-"""Places for containers that run already: theirs if legal, else new ones, by age."""
+"""Places for running containers: former ones, present ones where legal, or new ones."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import TypeAlias
 
 import msgspec
 
+from nri_resmgr.policy.cpus import CpuRequest, allocate_cpus
 from nri_resmgr.policy.decision import Rule
 from nri_resmgr.policy.errors import OnFailure
-from nri_resmgr.policy.events import ContainerSpec
+from nri_resmgr.policy.events import ContainerSpec, Synchronized
+from nri_resmgr.policy.ledger import gone_since, of_pods_there
+from nri_resmgr.policy.mems import MemoryLedger
 from nri_resmgr.policy.topology_aware.demand import CpuKind, Demand, demand_of
-from nri_resmgr.policy.topology_aware.node_view import Room
+from nri_resmgr.policy.topology_aware.memory import size_of
+from nri_resmgr.policy.topology_aware.pins import visible
 from nri_resmgr.policy.topology_aware.place import (
-    Earlier,
-    Placement,
-    as_it_was,
+    FormerPlace,
+    PoolPlacement,
     fall_back,
+    keep_place,
     place,
 )
-from nri_resmgr.policy.topology_aware.recover import occupied_by, recall
+from nri_resmgr.policy.topology_aware.pool_ledger import Grant, grant_of
+from nri_resmgr.policy.topology_aware.pools import Pool, PoolTree
 from nri_resmgr.policy.topology_aware.settings import TopologyAwareSettings
-from nri_resmgr.policy.topology_aware.state import TopologyAwareState
-from nri_resmgr.values import PolicyError
+from nri_resmgr.policy.topology_aware.state import NodeView, Slot, TopologyAwareState
+from nri_resmgr.values import CpuSet, PolicyError
 
-Claims: TypeAlias = Callable[[Demand, Room], Iterable[Earlier]]
+State: TypeAlias = TopologyAwareState
+Claims: TypeAlias = Callable[[Demand, NodeView], Iterable[FormerPlace]]
 
-# Whose CPUs are certain goes first: what containers share is what these leave. Who
-# asks for nothing goes last, for that may crowd in where all is promised.
-_ORDER = (CpuKind.OWN, CpuKind.MIXED, CpuKind.RESERVED, CpuKind.PRESERVED)
+# Containers with certain CPUs go first, since shared CPUs are what these leave. Those
+# without a request go last: they fit even where all CPU is granted.
+_ORDER = (CpuKind.EXCLUSIVE, CpuKind.MIXED, CpuKind.RESERVED, CpuKind.PRESERVED)
 
 
 def adopt(
     specs: Sequence[ContainerSpec],
-    known: Mapping[str, Earlier],
-    state: TopologyAwareState,
+    known: Mapping[str, FormerPlace],
+    state: State,
     settings: TopologyAwareSettings,
-) -> tuple[TopologyAwareState, dict[str, Placement]]:
-    """Place running containers; never refuses, for they run anyway.
+) -> tuple[State, dict[str, PoolPlacement]]:
+    """Place running containers; never refuses, since they run anyway.
 
-    First come those whose grants are known, then those who are where they may
-    be, then the others, each in the order given.
+    First come those with known grants, then those whose present CPUs are legal, then
+    all others, each group in the given order.
 
     Args:
-        specs: Who runs, oldest first.
-        known: Earlier grants by container id, for this tree of pools.
-        state: What is granted to others.
-        settings: What the policy is told to do.
+        specs: The running containers, oldest first.
+        known: Former places by container id, in this tree of pools.
+        state: The state with all other containers.
+        settings: The policy's settings.
 
     Returns:
-        The state with all of them in it, and a placement for each, by id.
+        The state with all of them, and the placement of each, by id.
     """
     demands = [demand_of(spec, settings) for spec in specs]
-    occupied = occupied_by(demands)
+    occupancy = occupancy_of(demands)
 
-    def by_grant(demand: Demand, _room: Room) -> Iterable[Earlier]:
+    def by_grant(demand: Demand, _view: NodeView) -> Iterable[FormerPlace]:
         found = known.get(demand.spec.id)
         return () if found is None else (found,)
 
-    def by_place(demand: Demand, room: Room) -> Iterable[Earlier]:
+    def by_place(demand: Demand, view: NodeView) -> Iterable[FormerPlace]:
         zone = demand.spec.present.mems
-        return (Earlier(one, zone) for one in recall(demand, room, occupied))
+        return (
+            FormerPlace(one, zone) for one in likely_grants(demand, view, occupancy)
+        )
 
-    placed: dict[str, Placement] = {}
+    placed: dict[str, PoolPlacement] = {}
     for claims in (by_grant, by_place):
         for demand in sorted(demands, key=_certainty):
             if demand.spec.id not in placed:
-                found = _kept(demand, state.room(settings), claims)
-                state = _settled(state, demand, found, placed)
-    # What runs cannot be refused.
+                found = _keeping_place(demand, state.view(settings), claims)
+                state = _recorded(state, demand, found, placed)
+    # Running containers cannot be refused.
     lenient = msgspec.structs.replace(settings, on_failure=OnFailure.SHARED)
     for demand in demands:
         if demand.spec.id not in placed:
-            state = _settled(state, demand, _new(demand, state.room(lenient)), placed)
+            state = _recorded(state, demand, _new(demand, state.view(lenient)), placed)
     return state, placed
 
 
@@ -82,29 +91,212 @@ def _certainty(demand: Demand) -> int:
     return len(_ORDER) + (not demand.fraction)
 
 
-def _kept(demand: Demand, room: Room, claims: Claims) -> Placement | None:
-    for claim in claims(demand, room):
-        if found := as_it_was(demand, claim, room, Rule.KEPT):
+def _keeping_place(
+    demand: Demand, view: NodeView, claims: Claims
+) -> PoolPlacement | None:
+    for claim in claims(demand, view):
+        if found := keep_place(demand, claim, view, Rule.KEPT):
             return found
     return None
 
 
-def _new(demand: Demand, room: Room) -> Placement:
-    """Place a container that is nowhere it may be."""
+def _new(demand: Demand, view: NodeView) -> PoolPlacement:
+    """Place a container whose present CPUs are not legal."""
     try:
-        return place(demand, room)
+        return place(demand, view)
     except PolicyError as error:
-        # Strict wishes refuse to begin; this one has begun.
-        return fall_back(demand, room, str(error))
+        # Strict annotations only apply to new containers.
+        return fall_back(demand, view, str(error))
 
 
-def _settled(
-    state: TopologyAwareState,
+def _recorded(
+    state: State,
     demand: Demand,
-    found: Placement | None,
-    placed: dict[str, Placement],
-) -> TopologyAwareState:
+    found: PoolPlacement | None,
+    placed: dict[str, PoolPlacement],
+) -> State:
     if found is None:
         return state
     placed[demand.spec.id] = found
     return state.put(demand.spec, found.grant, found.memory, demand.spec.present)
+
+
+class Occupancy(msgspec.Struct, frozen=True):
+    """The CPUs that containers run on, as reported by the runtime.
+
+    Attributes:
+        used: CPUs that any container runs on.
+        shared: Those of them that cannot be exclusive.
+    """
+
+    used: CpuSet
+    shared: CpuSet
+
+
+def likely_grants(
+    demand: Demand, view: NodeView, occupancy: Occupancy
+) -> Iterator[Grant]:
+    """Guess the grants behind a container's present CPUs, the likeliest first.
+
+    Args:
+        demand: What it asks for; its spec has its present CPUs.
+        view: The grants of others so far.
+        occupancy: The CPUs of all containers, this one included.
+    """
+    present = demand.spec.present.cpus
+    if demand.kind in (CpuKind.RESERVED, CpuKind.PRESERVED):
+        yield grant_of(demand, view.tree.root, CpuSet())
+    elif pools := _containing(present, demand, view):
+        exclusive = CpuSet()
+        if demand.kind is not CpuKind.SHARED:
+            exclusive = _exclusive_cpus(demand, view, occupancy)
+        # CPUs with just one container are taken to be exclusive.
+        others = occupancy.used - occupancy.shared - present
+        for pool in _matching_shared(pools, exclusive, others, demand, view):
+            yield grant_of(demand, pool, exclusive)
+
+
+def occupancy_of(demands: Iterable[Demand]) -> Occupancy:
+    """Return the CPUs that containers run on, and those that they must be sharing."""
+    used = shared = CpuSet()
+    for one in demands:
+        if one.kind is CpuKind.PRESERVED:
+            continue  # it may run on any CPU
+        present = one.spec.present.cpus
+        shared |= present & used
+        used |= present
+        if one.kind in (CpuKind.SHARED, CpuKind.RESERVED):
+            shared |= present
+    return Occupancy(used, shared)
+
+
+def _exclusive_cpus(demand: Demand, view: NodeView, occupancy: Occupancy) -> CpuSet:
+    """Return a container's exclusive CPUs, hidden threads included."""
+    machine, present = view.tree.machine, demand.spec.present.cpus
+    exclusive = present
+    if demand.kind is CpuKind.MIXED:
+        isolated = present & view.tree.root.isolated
+        exclusive = (
+            isolated or present - occupancy.shared
+        )  # isolated CPUs are never shared
+        if len(exclusive) > demand.count:
+            return allocate_cpus(CpuRequest(demand.count, exclusive), machine).cpus
+    if demand.spec.preferences.hide_hyperthreads and len(exclusive) < demand.count:
+        cores = CpuSet.union(machine.core_of(cpu).cpus for cpu in exclusive)
+        unseen = cores & _grantable(view) - occupancy.used
+        more = min(demand.count - len(exclusive), len(unseen))
+        exclusive |= allocate_cpus(
+            CpuRequest(more, unseen, held=exclusive), machine
+        ).cpus
+    return exclusive
+
+
+def _matching_shared(
+    pools: list[Pool], exclusive: CpuSet, others: CpuSet, demand: Demand, view: NodeView
+) -> list[Pool]:
+    """Keep the pools whose shared CPUs equal the present ones, if there are any."""
+    if demand.kind is CpuKind.EXCLUSIVE:
+        return pools
+    seen, pool_ledger = demand.spec.present.cpus, view.pool_ledger
+    like = grant_of(demand, view.tree.root, CpuSet())
+    exact = []
+    for pool in pools:
+        cpus = exclusive | pool_ledger.free_sharable(pool) - others
+        if visible(cpus, like, view.tree) == seen:
+            exact.append(pool)
+    return exact or pools
+
+
+def _containing(cpus: CpuSet, demand: Demand, view: NodeView) -> list[Pool]:
+    """Return the pools that hold *cpus*, those with the container's memory first.
+
+    Shared CPUs change with other containers, memory nodes hardly ever do.
+    """
+    if not cpus:
+        return []
+    pools = [pool for pool in view.tree.pools if cpus <= pool.sharable | pool.isolated]
+    mems = demand.spec.present.mems
+    return sorted(pools, key=lambda pool: (pool.nodes != mems, -pool.depth, pool.id))
+
+
+def _grantable(view: NodeView) -> CpuSet:
+    return view.tree.root.sharable | view.tree.root.isolated
+
+
+def former_places_of(old: State, tree: PoolTree) -> dict[str, FormerPlace]:
+    """Return the places of a former state, which may have had other pools.
+
+    Containers that fell back because memory was short are left out.
+
+    Args:
+        old: The former state.
+        tree: The present pools.
+
+    Returns:
+        By container id, in pools of *tree*.
+    """
+    known = {}
+    for key, entry in old.ledger.entries.items():
+        here = _in_pool_of(tree, old.grants[key], old)
+        if here is not None and _has_its_memory(entry.spec, old.memory):
+            known[key] = FormerPlace(here, old.memory.zone_of(key))
+    return known
+
+
+def restore_places(
+    old: State, state: State, event: Synchronized, settings: TopologyAwareSettings
+) -> State:
+    """Restore former and reserved places of present pods from a former state.
+
+    Args:
+        old: The former state.
+        state: The state with the running containers.
+        event: Lists the running containers and the pods.
+        settings: The policy's settings.
+    """
+    former_places = _former_places(old, state.pool_ledger.tree, event)
+    state = msgspec.structs.replace(
+        state, former_places=MappingProxyType(former_places)
+    )
+    named = {(one.pod, one.name) for one in event.specs}
+    for slot, spec in of_pods_there(old.reserved_places, event).items():
+        if slot not in named:
+            state = _reserve_again(spec, old, state, settings)
+    return state
+
+
+def _former_places(
+    old: State, tree: PoolTree, event: Synchronized
+) -> dict[Slot, Grant]:
+    gone = {(s.pod, s.slot): old.grants[s.id] for s in gone_since(old.ledger, event)}
+    found = of_pods_there({**old.former_places, **gone}, event)
+    here = {slot: _in_pool_of(tree, grant, old) for slot, grant in found.items()}
+    return {slot: grant for slot, grant in here.items() if grant is not None}
+
+
+def _reserve_again(
+    spec: ContainerSpec, old: State, state: State, settings: TopologyAwareSettings
+) -> State:
+    grant = _in_pool_of(state.pool_ledger.tree, old.grants[spec.id], old)
+    if grant is None:
+        return state
+    former = FormerPlace(grant, old.memory.zone_of(spec.id))
+    view, demand = state.view(settings), demand_of(spec, settings)
+    found = keep_place(demand, former, view, Rule.OLD_PLACE)
+    return (
+        state if found is None else state.reserve_place(spec, found.grant, found.memory)
+    )
+
+
+def _in_pool_of(tree: PoolTree, grant: Grant, old: State) -> Grant | None:
+    """Return a grant in the pool of the same name, if there is one."""
+    if old.pool_ledger.tree is tree:
+        return grant
+    pool = tree.named(old.pool_ledger.tree.pools[grant.pool].name)
+    return None if pool is None else msgspec.structs.replace(grant, pool=pool.id)
+
+
+def _has_its_memory(spec: ContainerSpec, memory: MemoryLedger) -> bool:
+    """Return whether a container was granted the memory that it asks for."""
+    granted = memory.grants[spec.id].request
+    return (granted.size, granted.hugepages) == (size_of(spec), spec.hugepages)

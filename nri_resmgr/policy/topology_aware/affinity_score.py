@@ -1,4 +1,4 @@
-"""How much containers attract a new one, and the pools that they are in with them."""
+"""Affinity scores of pools, from the affinity of a container to others."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from nri_resmgr.policy.topology_aware.pool_ledger import Grant
 from nri_resmgr.policy.topology_aware.pools import PoolTree
 from nri_resmgr.policy.topology_aware.settings import TopologyAwareSettings
 
-NO_ATTRACTION: Final[Mapping[str, int]] = MappingProxyType({})
-"""Of a container that nobody attracts; most are."""
+NO_WEIGHTS: Final[Mapping[str, int]] = MappingProxyType({})
+"""The weights of a container without affinity rules, as most have none."""
 
-# Of each neighbour in the pod, or the namespace, that is to be near.
+# Weight of each container in the same pod, or the same namespace.
 _COLOCATION: Final = 10
 
-# With every step between two pools a quarter of the attraction is lost. Whole
-# numbers make equal scores compare equal: 3 of 4 parts are kept, times 4 per level.
+# A weight loses a quarter with every level between two pools. Scores are integers, that
+# is multiplied by 4 per level, so that equal ones compare equal.
 _KEPT, _OF = 3, 4
 
 
-def attraction(
+def affinity_weights(
     spec: ContainerSpec, ledger: Ledger, settings: TopologyAwareSettings
 ) -> Mapping[str, int]:
-    """Sum up how much each container attracts *spec*.
+    """Sum up the affinity of *spec* to every other container.
 
     Returns:
-        The weights by container id, those of 0 left out; below 0 repels. Empty for
-        a container without rules, unless the settings want pods or namespaces to
-        be close together.
+        The weights by container id without those of 0; negative for anti-affinity.
+        Empty for a container without rules, unless the settings colocate pods or
+        namespaces.
 
     Source:
         nri-plugins, docs/resource-policy/container-affinity.md.
@@ -44,22 +44,21 @@ def attraction(
     elif settings.colocate_pods or settings.colocate_namespaces:
         weights = _by_settings(spec, ledger, settings)
     else:
-        return NO_ATTRACTION
+        return NO_WEIGHTS
     weights.pop(spec.id, None)
     return {key: weight for key, weight in weights.items() if weight}
 
 
-def pool_scores(
+def affinity_scores(
     weights: Mapping[str, int], grants: Mapping[str, Grant], tree: PoolTree
 ) -> tuple[int, ...]:
-    """Say how attractive each pool is, by pool id.
+    """Return the affinity score of each pool, by pool id.
 
-    A pool is attractive by what is granted in it, and by three quarters for each
-    step by what is granted in a pool above or below it; pools beside it do not
-    count.
+    The score of a pool adds up the weights of its containers, and three quarters per
+    level of those in pools above or below it. Pools beside it do not count.
 
     Returns:
-        Scores times 4 for each level of the tree: only their order means something.
+        Scores times 4 per level of the tree: only their order has a meaning.
 
     Source:
         nri-plugins, topology-aware, ``affinity.go``.

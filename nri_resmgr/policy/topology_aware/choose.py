@@ -1,4 +1,4 @@
-"""Which pool a container goes to, and which one if that fails."""
+"""Ranking of the pools that may take a container."""
 
 from __future__ import annotations
 
@@ -9,111 +9,114 @@ import msgspec
 from nri_resmgr.policy.topology_aware.criteria import (
     CAPACITY,
     ONLY_ONE,
-    Stage,
-    Step,
+    Comparison,
+    Criterion,
+    comparisons_of,
     has_isolated,
-    steps_of,
 )
 from nri_resmgr.policy.topology_aware.demand import AT_ROOT, CpuKind, Demand
 from nri_resmgr.policy.topology_aware.hint_scores import cpus_near_all
-from nri_resmgr.policy.topology_aware.node_view import Room
 from nri_resmgr.policy.topology_aware.pools import Pool
+from nri_resmgr.policy.topology_aware.state import NodeView
 
 
-class Candidate(msgspec.Struct, frozen=True):
+class RankedPool(msgspec.Struct, frozen=True):
     """A pool that may take a container.
 
     Attributes:
         pool: The pool.
-        decided: What told it from the last rival that was as good until then, among
-            the pools that come after it.
-        steps: What pools are compared by.
+        decided: The criterion that ranks it before the pools after it.
+        comparisons: All comparisons of pools, the most important first.
     """
 
     pool: Pool
-    decided: Stage
-    steps: Sequence[Step] = ()
+    decided: Criterion
+    comparisons: Sequence[Comparison] = ()
 
-    def scores(self) -> tuple[tuple[Stage, int], ...]:
-        """Say how good the pool is in every respect, the weightiest first.
+    def scores(self) -> tuple[tuple[Criterion, int], ...]:
+        """Return the pool's score in each criterion, the most important first.
 
-        More is better. What the choice did not need is found out now.
+        More is better. Scores that the choice did not need are computed now.
         """
-        return tuple((stage, int(row[self.pool.id])) for stage, row in self.steps)
+        return tuple(
+            (criterion, int(row[self.pool.id])) for criterion, row in self.comparisons
+        )
 
 
-def candidates(demand: Demand, room: Room) -> Iterator[Candidate]:
+def candidates(demand: Demand, view: NodeView) -> Iterator[RankedPool]:
     """Yield the pools that may take a container, best first.
 
-    The second is only found when it is asked for. Pools without the capacity are
-    left out; that those below keep what they have granted is for `take` to see.
+    Each is computed on demand. Pools without the capacity are left out; `take` checks
+    that pools below keep the CPUs that they have granted.
 
     Args:
-        demand: What is asked for. Reserved and preserved CPUs have but one place.
-        room: The node without the container.
+        demand: What is asked for. Reserved and preserved CPUs only exist at the root.
+        view: The node without the container.
     """
     if demand.kind in AT_ROOT:
-        yield Candidate(room.tree.root, ONLY_ONE)
+        yield RankedPool(view.tree.root, ONLY_ONE)
         return
-    enough, pools = _with_capacity(demand, room), room.tree.pools
+    enough, pools = _with_capacity(demand, view), view.tree.pools
     if demand.spec.preferences.strict_hints:
-        enough = [key for key in enough if _is_inside(demand, pools[key], room)]
+        enough = [key for key in enough if _is_inside(demand, pools[key], view)]
     less = len(enough) < len(pools)
-    steps = steps_of(demand, room)
+    comparisons = comparisons_of(demand, view)
     last = CAPACITY if less else ONLY_ONE
     while enough:
-        best, decided = _best_of(enough, steps, last)
-        yield Candidate(pools[best], decided, steps)
+        best, decided = _best_of(enough, comparisons, last)
+        yield RankedPool(pools[best], decided, comparisons)
         enough.remove(best)
 
 
-def _best_of(pools: list[int], steps: Sequence[Step], last: Stage) -> tuple[int, Stage]:
-    """Find the best pool, and what told it from the last rival.
+def _best_of(
+    pools: list[int], comparisons: Sequence[Comparison], last: Criterion
+) -> tuple[int, Criterion]:
+    """Find the best pool, and the criterion that decided against the last rival.
 
     Args:
         pools: Ids, at least one.
-        steps: Comparisons, the weightiest first; no two pools are alike in all.
-        last: What tells the last one from those that come after.
+        comparisons: The most important first; no two pools are equal in all.
+        last: The criterion to return where there is no rival.
     """
     decided = last
-    for stage, row in steps:
+    for criterion, row in comparisons:
         if len(pools) == 1:
             break
         best, most = [pools[0]], row[pools[0]]
         for key in pools[1:]:
-            if (merit := row[key]) > most:
-                best, most = [key], merit
-            elif merit == most:
+            if (score := row[key]) > most:
+                best, most = [key], score
+            elif score == most:
                 best.append(key)
         if len(best) < len(pools):
-            pools, decided = best, stage
+            pools, decided = best, criterion
     return pools[0], decided
 
 
-def _with_capacity(demand: Demand, room: Room) -> list[int]:
-    spares, needed = room.books.spares, demand.capacity
+def _with_capacity(demand: Demand, view: NodeView) -> list[int]:
+    capacities, needed = view.pool_ledger.free_capacities, demand.capacity
     if not demand.isolated:
-        if min(spares) >= needed:  # as on most nodes
-            return list(range(len(spares)))
-        return [key for key, spare in enumerate(spares) if spare >= needed]
+        if min(capacities) >= needed:  # as on most nodes
+            return list(range(len(capacities)))
+        return [key for key, free in enumerate(capacities) if free >= needed]
     return [
         pool.id
-        for pool in room.tree.pools
-        if has_isolated(demand, pool, room.books)
-        or (not demand.require_isolated and spares[pool.id] >= needed)
+        for pool in view.tree.pools
+        if has_isolated(demand, pool, view.pool_ledger)
+        or (not demand.require_isolated and capacities[pool.id] >= needed)
     ]
 
 
-def _is_inside(demand: Demand, pool: Pool, room: Room) -> bool:
-    """Tell whether all CPUs can be inside of every hint.
+def _is_inside(demand: Demand, pool: Pool, view: NodeView) -> bool:
+    """Return whether all CPUs can be inside of every hint.
 
-    What a pool shares can be all of it, sooner or later.
+    All sharable CPUs of the pool count, since the shared set changes over time.
     """
-    inside = cpus_near_all(demand.spec.hints, room.tree.machine)
-    if demand.kind is not CpuKind.OWN and not pool.sharable <= inside:
+    inside = cpus_near_all(demand.spec.hints, view.tree.machine)
+    if demand.kind is not CpuKind.EXCLUSIVE and not pool.sharable <= inside:
         return False
-    isolated = room.books.free_isolated(pool) & inside
+    isolated = view.pool_ledger.free_isolated(pool) & inside
     if demand.isolated and len(isolated) >= demand.count:
         return True
-    sharable = room.books.free_sharable(pool) & inside
+    sharable = view.pool_ledger.free_sharable(pool) & inside
     return not demand.require_isolated and len(sharable) >= demand.count

@@ -1,35 +1,61 @@
-"""By what pools are compared, and in which order: the first difference decides."""
+"""The criteria that pools are compared by, in order: the first difference decides."""
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from operator import neg
 from typing import Final, TypeAlias
 
 from nri_resmgr.policy.cpus import CpuPriority, machine_priorities
 from nri_resmgr.policy.preferences import TreeLevel
-from nri_resmgr.policy.topology_aware.affinity_score import attraction, pool_scores
+from nri_resmgr.policy.topology_aware.affinity_score import (
+    affinity_scores,
+    affinity_weights,
+)
 from nri_resmgr.policy.topology_aware.demand import Demand
 from nri_resmgr.policy.topology_aware.hint_scores import hint_score
-from nri_resmgr.policy.topology_aware.memory_offers import (
+from nri_resmgr.policy.topology_aware.memory import (
     MemoryOffers,
     depends_on_pool,
     limit_above_request,
 )
-from nri_resmgr.policy.topology_aware.node_view import Room
-from nri_resmgr.policy.topology_aware.pool_ledger import SHARING, Books
+from nri_resmgr.policy.topology_aware.pool_ledger import SHARING, PoolLedger
 from nri_resmgr.policy.topology_aware.pools import Pool, PoolTree
-from nri_resmgr.policy.topology_aware.rows import Asked, Row
+from nri_resmgr.policy.topology_aware.state import NodeView
 from nri_resmgr.values import CpuSet, QosClass
 
+
+class LazyScores(dict[int, int]):
+    """Expensive scores by pool id, each computed once, when it is read.
+
+    Args:
+        find: Returns the score of a pool by its id.
+
+    >>> LazyScores(abs)[-3]
+    3
+    """
+
+    def __init__(self, find: Callable[[int], int]) -> None:
+        super().__init__()
+        self._find = find
+
+    def __missing__(self, pool: int) -> int:
+        found = self[pool] = self._find(pool)
+        return found
+
+
+Scores: TypeAlias = Sequence[int] | LazyScores
+"""The scores of all pools in one criterion, by pool id; more is better."""
+
+
 _CPU: Final = 1000  # thousandths
-_THERE: Final = 2
+_AT_LEVEL: Final = 2
 
 
-class Stage(enum.StrEnum):
-    """What told a pool from the last one that was as good until then."""
+class Criterion(enum.StrEnum):
+    """What ranked a pool before the last rival with equal scores so far."""
 
     ONLY_ONE = "only-one"
     CAPACITY = "capacity"
@@ -50,160 +76,171 @@ class Stage(enum.StrEnum):
     ID = "id"
 
 
-# Looked up once, since most choices name them: with enums of Python 3.11 that takes as
-# long as comparing all pools of a common machine.
-ONLY_ONE: Final = Stage.ONLY_ONE
-CAPACITY: Final = Stage.CAPACITY
-_LEVEL: Final = Stage.BURSTABLE_LEVEL
-_FEWER_NODES: Final = Stage.FEWER_NODES
-_DEPTH: Final = Stage.DEPTH
-_COLOCATION: Final = Stage.COLOCATION
-_SPREAD: Final = Stage.SPREAD
+# Looked up once: in Python 3.11 reading an enum member takes as long as comparing all
+# pools of a common machine.
+ONLY_ONE: Final = Criterion.ONLY_ONE
+CAPACITY: Final = Criterion.CAPACITY
+_LEVEL: Final = Criterion.BURSTABLE_LEVEL
+_FEWER_NODES: Final = Criterion.FEWER_NODES
+_DEPTH: Final = Criterion.DEPTH
+_COLOCATION: Final = Criterion.COLOCATION
+_SPREAD: Final = Criterion.SPREAD
 _BURSTABLE: Final = QosClass.BURSTABLE
 
-Step: TypeAlias = tuple[Stage, Row]
+Comparison: TypeAlias = tuple[Criterion, Scores]
 
-_BY_ID: Final[Step] = (Stage.ID, Asked(neg))
+_BY_ID: Final[Comparison] = (Criterion.ID, LazyScores(neg))
 
 
-def steps_of(demand: Demand, room: Room) -> list[Step]:
-    """Return the comparisons that matter for a container, the weightiest first.
+def comparisons_of(demand: Demand, view: NodeView) -> list[Comparison]:
+    """Return the comparisons that matter for a container, the most important first.
 
-    The merits of a pool depend on no other pool, so that the order is total: no
-    two pools are alike in all of them. Those that take long to find are not found
-    before they are asked for.
+    The score of a pool depends on no other pool and the last criterion is the id, so
+    the order is total. Expensive scores are computed on demand.
 
     Source:
-        nri-plugins, topology-aware, ``pools.go``, ``compareScores``, with the
-        branches put right that answered differently when asked the other way round.
+        nri-plugins, topology-aware, ``pools.go``, ``compareScores``, without
+        its branches whose result depends on the order of the two pools.
     """
-    spec, tree, books = demand.spec, room.tree, room.books
-    steps = list(_by_wishes(demand, room))
-    level = _wanted_level(demand, room)
+    spec, tree, ledger = demand.spec, view.tree, view.pool_ledger
+    comparisons = list(_by_preferences(demand, view))
+    level = _wanted_level(demand, view)
     memory = None
     if depends_on_pool(spec, tree):
-        memory = MemoryOffers(spec, room)
-        steps += _by_memory(demand, memory, level)
+        memory = MemoryOffers(spec, view)
+        comparisons += _by_memory(demand, memory, level)
     if level is not None:
-        steps += _by_level(level, books)
-        return steps
-    spares, limit = books.spares, spec.limit
-    if limit and spec.qos is _BURSTABLE and limit > min(spares):
-        steps.append((Stage.BURSTABLE_LIMIT, [spare >= limit for spare in spares]))
+        comparisons += _by_level(level, ledger)
+        return comparisons
+    limit, capacities = spec.limit, ledger.free_capacities
+    if limit and spec.qos is _BURSTABLE and limit > min(capacities):
+        fits = [free >= limit for free in capacities]
+        comparisons.append((Criterion.BURSTABLE_LIMIT, fits))
     if memory is not None:
-        steps.append((_FEWER_NODES, memory.narrowness))
+        width: Scores = memory.narrowness
+        if not memory.fits_everywhere:
+            width = LazyScores(memory.narrowness_of_offer)
+        comparisons.append((_FEWER_NODES, width))
         if spec.preferences.memory_kinds:
-            steps.append((Stage.MEMORY_KINDS, Asked(memory.has_kinds)))
-    steps += _by_cpus(demand, room)
-    return steps
+            comparisons.append((Criterion.MEMORY_KINDS, LazyScores(memory.has_kinds)))
+    comparisons += _by_cpus(demand, view)
+    return comparisons
 
 
-def has_isolated(demand: Demand, pool: Pool, books: Books) -> bool:
-    """Tell whether a pool has all the isolated CPUs that are wanted, and the rest."""
+def has_isolated(demand: Demand, pool: Pool, ledger: PoolLedger) -> bool:
+    """Return whether a pool has all isolated CPUs asked for, and the fraction."""
     if not demand.isolated:
         return False
-    free = pool.isolated.bits & ~books.taken.bits
-    shares = not demand.fraction or books.spare(pool) >= demand.fraction
+    free = pool.isolated.bits & ~ledger.taken.bits
+    shares = not demand.fraction or ledger.free_capacity(pool) >= demand.fraction
     return free.bit_count() >= demand.count and shares
 
 
-def _by_wishes(demand: Demand, room: Room) -> Iterator[Step]:
-    tree, books = room.tree, room.books
+def _by_preferences(demand: Demand, view: NodeView) -> Iterator[Comparison]:
+    tree, ledger = view.tree, view.pool_ledger
     if demand.isolated:
-        yield Stage.ISOLATED, [has_isolated(demand, one, books) for one in tree.pools]
-    if weights := attraction(demand.spec, room.ledger, room.settings):
-        yield Stage.AFFINITY, pool_scores(weights, room.grants, tree)
+        enough = [has_isolated(demand, one, ledger) for one in tree.pools]
+        yield Criterion.ISOLATED, enough
+    if weights := affinity_weights(demand.spec, view.ledger, view.settings):
+        yield Criterion.AFFINITY, affinity_scores(weights, view.grants, tree)
     if demand.spec.hints:
         yield from _by_hints(demand, tree)
 
 
-def _by_hints(demand: Demand, tree: PoolTree) -> Iterator[Step]:
+def _by_hints(demand: Demand, tree: PoolTree) -> Iterator[Comparison]:
     hints = demand.spec.hints
     scores = [hint_score(hints, one, tree) for one in tree.pools]
-    yield Stage.HINTS, [score.all_hints for score in scores]
-    yield Stage.HINTS, [score.matched for score in scores]
-    # Among pools that are as near to something, nothing else is looked at.
+    yield Criterion.HINTS, [score.all_hints for score in scores]
+    yield Criterion.HINTS, [score.matched for score in scores]
+    # Pools that match any hint equally well are ranked by depth and id alone.
     near = [(one, score.matched) for one, score in zip(tree.pools, scores, strict=True)]
     yield _DEPTH, [pool.depth if matched else 0 for pool, matched in near]
-    yield Stage.ID, [-pool.id if matched else 0 for pool, matched in near]
+    yield Criterion.ID, [-pool.id if matched else 0 for pool, matched in near]
 
 
 def _by_memory(
     demand: Demand, memory: MemoryOffers, level: TreeLevel | None
-) -> Iterator[Step]:
+) -> Iterator[Comparison]:
     if not memory.fits_everywhere:
-        yield Stage.MEMORY_OFFER, Asked(memory.fits)
+        yield Criterion.MEMORY_OFFER, LazyScores(memory.fits)
     if limit_above_request(demand.spec):
-        if demand.spec.memory_limit is not None:
-            yield Stage.MEMORY_LIMIT, memory.holds_limit
+        if (limit := demand.spec.memory_limit) is not None:
+            yield Criterion.MEMORY_LIMIT, [one >= limit for one in memory.capacities]
         elif level is None:
-            # The largest pool is the root: no level could be asked for otherwise.
-            yield Stage.MEMORY_LIMIT, memory.capacity
+            # The largest pool is the root, which would override a requested level.
+            yield Criterion.MEMORY_LIMIT, memory.capacities
 
 
-def _wanted_level(demand: Demand, room: Room) -> TreeLevel | None:
-    """Return the level for a Burstable container without a CPU limit."""
+def _wanted_level(demand: Demand, view: NodeView) -> TreeLevel | None:
+    """Return the preferred level of a Burstable container without a CPU limit."""
     spec = demand.spec
     if spec.qos is not _BURSTABLE or spec.limit:
         return None
-    wanted = spec.preferences.unlimited_burstable or room.settings.unlimited_burstable
-    return room.tree.level_or_coarser(wanted)
+    wanted = spec.preferences.unlimited_burstable or view.settings.unlimited_burstable
+    return view.tree.level_or_coarser(wanted)
 
 
-def _by_level(wanted: TreeLevel, books: Books) -> Iterator[Step]:
-    """Compare Burstable pools without a CPU limit; nothing is looked at after this."""
-    at_level = _nearness(books.tree, wanted)
+def _by_level(wanted: TreeLevel, ledger: PoolLedger) -> Iterator[Comparison]:
+    """Compare pools by level and free CPU; these are the last criteria."""
+    at_level = _nearness(ledger.tree, wanted)
     yield _LEVEL, at_level
-    rows = zip(at_level, books.spares, strict=True)
-    yield _SPREAD, [spare if near == _THERE else 0 for near, spare in rows]
+    rows = zip(at_level, ledger.free_capacities, strict=True)
+    yield _SPREAD, [free if near == _AT_LEVEL else 0 for near, free in rows]
     yield _BY_ID
 
 
 @lru_cache(maxsize=16)
 def _nearness(tree: PoolTree, wanted: TreeLevel) -> tuple[int, ...]:
-    """Say for each pool, by id, whether it is of a level, or else of a finer one."""
+    """Return 2 for each pool at a level, 1 for pools below it, 0 for others."""
     levels = tuple(TreeLevel)
     finer = levels[levels.index(wanted) + 1 :]
     return tuple(
-        _THERE if pool.level is wanted else pool.level in finer for pool in tree.pools
+        _AT_LEVEL if pool.level is wanted else pool.level in finer
+        for pool in tree.pools
     )
 
 
-def _by_cpus(demand: Demand, room: Room) -> Iterator[Step]:
-    books, tree = room.books, room.tree
+def _by_cpus(demand: Demand, view: NodeView) -> Iterator[Comparison]:
+    ledger, tree = view.pool_ledger, view.tree
     if demand.count and demand.priority in (CpuPriority.HIGH, CpuPriority.LOW):
-        yield Stage.CPU_PRIORITY, _of_priority(demand, room)
+        yield Criterion.CPU_PRIORITY, _of_priority(demand, view)
     yield _DEPTH, tree.depths
     if demand.count and demand.priority is CpuPriority.NORMAL:
-        yield Stage.CPU_PRIORITY, _of_priority(demand, room)
+        yield Criterion.CPU_PRIORITY, _of_priority(demand, view)
     if not demand.count:
-        yield _COLOCATION, [-count for count in books.guests[demand.kind]]
+        counts = ledger.container_counts[demand.kind]
+        yield _COLOCATION, [-count for count in counts]
     if demand.isolated:
-        yield _SPREAD, [_left(demand, one, books) for one in tree.pools]
+        yield _SPREAD, [_free_of_kind(demand, one, ledger) for one in tree.pools]
     else:
-        yield _SPREAD, books.spares
+        yield _SPREAD, ledger.free_capacities
     if demand.count:
         pools = tree.pools
-        yield Stage.DISTURBANCE, Asked(lambda key: -_touched(demand, pools[key], books))
+        scores = LazyScores(lambda key: -_affected(demand, pools[key], ledger))
+        yield Criterion.DISTURBANCE, scores
     yield _BY_ID
 
 
-def _of_priority(demand: Demand, room: Room) -> Row:
-    """Tell whether there are enough CPUs of the class; isolated ones have none."""
-    books, wanted = room.books, _of_class(room.tree, demand.priority).bits
+def _of_priority(demand: Demand, view: NodeView) -> Scores:
+    """Score pools by whether they have enough CPUs of the preferred priority.
 
-    def merit(key: int) -> int:
-        pool = room.tree.pools[key]
-        if has_isolated(demand, pool, books):
+    Isolated CPUs have no priority, so that they always suffice.
+    """
+    ledger = view.pool_ledger
+    wanted = _cpus_of_priority(view.tree, demand.priority).bits
+
+    def score_of(key: int) -> int:
+        pool = view.tree.pools[key]
+        if has_isolated(demand, pool, ledger):
             return True
-        free = pool.sharable.bits & wanted & ~books.taken.bits
+        free = pool.sharable.bits & wanted & ~ledger.taken.bits
         return _CPU * free.bit_count() >= demand.capacity
 
-    return Asked(merit)
+    return LazyScores(score_of)
 
 
 @lru_cache(maxsize=16)
-def _of_class(tree: PoolTree, priority: CpuPriority) -> CpuSet:
+def _cpus_of_priority(tree: PoolTree, priority: CpuPriority) -> CpuSet:
     sets = machine_priorities(tree.machine)
     if priority is CpuPriority.HIGH:
         return sets.high
@@ -212,16 +249,19 @@ def _of_class(tree: PoolTree, priority: CpuPriority) -> CpuSet:
     return tree.machine.online - sets.high - sets.low
 
 
-def _left(demand: Demand, pool: Pool, books: Books) -> int:
-    """Return what a pool has of the CPUs that the container would come from."""
-    if has_isolated(demand, pool, books):
-        return (pool.isolated.bits & ~books.taken.bits).bit_count()
-    return books.spare(pool)
+def _free_of_kind(demand: Demand, pool: Pool, ledger: PoolLedger) -> int:
+    """Return the free amount of the kind of CPUs that a pool would grant."""
+    if has_isolated(demand, pool, ledger):
+        return (pool.isolated.bits & ~ledger.taken.bits).bit_count()
+    return ledger.free_capacity(pool)
 
 
-def _touched(demand: Demand, pool: Pool, books: Books) -> int:
-    """Count the containers that CPUs may be taken from; nobody shares isolated ones."""
-    if has_isolated(demand, pool, books):
+def _affected(demand: Demand, pool: Pool, ledger: PoolLedger) -> int:
+    """Count the containers whose shared CPUs would become fewer.
+
+    Taking isolated CPUs affects none, since they are never shared.
+    """
+    if has_isolated(demand, pool, ledger):
         return 0
-    rows = [books.guests[kind] for kind in SHARING]
+    rows = [ledger.container_counts[kind] for kind in SHARING]
     return sum(row[one] for one in {*pool.path, *pool.subtree} for row in rows)

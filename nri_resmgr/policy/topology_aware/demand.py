@@ -1,4 +1,4 @@
-"""Which kind of CPUs a container is to get, and how many of them."""
+"""Demands: the kind and number of CPUs that a container should be granted."""
 
 from __future__ import annotations
 
@@ -18,46 +18,46 @@ from nri_resmgr.values import MilliCpus, QosClass
 _NOTHING = MilliCpus(0)
 _CPU = 1000  # thousandths
 
-# From here on CPUs are only mixed or isolated where an annotation says so: a
-# workload has to spread its own threads over isolated CPUs.
+# From here on CPUs are only mixed or isolated on request: the scheduler does not
+# balance threads over isolated CPUs, so that the workload has to place them.
 _SEVERAL = 2 * _CPU
 
 
 class CpuKind(enum.StrEnum):
-    """What a container may be granted.
+    """The kinds of CPUs that are granted.
 
-    `OWN` are whole CPUs, isolated or not, `MIXED` are these and a share of the
-    pool's shared CPUs. `PRESERVED` CPUs are not ours to choose.
+    `EXCLUSIVE` are whole CPUs, isolated or not; `MIXED` are these and a share of the
+    pool's shared CPUs. `PRESERVED` CPUs are left as they are.
     """
 
     RESERVED = "reserved"
     SHARED = "shared"
-    OWN = "own"
+    EXCLUSIVE = "exclusive"
     MIXED = "mixed"
     PRESERVED = "preserved"
 
 
-# Looked up once: with enums of Python 3.11 that takes as long as making a list.
+# Looked up once: reading an enum member is slow in Python 3.11.
 _SHARED: Final = CpuKind.SHARED
 _GUARANTEED: Final = QosClass.GUARANTEED
 _NOT_GUARANTEED: Final = Rule.NOT_GUARANTEED
 
 AT_ROOT: Final = (CpuKind.RESERVED, CpuKind.PRESERVED)
-"""The kinds of CPUs that have but one place."""
+"""The kinds of CPUs that only exist in the root pool."""
 
 
 class Demand(msgspec.Struct, frozen=True):
-    """What is asked of the pools for one container.
+    """The CPUs that one container should be granted.
 
     Attributes:
-        spec: Who asks.
+        spec: The container.
         kind: The kind of CPUs.
-        rule: What made it this kind.
+        rule: The rule that led to this kind.
         fraction: Thousandths of shared, or reserved, CPUs.
-        count: Whole CPUs to have alone.
-        isolated: Whether isolated CPUs are wanted for the whole ones.
-        require_isolated: Whether others are worse than a refusal.
-        priority: The class that the whole ones should be of.
+        count: Number of exclusive CPUs.
+        isolated: Whether exclusive CPUs should be isolated ones.
+        require_isolated: Whether to refuse it rather than grant others.
+        priority: The preferred priority of exclusive CPUs.
     """
 
     spec: ContainerSpec
@@ -71,12 +71,12 @@ class Demand(msgspec.Struct, frozen=True):
 
     @property
     def capacity(self) -> int:
-        """The thousandths that a pool's shared CPUs lose by it, at least one."""
+        """The thousandths of a pool's shared CPUs that it uses, at least one."""
         return _CPU * self.count + self.fraction or 1
 
 
 def demand_of(spec: ContainerSpec, settings: TopologyAwareSettings) -> Demand:
-    """Tell what to ask of the pools for a container.
+    """Return the demand of a container.
 
     Source:
         nri-plugins, topology-aware, ``pod-preferences.go``: the same order.
@@ -84,14 +84,14 @@ def demand_of(spec: ContainerSpec, settings: TopologyAwareSettings) -> Demand:
     if spec.preferences.preserve_cpus:
         return Demand(spec, CpuKind.PRESERVED, Rule.PRESERVED)
     if rule := _reserved_rule(spec, settings):
-        return _part(spec, CpuKind.RESERVED, rule)
+        return Demand(spec, CpuKind.RESERVED, rule, spec.request)
     if rule := _shared_rule(spec, settings):
-        return _part(spec, _SHARED, rule)
+        return Demand(spec, _SHARED, rule, spec.request)
     return _whole(spec, settings)
 
 
 def is_reserved(namespace: str, settings: TopologyAwareSettings) -> bool:
-    """Tell whether containers of *namespace* run on the reserved CPUs."""
+    """Return whether containers of *namespace* run on the reserved CPUs."""
     return _matches_any(namespace, settings.reserved_namespaces)
 
 
@@ -116,35 +116,35 @@ def _shared_rule(spec: ContainerSpec, settings: TopologyAwareSettings) -> Rule |
     return None
 
 
-def _part(spec: ContainerSpec, kind: CpuKind, rule: Rule) -> Demand:
-    return Demand(spec, kind, rule, spec.request)
-
-
 def _whole(spec: ContainerSpec, settings: TopologyAwareSettings) -> Demand:
-    wish = spec.preferences
+    preferences = spec.preferences
     count, fraction = divmod(spec.request, _CPU)
-    isolated = wish.require_isolated or bool(wish.isolated)
-    if wish.isolated is None and not isolated and spec.request < _SEVERAL:
+    isolated = preferences.require_isolated or bool(preferences.isolated)
+    if preferences.isolated is None and not isolated and spec.request < _SEVERAL:
         isolated = settings.prefer_isolated
     is_mixed = fraction or _shares_beside(spec, settings)
     return Demand(
         spec=spec,
-        kind=CpuKind.MIXED if is_mixed else CpuKind.OWN,
+        kind=CpuKind.MIXED if is_mixed else CpuKind.EXCLUSIVE,
         rule=Rule.MIXED_CPUS if is_mixed else Rule.WHOLE_CPUS,
         count=count,
         fraction=MilliCpus(fraction),
         isolated=isolated,
-        require_isolated=wish.require_isolated,
-        priority=wish.cpu_priority or settings.cpu_priority,
+        require_isolated=preferences.require_isolated,
+        priority=preferences.cpu_priority or settings.cpu_priority,
     )
 
 
 def _shares_beside(spec: ContainerSpec, settings: TopologyAwareSettings) -> bool:
-    wish = spec.preferences.isolation
-    return settings.shared_beside_own and wish is not None and wish.shared
+    preferences = spec.preferences.isolation
+    return (
+        settings.shared_beside_exclusive
+        and preferences is not None
+        and preferences.shared
+    )
 
 
 @lru_cache(maxsize=1024)
 def _matches_any(namespace: str, patterns: tuple[str, ...]) -> bool:
-    # Asked at every creation, of a few namespaces.
+    # Called at every creation, for few namespaces.
     return any(fnmatch.fnmatchcase(namespace, pattern) for pattern in patterns)

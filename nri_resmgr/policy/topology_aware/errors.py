@@ -1,18 +1,61 @@
-"""Why the topology-aware policy refuses."""
+"""Refusals of the topology-aware policy: what was asked, what is free, what helps."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Final, TypeAlias
 
+from nri_resmgr.policy.mems import MemoryShort, bytes_text
+from nri_resmgr.policy.topology_aware.demand import CpuKind, Demand
+from nri_resmgr.policy.topology_aware.memory import size_of
+from nri_resmgr.policy.topology_aware.state import NodeView
 from nri_resmgr.topology import HugePages
-from nri_resmgr.values import PolicyError, format_bytes, format_cpus
+from nri_resmgr.values import PolicyError, format_cpus
 from nri_resmgr.values.quantities import Bytes, MilliCpus
+
+_CPU: Final = 1000  # thousandths
+
+# Machines with sub-NUMA clusters have dozens of pools; one message shows a few.
+_MOST_SHOWN: Final = 3
+
+
+@dataclass(eq=False)
+class UnknownCpuClass(PolicyError):
+    """An annotation names a class that the configuration does not have."""
+
+    title: str
+    key: str
+    name: str
+    known: tuple[str, ...]
+
+    def __str__(self) -> str:
+        known = " or ".join(self.known) if self.known else "none, none is defined"
+        return (
+            f"{self.title}: annotation {self.key} asks for CPU class {self.name}, "
+            f"expected {known}"
+        )
+
+
+@dataclass(eq=False)
+class ExclusiveCpusMissing(PolicyError):
+    """An annotation requires exclusive CPUs, and the container has none."""
+
+    title: str
+    key: str
+    why: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.title}: annotation {self.key} requires exclusive CPUs; {self.why}; "
+            "to help, ask for whole CPUs with equal requests and limits, or remove "
+            "the annotation"
+        )
 
 
 @dataclass(eq=False)
 class PoolShort(PolicyError):
-    """One pool cannot grant what is asked of it."""
+    """One pool cannot grant what a container asks for."""
 
     pool: str
     why: str
@@ -26,11 +69,11 @@ class NoPoolFits(PolicyError):
     """No pool can grant what a container asks for.
 
     Attributes:
-        title: The container, for people.
-        asked: What it asks for, in words.
-        free: What there is of that, in words.
-        tried: Pools that looked good enough, with the sentence that says why not.
-        helps: What would help, in words.
+        title: ``namespace/pod/container``.
+        asked: Text of what it asks for.
+        free: Text of what is free.
+        tried: Pools that were tried, with the sentence that says why they failed.
+        helps: Texts of what would help.
     """
 
     title: str
@@ -40,35 +83,108 @@ class NoPoolFits(PolicyError):
     helps: tuple[str, ...]
 
     def __str__(self) -> str:
-        told = list(dict.fromkeys(why for _, why in self.tried))[:_MOST_TOLD]
-        tried = "".join(f"; {why}" for why in told)
+        shown = list(dict.fromkeys(why for _, why in self.tried))[:_MOST_SHOWN]
+        tried = "".join(f"; {why}" for why in shown)
         return (
             f"{self.title} asks for {self.asked}; {self.free}{tried}; "
             f"to help, {', or '.join(self.helps)}"
         )
 
 
-# A machine can have more pools than a sentence should.
-_MOST_TOLD = 3
-
-
 def count_of_cpus(count: int, sort: str = "") -> str:
-    """Say how many CPUs, as people do; *sort* is a word and a blank."""
+    """Return text such as ``2 CPUs``; *sort* is an adjective with a trailing blank."""
     return f"{count} {sort}CPU{'s' if count != 1 else ''}"
 
 
 def amount_of_cpus(count: int, fraction: MilliCpus) -> str:
-    """Say how many CPUs, whole and shared, as people do."""
+    """Return the text of an amount of exclusive and shared CPUs."""
     parts = []
     if count:
-        parts.append(f"{count_of_cpus(count)} of its own")
+        parts.append(count_of_cpus(count, "exclusive "))
     if fraction or not count:
         parts.append(f"{format_cpus(fraction)} shared CPU")
     return " and ".join(parts)
 
 
 def amount_of_memory(size: Bytes, hugepages: Iterable[HugePages] = ()) -> str:
-    """Say how much memory comes with the CPUs, as people do; nothing for none."""
-    parts = [f"{format_bytes(size)} of memory"] if size else []
-    parts += [f"{one.count} pages of {format_bytes(one.size)}" for one in hugepages]
+    """Return the text of an amount of memory, to follow one of CPUs; empty for 0."""
+    parts = [f"{bytes_text(size)} of memory"] if size else []
+    parts += [f"{one.count} pages of {bytes_text(one.size)}" for one in hugepages]
     return f" with {' and '.join(parts)}" if parts else ""
+
+
+Failure: TypeAlias = tuple[str, PolicyError]
+"""The name of a pool that was tried, and its error."""
+
+
+def refusal(demand: Demand, view: NodeView, tried: Sequence[Failure]) -> NoPoolFits:
+    """Return the error that says why no pool can take a container.
+
+    Args:
+        demand: What it asks for.
+        view: The node without it.
+        tried: Pools that were tried.
+    """
+    memory = amount_of_memory(size_of(demand.spec), demand.spec.hugepages)
+    short = [error for _, error in tried if isinstance(error, MemoryShort)]
+    lacks_memory = bool(short) and len(short) == len(tried)
+    return NoPoolFits(
+        title=demand.spec.title or demand.spec.id,
+        asked=f"{amount_of_cpus(demand.count, demand.fraction)}{memory}",
+        # The last pool tried is the largest, or as short as all others.
+        free=short[-1].supply if lacks_memory else _free(demand, view),
+        tried=() if lacks_memory else failure_texts(tried),
+        helps=(
+            *(short[-1].helps if lacks_memory else _helps(demand, view)),
+            *_help_of_annotations(demand),
+        ),
+    )
+
+
+def failure_texts(tried: Sequence[Failure]) -> tuple[tuple[str, str], ...]:
+    """Return the pools that were tried, with the sentences that say why they failed."""
+    return tuple(
+        (
+            pool,
+            f"{pool}: {error.supply}" if isinstance(error, MemoryShort) else str(error),
+        )
+        for pool, error in tried
+    )
+
+
+def _free(demand: Demand, view: NodeView) -> str:
+    best = max(
+        view.tree.pools,
+        key=lambda pool: (view.pool_ledger.free_capacity(pool), -pool.id),
+    )
+    ledger = view.pool_ledger
+    capacity = max(ledger.free_capacity(best), 0)
+    whole, shared = capacity // _CPU, len(ledger.free_sharable(best))
+    free = f"at most {count_of_cpus(whole)} ({capacity}m) are free in one pool"
+    free += f", {best.name}"
+    if whole < demand.count <= shared and not ledger.shared[best.id]:
+        # Its containers have no request, so that the sums alone do not explain it.
+        free += f": 1 of {shared} free CPUs must stay for containers that share them"
+    if demand.require_isolated or (demand.isolated and view.tree.root.isolated):
+        isolated = ledger.free_isolated(view.tree.root)
+        free += f", and {count_of_cpus(len(isolated), 'isolated ')}"
+    return free
+
+
+def _helps(demand: Demand, view: NodeView) -> list[str]:
+    helps = ["stop containers on this node"]
+    most = len(view.tree.root.sharable)
+    if demand.count > most:
+        helps = [f"ask for at most {count_of_cpus(most)}"]
+    if demand.count and demand.kind is not CpuKind.SHARED:
+        helps.append("annotate it with prefer-shared-cpus")
+    return helps
+
+
+def _help_of_annotations(demand: Demand) -> list[str]:
+    helps = []
+    if demand.require_isolated:
+        helps.append("do not require isolated CPUs")
+    if demand.spec.preferences.strict_hints:
+        helps.append("do not make its topology hints strict")
+    return helps or ['set "onFailure: shared" to run it on shared CPUs']

@@ -1,4 +1,4 @@
-"""What the host does for CPUs that containers have to themselves: class, interrupts."""
+"""Host settings of exclusive CPUs: CPU class, interrupts, isolation."""
 
 from __future__ import annotations
 
@@ -8,23 +8,28 @@ from itertools import chain
 from nri_resmgr.classes.irq.requests import Wish
 from nri_resmgr.classes.isolation.requests import Isolated
 from nri_resmgr.policy.events import ContainerSpec
-from nri_resmgr.policy.exclusive_cpu_errors import NoCpusOfItsOwn, UnknownCpuClass
 from nri_resmgr.policy.host_use import CpuClassRules, HostUse
+from nri_resmgr.policy.topology_aware.errors import (
+    ExclusiveCpusMissing,
+    UnknownCpuClass,
+)
 from nri_resmgr.policy.topology_aware.pool_ledger import Grant
 from nri_resmgr.policy.topology_aware.settings import TopologyAwareSettings
 from nri_resmgr.policy.topology_aware.state import TopologyAwareState
 from nri_resmgr.values import NO_CPUS, CpuSet, QosClass
 
 
-def check_wishes(spec: ContainerSpec, grant: Grant, rules: CpuClassRules) -> None:
-    """Refuse a container whose annotation asks for what it cannot have.
+def check_class_requests(
+    spec: ContainerSpec, grant: Grant, rules: CpuClassRules
+) -> None:
+    """Check annotations that require exclusive CPUs.
 
-    An annotation of the whole pod is about those of its containers that have CPUs to
-    themselves, so only a class' name has to be right there.
+    An annotation of the whole pod only concerns its containers with exclusive CPUs, so
+    that for the others only the name of the class is checked.
 
     Raises:
         UnknownCpuClass: There is no such class.
-        NoCpusOfItsOwn: The container has no CPUs to itself.
+        ExclusiveCpusMissing: The container has no exclusive CPUs.
 
     Source:
         nri-plugins, docs/resource-policy/policy/topology-aware.md.
@@ -33,51 +38,51 @@ def check_wishes(spec: ContainerSpec, grant: Grant, rules: CpuClassRules) -> Non
     if cpu_class and cpu_class.name not in rules.names:
         key, name = cpu_class.key, cpu_class.name
         raise UnknownCpuClass(spec.title, key, name, rules.names)
-    if _has_own_cpus(spec, grant):
+    if _has_exclusive_cpus(spec, grant):
         return
-    for wish in (cpu_class, irq):
-        if wish and wish.of_container:
-            raise NoCpusOfItsOwn(spec.title, wish.key, _why_not(spec))
+    for request in (cpu_class, irq):
+        if request and request.of_container:
+            raise ExclusiveCpusMissing(spec.title, request.key, _why_not(spec))
 
 
 def host_use_of(state: TopologyAwareState, settings: TopologyAwareSettings) -> HostUse:
-    """Say what the host's own settings are to follow; nothing where nobody is pinned.
+    """Return what host settings depend on; nothing without pinning.
 
-    Interrupts are listed only if any container says something about them.
+    Interrupts are only listed for containers with an annotation about them.
     """
     if not settings.pin_cpus:
         return HostUse()
-    own = tuple(_own(state))
+    exclusive = tuple(_exclusive(state))
     return HostUse(
-        _cpus_by_class(own, settings),
+        _cpus_by_class(exclusive, settings),
         tuple(
             Wish(cpus, spec.preferences.irq.affinity)
-            for spec, cpus in own
+            for spec, cpus in exclusive
             if spec.preferences.irq
         ),
-        isolated=tuple(_isolated(own)),
+        isolated=tuple(_isolated(exclusive)),
         available=settings.available,
     )
 
 
 def _isolated(
-    own: tuple[tuple[ContainerSpec, CpuSet], ...],
+    exclusive: tuple[tuple[ContainerSpec, CpuSet], ...],
 ) -> Iterator[Isolated]:
-    """Yield those who ask for it and have whole CPUs, which they share with nobody."""
-    for spec, cpus in own:
-        wish = spec.preferences.isolation
-        if wish and spec.whole_cpus:
-            yield Isolated(spec.id, cpus, wish, spec.cgroup, spec.pid)
+    """Yield the containers with exclusive CPUs only that ask for isolation."""
+    for spec, cpus in exclusive:
+        request = spec.preferences.isolation
+        if request and spec.whole_cpus:
+            yield Isolated(spec.id, cpus, request, spec.cgroup, spec.pid)
 
 
-def _own(state: TopologyAwareState) -> Iterator[tuple[ContainerSpec, CpuSet]]:
+def _exclusive(state: TopologyAwareState) -> Iterator[tuple[ContainerSpec, CpuSet]]:
     for key, entry in state.ledger.entries.items():
         grant = state.grants[key]
-        if _has_own_cpus(entry.spec, grant):
+        if _has_exclusive_cpus(entry.spec, grant):
             yield entry.spec, grant.cpus
 
 
-def _has_own_cpus(spec: ContainerSpec, grant: Grant) -> bool:
+def _has_exclusive_cpus(spec: ContainerSpec, grant: Grant) -> bool:
     return spec.qos is QosClass.GUARANTEED and bool(grant.cpus)
 
 
@@ -88,12 +93,12 @@ def _why_not(spec: ContainerSpec) -> str:
 
 
 def _cpus_by_class(
-    own: tuple[tuple[ContainerSpec, CpuSet], ...], settings: TopologyAwareSettings
+    exclusive: tuple[tuple[ContainerSpec, CpuSet], ...], settings: TopologyAwareSettings
 ) -> Mapping[str, CpuSet]:
     rules = settings.cpu_classes
     if not rules.names:
         return {}
-    named = [(_class_of(spec, rules), cpus) for spec, cpus in own]
+    named = [(_class_of(spec, rules), cpus) for spec, cpus in exclusive]
     taken = CpuSet.union(cpus for name, cpus in named if name)
     reserved = settings.reserved - taken
     shared = settings.available - reserved - taken
@@ -106,7 +111,7 @@ def _cpus_by_class(
 
 
 def _class_of(spec: ContainerSpec, rules: CpuClassRules) -> str:
-    """Name the class of CPUs that a container has to itself; empty for the shared."""
-    wish = spec.preferences.cpu_class
-    # A class that was there when the container came may be gone by now.
-    return wish.name if wish and wish.name in rules.names else rules.exclusive
+    """Return the class of a container's exclusive CPUs; empty for the shared class."""
+    request = spec.preferences.cpu_class
+    # The class may have been removed from the configuration since the creation.
+    return request.name if request and request.name in rules.names else rules.exclusive

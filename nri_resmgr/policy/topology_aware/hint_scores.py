@@ -1,4 +1,4 @@
-"""How well pools match topology hints."""
+"""Scores of pools by topology hints."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from nri_resmgr.topology import Machine
 from nri_resmgr.topology.hints import Hint
 from nri_resmgr.values import CpuSet
 
-# What a pool of a level that has a hint's node is worth, in hundredths. A larger
-# pool has it, too, and with it much that is far from it.
+# Score of a pool with a hint's node, in hundredths, by its level: larger pools also
+# have CPUs that are far from the node.
 _BY_NODE: Final = {
     TreeLevel.NUMA: 100,
     TreeLevel.L3: 90,
@@ -28,11 +28,11 @@ _WHOLE: Final = 100
 
 
 class HintScore(msgspec.Struct, frozen=True):
-    """How well one pool matches all hints; only the order of amounts means something.
+    """The score of one pool over all hints; only the order of scores has a meaning.
 
     Attributes:
-        all_hints: The product over all hints; 0 if one is not matched at all.
-        matched: The product over the hints that are matched; 0 if none is.
+        all_hints: The product over all hints; 0 if any is not matched.
+        matched: The product over the matched hints; 0 if none is.
     """
 
     all_hints: int
@@ -42,14 +42,13 @@ class HintScore(msgspec.Struct, frozen=True):
 def hint_score(hints: Sequence[Hint], pool: Pool, tree: PoolTree) -> HintScore:
     """Score a pool.
 
-    Of a hint the CPUs count, else the nodes, else the packages: the first that it
-    has. Whole numbers make equal scores compare equal: a hint that is matched in
-    full counts as the least number that all parts of it are whole numbers of.
+    The first of CPUs, nodes and packages that a hint has counts. Scores are integers
+    so that equal ones compare equal: a full match is a common multiple of all parts.
 
     Args:
-        hints: What to be near to; at least one.
+        hints: At least one.
         pool: The pool.
-        tree: The pools that it is compared with.
+        tree: All pools.
 
     Source:
         nri-plugins, topology-aware, ``hint.go``.
@@ -58,13 +57,14 @@ def hint_score(hints: Sequence[Hint], pool: Pool, tree: PoolTree) -> HintScore:
     if not any(scores):
         return HintScore(0, 0)
     full = (
-        score or _in_full(hint, tree) for score, hint in zip(scores, hints, strict=True)
+        score or _full_score(hint, tree)
+        for score, hint in zip(scores, hints, strict=True)
     )
     return HintScore(prod(scores), prod(full))
 
 
 def cpus_near(hint: Hint, machine: Machine) -> CpuSet:
-    """Return the online CPUs that a hint means; none if it means memory only."""
+    """Return the online CPUs of a hint; none if it has memory nodes only."""
     if hint.cpus:
         return hint.cpus & machine.online
     if hint.nodes:
@@ -76,7 +76,7 @@ def cpus_near(hint: Hint, machine: Machine) -> CpuSet:
 def cpus_near_all(hints: Sequence[Hint], machine: Machine) -> CpuSet:
     """Return the online CPUs that are inside of every hint.
 
-    Hints that mean memory only leave the choice of CPUs alone.
+    Hints with memory only do not restrict CPUs.
     """
     inside = machine.online
     for hint in hints:
@@ -85,7 +85,7 @@ def cpus_near_all(hints: Sequence[Hint], machine: Machine) -> CpuSet:
     return inside
 
 
-def _in_full(hint: Hint, tree: PoolTree) -> int:
+def _full_score(hint: Hint, tree: PoolTree) -> int:
     if hint.cpus:
         return len(hint.cpus)
     return _WHOLE if hint.nodes else _whole_package(tree)
@@ -96,15 +96,15 @@ def _score(hint: Hint, pool: Pool, tree: PoolTree) -> int:
     if hint.cpus:
         return len(hint.cpus & pool.cpus)
     if hint.nodes:
-        own = machine.nodes_of(pool.cpus) | pool.nodes - machine.cpu_nodes
-        return _BY_NODE[pool.level] if hint.nodes & own else 0
+        exclusive = machine.nodes_of(pool.cpus) | pool.nodes - machine.cpu_nodes
+        return _BY_NODE[pool.level] if hint.nodes & exclusive else 0
     if pool.cpus.isdisjoint(cpus_near(hint, machine)):
         return 0
     return _score_in_package(pool, tree)
 
 
 def _score_in_package(pool: Pool, tree: PoolTree) -> int:
-    """Score a pool that has something of a package that is hinted at."""
+    """Score a pool that has CPUs of a hint's package."""
     whole, machine = _whole_package(tree), tree.machine
     match pool.level:
         case TreeLevel.SYSTEM:
@@ -123,7 +123,7 @@ def _score_in_package(pool: Pool, tree: PoolTree) -> int:
 
 @lru_cache(maxsize=8)
 def _whole_package(tree: PoolTree) -> int:
-    """Return a number that all parts and nine tenths of them are whole numbers of."""
+    """Return ten times a number that all parts divide, for integral nine tenths."""
     machine = tree.machine
     parts = [*(one.cpus for one in machine.packages)]
     parts += [one.cpus for one in machine.dies]

@@ -1,97 +1,103 @@
-"""What holds for a container: grants in, pinning out."""
+"""Pins of containers: computed from grants, and compared with those last sent."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
-from typing import Final
+from typing import Final, TypeAlias
 
-from nri_resmgr.policy.decision import Resources
+from nri_resmgr.policy.decision import PinUpdate, Resources
 from nri_resmgr.policy.events import ContainerSpec, Pin, pinning
 from nri_resmgr.policy.mems import MemoryLedger
+from nri_resmgr.policy.preferences import NO_PREFERENCES
 from nri_resmgr.policy.requests import shares_of
 from nri_resmgr.policy.topology_aware.demand import CpuKind
-from nri_resmgr.policy.topology_aware.pool_ledger import SHARING, Books, Grant
+from nri_resmgr.policy.topology_aware.place import PoolPlacement
+from nri_resmgr.policy.topology_aware.pool_ledger import SHARING, Grant, PoolLedger
 from nri_resmgr.policy.topology_aware.pools import PoolTree
 from nri_resmgr.policy.topology_aware.settings import TopologyAwareSettings
+from nri_resmgr.policy.topology_aware.state import TopologyAwareState
 from nri_resmgr.values import NO_CPUS, CpuSet, MilliCpus, NodeSet
 
+State: TypeAlias = TopologyAwareState
+
 _CPU: Final = 1000  # thousandths
-_OWN: Final = CpuKind.OWN
+_EXCLUSIVE: Final = CpuKind.EXCLUSIVE
 _PRESERVED: Final = CpuKind.PRESERVED
 
 
 def pin_of(
     spec: ContainerSpec,
     grant: Grant,
-    books: Books,
+    pool_ledger: PoolLedger,
     memory: MemoryLedger,
     settings: TopologyAwareSettings,
 ) -> Pin:
-    """Say where a container may run and have its memory, and its weight there."""
-    # As masks: this is asked of many, each time that CPUs change hands.
+    """Return a container's CPUs, memory nodes and CPU shares as granted."""
+    # As masks: this runs for many containers each time that shared CPUs change.
     cpus, shares, mems = 0, 0, 0
     if settings.pin_cpus and grant.kind is not _PRESERVED:
-        cpus, shares = _cpus_of(grant, books), _shares_of(grant)
+        cpus, shares = _cpus_of(grant, pool_ledger), _shares_of(grant)
     pins_memory = settings.pin_memory and not spec.preferences.preserve_memory
-    if pins_memory and (promised := memory.grants.get(spec.id)):
-        mems = promised.zone.bits
+    if pins_memory and (granted := memory.grants.get(spec.id)):
+        mems = granted.zone.bits
     return pinning(cpus, mems, shares)
 
 
-def shared_cpus(grant: Grant, books: Books) -> CpuSet:
-    """Return the CPUs that a container shares with others."""
+def shared_cpus(grant: Grant, pool_ledger: PoolLedger) -> CpuSet:
+    """Return the CPUs that a container shares."""
     if grant.shares:
-        return books.free_sharable(books.tree.pools[grant.pool])
-    return books.tree.root.reserved if grant.kind is CpuKind.RESERVED else NO_CPUS
+        return pool_ledger.free_sharable(pool_ledger.tree.pools[grant.pool])
+    return pool_ledger.tree.root.reserved if grant.kind is CpuKind.RESERVED else NO_CPUS
 
 
-def resources_of(grant: Grant, zone: NodeSet, books: Books) -> Resources:
-    """Say what a container has, for its own eyes.
+def resources_of(grant: Grant, zone: NodeSet, pool_ledger: PoolLedger) -> Resources:
+    """Return the resources that are published to a container.
 
     Args:
-        grant: What it has of the CPUs.
+        grant: Its CPUs.
         zone: Its memory nodes.
-        books: The sums of all grants.
+        pool_ledger: The sums of all grants.
     """
-    tree = books.tree
-    shared = visible(shared_cpus(grant, books), grant, tree)
-    own = visible(grant.cpus, grant, tree)
-    return _resources(tree, shared.bits, own.bits, zone.bits)
+    tree = pool_ledger.tree
+    shared = visible(shared_cpus(grant, pool_ledger), grant, tree)
+    exclusive = visible(grant.cpus, grant, tree)
+    return _resources(tree, shared.bits, exclusive.bits, zone.bits)
 
 
 def visible(cpus: CpuSet, grant: Grant, tree: PoolTree) -> CpuSet:
-    """Leave out the threads that a container is not to see."""
+    """Leave out the threads that are hidden from a container."""
     return _first_threads(tree, cpus) if grant.hidden else cpus
 
 
-def _cpus_of(grant: Grant, books: Books) -> int:
-    tree, cpus = books.tree, grant.cpus.bits
+def _cpus_of(grant: Grant, pool_ledger: PoolLedger) -> int:
+    tree, cpus = pool_ledger.tree, grant.cpus.bits
     if grant.kind in SHARING:
-        cpus |= tree.pools[grant.pool].sharable.bits & ~books.taken.bits
+        cpus |= tree.pools[grant.pool].sharable.bits & ~pool_ledger.taken.bits
     elif grant.kind is CpuKind.RESERVED:
         cpus |= tree.root.reserved.bits
     return _first_threads(tree, CpuSet(cpus)).bits if grant.hidden else cpus
 
 
 def _shares_of(grant: Grant) -> int:
-    # A container on CPUs of its own competes with nobody; the weight counts on
-    # the shared ones, where a mixed container is to have its fraction's only. One
-    # that asks for these besides, with CRI-O's annotation, keeps the kubelet's there.
-    if grant.kind is _OWN or (grant.cpus.bits and not grant.fraction):
+    # The weight only matters on shared CPUs, where a mixed container gets that of its
+    # fraction alone. One with exclusive CPUs only keeps the kubelet's weight, also if
+    # CRI-O's annotation gives it shared CPUs besides.
+    if grant.kind is _EXCLUSIVE or (grant.cpus.bits and not grant.fraction):
         return shares_of(MilliCpus(_CPU * len(grant.cpus)))
     return shares_of(grant.fraction)
 
 
-# Many share the same, and the texts about it are remembered by the object.
+# Many containers have equal resources, and texts about them are cached by object.
 @lru_cache(maxsize=256)
-def _resources(tree: PoolTree, shared: int, own: int, zone: int) -> Resources:
+def _resources(tree: PoolTree, shared: int, exclusive: int, zone: int) -> Resources:
     machine, nodes = tree.machine, NodeSet(zone)
     kinds = sorted(tree.kinds_in(tree.root))
     found = {kind: machine.nodes_of_kind(kind) & nodes for kind in kinds}
     return Resources(
         shared=CpuSet(shared),
-        isolated=CpuSet(own) & machine.isolated,
-        exclusive=CpuSet(own) - machine.isolated,
+        isolated=CpuSet(exclusive) & machine.isolated,
+        exclusive=CpuSet(exclusive) - machine.isolated,
         mems={kind: here for kind, here in found.items() if here},
     )
 
@@ -100,3 +106,87 @@ def _resources(tree: PoolTree, shared: int, own: int, zone: int) -> Resources:
 def _first_threads(tree: PoolTree, cpus: CpuSet) -> CpuSet:
     cores = (core.cpus & cpus for core in tree.machine.cores)
     return CpuSet.from_iterable(mine.first for mine in cores if mine)
+
+
+def pins_of(
+    containers: Iterable[str], state: State, settings: TopologyAwareSettings
+) -> dict[str, Pin]:
+    """Return the desired pins of *containers*, by id."""
+    entries, grants, granted = state.ledger.entries, state.grants, state.memory.grants
+    pins: dict[str, Pin] = {}
+    # Called for hundreds of containers that share CPUs; without preferences they only
+    # differ in the key below.
+    known: dict[tuple[int, int, int], Pin] = {}
+    usual = CpuKind.SHARED
+    for key in containers:
+        spec, grant = entries[key].spec, grants[key]
+        if spec.preferences is not NO_PREFERENCES or grant.kind is not usual:
+            pins[key] = pin_of(spec, grant, state.pool_ledger, state.memory, settings)
+            continue
+        same = grant.pool, grant.fraction, granted[key].zone.bits
+        if (pin := known.get(same)) is None:
+            pin = pin_of(spec, grant, state.pool_ledger, state.memory, settings)
+            known[same] = pin
+        pins[key] = pin
+    return pins
+
+
+def apply_placement(
+    spec: ContainerSpec,
+    placement: PoolPlacement,
+    sent: Pin,
+    left: State,
+    settings: TopologyAwareSettings,
+) -> tuple[State, Pin]:
+    """Record a placement whose pin the reply to the runtime will carry.
+
+    Args:
+        spec: The container.
+        placement: Its placement.
+        sent: The pin that the runtime knows.
+        left: The state without it.
+        settings: The policy's settings.
+
+    Returns:
+        The state with it, and its desired pin.
+    """
+    grant, memory = placement.grant, placement.memory
+    pool_ledger = left.pool_ledger.add(grant)
+    pin = pin_of(spec, grant, pool_ledger, memory, settings)
+    return left.put(spec, grant, memory, pin.over(sent), pool_ledger), pin
+
+
+def settle(
+    before: PoolLedger,
+    state: State,
+    settings: TopologyAwareSettings,
+    moved: Iterable[str] = (),
+) -> tuple[State, tuple[PinUpdate, ...]]:
+    """Find the updates of containers whose desired pins differ from those last sent.
+
+    Only considers containers that the change can affect: those that share CPUs of a
+    pool whose shared CPUs changed, and those whose memory nodes changed.
+
+    Args:
+        before: The sums of the grants before the change.
+        state: The state after it.
+        settings: The policy's settings.
+        moved: Ids of containers whose memory nodes changed.
+
+    Returns:
+        The state with the updates recorded as sent, and the updates.
+    """
+    affected = dict.fromkeys(moved)
+    if state.unsettled:
+        affected = dict.fromkeys(state.ledger.entries)
+    elif changed := before.taken.bits ^ state.pool_ledger.taken.bits:
+        sharable = enumerate(state.pool_ledger.tree.sharable)
+        changed_pools = {pool for pool, cpus in sharable if cpus & changed}
+        entries = state.ledger.entries
+        for key, grant in state.grants.items():
+            if grant.pool in changed_pools and grant.kind in SHARING and key in entries:
+                affected[key] = None
+    if not affected:
+        return state, ()
+    ledger, updates = state.ledger.settle(pins_of(affected, state, settings))
+    return state.with_ledger(ledger), updates

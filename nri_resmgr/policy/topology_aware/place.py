@@ -1,8 +1,8 @@
-"""Where a container goes: the first pool in the order of choice that can take it."""
+"""Placement of containers: the first pool in order of preference that can take one."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import chain
 
 import msgspec
@@ -12,33 +12,41 @@ from nri_resmgr.policy.errors import OnFailure
 from nri_resmgr.policy.mems import MemoryLedger, MemoryOffer, grow_memory
 from nri_resmgr.policy.topology_aware.choose import candidates
 from nri_resmgr.policy.topology_aware.demand import AT_ROOT, CpuKind, Demand
-from nri_resmgr.policy.topology_aware.errors import PoolShort
-from nri_resmgr.policy.topology_aware.node_view import Room
+from nri_resmgr.policy.topology_aware.errors import (
+    Failure,
+    PoolShort,
+    failure_texts,
+    refusal,
+)
+from nri_resmgr.policy.topology_aware.memory import (
+    offer_memory,
+    offer_same_memory,
+    request_of,
+)
 from nri_resmgr.policy.topology_aware.pool_ledger import Grant
 from nri_resmgr.policy.topology_aware.pools import Pool
-from nri_resmgr.policy.topology_aware.promise import promise, promise_again, request_of
-from nri_resmgr.policy.topology_aware.refusal import Failures, in_words, refusal
-from nri_resmgr.policy.topology_aware.take import check_memory, retake, take
+from nri_resmgr.policy.topology_aware.state import NodeView
+from nri_resmgr.policy.topology_aware.take import check_memory, take, take_again
 from nri_resmgr.values import NO_NODES, Bytes, MilliCpus, NodeSet, PolicyError
 
 
-class Earlier(msgspec.Struct, frozen=True):
-    """A grant that was, with its memory nodes; none of these where they may change."""
+class FormerPlace(msgspec.Struct, frozen=True):
+    """A former grant of CPUs with its memory nodes; no nodes where these may change."""
 
     grant: Grant
     zone: NodeSet = NO_NODES
 
 
-class Placement(msgspec.Struct, frozen=True):
-    """A place found, with what it means for the others.
+class PoolPlacement(msgspec.Struct, frozen=True):
+    """A placement of a container, with its effects on others.
 
     Attributes:
-        rule: Why a place of this kind.
-        grant: What the container gets of the CPUs.
-        memory: What all have of the memory then.
-        moved: Ids of others whose memory nodes become more.
-        decided: What told the pool from the last one that was as good.
-        detail: What else there is to say.
+        rule: The rule that led to it.
+        grant: The container's CPUs.
+        memory: The memory of all containers, this one included.
+        moved: Ids of other containers that get more memory nodes.
+        decided: The criterion that ranked the pool before the next.
+        detail: Further explanation.
         tried: Better pools that failed, with the sentence that says why.
     """
 
@@ -51,216 +59,224 @@ class Placement(msgspec.Struct, frozen=True):
     tried: tuple[tuple[str, str], ...] = ()
 
 
-def place(demand: Demand, room: Room, offers: Iterable[Earlier] = ()) -> Placement:
-    """Find a place for a container that has none.
+def place(
+    demand: Demand, view: NodeView, offers: Iterable[FormerPlace] = ()
+) -> PoolPlacement:
+    """Find a place for a new container.
 
     Args:
         demand: What it asks for.
-        room: The node without it.
-        offers: Places to take as they are, best first, where they are legal.
+        view: The node without it.
+        offers: Former places to use unchanged where legal, best first.
 
     Raises:
-        PolicyError: No pool can take it, and the settings or its annotations say
-            to refuse.
+        PolicyError: No pool can take it, and the settings or its annotations
+            demand a refusal.
     """
     for offer in offers:
-        if found := as_it_was(demand, offer, room, Rule.OLD_PLACE):
+        if found := keep_place(demand, offer, view, Rule.OLD_PLACE):
             return found
     try:
-        return find(demand, room)
+        return find_place(demand, view)
     except PolicyError as error:
         strict = demand.require_isolated or demand.spec.preferences.strict_hints
-        if room.settings.on_failure is OnFailure.REFUSE or strict:
+        if view.settings.on_failure is OnFailure.REFUSE or strict:
             raise
-        return fall_back(demand, room, str(error))
+        return fall_back(demand, view, str(error))
 
 
-def find(demand: Demand, room: Room) -> Placement:
-    """Find a place by the order of choice.
+def find_place(demand: Demand, view: NodeView) -> PoolPlacement:
+    """Find a place in the best pool that can take a container.
 
     Raises:
         PolicyError: No pool can take it.
     """
     if demand.kind in AT_ROOT:
-        return _at_root(demand, room)
-    tried: Failures = []
-    for candidate in candidates(demand, room):
+        return _at_root(demand, view)
+    tried: list[Failure] = []
+    for candidate in candidates(demand, view):
         try:
             decided, pool = str(candidate.decided), candidate.pool
-            return within(demand, pool, room, decided=decided, tried=in_words(tried))
+            return place_in_pool(demand, pool, view, decided=decided, tried=tried)
         except PolicyError as error:
             tried.append((candidate.pool.name, error))
-    root = room.tree.root
+    root = view.tree.root
     if demand.kind is CpuKind.SHARED and not (demand.fraction and root.sharable):
-        # Who asks for nothing may crowd in where everything is promised, and on a
-        # machine where all CPUs are reserved everybody has to.
-        if not room.books.free_sharable(root):
-            return fall_back(demand, room, "no CPU is left to share")
+        # Without a request a container may run where all CPU is granted; where all
+        # CPUs are reserved, any shared container may.
+        if not view.pool_ledger.free_sharable(root):
+            return fall_back(demand, view, "no CPU is left to share")
         try:
-            return within(demand, root, room, decided="crowd")
+            return place_in_pool(demand, root, view, decided="crowd")
         except PolicyError as error:
             tried.append((root.name, error))
-    raise refusal(demand, room, tried)
+    raise refusal(demand, view, tried)
 
 
-def as_it_was(
-    demand: Demand, earlier: Earlier, room: Room, rule: Rule
-) -> Placement | None:
-    """Place a container as another grant was, to the letter, if that is legal.
+def keep_place(
+    demand: Demand, former: FormerPlace, view: NodeView, rule: Rule
+) -> PoolPlacement | None:
+    """Place a container exactly as in a former grant, if that is legal.
 
     Args:
         demand: What it asks for.
-        earlier: Its own grant or its predecessor's.
-        room: The node without it.
-        rule: The rule to give as the reason.
+        former: Its own former place, or that of its predecessor.
+        view: The node without it.
+        rule: The rule to report.
 
     Returns:
         None where it asks for something else, or the CPUs are not free.
     """
-    grant = earlier.grant
+    grant = former.grant
     if (grant.kind, grant.fraction) != (demand.kind, demand.fraction):
         return None
-    pool = room.tree.pools[grant.pool]
-    request = request_of(demand.spec, pool, room.tree)
+    pool = view.tree.pools[grant.pool]
+    request = request_of(demand.spec, pool, view.tree)
     try:
         if demand.kind in AT_ROOT:
-            found = _at_root(demand, room, earlier.zone)
-            return (
-                msgspec.structs.replace(found, rule=rule)
-                if found.rule is demand.rule
-                else None
-            )
-        taken = retake(demand, grant.cpus, pool, room)
-        offer = promise_again(request, earlier.zone, room.memory)
-        if rule is Rule.OLD_PLACE:  # who runs already goes on, wherever others push it
+            found = _at_root(demand, view, former.zone)
+            fell_back = found.rule is not demand.rule
+            return None if fell_back else msgspec.structs.replace(found, rule=rule)
+        taken = take_again(demand, grant.cpus, pool, view)
+        offer = offer_same_memory(request, former.zone, view.memory)
+        # A running container keeps its place even where its memory had to be widened.
+        if rule is Rule.OLD_PLACE:
             check_memory(demand, offer.zone, pool)
     except PolicyError:
         return None
     return _placement(rule, taken, offer)
 
 
-def move(demand: Demand, earlier: Earlier, room: Room) -> Placement:
-    """Find a place for a container that runs and asks for other amounts now.
+def resize(demand: Demand, former: FormerPlace, view: NodeView) -> PoolPlacement:
+    """Find a place for a running container that asks for other amounts.
 
-    It stays in its pool if that can give them, with the CPUs that it has, else it
-    moves. It keeps the memory nodes that it has.
+    It keeps its pool and its CPUs where the pool can grant the new amounts, else it
+    moves. It keeps its memory nodes in any case.
 
     Raises:
-        PolicyError: No pool can take it; its earlier grant still holds.
+        PolicyError: No pool can take it; its former grant still holds.
     """
     if demand.kind in AT_ROOT:
-        return _keeping(earlier.zone, _at_root(demand, room, earlier.zone))
-    stay = room.tree.pools[earlier.grant.pool]
-    tried: Failures = []
-    for pool in chain((stay,), (one.pool for one in candidates(demand, room))):
+        return _with_nodes(former.zone, _at_root(demand, view, former.zone))
+    stay = view.tree.pools[former.grant.pool]
+    tried: list[Failure] = []
+    for pool in chain((stay,), (one.pool for one in candidates(demand, view))):
         try:
-            grant, level = take(demand, pool, room, earlier.grant.cpus)
-            request = request_of(demand.spec, pool, room.tree)
-            zone = earlier.zone
+            grant, level = take(demand, pool, view, former.grant.cpus)
+            request = request_of(demand.spec, pool, view.tree)
+            zone = former.zone
             if pool is not stay:
-                zone |= room.tree.nodes_of(pool, request.kinds)
-            offer = promise_again(request, zone, room.memory)
+                zone |= view.tree.nodes_of(pool, request.kinds)
+            offer = offer_same_memory(request, zone, view.memory)
         except PolicyError as error:
             tried.append((pool.name, error))
             continue
-        rule = _rule_of_move(earlier.grant, grant)
+        rule = _rule_of_move(former.grant, grant)
         found = _placement(rule, grant, offer)
-        return msgspec.structs.replace(found, detail=level, tried=in_words(tried))
-    if demand.kind is CpuKind.SHARED and not room.tree.root.sharable:
-        found = fall_back(demand, room, "no CPU is left to share")
-        return _keeping(earlier.zone, found)
-    raise refusal(demand, room, tried)
+        return msgspec.structs.replace(found, detail=level, tried=failure_texts(tried))
+    if demand.kind is CpuKind.SHARED and not view.tree.root.sharable:
+        found = fall_back(demand, view, "no CPU is left to share")
+        return _with_nodes(former.zone, found)
+    raise refusal(demand, view, tried)
 
 
-def fall_back(demand: Demand, room: Room, why: str) -> Placement:
-    """Let a container run with what is shared, whether that is enough or not.
+def fall_back(demand: Demand, view: NodeView, why: str) -> PoolPlacement:
+    """Place a container on shared CPUs even if they do not suffice.
 
-    It counts for what is left of the shared CPUs, of the reserved ones where there
-    are none, and for no memory where there is not enough.
+    It is accounted with the rest of the shared CPUs, or of the reserved ones where
+    none is shared, and without memory where that is short.
 
     Raises:
-        PoolShort: There is no CPU that it could share.
+        PoolShort: No CPU is shared or reserved.
     """
-    root, books = room.tree.root, room.books
-    kind, spare = CpuKind.SHARED, books.spare(root)
+    root, ledger = view.tree.root, view.pool_ledger
+    kind, free_capacity = CpuKind.SHARED, ledger.free_capacity(root)
     if demand.kind is CpuKind.PRESERVED:
-        kind, spare = CpuKind.PRESERVED, 0  # only its memory can be wanting
-    elif not books.free_sharable(root):
-        kind, spare = CpuKind.RESERVED, books.spare_reserved
+        kind, free_capacity = CpuKind.PRESERVED, 0  # only its memory can be short
+    elif not ledger.free_sharable(root):
+        kind, free_capacity = CpuKind.RESERVED, ledger.free_reserved
     if not root.reserved and kind is CpuKind.RESERVED:
         raise PoolShort(root.name, f"no CPU is left to share; {why}")
-    fraction = MilliCpus(max(0, min(demand.spec.request, spare)))
-    grant = _shared_at_root(demand, kind, fraction, room)
+    fraction = MilliCpus(max(0, min(demand.spec.request, free_capacity)))
+    grant = _shared_at_root(demand, kind, fraction, view)
     return msgspec.structs.replace(
-        _placement(Rule.FELL_BACK, grant, _some_memory(demand, room)), detail=why
+        _placement(Rule.FELL_BACK, grant, _some_memory(demand, view)), detail=why
     )
 
 
-def _some_memory(demand: Demand, room: Room) -> MemoryOffer:
-    root, spec = room.tree.root, demand.spec
+def _some_memory(demand: Demand, view: NodeView) -> MemoryOffer:
+    root, spec = view.tree.root, demand.spec
     try:
-        return promise(spec, root, room.tree, room.memory)
+        return offer_memory(spec, root, view.tree, view.memory)
     except PolicyError:
         nothing = msgspec.structs.replace(
             spec, memory_request=Bytes(0), memory_limit=None, hugepages=()
         )
-        return promise(nothing, root, room.tree, room.memory)
+        return offer_memory(nothing, root, view.tree, view.memory)
 
 
 def _shared_at_root(
-    demand: Demand, kind: CpuKind, fraction: MilliCpus, room: Room
+    demand: Demand, kind: CpuKind, fraction: MilliCpus, view: NodeView
 ) -> Grant:
     return Grant(
         container=demand.spec.id,
         kind=kind,
-        pool=room.tree.root.id,
+        pool=view.tree.root.id,
         fraction=fraction,
         hidden=bool(demand.spec.preferences.hide_hyperthreads),
     )
 
 
-def within(
+def place_in_pool(
     demand: Demand,
     pool: Pool,
-    room: Room,
+    view: NodeView,
     *,
     decided: str = "",
-    tried: tuple[tuple[str, str], ...] = (),
-) -> Placement:
-    """Place a container in one pool; `Placement` tells what the last two are.
+    tried: Sequence[Failure] = (),
+) -> PoolPlacement:
+    """Place a container in one pool.
+
+    Args:
+        demand: What it asks for.
+        pool: The pool.
+        view: The node without it.
+        decided: The criterion that ranked the pool before the next.
+        tried: Better pools that failed.
 
     Raises:
         PolicyError: The pool cannot take it.
     """
-    grant, level = take(demand, pool, room)
-    offer = promise(demand.spec, pool, room.tree, room.memory)
+    grant, level = take(demand, pool, view)
+    offer = offer_memory(demand.spec, pool, view.tree, view.memory)
     check_memory(demand, offer.zone, pool)
     rule = demand.rule
     if demand.isolated and grant.cpus <= pool.isolated and demand.count:
         rule = Rule.ISOLATED_CPU
-    return Placement(rule, grant, offer.ledger, _moved(offer), decided, level, tried)
+    moved, failed = _moved(offer), failure_texts(tried) if tried else ()
+    return PoolPlacement(rule, grant, offer.ledger, moved, decided, level, failed)
 
 
-def _at_root(demand: Demand, room: Room, zone: NodeSet = NO_NODES) -> Placement:
-    """Grant reserved CPUs, or leave all as it is; shared ones if nothing is left."""
-    root = room.tree.root
+def _at_root(demand: Demand, view: NodeView, zone: NodeSet = NO_NODES) -> PoolPlacement:
+    """Grant reserved CPUs, or shared ones if these are full; preserve the preserved."""
+    root = view.tree.root
     rule, kind = demand.rule, demand.kind
-    if kind is CpuKind.RESERVED and room.books.spare_reserved < demand.fraction:
-        return _beside_reserved(demand, room)
+    if kind is CpuKind.RESERVED and view.pool_ledger.free_reserved < demand.fraction:
+        return _beside_reserved(demand, view)
     fraction = demand.fraction if kind is CpuKind.RESERVED else MilliCpus(0)
-    grant = _shared_at_root(demand, kind, fraction, room)
-    request = request_of(demand.spec, root, room.tree)
-    return _placement(rule, grant, promise_again(request, zone, room.memory))
+    grant = _shared_at_root(demand, kind, fraction, view)
+    request = request_of(demand.spec, root, view.tree)
+    return _placement(rule, grant, offer_same_memory(request, zone, view.memory))
 
 
-def _keeping(zone: NodeSet, found: Placement) -> Placement:
-    """Add the memory nodes that a container has already: it has memory there."""
+def _with_nodes(zone: NodeSet, found: PoolPlacement) -> PoolPlacement:
+    """Add the present memory nodes of a container, since it has memory there."""
     offer = grow_memory(found.grant.container, found.memory, nodes=zone)
     return msgspec.structs.replace(found, memory=offer.ledger)
 
 
-def _beside_reserved(demand: Demand, room: Room) -> Placement:
-    """Let a container that the reserved CPUs cannot hold share those of the root.
+def _beside_reserved(demand: Demand, view: NodeView) -> PoolPlacement:
+    """Place a container on the shared CPUs of the root, as the reserved ones are full.
 
     Source:
         nri-plugins, topology-aware: the same fallback.
@@ -269,9 +285,9 @@ def _beside_reserved(demand: Demand, room: Room) -> Placement:
         demand, kind=CpuKind.SHARED, rule=Rule.RESERVED_FULL
     )
     try:
-        return within(shared, room.tree.root, room, decided="only-one")
+        return place_in_pool(shared, view.tree.root, view, decided="only-one")
     except PolicyError:
-        return find(shared, room)  # no pool has more: it crowds in, or is refused
+        return find_place(shared, view)  # refuses if it has a request
 
 
 def _rule_of_move(old: Grant, new: Grant) -> Rule:
@@ -281,8 +297,8 @@ def _rule_of_move(old: Grant, new: Grant) -> Rule:
     return Rule.GROWN_IN_PLACE if grown else Rule.SHRUNK_IN_PLACE
 
 
-def _placement(rule: Rule, grant: Grant, offer: MemoryOffer) -> Placement:
-    return Placement(rule, grant, offer.ledger, _moved(offer))
+def _placement(rule: Rule, grant: Grant, offer: MemoryOffer) -> PoolPlacement:
+    return PoolPlacement(rule, grant, offer.ledger, _moved(offer))
 
 
 def _moved(offer: MemoryOffer) -> tuple[str, ...]:

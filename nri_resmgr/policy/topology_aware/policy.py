@@ -8,7 +8,6 @@ from typing import ClassVar
 import msgspec
 
 from nri_resmgr.policy.base import PolicyBase
-from nri_resmgr.policy.capacity import PoolUse
 from nri_resmgr.policy.decision import Decision, Reason, Resources, Rule
 from nri_resmgr.policy.events import (
     ContainerSpec,
@@ -18,25 +17,44 @@ from nri_resmgr.policy.events import (
     pinning,
 )
 from nri_resmgr.policy.host_use import HostUse
-from nri_resmgr.policy.population import oldest_first
+from nri_resmgr.policy.ledger import oldest_first
 from nri_resmgr.policy.scheduling import scheduling_of
-from nri_resmgr.policy.topology_aware.adopt import adopt
-from nri_resmgr.policy.topology_aware.cold_start import ends_to_come, warm_up
+from nri_resmgr.policy.topology_aware.adopt import (
+    adopt,
+    former_places_of,
+    restore_places,
+)
 from nri_resmgr.policy.topology_aware.demand import Demand, demand_of
-from nri_resmgr.policy.topology_aware.exclusive_cpus import check_wishes
-from nri_resmgr.policy.topology_aware.former_places import known_from, with_places
-from nri_resmgr.policy.topology_aware.pins import resources_of
-from nri_resmgr.policy.topology_aware.place import Earlier, Placement, move, place
+from nri_resmgr.policy.topology_aware.exclusive_cpus import (
+    check_class_requests,
+    host_use_of,
+)
+from nri_resmgr.policy.topology_aware.memory import (
+    cold_start_timers,
+    end_cold_start,
+    size_of,
+)
+from nri_resmgr.policy.topology_aware.pins import (
+    apply_placement,
+    pins_of,
+    resources_of,
+    settle,
+)
+from nri_resmgr.policy.topology_aware.place import (
+    FormerPlace,
+    PoolPlacement,
+    place,
+    resize,
+)
 from nri_resmgr.policy.topology_aware.pools import PoolTree
-from nri_resmgr.policy.topology_aware.promise import size_of
 from nri_resmgr.policy.topology_aware.settings import (
     PodPlacement,
     TopologyAwareSettings,
 )
-from nri_resmgr.policy.topology_aware.settle import pins_of, seat, settle
 from nri_resmgr.policy.topology_aware.state import TopologyAwareState
-from nri_resmgr.policy.topology_aware.whole_pods import hold_places, wants_places
-from nri_resmgr.policy.views import Candidate
+from nri_resmgr.policy.topology_aware.views import ranking, uses_of
+from nri_resmgr.policy.topology_aware.whole_pods import needs_places, reserve_places
+from nri_resmgr.policy.views import Candidate, PoolUse
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import PolicyError
 
@@ -44,10 +62,10 @@ State = TopologyAwareState
 
 
 class TopologyAwarePolicy(PolicyBase[TopologyAwareState]):
-    """Containers in a tree of pools that follows the machine.
+    """Places containers in a tree of pools that follows the machine.
 
-    Each container is granted CPUs of one pool: shared with the others there, of
-    its own, or both. Its memory is that of the pool, as long as that suffices.
+    Each container is granted CPUs of one pool: shared ones, exclusive ones, or both.
+    Its memory is that of the pool, as long as that suffices.
     """
 
     kind: ClassVar[str] = "TopologyAwarePolicy"
@@ -62,45 +80,37 @@ class TopologyAwarePolicy(PolicyBase[TopologyAwareState]):
         return State.empty(self.tree)
 
     def pins(self, state: State) -> dict[str, Pin]:
-        """Return what should hold for every container in *state*, by id."""
+        """Return the desired pin of every container in *state*, by id."""
         return pins_of(state.ledger.entries, state, self.settings)
 
     def publishes(self, state: State, container: str) -> bool:
-        """Say whether a container is told what it has."""
+        """Return whether a container's resources are published to it."""
         return self.settings.publish_resources and container in state.ledger
 
     def resources_of(self, state: State, container: str) -> Resources | None:
-        """Say what a container has, for its own eyes."""
+        """Return the resources that are published to a container."""
         if not self.publishes(state, container):
             return None
         zone = self.tree.root.nodes
         if container in state.memory:
             zone = state.memory.zone_of(container)
-        return resources_of(state.grants[container], zone, state.books)
+        return resources_of(state.grants[container], zone, state.pool_ledger)
 
     def pools(self, state: State) -> tuple[PoolUse, ...]:
-        """Say what every pool has, and how much of it is granted."""
-        # Nobody asks while a runtime waits for us to register.
-        from nri_resmgr.policy.topology_aware.uses import uses_of
-
+        """Return the capacity and the use of every pool."""
         return uses_of(state)
 
     def host_use(self, state: State) -> HostUse:
-        """Say what the host's own settings are to follow."""
-        # Nobody asks while a runtime waits for us to register.
-        from nri_resmgr.policy.topology_aware.exclusive_cpus import host_use_of
-
+        """Return what host settings depend on: CPU classes, interrupts, isolation."""
         return host_use_of(state, self.settings)
 
     def candidates(self, state: State, container: str) -> tuple[Candidate, ...]:
-        """Rank the pools that could take a container if it came now, best first."""
-        from nri_resmgr.policy.topology_aware.ranking import ranking  # as above
-
+        """Rank the pools that could take a container now, best first."""
         return ranking(container, state, self.settings)
 
     def started(self, state: State, container: str) -> Decision[State]:
-        """Set the scheduling class of a container, and time its cold start."""
-        timers = ends_to_come((container,), state)
+        """Set a container's scheduling class and the timer of its cold start."""
+        timers = cold_start_timers((container,), state)
         entry = state.ledger.entries.get(container)
         found = scheduling_of(entry.spec, self.settings) if entry else None
         return Decision(state, (), scheduling=found, timers=timers)
@@ -111,30 +121,31 @@ class TopologyAwarePolicy(PolicyBase[TopologyAwareState]):
         slot = (spec.pod, spec.name)
         demand = demand_of(spec, self.settings)
         offers = []
-        if held := left.held.get(slot):
-            zone = left.memory.zone_of(held.id)
-            offers.append(Earlier(left.grants[held.id], zone))
-            left = left.let_go(slot)
-        if vacated := left.vacated.get((spec.pod, spec.slot)):
-            # It may have been resized since, and the next one begins as the first.
-            there = msgspec.structs.replace(vacated, fraction=demand.fraction)
-            offers.append(Earlier(there))
-        placement = place(demand, left.room(self.settings), offers)
+        if reserved := left.reserved_places.get(slot):
+            zone = left.memory.zone_of(reserved.id)
+            offers.append(FormerPlace(left.grants[reserved.id], zone))
+            left = left.release_places(slot)
+        if former := left.former_places.get((spec.pod, spec.slot)):
+            # The predecessor may have been resized; a restart undoes that.
+            grant = msgspec.structs.replace(former, fraction=demand.fraction)
+            offers.append(FormerPlace(grant))
+        placement = place(demand, left.view(self.settings), offers)
         if spec.preferences.cpu_class or spec.preferences.irq:
-            check_wishes(spec, placement.grant, self.settings.cpu_classes)
-        if held and placement.rule is not Rule.OLD_PLACE:
-            placement = self._against_the_plan(placement, spec)
-        told = pinning(0, 0, spec.present.shares)
-        seated, pin = seat(spec, placement, told, left, self.settings)
+            check_class_requests(spec, placement.grant, self.settings.cpu_classes)
+        if reserved and placement.rule is not Rule.OLD_PLACE:
+            placement = self._deviating(placement, spec)
+        # The runtime only knows the shares of a container that is being created.
+        sent = pinning(0, 0, spec.present.shares)
+        placed, pin = apply_placement(spec, placement, sent, left, self.settings)
         reason = self._reason(spec, placement, pin)
         moved, settings = placement.moved, self.settings
-        after, updates = settle(state.books, seated, settings, moved)
-        news, scheduling = pin.since(told), scheduling_of(spec, settings)
-        return Decision(after, (reason,), news, updates, scheduling)
+        after, updates = settle(state.pool_ledger, placed, settings, moved)
+        changes, scheduling = pin.since(sent), scheduling_of(spec, settings)
+        return Decision(after, (reason,), changes, updates, scheduling)
 
-    def _against_the_plan(self, found: Placement, spec: ContainerSpec) -> Placement:
-        """Judge a container that asks for other than its pod said it would."""
-        why = f"{spec.title} asks for other amounts than its pod announced"
+    def _deviating(self, found: PoolPlacement, spec: ContainerSpec) -> PoolPlacement:
+        """Refuse or note a container that deviates from its pod's annotation."""
+        why = f"{spec.title} asks for other amounts than its pod's annotation says"
         if self.settings.place_pods is PodPlacement.STRICT:
             raise PolicyError(f"{why}; correct the annotation of the pod")
         return msgspec.structs.replace(found, detail=why)
@@ -144,32 +155,34 @@ class TopologyAwarePolicy(PolicyBase[TopologyAwareState]):
         if spec.id not in state.ledger:
             return self._adopt_one(state, spec)
         known = state.ledger.entries[spec.id]
-        earlier = Earlier(state.grants[spec.id], state.memory.zone_of(spec.id))
+        former = FormerPlace(state.grants[spec.id], state.memory.zone_of(spec.id))
         left = state.take_back(spec.id)
         demand = demand_of(spec, self.settings)
         if _same(demand, demand_of(known.spec, self.settings)):
-            placement = Placement(
-                rule=Rule.UNCHANGED, grant=earlier.grant, memory=state.memory
+            placement = PoolPlacement(
+                rule=Rule.UNCHANGED, grant=former.grant, memory=state.memory
             )
         else:
-            placement = move(demand, earlier, left.room(self.settings))
-        seated, pin = seat(spec, placement, known.last_sent, left, self.settings)
+            placement = resize(demand, former, left.view(self.settings))
+        placed, pin = apply_placement(
+            spec, placement, known.last_sent, left, self.settings
+        )
         reason = self._reason(spec, placement, pin)
-        settled = self.settled(state, seated, (reason,), placement.moved)
-        # All of it, told or not: the kubelet may have said otherwise since.
+        settled = self.settled(state, placed, (reason,), placement.moved)
+        # The whole pin, sent before or not: the kubelet may have changed it since.
         return msgspec.structs.replace(settled, pin=pin)
 
     def _adopt_one(self, state: State, spec: ContainerSpec) -> Decision[State]:
-        seated, placed = adopt((spec,), {}, state, self.settings)
-        pin = pins_of((spec.id,), seated, self.settings)[spec.id]
-        ledger = seated.ledger.put(spec, pin.over(spec.present))
-        left = msgspec.structs.replace(seated, ledger=ledger, unsettled=True)
+        adopted, placed = adopt((spec,), {}, state, self.settings)
+        pin = pins_of((spec.id,), adopted, self.settings)[spec.id]
+        ledger = adopted.ledger.put(spec, pin.over(spec.present))
+        left = msgspec.structs.replace(adopted, ledger=ledger, unsettled=True)
         reason = self._reason(spec, placed[spec.id], pin)
         settled = self.settled(state, left, (reason,))
         return msgspec.structs.replace(settled, pin=pin)
 
     def release(self, state: State, container: str) -> State:
-        """Drop a container that is here and has stopped."""
+        """Drop a known container that has stopped."""
         return state.release(container)
 
     def lose(self, state: State, containers: tuple[str, ...]) -> State:
@@ -177,27 +190,27 @@ class TopologyAwarePolicy(PolicyBase[TopologyAwareState]):
         return state.lose(*containers)
 
     def close(self, state: State, pod: str) -> State:
-        """Drop what a pod's containers left behind, and the places held for them."""
+        """Drop the former and reserved places of a pod's containers."""
         return state.close(pod)
 
     def pod_created(self, state: State, event: PodCreated) -> Decision[State]:
-        """Hold places for all containers of a pod, where the settings say so."""
+        """Reserve places for all containers of a pod, where the settings say so."""
         mode = self.settings.place_pods
-        if mode is PodPlacement.OFF or not wants_places(event, self.settings):
+        if mode is PodPlacement.OFF or not needs_places(event, self.settings):
             return Decision(state, ())
         try:
-            held, pool = hold_places(state.close(event.pod), event, self.settings)
+            after, pool = reserve_places(state.close(event.pod), event, self.settings)
         except PolicyError as error:
             if mode is PodPlacement.STRICT:
                 raise
             return Decision(
                 state, (Reason(Rule.FELL_BACK, event.pod, detail=str(error)),)
             )
-        return Decision(held, (Reason(Rule.POD_PLACED, event.pod, pool=pool.name),))
+        return Decision(after, (Reason(Rule.POD_PLACED, event.pod, pool=pool.name),))
 
     def cold_start_ended(self, state: State, container: str) -> Decision[State]:
-        """Let a container have DRAM."""
-        warmed = warm_up(container, state)
+        """Grant a container the DRAM that was withheld."""
+        warmed = end_cold_start(container, state)
         if warmed is None:
             return Decision(state, ())
         after, offer = warmed
@@ -207,15 +220,15 @@ class TopologyAwarePolicy(PolicyBase[TopologyAwareState]):
         return self.settled(state, after, (reason,), moved)
 
     def synchronized(self, old: State, event: Synchronized) -> Decision[State]:
-        """Place all containers that run, each where it is if it may be there."""
+        """Place all running containers, at their present places where legal."""
         ordered = oldest_first(event.specs)
-        known = known_from(old, self.tree)
+        known = former_places_of(old, self.tree)
         state, placed = adopt(ordered, known, self.start(), self.settings)
-        state = with_places(old, state, event, self.settings)
+        state = restore_places(old, state, event, self.settings)
         pins = self.pins(state)
         reasons = tuple(self._reason(s, placed[s.id], pins[s.id]) for s in ordered)
         started = (spec.id for spec in ordered if spec.started)
-        timers = ends_to_come(started, state)
+        timers = cold_start_timers(started, state)
         unsettled = msgspec.structs.replace(state, unsettled=True)
         settled = self.settled(state, unsettled, reasons)
         return msgspec.structs.replace(settled, timers=timers)
@@ -231,14 +244,14 @@ class TopologyAwarePolicy(PolicyBase[TopologyAwareState]):
 
         Args:
             before: The last state whose updates were sent.
-            after: What holds from now on.
-            reasons: One per container that the event is about.
-            moved: Containers whose memory moved besides.
+            after: The new state.
+            reasons: One per container that the event concerns.
+            moved: Containers whose memory nodes changed.
         """
-        after, updates = settle(before.books, after, self.settings, moved)
+        after, updates = settle(before.pool_ledger, after, self.settings, moved)
         return Decision(after, reasons, updates=updates)
 
-    def _reason(self, spec: ContainerSpec, found: Placement, pin: Pin) -> Reason:
+    def _reason(self, spec: ContainerSpec, found: PoolPlacement, pin: Pin) -> Reason:
         return Reason(
             found.rule,
             spec.id,

@@ -1,4 +1,4 @@
-"""What is granted from which pool, in sums that one grant changes by little."""
+"""Grants of CPUs, and their sums by pool, which are updated incrementally."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from nri_resmgr.values import NO_CPUS, CpuSet, MilliCpus
 
 _NOTHING = MilliCpus(0)
 _CPU: Final = 1000  # thousandths
-# Looked up once: with enums of Python 3.11 that takes as long as making a list.
+# Looked up once: reading an enum member is slow in Python 3.11.
 _RESERVED: Final = CpuKind.RESERVED
 
 SHARING: Final = (CpuKind.SHARED, CpuKind.MIXED)
-"""The kinds of who runs on the shared CPUs of a pool."""
+"""The kinds of grants that include shared CPUs of a pool."""
 
 
 class Grant(
     msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
 ):
-    """What one container has of the CPUs.
+    """The CPUs of one container.
 
     Attributes:
         container: Its id.
         kind: The kind of CPUs.
-        pool: The id of the pool they come from.
-        cpus: CPUs that it has to itself.
+        pool: The id of the pool that granted them.
+        cpus: Exclusive CPUs.
         fraction: Thousandths of the pool's shared, or of the reserved, CPUs.
-        hidden: Whether it sees one thread of each core.
+        hidden: Whether it is pinned to one thread of each core only.
     """
 
     container: str
@@ -44,111 +44,112 @@ class Grant(
 
     @property
     def shares(self) -> bool:
-        """Whether it runs on its pool's shared CPUs, alone or besides its own."""
+        """Whether it includes shared CPUs of the pool."""
         return self.kind in SHARING
 
 
-class Books(msgspec.Struct, frozen=True, dict=True):
-    """The sums of all grants; two that count the same grants are equal.
+class PoolLedger(msgspec.Struct, frozen=True, dict=True):
+    """The sums of all grants; ledgers of the same grants are equal.
 
     Attributes:
         tree: The pools.
-        taken: CPUs that somebody has to himself.
+        taken: All exclusive CPUs.
         shared: Thousandths granted from shared CPUs of each pool and of those below,
             by pool id.
-        idlers: How many containers without a request share these, by pool id.
-        guests: How many grants of each kind each pool has, by pool id.
+        without_request: Number of containers without a request that share these CPUs,
+            by pool id.
+        container_counts: Number of grants of each kind, by pool id.
         reserved: Thousandths granted from the reserved CPUs.
-        sizes: Thousandths of each pool's shared CPUs, by pool id; they follow from
-            `taken`.
+        sizes: Thousandths of each pool's sharable CPUs that are not in `taken`, by
+            pool id.
     """
 
     tree: PoolTree
     taken: CpuSet
     shared: tuple[int, ...]
-    idlers: tuple[int, ...]
-    guests: dict[CpuKind, tuple[int, ...]]
+    without_request: tuple[int, ...]
+    container_counts: dict[CpuKind, tuple[int, ...]]
     reserved: int
     sizes: tuple[int, ...]
 
     @classmethod
-    def of(cls, tree: PoolTree, grants: Iterable[Grant] = ()) -> Books:
-        """Count *grants* from scratch."""
+    def of(cls, tree: PoolTree, grants: Iterable[Grant] = ()) -> PoolLedger:
+        """Return the sums of *grants*."""
         nothing = (0,) * len(tree.pools)
-        guests = dict.fromkeys(CpuKind, nothing)
+        container_counts = dict.fromkeys(CpuKind, nothing)
         sizes = _sizes(tree, NO_CPUS)
-        books = cls(tree, NO_CPUS, nothing, nothing, guests, 0, sizes)
+        pool_ledger = cls(tree, NO_CPUS, nothing, nothing, container_counts, 0, sizes)
         for grant in grants:
-            books = books.add(grant)
-        return books
+            pool_ledger = pool_ledger.add(grant)
+        return pool_ledger
 
-    def add(self, grant: Grant) -> Books:
-        """Count one more grant."""
+    def add(self, grant: Grant) -> PoolLedger:
+        """Add a grant."""
         return self._changed(grant, 1)
 
-    def remove(self, grant: Grant) -> Books:
-        """Count one grant less, which must have been counted."""
+    def remove(self, grant: Grant) -> PoolLedger:
+        """Remove a grant, which must have been added."""
         return self._changed(grant, -1)
 
     def free_isolated(self, pool: Pool) -> CpuSet:
-        """Return the isolated CPUs of *pool* that nobody has."""
+        """Return the isolated CPUs of *pool* that are not granted."""
         return pool.isolated - self.taken
 
     def free_sharable(self, pool: Pool) -> CpuSet:
         """Return the CPUs that containers of *pool* share."""
         return pool.sharable - self.taken
 
-    def spare(self, pool: Pool) -> int:
+    def free_capacity(self, pool: Pool) -> int:
         """Return the thousandths that *pool* and all pools above can still grant.
 
-        Containers without a request count for one thousandth together where nobody
-        has one: a pool with containers is never emptied.
+        Where no container has a request, those without one count as one thousandth
+        together: a pool with containers never loses its last shared CPU.
         """
-        return self.spares[pool.id]
+        return self.free_capacities[pool.id]
 
-    def slack(self, pool: Pool) -> int:
-        """Return what *pool* itself has beyond what is granted in its subtree."""
-        return self._slacks[pool.id]
+    def headroom(self, pool: Pool) -> int:
+        """Return the thousandths of *pool* beyond what is granted in its subtree."""
+        return self._headrooms[pool.id]
 
     @property
-    def spare_reserved(self) -> int:
+    def free_reserved(self) -> int:
         """Thousandths of the reserved CPUs that can still be granted."""
         return _CPU * len(self.tree.root.reserved) - self.reserved
 
     @cached_property
-    def spares(self) -> tuple[int, ...]:
-        """What `spare` returns for each pool, by its id."""
-        spares = self._slacks
+    def free_capacities(self) -> tuple[int, ...]:
+        """The free capacity of each pool, by id."""
+        free = self._headrooms
         for here, above in self.tree.below:  # parents first
-            if spares[above] < spares[here]:  # noqa: PLR1730 - min() is far slower
-                spares[here] = spares[above]
-        return tuple(spares)
+            if free[above] < free[here]:  # noqa: PLR1730 - min() is far slower
+                free[here] = free[above]
+        return tuple(free)
 
     @property
-    def _slacks(self) -> list[int]:
-        shared, idlers = self.shared, self.idlers
+    def _headrooms(self) -> list[int]:
+        shared, without_request = self.shared, self.without_request
         return [
-            size - (shared[pool] or idlers[pool] > 0)
+            size - (shared[pool] or without_request[pool] > 0)
             for pool, size in enumerate(self.sizes)
         ]
 
-    def _changed(self, grant: Grant, sign: int) -> Books:
+    def _changed(self, grant: Grant, sign: int) -> PoolLedger:
         tree, pool, kind, fraction = self.tree, grant.pool, grant.kind, grant.fraction
-        guests = self.guests.copy()
-        guests[kind] = _plus(guests[kind], (pool,), sign)
-        shared, idlers, reserved = self.shared, self.idlers, self.reserved
+        counts = self.container_counts.copy()
+        counts[kind] = _plus(counts[kind], (pool,), sign)
+        shared, reserved = self.shared, self.reserved
+        without_request = self.without_request
         if kind is _RESERVED:
             reserved += sign * fraction
         elif kind in SHARING and fraction:
             shared = _plus(shared, tree.pools[pool].path, sign * fraction)
         elif kind in SHARING:
-            idlers = _plus(idlers, tree.pools[pool].path, sign)
-        if not grant.cpus.bits:
-            taken, sizes = self.taken, self.sizes
-            return Books(tree, taken, shared, idlers, guests, reserved, sizes)
-        taken = self.taken | grant.cpus if sign > 0 else self.taken - grant.cpus
-        sizes = _sizes(tree, taken)
-        return Books(tree, taken, shared, idlers, guests, reserved, sizes)
+            without_request = _plus(without_request, tree.pools[pool].path, sign)
+        taken, sizes = self.taken, self.sizes
+        if grant.cpus.bits:
+            taken = taken | grant.cpus if sign > 0 else taken - grant.cpus
+            sizes = _sizes(tree, taken)
+        return PoolLedger(tree, taken, shared, without_request, counts, reserved, sizes)
 
 
 def _sizes(tree: PoolTree, taken: CpuSet) -> tuple[int, ...]:
@@ -157,7 +158,7 @@ def _sizes(tree: PoolTree, taken: CpuSet) -> tuple[int, ...]:
 
 
 def grant_of(demand: Demand, pool: Pool, cpus: CpuSet = NO_CPUS) -> Grant:
-    """Grant what is demanded from *pool*, with *cpus* for itself."""
+    """Return the grant of a demand from *pool*, with *cpus* as exclusive ones."""
     spec, hidden = demand.spec, bool(demand.spec.preferences.hide_hyperthreads)
     return Grant(spec.id, demand.kind, pool.id, cpus, demand.fraction, hidden)
 

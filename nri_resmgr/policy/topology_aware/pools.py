@@ -1,27 +1,155 @@
-"""The tree of pools: parts of the machine that containers are granted CPUs from."""
+"""The tree of pools: parts of the machine that CPUs and memory are granted from."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
+from typing import Final
 
 import msgspec
 
 from nri_resmgr.policy.mems import MemoryLayout
 from nri_resmgr.policy.preferences import TreeLevel
-from nri_resmgr.policy.topology_aware.parts import Part, memory_at, parts_of
-from nri_resmgr.topology import Machine, MemoryKind
+from nri_resmgr.topology import CacheKind, Core, Machine, MemoryKind
 from nri_resmgr.values import CpuSet, NodeSet
+
+_LAST_LEVEL: Final = 3
+
+
+class Part(msgspec.Struct, frozen=True):
+    """A part of a machine with the smaller parts in it, which are disjoint.
+
+    Attributes:
+        name: Unique in the machine.
+        level: Its level.
+        cpus: All of its online CPUs, also those in no smaller part.
+        inner: The smaller parts.
+    """
+
+    name: str
+    level: TreeLevel
+    cpus: CpuSet
+    inner: tuple[Part, ...] = ()
+
+
+def parts_of(machine: Machine) -> Part:
+    """Divide a machine into packages, dies, NUMA nodes and level 3 caches.
+
+    A level that would not divide anything is left out. Also left out are
+
+    * dies, if each has one cluster of cores only, or if they share the memory of
+      one of several nodes, which then divide the package instead. A core of which
+      the kernel knows no cluster counts as one: on x86 a cluster is what shares a
+      level 2 cache;
+    * NUMA nodes without memory, and those that reach out of a package or die;
+    * level 3 caches that reach out of a node, die or package, and all where
+      something coarser divides the same part already.
+
+    Source:
+        nri-plugins, topology-aware, ``pools.go``: the same levels and names.
+    """
+    packages = tuple(_package(machine, key) for key in range(len(machine.packages)))
+    if len(packages) == 1:
+        return packages[0]
+    return Part("root", TreeLevel.SYSTEM, machine.online, packages)
+
+
+def memory_at(machine: Machine) -> Mapping[int, NodeSet]:
+    """Return the memory nodes that belong to each node with CPUs, possibly none.
+
+    These are the node itself, and nodes without CPUs that are nearest to it. Distance
+    is that from the CPUs: firmware may report another one for the opposite direction.
+    """
+    hosts = machine.cpu_nodes
+    found = {host: NodeSet.of(host) & machine.memory_nodes for host in hosts}
+    for node in machine.memory_nodes - hosts:
+        far = {host: machine.distance(host, node) for host in hosts}
+        nearest = min(far.values())
+        for host, distance in far.items():
+            if distance == nearest:
+                found[host] |= NodeSet.of(node)
+    return found
+
+
+def _package(machine: Machine, place: int) -> Part:
+    package = machine.packages[place]
+    name, level = f"socket #{package.id}", TreeLevel.PACKAGE
+    inner = _dies(machine, package.id) or _inner(machine, name, package.cpus)
+    return Part(name, level, package.cpus, inner)
+
+
+def _dies(machine: Machine, package: int) -> tuple[Part, ...]:
+    cores = [core for core in machine.cores if core.package == package]
+    dies = [die for die in machine.dies if die.package == package]
+    if len(dies) == 1 or not _has_clusters(cores) or _share_a_node(machine, cores):
+        return ()
+    names = [f"die #{package}/{die.id}" for die in dies]
+    return tuple(
+        Part(name, TreeLevel.DIE, die.cpus, _inner(machine, name, die.cpus))
+        for name, die in zip(names, dies, strict=True)
+    )
+
+
+def _has_clusters(cores: Sequence[Core]) -> bool:
+    """Return whether any die has several clusters."""
+    dies = {core.die for core in cores}
+    clusters = {
+        (core.die, core.cpus.first if core.cluster is None else -1 - core.cluster)
+        for core in cores
+    }
+    return len(clusters) > len(dies)
+
+
+def _share_a_node(machine: Machine, cores: Sequence[Core]) -> bool:
+    """Return whether one of several nodes has memory for more than one die."""
+    dies_of: dict[int, set[int]] = {}
+    for core in cores:
+        node = machine.node_of(core.cpus.first)
+        dies_of.setdefault(node.id, set()).add(core.die)
+    return len(dies_of) > 1 and any(
+        len(dies) > 1 and machine.node(node).memory for node, dies in dies_of.items()
+    )
+
+
+def _inner(machine: Machine, name: str, cpus: CpuSet) -> tuple[Part, ...]:
+    return _nodes(machine, cpus) or _caches(machine, name, cpus)
+
+
+def _nodes(machine: Machine, cpus: CpuSet) -> tuple[Part, ...]:
+    here = [node for node in machine.nodes if node.cpus and node.cpus & cpus]
+    if len(here) == 1:
+        return ()
+    parts = []
+    for node in here:
+        if node.memory and node.cpus <= cpus:
+            name = f"NUMA node #{node.id}"
+            inner = _caches(machine, name, node.cpus)
+            parts.append(Part(name, TreeLevel.NUMA, node.cpus, inner))
+    return tuple(parts)
+
+
+def _caches(machine: Machine, outer: str, cpus: CpuSet) -> tuple[Part, ...]:
+    last = machine.caches_at(_LAST_LEVEL)
+    caches = [cache for cache in last if cache.kind is not CacheKind.INSTRUCTION]
+    # Without ids from the kernel, caches are numbered in order.
+    counted = any(cache.id is None for cache in caches)
+    numbers = [place if counted else one.id for place, one in enumerate(caches)]
+    inside = [
+        Part(f"{outer}/L3 cache #{number}", TreeLevel.L3, cache.cpus)
+        for number, cache in zip(numbers, caches, strict=True)
+        if cache.cpus <= cpus
+    ]
+    return tuple(inside) if len(inside) > 1 else ()
 
 
 class Pool(msgspec.Struct, frozen=True):
-    """A part of the machine, with what may be granted from it.
+    """A part of the machine, with its CPUs and memory nodes.
 
     Attributes:
-        id: Its place in the tree's tuple; children come before their parents.
-        name: For people, such as ``NUMA node #1``; unique, the same after a restart.
-        level: What it follows.
-        depth: How far it is from the root.
+        id: Its index in the tree's tuple; children come before their parents.
+        name: Such as ``NUMA node #1``; unique, and stable over restarts.
+        level: The level of the machine that it represents.
+        depth: Its distance from the root.
         cpus: All online CPUs of the part, available or not.
         isolated: Its available CPUs that ``isolcpus=`` names, reserved ones left out.
         reserved: Its reserved CPUs.
@@ -54,12 +182,13 @@ class Pool(msgspec.Struct, frozen=True):
         return len(self.subtree) == 1
 
 
-# By identity, as it is a key of caches: to compare two takes longer than is saved.
+# Compared by identity since it is a key of caches: comparing contents would take longer
+# than the caches save.
 class PoolTree(msgspec.Struct, frozen=True, eq=False, dict=True):
     """All pools of a machine.
 
     Attributes:
-        machine: What the tree follows.
+        machine: The machine that is divided.
         pools: By id; the root is the last one.
     """
 
@@ -68,18 +197,18 @@ class PoolTree(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     @classmethod
     def of(cls, machine: Machine, available: CpuSet, reserved: CpuSet) -> PoolTree:
-        """Build the tree; see `nri_resmgr.policy.topology_aware.parts`.
+        """Build the tree; `parts_of` documents which pools there are.
 
         Args:
-            machine: What the tree follows.
-            available: CPUs that may be granted; those that are offline do not count.
-            reserved: Some of these, which may be isolated, too.
+            machine: The machine that is divided.
+            available: CPUs that may be granted; offline ones are ignored.
+            reserved: The available CPUs that are reserved; they may be isolated.
         """
-        return cls(machine, _Growth(machine, available, reserved).pools())
+        return cls(machine, _PoolBuilder(machine, available, reserved).pools())
 
     @property
     def root(self) -> Pool:
-        """The pool with everything in it."""
+        """The pool of the whole machine."""
         return self.pools[-1]
 
     @cached_property
@@ -99,7 +228,7 @@ class PoolTree(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def depths(self) -> tuple[int, ...]:
-        """How far each pool is from the root, by id."""
+        """The depth of each pool, by id."""
         return tuple(pool.depth for pool in self.pools)
 
     @cached_property
@@ -108,13 +237,13 @@ class PoolTree(msgspec.Struct, frozen=True, eq=False, dict=True):
         return tuple(pool.sharable.bits for pool in self.pools)
 
     def named(self, name: str) -> Pool | None:
-        """Return the pool of this name, if there is one."""
+        """Return the pool with this name, if any."""
         return self._by_name.get(name)
 
     def level_or_coarser(self, level: TreeLevel) -> TreeLevel:
-        """Return *level* if some pool is of it, else the next coarser that has pools.
+        """Return *level* if any pool has it, else the next coarser level with pools.
 
-        Above the root there is nothing: what is coarser than it, is its level.
+        A level above the root's becomes the root's.
         """
         return self._coarser[level]
 
@@ -150,8 +279,8 @@ class PoolTree(msgspec.Struct, frozen=True, eq=False, dict=True):
         return coarser
 
 
-class _Growth:
-    """Gives ids to the parts of a machine, children first, and makes pools of them."""
+class _PoolBuilder:
+    """Turns the parts of a machine into pools with ids, children first."""
 
     def __init__(self, machine: Machine, available: CpuSet, reserved: CpuSet) -> None:
         self._machine = machine
@@ -163,15 +292,17 @@ class _Growth:
 
     def pools(self) -> tuple[Pool, ...]:
         root = parts_of(self._machine)
-        return tuple(self._grow(root, (), self._machine.memory_nodes))
+        return tuple(self._pools_of(root, (), self._machine.memory_nodes))
 
-    def _grow(self, part: Part, above: tuple[int, ...], outer: NodeSet) -> list[Pool]:
+    def _pools_of(
+        self, part: Part, above: tuple[int, ...], outer: NodeSet
+    ) -> list[Pool]:
         nodes = self._nodes(part.cpus, outer) if above else outer
-        # The ids of the parts inside are taken first.
+        # Ids are assigned to the inner parts first.
         number = self._next + _size(part) - 1
         path = (number, *above)
         inside = [
-            pool for inner in part.inner for pool in self._grow(inner, path, nodes)
+            pool for inner in part.inner for pool in self._pools_of(inner, path, nodes)
         ]
         self._next = number + 1
         pool = Pool(
@@ -192,7 +323,7 @@ class _Growth:
     def _nodes(self, cpus: CpuSet, outer: NodeSet) -> NodeSet:
         machine = self._machine
         near = NodeSet.union(self._memory[node] for node in machine.nodes_of(cpus))
-        # Without memory of its own a part uses the nearest, or what is around it.
+        # A part without memory uses the nearest inside its parent, or all of that.
         return near or machine.nearest_memory(cpus) & outer or outer
 
 

@@ -1,4 +1,4 @@
-"""States of the topology-aware policy as records, and back."""
+"""Checkpoint form of the topology-aware policy: states to tables, and back."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from nri_resmgr.policy.events import ContainerSpec
-from nri_resmgr.policy.mems import Grant as MemoryGrant
+from nri_resmgr.policy.mems import MemoryGrant
 from nri_resmgr.policy.records import (
     LEDGER_TABLES,
     BadRecord,
@@ -23,7 +23,7 @@ from nri_resmgr.policy.records import (
     memory_from,
 )
 from nri_resmgr.policy.topology_aware.policy import TopologyAwarePolicy
-from nri_resmgr.policy.topology_aware.pool_ledger import Books, Grant
+from nri_resmgr.policy.topology_aware.pool_ledger import Grant, PoolLedger
 from nri_resmgr.policy.topology_aware.pools import PoolTree
 from nri_resmgr.policy.topology_aware.state import Slot, TopologyAwareState
 
@@ -32,23 +32,27 @@ TABLES: Final[Mapping[str, Any]] = {
     "pool": str,
     "grant": Grant,
     "memory": MemoryGrant,
-    "vacated": Grant,
-    "held": ContainerSpec,
+    "former_place": Grant,
+    "reserved_place": ContainerSpec,
     "node": bool,
 }
 
-KEYS: Final[Mapping[str, type]] = {"pool": int, "vacated": tuple, "held": tuple}
+KEYS: Final[Mapping[str, type]] = {
+    "pool": int,
+    "former_place": tuple,
+    "reserved_place": tuple,
+}
 
 
 def tables_of(state: TopologyAwareState) -> Tables:
-    """Return what a state consists of, with the names of the pools in it."""
+    """Return the tables of a state, with the names of its pools."""
     return {
-        "pool": {pool.id: pool.name for pool in state.books.tree.pools},
+        "pool": {pool.id: pool.name for pool in state.pool_ledger.tree.pools},
         **ledger_tables(state.ledger),
         "grant": state.grants,
         "memory": state.memory.grants,
-        "vacated": state.vacated,
-        "held": state.held,
+        "former_place": state.former_places,
+        "reserved_place": state.reserved_places,
         "node": {"unsettled": state.unsettled},
     }
 
@@ -56,25 +60,27 @@ def tables_of(state: TopologyAwareState) -> Tables:
 def state_from(
     tables: Tables, policy: TopologyAwarePolicy
 ) -> Restored[TopologyAwareState]:
-    """Make a state in the pools of *policy* of the same names.
+    """Restore a state, with its pools replaced by those of *policy* with the same name.
 
     Raises:
-        BadRecord: The tables are of no state.
+        BadRecord: The tables are inconsistent.
     """
-    held: Mapping[Slot, ContainerSpec] = tables["held"]
-    _check(tables, held)
+    reserved_places: Mapping[Slot, ContainerSpec] = tables["reserved_place"]
+    _check(tables, reserved_places)
     start = policy.start()
     memory, dropped = memory_from(tables["memory"], start.memory.layout)
     grants = _grants_from(tables["grant"], tables["pool"], policy.tree, dropped)
-    vacated = _grants_from(tables["vacated"], tables["pool"], policy.tree, {})
-    waiting = {slot: one for slot, one in held.items() if one.id not in dropped}
+    former_places = _grants_from(
+        tables["former_place"], tables["pool"], policy.tree, {}
+    )
+    kept = {slot: one for slot, one in reserved_places.items() if one.id not in dropped}
     state = TopologyAwareState(
         ledger=ledger_from(tables, dropped),
         grants=MappingProxyType(grants),
-        books=Books.of(policy.tree, grants.values()),
+        pool_ledger=PoolLedger.of(policy.tree, grants.values()),
         memory=memory.release(*dropped),
-        vacated=MappingProxyType(vacated),
-        held=MappingProxyType(waiting),
+        former_places=MappingProxyType(former_places),
+        reserved_places=MappingProxyType(kept),
         unsettled=tables["node"].get("unsettled", True),
     )
     return Restored(state, dropped)
@@ -86,7 +92,7 @@ def _grants_from(
     tree: PoolTree,
     dropped: Dropped,
 ) -> dict[Any, Grant]:
-    """Return the grants in pools that there are; note who had others."""
+    """Return the grants in existing pools; add the others to *dropped*."""
     found = {}
     for key, grant in rows.items():
         if (name := names.get(grant.pool)) is None:
@@ -98,12 +104,12 @@ def _grants_from(
     return found
 
 
-def _check(tables: Tables, held: Mapping[Slot, ContainerSpec]) -> None:
-    ids = {one.id: one for one in held.values()}
-    for slot, spec in held.items():
+def _check(tables: Tables, reserved_places: Mapping[Slot, ContainerSpec]) -> None:
+    ids = {one.id: one for one in reserved_places.values()}
+    for slot, spec in reserved_places.items():
         if slot != (spec.pod, spec.name):
-            raise BadRecord(f"held {slot}", f"tells of {spec.pod}/{spec.name}")
-    everybody = {**tables["container"], **ids}
+            raise BadRecord(f"reserved_place {slot}", f"is of {spec.pod}/{spec.name}")
+    expected = {**tables["container"], **ids}
     for name in ("grant", "memory"):
-        check_keys(name, tables[name], everybody)
+        check_keys(name, tables[name], expected)
     check_ids("grant", {key: one.container for key, one in tables["grant"].items()})

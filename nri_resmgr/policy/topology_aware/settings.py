@@ -1,4 +1,4 @@
-"""What the topology-aware policy is told to do."""
+"""Settings of the topology-aware policy."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _NOTHING: Final[Mapping[str, str]] = {}
 
 
 class PodPlacement(enum.StrEnum):
-    """Whether pods are placed as a unit, where their requests are known beforehand.
+    """Whether all containers of a pod are placed together, if its requests are known.
 
-    `SOFT` places containers one by one where the pod does not fit as a whole,
-    `STRICT` refuses such a pod.
+    `SOFT` places them one by one where the pod does not fit as a whole, `STRICT`
+    refuses such a pod.
     """
 
     OFF = "off"
@@ -35,27 +35,28 @@ class TopologyAwareSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         available: Online CPUs that the policy may use.
-        reserved: Some of these, for reserved containers only. Not empty.
+        reserved: The available CPUs for reserved containers only; not empty.
         reserved_namespaces: Shell patterns of namespaces whose containers run
             on the reserved CPUs.
-        pin_cpus: Whether CPU sets and shares are told to the runtime.
-        pin_memory: Whether memory nodes are.
-        prefer_isolated: Whether a container that asks for one to two CPUs gets
-            an isolated one where one is free.
-        prefer_shared: Whether only containers that say so get CPUs of their own.
-        colocate_pods: Whether containers of a pod attract each other.
+        pin_cpus: Whether CPU sets and shares are set.
+        pin_memory: Whether memory nodes are set.
+        prefer_isolated: Whether containers that ask for one to two CPUs get an isolated
+            one where one is free.
+        prefer_shared: Whether containers only get exclusive CPUs on request.
+        colocate_pods: Whether containers of a pod prefer the same pool.
         colocate_namespaces: Whether containers of a namespace do.
-        cpu_priority: Of CPUs that containers get to themselves.
-        unlimited_burstable: Where Burstable containers without a CPU limit go.
+        cpu_priority: Preferred priority of exclusive CPUs.
+        unlimited_burstable: Level of pools for Burstable containers without a CPU
+            limit.
         scheduling_classes: By name.
         namespace_scheduling: Name of a class, by namespace.
         qos_scheduling: Name of a class, by QoS class.
-        on_failure: What becomes of a container that fits nowhere.
-        place_pods: Whether pods are placed as a unit.
-        publish_resources: Whether containers are told what they have.
-        cpu_classes: Which class the CPUs are in.
-        shared_beside_own: Whether containers get shared CPUs beside whole ones that
-            they have to themselves, where they ask for it by CRI-O's annotation.
+        on_failure: What happens to a container that fits no pool.
+        place_pods: Whether all containers of a pod are placed together.
+        publish_resources: Whether resources are published to containers.
+        cpu_classes: Classes of the CPUs.
+        shared_beside_exclusive: Whether CRI-O's annotation gives containers shared CPUs
+            beside exclusive ones.
     """
 
     available: CpuSet
@@ -76,4 +77,4 @@ class TopologyAwareSettings(msgspec.Struct, frozen=True, kw_only=True):
     place_pods: PodPlacement = PodPlacement.OFF
     publish_resources: bool = True
     cpu_classes: CpuClassRules = NO_CPU_CLASSES
-    shared_beside_own: bool = False
+    shared_beside_exclusive: bool = False

@@ -1,4 +1,4 @@
-"""Who has what: the state that the topology-aware policy's decisions replace."""
+"""The state of the topology-aware policy: an immutable value that decisions replace."""
 
 from __future__ import annotations
 
@@ -11,40 +11,60 @@ import msgspec
 from nri_resmgr.policy.events import ContainerSpec, Pin
 from nri_resmgr.policy.ledger import Ledger
 from nri_resmgr.policy.mems import MemoryLedger
-from nri_resmgr.policy.topology_aware.node_view import Room
-from nri_resmgr.policy.topology_aware.pool_ledger import Books, Grant
+from nri_resmgr.policy.topology_aware.pool_ledger import Grant, PoolLedger
 from nri_resmgr.policy.topology_aware.pools import PoolTree
 from nri_resmgr.policy.topology_aware.settings import TopologyAwareSettings
+
+
+class NodeView(msgspec.Struct, frozen=True):
+    """The node without the container that is being placed.
+
+    Attributes:
+        tree: The pools.
+        settings: The policy's settings.
+        ledger: All containers.
+        grants: CPUs by container id.
+        pool_ledger: The sums of the grants.
+        memory: Memory by container id.
+    """
+
+    tree: PoolTree
+    settings: TopologyAwareSettings
+    ledger: Ledger
+    grants: Mapping[str, Grant]
+    pool_ledger: PoolLedger
+    memory: MemoryLedger
+
 
 Slot: TypeAlias = tuple[str, str]
 """A pod's id and a name in it."""
 
-_NONE: Final[MappingProxyType[Slot, Grant]] = MappingProxyType({})
-_NOBODY: Final[Mapping[Slot, ContainerSpec]] = MappingProxyType({})
+_NO_PLACES: Final[MappingProxyType[Slot, Grant]] = MappingProxyType({})
+_NO_SPECS: Final[Mapping[Slot, ContainerSpec]] = MappingProxyType({})
 
 
 class TopologyAwareState(msgspec.Struct, frozen=True):
-    """Containers, grants, and places that are kept for containers to come.
+    """Containers with their grants, and places kept for future containers.
 
     Attributes:
         ledger: All containers.
-        grants: What each has of the CPUs, by container id, and what is held for
-            containers to come, by the id that `held_id` gives.
-        books: The sums of the grants.
-        memory: What each has of the memory, by the same ids.
-        vacated: Where the last container of a pod's slot was.
-        held: The containers that places are held for, by pod and name; their ids
-            are those of the grants.
-        unsettled: Whether a decision changed pins in a reply that has no room
-            for updates, so that all of them have to be looked at.
+        grants: CPUs by container id, and those of reserved places by `place_id`.
+        pool_ledger: The sums of the grants.
+        memory: Memory by the same ids.
+        former_places: CPUs of the last container of each pod's slot, for its
+            successor.
+        reserved_places: The expected containers that places are reserved for, by pod
+            and name; their ids are those of the grants.
+        unsettled: Whether pins changed in a reply that cannot carry updates, so that
+            the next decision has to compare all of them.
     """
 
     ledger: Ledger
     grants: MappingProxyType[str, Grant]
-    books: Books
+    pool_ledger: PoolLedger
     memory: MemoryLedger
-    vacated: MappingProxyType[Slot, Grant] = _NONE
-    held: Mapping[Slot, ContainerSpec] = _NOBODY
+    former_places: MappingProxyType[Slot, Grant] = _NO_PLACES
+    reserved_places: Mapping[Slot, ContainerSpec] = _NO_SPECS
     unsettled: bool = False
 
     @classmethod
@@ -53,100 +73,83 @@ class TopologyAwareState(msgspec.Struct, frozen=True):
         return cls(
             ledger=Ledger.of(),
             grants=MappingProxyType({}),
-            books=Books.of(tree),
+            pool_ledger=PoolLedger.of(tree),
             memory=MemoryLedger.counted(tree.memory),
         )
 
-    def room(self, settings: TopologyAwareSettings) -> Room:
-        """Return what can be granted besides all that is."""
-        return Room(
-            self.books.tree,
+    def view(self, settings: TopologyAwareSettings) -> NodeView:
+        """Return what placing a container needs to know."""
+        return NodeView(
+            self.pool_ledger.tree,
             settings,
             self.ledger,
             self.grants,
-            self.books,
+            self.pool_ledger,
             self.memory,
         )
 
-    def told(self, ledger: Ledger) -> TopologyAwareState:
-        """Note what all have been told: from now on only changes are looked for."""
-        return TopologyAwareState(
-            ledger,
-            self.grants,
-            self.books,
-            self.memory,
-            self.vacated,
-            self.held,
-        )
+    def with_ledger(self, ledger: Ledger) -> TopologyAwareState:
+        """Replace the ledger by one in which all desired pins are recorded as sent."""
+        return msgspec.structs.replace(self, ledger=ledger, unsettled=False)
 
     def put(
         self,
         spec: ContainerSpec,
         grant: Grant,
         memory: MemoryLedger,
-        told: Pin,
-        books: Books | None = None,
+        sent: Pin,
+        pool_ledger: PoolLedger | None = None,
     ) -> TopologyAwareState:
         """Place a container that has no grant.
 
         Args:
             spec: The container.
-            grant: What it has of the CPUs from now on.
-            memory: What all have of the memory from now on.
-            told: What the runtime knows of its pinning.
-            books: The sums with the grant in them; found where left out.
+            grant: Its CPUs.
+            memory: The memory of all containers, this one included.
+            sent: The pin that the runtime knows.
+            pool_ledger: The sums with the grant included; computed if omitted.
         """
         grants = self.grants.copy()
         grants[spec.id] = grant
-        return TopologyAwareState(
-            self.ledger.put(spec, told),
-            MappingProxyType(grants),
-            self.books.add(grant) if books is None else books,
-            memory,
-            self.vacated,
-            self.held,
-            self.unsettled,
+        return msgspec.structs.replace(
+            self,
+            ledger=self.ledger.put(spec, sent),
+            grants=MappingProxyType(grants),
+            pool_ledger=pool_ledger or self.pool_ledger.add(grant),
+            memory=memory,
         )
 
     def take_back(self, *ids: str) -> TopologyAwareState:
-        """Take CPUs and memory from containers, or from places held."""
-        grants, books = self.grants.copy(), self.books
+        """Free the CPUs and memory of containers or reserved places."""
+        grants, pool_ledger = self.grants.copy(), self.pool_ledger
         for key in ids:
             if grant := grants.pop(key, None):
-                books = books.remove(grant)
-        return TopologyAwareState(
-            self.ledger,
-            MappingProxyType(grants),
-            books,
-            self.memory.release(*ids),
-            self.vacated,
-            self.held,
-            self.unsettled,
+                pool_ledger = pool_ledger.remove(grant)
+        return msgspec.structs.replace(
+            self,
+            grants=MappingProxyType(grants),
+            pool_ledger=pool_ledger,
+            memory=self.memory.release(*ids),
         )
 
     def release(self, *containers: str) -> TopologyAwareState:
-        """Forget containers that are here; their places stay on offer in their pods."""
-        vacated = self.vacated.copy()
+        """Drop known containers; their slots remember their places."""
+        former_places = self.former_places.copy()
         for container in containers:
             spec = self.ledger.spec_of(container)
             if spec.slot:
-                vacated[spec.pod, spec.slot] = self.grants[container]
-        left = self.take_back(*containers)
-        return TopologyAwareState(
-            self.ledger.drop(*containers),
-            left.grants,
-            left.books,
-            left.memory,
-            MappingProxyType(vacated),
-            self.held,
-            self.unsettled,
+                former_places[spec.pod, spec.slot] = self.grants[container]
+        return msgspec.structs.replace(
+            self.take_back(*containers),
+            ledger=self.ledger.drop(*containers),
+            former_places=MappingProxyType(former_places),
         )
 
     def lose(self, *containers: str) -> TopologyAwareState:
         """Release containers that are gone without having stopped.
 
-        Their creation must have failed after it was answered, and with it the
-        updates in that answer may be lost: nothing told before can be trusted.
+        Their creation must have failed after the reply, and the updates in that
+        reply may be lost with it. So all pins have to be sent again.
         """
         if not containers:
             return self
@@ -155,37 +158,46 @@ class TopologyAwareState(msgspec.Struct, frozen=True):
             left, ledger=left.ledger.forget_last_sent(), unsettled=True
         )
 
-    def hold(
+    def reserve_place(
         self, spec: ContainerSpec, grant: Grant, memory: MemoryLedger
     ) -> TopologyAwareState:
-        """Keep a place for a container that is to come, under the id of the place."""
+        """Reserve a place for an expected container, under the id of the place."""
         slot = (spec.pod, spec.name)
         return msgspec.structs.replace(
             self,
             grants=MappingProxyType(self.grants | {grant.container: grant}),
-            books=self.books.add(grant),
+            pool_ledger=self.pool_ledger.add(grant),
             memory=memory,
-            held=MappingProxyType({**self.held, slot: spec}),
+            reserved_places=MappingProxyType({**self.reserved_places, slot: spec}),
             unsettled=True,
         )
 
-    def let_go(self, *slots: Slot) -> TopologyAwareState:
-        """Keep places no longer; slots without one are fine."""
-        gone = [self.held[slot].id for slot in slots if slot in self.held]
+    def release_places(self, *slots: Slot) -> TopologyAwareState:
+        """Drop reserved places; slots without one are ignored."""
+        reserved = self.reserved_places
+        gone = [reserved[slot].id for slot in slots if slot in reserved]
         if not gone:
             return self
-        held = {slot: one for slot, one in self.held.items() if slot not in slots}
+        kept = {slot: one for slot, one in reserved.items() if slot not in slots}
         return msgspec.structs.replace(
-            self.take_back(*gone), held=MappingProxyType(held), unsettled=True
+            self.take_back(*gone),
+            reserved_places=MappingProxyType(kept),
+            unsettled=True,
         )
 
     def close(self, pod: str) -> TopologyAwareState:
-        """Forget what a pod's containers left behind, and what was held for them."""
-        left = self.let_go(*(slot for slot in self.held if slot[0] == pod))
-        vacated = {slot: one for slot, one in left.vacated.items() if slot[0] != pod}
-        return msgspec.structs.replace(left, vacated=MappingProxyType(vacated))
+        """Drop the former and reserved places of a pod's containers."""
+        left = self.release_places(
+            *(slot for slot in self.reserved_places if slot[0] == pod)
+        )
+        former_places = {
+            slot: one for slot, one in left.former_places.items() if slot[0] != pod
+        }
+        return msgspec.structs.replace(
+            left, former_places=MappingProxyType(former_places)
+        )
 
 
-def held_id(slot: Slot) -> str:
-    """Return the id under which a place is counted until its container comes."""
+def place_id(slot: Slot) -> str:
+    """Return the id of a reserved place, which its grants have."""
     return f"{slot[0]}/{slot[1]}"

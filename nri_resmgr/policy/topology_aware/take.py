@@ -1,4 +1,4 @@
-"""Take CPUs out of a pool, so that nobody who shares below it loses the last one."""
+"""Grants of CPUs from one pool that leave pools below it what they have granted."""
 
 from __future__ import annotations
 
@@ -13,57 +13,59 @@ from nri_resmgr.policy.cpus import (
 from nri_resmgr.policy.topology_aware.demand import CpuKind, Demand
 from nri_resmgr.policy.topology_aware.errors import PoolShort
 from nri_resmgr.policy.topology_aware.hint_scores import cpus_near_all
-from nri_resmgr.policy.topology_aware.node_view import Room
 from nri_resmgr.policy.topology_aware.pool_ledger import Grant, grant_of
 from nri_resmgr.policy.topology_aware.pools import Pool
+from nri_resmgr.policy.topology_aware.state import NodeView
 from nri_resmgr.topology.hints import Hint
 from nri_resmgr.values import NO_CPUS, CpuSet, NodeSet
 
 _CPU: Final = 1000  # thousandths
-_OWN: Final = CpuKind.OWN
+_EXCLUSIVE: Final = CpuKind.EXCLUSIVE
 
 
 def take(
-    demand: Demand, pool: Pool, room: Room, held: CpuSet = NO_CPUS
+    demand: Demand, pool: Pool, view: NodeView, held: CpuSet = NO_CPUS
 ) -> tuple[Grant, str]:
-    """Grant what is demanded from one pool.
+    """Grant a demand from one pool.
 
     Args:
-        demand: What is asked for.
-        pool: Where to take it from.
-        room: The node without the container that asks.
-        held: Whole CPUs that it has now and wants to keep, as far as it can.
+        demand: What the container asks for.
+        pool: The pool.
+        view: The node without the container.
+        held: Its present exclusive CPUs, kept as far as possible.
 
     Returns:
-        A grant, and the level of the machine that all its own CPUs are within.
+        A grant, and the smallest level of the machine with all its exclusive CPUs.
 
     Raises:
         PoolShort: The pool cannot grant it.
     """
     cpus, level = NO_CPUS, ""
     if demand.count:
-        cpus, level = _whole_cpus(demand, pool, room, held)
-    _check(demand, cpus, pool, room)
+        cpus, level = _whole_cpus(demand, pool, view, held)
+    _check(demand, cpus, pool, view)
     return grant_of(demand, pool, cpus), level
 
 
-def retake(demand: Demand, cpus: CpuSet, pool: Pool, room: Room) -> Grant:
-    """Grant just *cpus* again, which some earlier grant of the same kind had.
+def take_again(demand: Demand, cpus: CpuSet, pool: Pool, view: NodeView) -> Grant:
+    """Grant exactly *cpus* again, those of a former grant of the same kind.
 
     Raises:
-        PoolShort: They are not what is demanded, or not free any more.
+        PoolShort: They are not what is asked for, or no longer free.
     """
-    isolated = demand.isolated and cpus <= room.books.free_isolated(pool)
+    isolated = demand.isolated and cpus <= view.pool_ledger.free_isolated(pool)
     if len(cpus) != demand.count:
-        raise PoolShort(pool.name, f"{demand.count} CPUs are wanted, not {len(cpus)}")
+        raise PoolShort(
+            pool.name, f"{demand.count} CPUs are asked for, not {len(cpus)}"
+        )
     if demand.count and not isolated:
-        _check_ordinary(demand, cpus, pool, room)
-    _check(demand, cpus, pool, room)
+        _check_ordinary(demand, cpus, pool, view)
+    _check(demand, cpus, pool, view)
     return grant_of(demand, pool, cpus)
 
 
 def check_memory(demand: Demand, zone: NodeSet, pool: Pool) -> None:
-    """See that the memory nodes of a container are inside of its strict hints.
+    """Check that the memory nodes of a container are inside of its strict hints.
 
     Raises:
         PoolShort: They are not.
@@ -76,48 +78,51 @@ def check_memory(demand: Demand, zone: NodeSet, pool: Pool) -> None:
             raise PoolShort(pool.name, why)
 
 
-def _check_ordinary(demand: Demand, cpus: CpuSet, pool: Pool, room: Room) -> None:
-    books = room.books
-    free = cpus <= books.free_sharable(pool) and not demand.require_isolated
-    enough = books.spare(pool) >= _CPU * demand.count + demand.fraction
-    if not free or not enough or _starves(cpus, pool, room):
+def _check_ordinary(demand: Demand, cpus: CpuSet, pool: Pool, view: NodeView) -> None:
+    ledger = view.pool_ledger
+    free = cpus <= ledger.free_sharable(pool) and not demand.require_isolated
+    enough = ledger.free_capacity(pool) >= _CPU * demand.count + demand.fraction
+    if not free or not enough or _overcommits(cpus, pool, view):
         raise PoolShort(pool.name, f"CPU {cpus} is not free")
 
 
-def _check(demand: Demand, cpus: CpuSet, pool: Pool, room: Room) -> None:
-    if demand.kind is not _OWN:
-        _check_shared(demand, cpus, pool, room)
+def _check(demand: Demand, cpus: CpuSet, pool: Pool, view: NodeView) -> None:
+    if demand.kind is not _EXCLUSIVE:
+        _check_shared(demand, cpus, pool, view)
     if demand.spec.preferences.strict_hints:
-        # What a pool shares can be all of it, sooner or later.
-        mine = cpus if demand.kind is _OWN else cpus | pool.sharable
-        _check_hints(mine, demand, pool)
+        # All sharable CPUs of the pool, since the shared set changes over time.
+        reached = cpus if demand.kind is _EXCLUSIVE else cpus | pool.sharable
+        _check_hints(reached, demand, pool)
 
 
 def _whole_cpus(
-    demand: Demand, pool: Pool, room: Room, held: CpuSet
+    demand: Demand, pool: Pool, view: NodeView, held: CpuSet
 ) -> tuple[CpuSet, str]:
-    isolated = room.books.free_isolated(pool)
+    isolated = view.pool_ledger.free_isolated(pool)
     if demand.isolated and len(isolated) >= demand.count:
-        return _pick(demand, isolated, room, held)
+        return _pick(demand, isolated, view, held)
     if demand.require_isolated:
         why = f"{len(isolated)} isolated CPUs are free"
         raise PoolShort(pool.name, why)
-    spare = room.books.spare(pool)
-    if spare < _CPU * demand.count + demand.fraction:
-        raise PoolShort(pool.name, f"{max(spare, 0)}m of shared CPUs are free")
-    free = room.books.free_sharable(pool)
-    cpus, level = _pick(demand, free, room, held)
-    if not _starves(cpus, pool, room):
+    free_capacity = view.pool_ledger.free_capacity(pool)
+    if free_capacity < _CPU * demand.count + demand.fraction:
+        raise PoolShort(pool.name, f"{max(free_capacity, 0)}m of shared CPUs are free")
+    free = view.pool_ledger.free_sharable(pool)
+    cpus, level = _pick(demand, free, view, held)
+    if not _overcommits(cpus, pool, view):
         return cpus, level
-    allowed = _allowed(free, pool, room)
+    allowed = _allowed(free, pool, view)
     if len(allowed) < demand.count:
-        why = f"{len(allowed)} CPUs can be taken from those who share them"
+        why = f"only {len(allowed)} of {len(free)} free CPUs can be exclusive"
+        why += ": the others must stay for containers that share them"
         raise PoolShort(pool.name, why)
-    return _pick(demand, allowed, room, held)
+    return _pick(demand, allowed, view, held)
 
 
-def _pick(demand: Demand, free: CpuSet, room: Room, held: CpuSet) -> tuple[CpuSet, str]:
-    machine, hints = room.tree.machine, demand.spec.hints
+def _pick(
+    demand: Demand, free: CpuSet, view: NodeView, held: CpuSet
+) -> tuple[CpuSet, str]:
+    machine, hints = view.tree.machine, demand.spec.hints
     if hints and demand.spec.preferences.strict_hints:
         free &= cpus_near_all(hints, machine)
     keep = held & free
@@ -125,77 +130,82 @@ def _pick(demand: Demand, free: CpuSet, room: Room, held: CpuSet) -> tuple[CpuSe
         given = release_cpus(keep, len(keep) - demand.count, machine)
         return keep - given.cpus, given.level
     even = demand.spec.preferences.pick_by_hints and not keep
-    if even and (cpus := _spread_over(hints, demand, free, room)):
+    if even and (cpus := _spread_over(hints, demand, free, view)):
         return cpus, "hints"
-    wish = CpuRequest(
+    request = CpuRequest(
         count=demand.count - len(keep),
         free=free - keep,
         held=keep,
         near=CpuSet.union(hint.cpus for hint in hints) & free,
         priority=demand.priority,
     )
-    pick = allocate_cpus(wish, machine)
+    pick = allocate_cpus(request, machine)
     return keep | pick.cpus, pick.level
 
 
 def _spread_over(
-    hints: tuple[Hint, ...], demand: Demand, free: CpuSet, room: Room
+    hints: tuple[Hint, ...], demand: Demand, free: CpuSet, view: NodeView
 ) -> CpuSet:
-    """Take evenly from the CPUs of each hint, and the rest anywhere.
+    """Choose equally many CPUs near each device, and the rest anywhere.
 
     Returns:
-        No CPUs where that cannot be done.
+        No CPUs where some device has too few.
     """
     devices = [hint for hint in hints if hint.is_pod_resource]
     if not 0 < len(devices) <= demand.count:
         return NO_CPUS
-    machine, each = room.tree.machine, demand.count // len(devices)
+    machine, each = view.tree.machine, demand.count // len(devices)
     chosen = NO_CPUS
     try:
         for hint in devices:
-            wish = CpuRequest(each, (hint.cpus & free) - chosen)
-            chosen |= allocate_cpus(wish, machine).cpus
+            request = CpuRequest(each, (hint.cpus & free) - chosen)
+            chosen |= allocate_cpus(request, machine).cpus
         rest = CpuRequest(demand.count - len(chosen), free - chosen, held=chosen)
         return chosen | allocate_cpus(rest, machine).cpus
     except CpusExhausted:
         return NO_CPUS
 
 
-def _starves(cpus: CpuSet, pool: Pool, room: Room) -> bool:
-    """Tell whether some pool below would have less than it has granted."""
-    pools, books = room.tree.pools, room.books
+def _overcommits(cpus: CpuSet, pool: Pool, view: NodeView) -> bool:
+    """Return whether a pool below would have fewer CPUs than it has granted."""
+    pools, ledger = view.tree.pools, view.pool_ledger
     return any(
-        _CPU * len(cpus & pools[one].sharable) > books.slack(pools[one])
+        _CPU * len(cpus & pools[one].sharable) > ledger.headroom(pools[one])
         for one in pool.subtree
         if not cpus.isdisjoint(pools[one].sharable)
     )
 
 
-def _allowed(free: CpuSet, pool: Pool, room: Room) -> CpuSet:
-    """Leave enough CPUs out of *free* for every pool below to keep its promises.
+def _allowed(free: CpuSet, pool: Pool, view: NodeView) -> CpuSet:
+    """Return the most CPUs of *free* that leave every pool below what it has granted.
 
-    Children come before their parents, so that what is left is the most there is:
-    the limits of a tree of sets are a matroid.
+    Children are handled before their parents. This greedy choice is optimal, since
+    upper limits on a tree of nested sets form a matroid.
     """
-    machine = room.tree.machine
+    machine = view.tree.machine
     for one in pool.subtree:
-        below = room.tree.pools[one]
-        mine, limit = free & below.sharable, max(room.books.slack(below) // _CPU, 0)
+        below = view.tree.pools[one]
+        mine, limit = (
+            free & below.sharable,
+            max(view.pool_ledger.headroom(below) // _CPU, 0),
+        )
         if len(mine) > limit:
             free -= mine - allocate_cpus(CpuRequest(limit, mine), machine).cpus
     return free
 
 
-def _check_shared(demand: Demand, cpus: CpuSet, pool: Pool, room: Room) -> None:
-    """See that the pool keeps CPUs to share, and enough of them for the fraction.
+def _check_shared(demand: Demand, cpus: CpuSet, pool: Pool, view: NodeView) -> None:
+    """Check that the pool keeps shared CPUs, and enough for the fraction.
 
-    Who asks for nothing may crowd in wherever somebody else runs.
+    A container without a request only needs one shared CPU, however loaded it is.
     """
-    books, sharable, own = room.books, pool.sharable.bits, cpus.bits
-    shared = sharable & ~(books.taken.bits | own)
-    spare = books.spares[pool.id] - _CPU * (own & sharable).bit_count()
-    if not shared or (demand.fraction and spare < demand.fraction):
-        raise PoolShort(pool.name, f"{max(spare, 0)}m of shared CPUs are free")
+    ledger, sharable, exclusive = view.pool_ledger, pool.sharable.bits, cpus.bits
+    shared = sharable & ~(ledger.taken.bits | exclusive)
+    free_capacity = (
+        ledger.free_capacities[pool.id] - _CPU * (exclusive & sharable).bit_count()
+    )
+    if not shared or (demand.fraction and free_capacity < demand.fraction):
+        raise PoolShort(pool.name, f"{max(free_capacity, 0)}m of shared CPUs are free")
 
 
 def _check_hints(cpus: CpuSet, demand: Demand, pool: Pool) -> None:

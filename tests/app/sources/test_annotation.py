@@ -6,7 +6,7 @@ import pytest
 import structlog
 
 from nri_resmgr.app.requests import ANNOTATIONS, AnnotationSource, DeclaredRequests
-from nri_resmgr.policy.events import Source
+from nri_resmgr.policy.events import RequestOrigin
 from nri_resmgr.policy.reconstruct import Requests
 from nri_resmgr.stub.model import Pod
 from nri_resmgr.topology import HugePages
@@ -22,7 +22,7 @@ def pod(text: object, key: str = OURS) -> Pod:
 
 
 def told(**amounts: object) -> Requests:
-    return Requests(source=Source.ANNOTATION, **amounts)  # type: ignore[arg-type] # by name
+    return Requests(source=RequestOrigin.ANNOTATION, **amounts)  # type: ignore[arg-type] # by name
 
 
 WEB = {

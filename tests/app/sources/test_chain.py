@@ -7,7 +7,7 @@ import pytest
 import structlog
 
 from nri_resmgr.app.requests import ANNOTATIONS, AnnotationSource, RequestSources
-from nri_resmgr.policy.events import Source
+from nri_resmgr.policy.events import RequestOrigin
 from nri_resmgr.policy.reconstruct import CgroupValues, Requests
 from nri_resmgr.stub.model import LinuxCpu, LinuxPod, LinuxResources, Pod
 from nri_resmgr.values import Bytes, MilliCpus, QosClass
@@ -51,7 +51,7 @@ def chain() -> RequestSources:
 
 B = QosClass.BURSTABLE
 WEB = Requests(
-    cpu=MilliCpus(1), extended={"vendor.com/gpu": 1}, source=Source.ANNOTATION
+    cpu=MilliCpus(1), extended={"vendor.com/gpu": 1}, source=RequestOrigin.ANNOTATION
 )
 
 
@@ -62,13 +62,15 @@ WEB = Requests(
         pytest.param(
             "fetch",
             CgroupValues(shares=2048),
-            Requests(cpu=MilliCpus(2000), source=Source.ANNOTATION),
+            Requests(cpu=MilliCpus(2000), source=RequestOrigin.ANNOTATION),
             id="an init container",
         ),
         pytest.param(
             "log",
             CgroupValues(shares=102, oom_score_adj=500),
-            Requests(cpu=MilliCpus(100), memory=Bytes(GIB), source=Source.ANNOTATION),
+            Requests(
+                cpu=MilliCpus(100), memory=Bytes(GIB), source=RequestOrigin.ANNOTATION
+            ),
             id="a sidecar, whose OOM score may be that of another",
         ),
         pytest.param(
@@ -80,7 +82,9 @@ WEB = Requests(
         pytest.param(
             "web",
             CgroupValues(shares=1024),
-            msgspec.structs.replace(WEB, cpu=MilliCpus(1000), source=Source.STALE),
+            msgspec.structs.replace(
+                WEB, cpu=MilliCpus(1000), source=RequestOrigin.STALE
+            ),
             id="one that has been resized",
         ),
     ],
@@ -185,7 +189,7 @@ def test_the_oom_score_of_a_pod_that_asks_for_itself_may_be_lower() -> None:
     values = CgroupValues(shares=1024, oom_score_adj=500)
     found = chain().requests_of(pod(text=json.dumps(one)), "web", values, B)
 
-    assert found.source is Source.ANNOTATION
+    assert found.source is RequestOrigin.ANNOTATION
 
 
 def test_nothing_is_expected_where_nobody_knows() -> None:

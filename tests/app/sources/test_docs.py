@@ -6,7 +6,7 @@ from pathlib import Path
 
 from nri_resmgr.app.requests import ANNOTATIONS, DeclaredRequests
 from nri_resmgr.app.requests.webhook import read_resources
-from nri_resmgr.policy.events import Source
+from nri_resmgr.policy.events import RequestOrigin
 from nri_resmgr.policy.reconstruct import Requests
 from nri_resmgr.topology import HugePages
 from nri_resmgr.values import Bytes, MilliCpus
@@ -16,7 +16,7 @@ PAGE = (Path(__file__).parents[3] / "docs" / "requests.md").read_text()
 
 def test_the_example_means_what_it_seems_to() -> None:
     example = PAGE.split("```json\n")[1].split("```")[0]
-    source = Source.ANNOTATION
+    source = RequestOrigin.ANNOTATION
 
     assert read_resources(example) == DeclaredRequests(
         containers={
@@ -39,6 +39,6 @@ def test_the_example_means_what_it_seems_to() -> None:
 
 
 def test_keys_and_sources_are_named() -> None:
-    names = [*ANNOTATIONS, *Source]
+    names = [*ANNOTATIONS, *RequestOrigin]
 
     assert [name for name in names if f"`{name}`" not in PAGE] == []

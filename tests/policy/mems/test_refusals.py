@@ -59,34 +59,34 @@ def with_pmem_taken(ledger: MemoryLedger) -> MemoryLedger:
         pytest.param(
             filled(),
             {"size": 29 * GIB},
-            "pod/web asks for 29Gi of memory on nodes 0-2; they hold 28Gi, promised "
-            "to others: 0, of it reserved: 0; to help, ask for at most 28Gi",
+            "pod/web asks for 29 GiB of memory on nodes 0-2; they hold 28 GiB, none of "
+            "it granted to others; to help, ask for at most 28 GiB",
             id="more than the machine has",
         ),
         pytest.param(
             filled(db=3, system=2),
             {"size": 8 * GIB + 1, "kinds": frozenset({DRAM}), "strict": True},
-            "pod/web asks for 8Gi of memory on nodes 0-1; they hold 12Gi, promised "
-            "to others: 5Gi, of it reserved: 2Gi; to help, ask for at most 7Gi, or "
-            "stop containers that have memory there, or reserve less, or "
-            "allow other kinds of memory",
+            "pod/web asks for 8 GiB of memory on nodes 0-1; they hold 12 GiB, 5 GiB of "
+            "it granted to others (2 GiB reserved); to help, ask for at most 7 GiB, or "
+            "stop containers that have memory there, or reserve less, or allow other "
+            "kinds of memory",
             id="more than the others leave of its kind",
         ),
         pytest.param(
             filled(db=3, cache=4),
             {"size": 10 * GIB, "kinds": frozenset({DRAM}), "strict": True},
-            "pod/web asks for 10Gi of memory on nodes 0-1; they hold 12Gi, promised "
-            "to others: 3Gi, of it reserved: 0; to help, ask for at most 9Gi, or "
-            "stop containers that have memory there, or allow other kinds of memory",
+            "pod/web asks for 10 GiB of memory on nodes 0-1; they hold 12 GiB, 3 GiB of"
+            " it granted to others; to help, ask for at most 9 GiB, or stop containers "
+            "that have memory there, or allow other kinds of memory",
             id="those who can go elsewhere are not counted",
         ),
         pytest.param(
             with_pmem_taken(filled(cache=4)),
             {"size": 10 * GIB, "kinds": frozenset({DRAM}), "strict": True},
-            "pod/web asks for 10Gi of memory on nodes 0-2; they hold 28Gi, promised "
-            "to others: 20Gi, of it reserved: 16Gi; to help, ask for at most 8Gi, or "
-            "stop containers that have memory there, or reserve less, or "
-            "allow other kinds of memory",
+            "pod/web asks for 10 GiB of memory on nodes 0-2; they hold 28 GiB, 20 GiB "
+            "of it granted to others (16 GiB reserved); to help, ask for at most 8 GiB,"
+            " or stop containers that have memory there, or reserve less, or allow "
+            "other kinds of memory",
             id="those who could go elsewhere if that were not full",
         ),
         pytest.param(
@@ -97,37 +97,36 @@ def with_pmem_taken(ledger: MemoryLedger) -> MemoryLedger:
                 "kinds": frozenset({DRAM}),
                 "strict": True,
             },
-            "pod/web asks for 5Gi of 1Gi huge pages on nodes 0-1; they hold 4Gi, "
-            "promised to others: 0, of it reserved: 0; to help, ask for at most 4Gi, "
-            "or allow other kinds of memory",
+            "pod/web asks for 5 GiB of 1 GiB huge pages on nodes 0-1; they hold 4 GiB, "
+            "none of it granted to others; to help, ask for at most 4 GiB, or allow "
+            "other kinds of memory",
             id="the memory that does not fit, not that which others can leave",
         ),
         pytest.param(
             filled(),
             {"hugepages": (HugePages(Bytes(GIB), 5),)},
-            "pod/web asks for 5Gi of 1Gi huge pages on nodes 0-2; they hold 4Gi, "
-            "promised to others: 0, of it reserved: 0; to help, ask for at most 4Gi",
+            "pod/web asks for 5 GiB of 1 GiB huge pages on nodes 0-2; they hold 4 GiB, "
+            "none of it granted to others; to help, ask for at most 4 GiB",
             id="more huge pages than there are",
         ),
         pytest.param(
             filled(),
             {"hugepages": (HugePages(Bytes(2 << 20), 1),)},
-            "pod/web asks for 2Mi of 2Mi huge pages on nodes 0-2; they hold 0, "
-            "promised to others: 0, of it reserved: 0; to help, use a node with more "
-            "memory",
+            "pod/web asks for 2 MiB of 2 MiB huge pages on nodes 0-2; they hold 0, none"
+            " of it granted to others; to help, use a node with more memory",
             id="huge pages of a size that nobody set aside",
         ),
         pytest.param(
             filled(),
             {"kinds": frozenset({HBM, DRAM}), "strict": True},
-            "pod/web wants hbm memory and nothing else; this machine has dram, pmem",
+            "pod/web asks for hbm memory only; this machine has dram, pmem",
             id="a kind that is not there",
         ),
         pytest.param(
             filled(),
             {"kinds": frozenset({PMEM}), "strict": True},
-            "pod/web wants pmem memory and nothing else, and all of it is movable; "
-            "to help, allow one of dram too",
+            "pod/web asks for pmem memory only, and all of it is movable; to help, "
+            "allow one of dram too",
             id="no memory for the kernel",
         ),
     ],

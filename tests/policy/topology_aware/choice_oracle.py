@@ -13,9 +13,9 @@ from nri_resmgr.policy.cpus import CpuPriority, machine_priorities
 from nri_resmgr.policy.mems import MemoryOffer, allocate_memory
 from nri_resmgr.policy.preferences import TreeLevel
 from nri_resmgr.policy.topology_aware.demand import Demand
-from nri_resmgr.policy.topology_aware.node_view import Room
+from nri_resmgr.policy.topology_aware.memory import request_of
 from nri_resmgr.policy.topology_aware.pools import Pool
-from nri_resmgr.policy.topology_aware.promise import request_of
+from nri_resmgr.policy.topology_aware.state import NodeView
 from nri_resmgr.topology import MemoryKind, Node
 from nri_resmgr.values import Bytes, NodeSet, PolicyError, QosClass
 from tests.policy.topology_aware.hint_oracle import near, score
@@ -31,7 +31,7 @@ class Referee:
     """Judges two pools at a time for one container."""
 
     demand: Demand
-    room: Room
+    view: NodeView
     offers: dict[int, MemoryOffer | None] = attrs.field(factory=dict)
 
     def admits(self, pool: Pool) -> bool:
@@ -48,14 +48,14 @@ class Referee:
         demand = self.demand
         if not demand.spec.preferences.strict_hints:
             return True
-        machine = self.room.tree.machine
+        machine = self.view.tree.machine
         inside = set(machine.online)
         for hint in demand.spec.hints:
-            inside &= set(near(hint, self.room)) or inside
+            inside &= set(near(hint, self.view)) or inside
         shares = demand.fraction or not demand.count
         if shares and set(pool.sharable) - inside:
             return False
-        taken = set(self.room.books.taken)
+        taken = set(self.view.pool_ledger.taken)
         isolated = (set(pool.isolated) - taken) & inside
         if demand.isolated and len(isolated) >= demand.count:
             return True
@@ -63,15 +63,15 @@ class Referee:
         return not demand.require_isolated and len(sharable) >= demand.count
 
     def judge(self, a: Pool, b: Pool) -> Verdict:
-        for stage, better in self.stages(a, b):
+        for criterion, better in self.stages(a, b):
             if better:
-                return better, stage
+                return better, criterion
         raise AssertionError((a.name, b.name))
 
     def stages(self, a: Pool, b: Pool) -> Iterator[tuple[str, int]]:
         """Yield what each stage says; 0 where both are alike."""
         yield "isolated-cpus", self.by(self.takes_isolated, a, b)
-        yield "affinity", self.by(self.attraction, a, b)
+        yield "affinity", self.by(self.affinity_weights, a, b)
         if self.demand.spec.hints:
             yield from self.by_hints(a, b)
         yield from self.by_memory(a, b)
@@ -87,7 +87,7 @@ class Referee:
             )
         yield (
             "fewer-nodes",
-            self.by(lambda pool: -width(self.zone(pool), self.room), a, b),
+            self.by(lambda pool: -width(self.zone(pool), self.view), a, b),
         )
         if spec.preferences.memory_kinds:
             yield "memory-kinds", self.by(self.has_kinds, a, b)
@@ -99,7 +99,7 @@ class Referee:
 
     def by_hints(self, a: Pool, b: Pool) -> Iterator[tuple[str, int]]:
         scores = {
-            pool.id: [score(hint, pool, self.room) for hint in self.demand.spec.hints]
+            pool.id: [score(hint, pool, self.view) for hint in self.demand.spec.hints]
             for pool in (a, b)
         }
         yield "hints", self.by(lambda pool: prod(scores[pool.id]), a, b)
@@ -111,7 +111,7 @@ class Referee:
             yield "id", b.id - a.id
 
     def by_memory(self, a: Pool, b: Pool) -> Iterator[tuple[str, int]]:
-        spec, machine = self.demand.spec, self.room.tree.machine
+        spec, machine = self.demand.spec, self.view.tree.machine
         yield "memory-offer", self.by(self.fits_untouched, a, b)
         yield "memory-offer", self.by(lambda one: self.offer(one) is not None, a, b)
         if spec.preferences.memory_kinds:
@@ -119,7 +119,7 @@ class Referee:
             yield (
                 "memory-kinds",
                 self.by(
-                    lambda one: kinds_in(self.zone(one), self.room) == wanted, a, b
+                    lambda one: kinds_in(self.zone(one), self.view) == wanted, a, b
                 ),
             )
         size = spec.memory_request or spec.memory_limit
@@ -129,34 +129,37 @@ class Referee:
             one.id: sum(ordinary(machine.node(node)) for node in self.start(one))
             for one in (a, b)
         }
-        stage = "memory-capacity-for-limit"
+        criterion = "memory-capacity-for-limit"
         if (limit := spec.memory_limit) is not None:
-            yield stage, self.by(lambda one: capacity[one.id] >= limit, a, b)
+            yield criterion, self.by(lambda one: capacity[one.id] >= limit, a, b)
         elif spec.limit:
-            yield stage, self.by(lambda one: capacity[one.id], a, b)
+            yield criterion, self.by(lambda one: capacity[one.id], a, b)
 
     def by_level(self, a: Pool, b: Pool) -> Iterator[tuple[str, int]]:
         asked = self.demand.spec.preferences.unlimited_burstable
-        wanted = FINENESS.index(asked or self.room.settings.unlimited_burstable)
-        there = [FINENESS.index(pool.level) for pool in self.room.tree.pools]
+        wanted = FINENESS.index(asked or self.view.settings.unlimited_burstable)
+        there = [FINENESS.index(pool.level) for pool in self.view.tree.pools]
         at = max((one for one in there if one <= wanted), default=min(there))
         mine, its = FINENESS.index(a.level), FINENESS.index(b.level)
-        stage = "burstable-level"
-        yield stage, (mine == at) - (its == at)
+        criterion = "burstable-level"
+        yield criterion, (mine == at) - (its == at)
         if mine == its == at:
             yield "spread", self.by(self.shared, a, b)
         else:
-            yield stage, (mine > at) - (its > at)
+            yield criterion, (mine > at) - (its > at)
         yield "id", b.id - a.id
 
     def by_cpus(self, a: Pool, b: Pool) -> Iterator[tuple[str, int]]:
-        demand, books = self.demand, self.room.books
+        demand, pool_ledger = self.demand, self.view.pool_ledger
         whole = demand.count > 0
         if whole and demand.priority in (CpuPriority.HIGH, CpuPriority.LOW):
             yield "cpu-priority", self.by(self.has_priority, a, b)
         yield "depth", a.depth - b.depth
         if whole and self.takes_isolated(a):
-            yield "spread", self.by(lambda one: len(books.free_isolated(one)), a, b)
+            yield (
+                "spread",
+                self.by(lambda one: len(pool_ledger.free_isolated(one)), a, b),
+            )
         elif whole:
             if demand.priority is CpuPriority.NORMAL:
                 yield "cpu-priority", self.by(self.has_priority, a, b)
@@ -169,7 +172,7 @@ class Referee:
 
     def shared(self, pool: Pool) -> int:
         """Recount what a pool and those above it can grant of shared CPUs."""
-        pools, grants = self.room.tree.pools, self.room.grants.values()
+        pools, grants = self.view.tree.pools, self.view.grants.values()
         left = []
         for above in (pools[one] for one in pool.path):
             inside = [one for one in grants if one.pool in above.subtree and one.shares]
@@ -181,7 +184,7 @@ class Referee:
         return min(left)
 
     def taken(self) -> set[int]:
-        return {cpu for one in self.room.grants.values() for cpu in one.cpus}
+        return {cpu for one in self.view.grants.values() for cpu in one.cpus}
 
     def takes_isolated(self, pool: Pool) -> bool:
         demand = self.demand
@@ -195,7 +198,7 @@ class Referee:
     def has_priority(self, pool: Pool) -> bool:
         if self.takes_isolated(pool):
             return True
-        sets = machine_priorities(self.room.tree.machine)
+        sets = machine_priorities(self.view.tree.machine)
         high, low = set(sets.high), set(sets.low)
         free = set(pool.sharable) - self.taken()
         of_class = {
@@ -207,23 +210,23 @@ class Referee:
         return 1000 * len(of_class[self.demand.priority]) >= need
 
     def colocated(self, pool: Pool) -> int:
-        grants = self.room.grants.values()
+        grants = self.view.grants.values()
         kind = self.demand.kind
         return sum(one.pool == pool.id and one.kind is kind for one in grants)
 
     def touched(self, pool: Pool) -> int:
         return sum(
             one.shares and (one.pool in pool.path or one.pool in pool.subtree)
-            for one in self.room.grants.values()
+            for one in self.view.grants.values()
         )
 
-    def attraction(self, pool: Pool) -> Fraction:
+    def affinity_weights(self, pool: Pool) -> Fraction:
         """Colocation of pods is all the affinity that these tests have."""
-        total, pools = Fraction(0), self.room.tree.pools
-        if not self.room.settings.colocate_pods:
+        total, pools = Fraction(0), self.view.tree.pools
+        if not self.view.settings.colocate_pods:
             return total
-        for key, grant in self.room.grants.items():
-            same = self.room.ledger.spec_of(key).pod == self.demand.spec.pod
+        for key, grant in self.view.grants.items():
+            same = self.view.ledger.spec_of(key).pod == self.demand.spec.pod
             if same and (grant.pool in pool.path or grant.pool in pool.subtree):
                 far = abs(pools[grant.pool].depth - pool.depth)
                 total += Fraction(3, 4) ** far
@@ -231,9 +234,9 @@ class Referee:
 
     def offer(self, pool: Pool) -> MemoryOffer | None:
         if pool.id not in self.offers:
-            request = request_of(self.demand.spec, pool, self.room.tree)
+            request = request_of(self.demand.spec, pool, self.view.tree)
             try:
-                self.offers[pool.id] = allocate_memory(request, self.room.memory)
+                self.offers[pool.id] = allocate_memory(request, self.view.memory)
             except PolicyError:
                 self.offers[pool.id] = None
         return self.offers[pool.id]
@@ -245,32 +248,32 @@ class Referee:
     def start(self, pool: Pool) -> NodeSet:
         """Return what it would get on an empty node."""
         request = msgspec.structs.replace(
-            request_of(self.demand.spec, pool, self.room.tree),
+            request_of(self.demand.spec, pool, self.view.tree),
             size=Bytes(0),
             hugepages=(),
         )
-        return allocate_memory(request, self.room.memory).zone
+        return allocate_memory(request, self.view.memory).zone
 
     def zone(self, pool: Pool) -> NodeSet:
         offer = self.offer(pool)
         return self.start(pool) if offer is None else offer.zone
 
     def wanted(self) -> frozenset[MemoryKind]:
-        there = kinds_in(self.room.tree.root.nodes, self.room)
+        there = kinds_in(self.view.tree.root.nodes, self.view)
         return self.demand.spec.preferences.memory_kinds & there
 
     def has_kinds(self, pool: Pool) -> bool:
-        return self.wanted() <= kinds_in(pool.nodes, self.room)
+        return self.wanted() <= kinds_in(pool.nodes, self.view)
 
 
 def ordinary(node: Node) -> int:
     return node.memory - sum(pool.size * pool.count for pool in node.hugepages)
 
 
-def kinds_in(nodes: NodeSet, room: Room) -> frozenset[MemoryKind]:
-    return frozenset(room.tree.machine.node(node).kind for node in nodes)
+def kinds_in(nodes: NodeSet, view: NodeView) -> frozenset[MemoryKind]:
+    return frozenset(view.tree.machine.node(node).kind for node in nodes)
 
 
-def width(nodes: NodeSet, room: Room) -> int:
-    kinds = [room.tree.machine.node(node).kind for node in nodes]
+def width(nodes: NodeSet, view: NodeView) -> int:
+    kinds = [view.tree.machine.node(node).kind for node in nodes]
     return max(kinds.count(kind) for kind in kinds)

@@ -12,11 +12,11 @@ from nri_resmgr.policy.events import NO_PIN, ContainerSpec
 from nri_resmgr.policy.ledger import Ledger
 from nri_resmgr.policy.mems import MemoryLedger
 from nri_resmgr.policy.topology_aware.demand import CpuKind, Demand, demand_of
-from nri_resmgr.policy.topology_aware.node_view import Room
-from nri_resmgr.policy.topology_aware.pool_ledger import Books, Grant
+from nri_resmgr.policy.topology_aware.memory import offer_memory
+from nri_resmgr.policy.topology_aware.pool_ledger import Grant, PoolLedger
 from nri_resmgr.policy.topology_aware.pools import PoolTree
-from nri_resmgr.policy.topology_aware.promise import promise
 from nri_resmgr.policy.topology_aware.settings import TopologyAwareSettings
+from nri_resmgr.policy.topology_aware.state import NodeView
 from nri_resmgr.topology import Machine
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import CpuSet, MilliCpus, QosClass, parse_bytes
@@ -42,12 +42,12 @@ class Tenant:
     pod: str = ""
 
 
-def room(
+def view(
     machine: str | Machine = "2s2n4c memory=16Gi",
     tenants: Iterable[Tenant] = (),
     reserved: str = "",
     **options: Any,
-) -> Room:
+) -> NodeView:
     """Build the node with its tenants; *options* are settings."""
     if isinstance(machine, str):
         machine = parse_spec(machine)
@@ -67,14 +67,14 @@ def room(
         )
         ledger = ledger.put(spec, NO_PIN)
         grants[spec.id] = grant_of(spec.id, pool.id, tenant)
-        memory = promise(spec, pool, tree, memory).commit(memory)
-    books = Books.of(tree, grants.values())
-    return Room(tree, settings, ledger, grants, books, memory)
+        memory = offer_memory(spec, pool, tree, memory).commit(memory)
+    pool_ledger = PoolLedger.of(tree, grants.values())
+    return NodeView(tree, settings, ledger, grants, pool_ledger, memory)
 
 
 def grant_of(container: str, pool: int, tenant: Tenant) -> Grant:
     kinds = {
-        (True, False): CpuKind.OWN,
+        (True, False): CpuKind.EXCLUSIVE,
         (True, True): CpuKind.MIXED,
         (False, True): CpuKind.SHARED,
     }
@@ -119,9 +119,9 @@ def best_effort(**fields: Any) -> ContainerSpec:
     return ContainerSpec("new", "new-pod", qos=QosClass.BEST_EFFORT, **fields)
 
 
-def asked(spec: ContainerSpec, node: Room, **changes: Any) -> Demand:
+def asked(spec: ContainerSpec, node: NodeView, **changes: Any) -> Demand:
     return msgspec.structs.replace(demand_of(spec, node.settings), **changes)
 
 
-def named(node: Room) -> Mapping[int, str]:
+def named(node: NodeView) -> Mapping[int, str]:
     return {pool.id: pool.name for pool in node.tree.pools}

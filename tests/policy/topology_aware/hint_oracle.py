@@ -5,14 +5,14 @@ from __future__ import annotations
 from fractions import Fraction
 
 from nri_resmgr.policy.preferences import TreeLevel
-from nri_resmgr.policy.topology_aware.node_view import Room
 from nri_resmgr.policy.topology_aware.pools import Pool
+from nri_resmgr.policy.topology_aware.state import NodeView
 from nri_resmgr.topology.hints import Hint
 from nri_resmgr.values import CpuSet
 
 
-def near(hint: Hint, room: Room) -> CpuSet:
-    machine = room.tree.machine
+def near(hint: Hint, view: NodeView) -> CpuSet:
+    machine = view.tree.machine
     if hint.cpus:
         return hint.cpus & machine.online
     if hint.nodes:
@@ -24,8 +24,8 @@ def near(hint: Hint, room: Room) -> CpuSet:
 BY_NODE = {"numa": "1", "l3cache": "0.9", "die": "0.9", "package": "0.9"}
 
 
-def score(hint: Hint, pool: Pool, room: Room) -> Fraction:
-    machine = room.tree.machine
+def score(hint: Hint, pool: Pool, view: NodeView) -> Fraction:
+    machine = view.tree.machine
     if hint.cpus:
         return Fraction(len(hint.cpus & pool.cpus), len(hint.cpus))
     own = machine.nodes_of(pool.cpus)
@@ -33,12 +33,12 @@ def score(hint: Hint, pool: Pool, room: Room) -> Fraction:
         own = own | pool.nodes - machine.cpu_nodes
         worth = Fraction(BY_NODE.get(pool.level, "0.81"))
         return worth if own & hint.nodes else Fraction(0)
-    if not near(hint, room) & pool.cpus:
+    if not near(hint, view) & pool.cpus:
         return Fraction(0)
     if pool.level is TreeLevel.SYSTEM:
         return Fraction(9, 10)
     if pool.level is TreeLevel.L3:
-        return Fraction(9, 10) * score(hint, room.tree.pools[pool.path[1]], room)
+        return Fraction(9, 10) * score(hint, view.tree.pools[pool.path[1]], view)
     package = machine.package_of(pool.cpus.first)
     parts = {
         TreeLevel.PACKAGE: 1,

@@ -10,7 +10,7 @@ from nri_resmgr.policy.cpus import CpuPriority
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.policy.preferences import Preferences, TreeLevel
 from nri_resmgr.policy.topology_aware.choose import candidates
-from nri_resmgr.policy.topology_aware.node_view import Room
+from nri_resmgr.policy.topology_aware.state import NodeView
 from nri_resmgr.topology import Machine
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import CpuSet, KiloHertz
@@ -20,7 +20,7 @@ from tests.policy.topology_aware.choosing import (
     best_effort,
     burstable,
     guaranteed,
-    room,
+    view,
 )
 
 SOCKETS = "2s2c"
@@ -32,7 +32,7 @@ ANYWHERE = Preferences(unlimited_burstable=TreeLevel.SYSTEM)
 NEAR_ITS_POD = Tenant("NUMA node #2", 100, pod="new-pod")
 
 
-def order(spec: ContainerSpec, node: Room) -> list[str]:
+def order(spec: ContainerSpec, node: NodeView) -> list[str]:
     """Write the candidates as ``pool: what told it from the next``."""
     found = candidates(asked(spec, node), node)
     return [f"{one.pool.name}: {one.decided}" for one in found]
@@ -46,68 +46,68 @@ def share(pool: str, *millis: int) -> list[Tenant]:
     ("node", "spec", "expected"),
     [
         pytest.param(
-            room(SOCKETS, [Tenant("socket #0", cpus="0-1")]),
+            view(SOCKETS, [Tenant("socket #0", cpus="0-1")]),
             guaranteed(2000),
             ["socket #1: fewer-nodes", "root: capacity"],
             id="pools whose CPUs are taken are no candidates",
         ),
         pytest.param(
-            room(SOCKETS, reserved="0"),
+            view(SOCKETS, reserved="0"),
             guaranteed(2000),
             ["socket #1: fewer-nodes", "root: capacity"],
             id="reserved CPUs are nobody's to take",
         ),
         pytest.param(
-            room(SOCKETS),
+            view(SOCKETS),
             guaranteed(2000),
             ["socket #0: id", "socket #1: fewer-nodes", "root: only-one"],
             id="an idle pool can be taken as a whole",
         ),
         pytest.param(
-            room(SOCKETS, share("socket #0", 0)),
+            view(SOCKETS, share("socket #0", 0)),
             guaranteed(2000),
             ["socket #1: fewer-nodes", "root: capacity"],
             id="a pool with a container that asks for nothing keeps its last CPU",
         ),
         pytest.param(
-            room(SOCKETS, share("root", 0)),
+            view(SOCKETS, share("root", 0)),
             guaranteed(4000),
             [],
             id="who runs on all CPUs needs one of them",
         ),
         pytest.param(
-            room(SOCKETS, share("socket #0", 1500)),
+            view(SOCKETS, share("socket #0", 1500)),
             burstable(501, 501),
             ["socket #1: fewer-nodes", "root: capacity"],
             id="shares are granted up to the last thousandth",
         ),
         pytest.param(
-            room(SOCKETS, share("root", 3400)),
+            view(SOCKETS, share("root", 3400)),
             burstable(600, 600),
             ["socket #0: id", "socket #1: fewer-nodes", "root: only-one"],
             id="what is granted above counts below",
         ),
         pytest.param(
-            room("1c", share("socket #0", 1000)),
+            view("1c", share("socket #0", 1000)),
             best_effort(),
             [],
             id="who asks for nothing counts for a thousandth",
         ),
         pytest.param(
-            room(NODES, reserved="0"),
+            view(NODES, reserved="0"),
             burstable(100, namespace="kube-system"),
             ["root: only-one"],
             id="reserved containers have but one place",
         ),
         pytest.param(
-            room(NODES),
+            view(NODES),
             burstable(100, preferences=Preferences(preserve_cpus=True)),
             ["root: only-one"],
             id="containers that are left alone have but one place",
         ),
     ],
 )
-def test_capacity(node: Room, spec: ContainerSpec, expected: list[str]) -> None:
+def test_capacity(node: NodeView, spec: ContainerSpec, expected: list[str]) -> None:
     assert order(spec, node) == expected
 
 
@@ -115,44 +115,46 @@ def test_capacity(node: Room, spec: ContainerSpec, expected: list[str]) -> None:
     ("node", "spec", "expected"),
     [
         pytest.param(
-            room("2s2c isolated=3"),
+            view("2s2c isolated=3"),
             guaranteed(1000),
             ["socket #1: fewer-nodes", "root: isolated-cpus", "socket #0: only-one"],
             id="pools with an isolated CPU go before all others",
         ),
         pytest.param(
-            room("2s2c isolated=3"),
+            view("2s2c isolated=3"),
             guaranteed(1000, preferences=ISOLATED_MUST),
             ["socket #1: fewer-nodes", "root: capacity"],
             id="where they are required pools without them are left out",
         ),
         pytest.param(
-            room("2s2c isolated=3", [Tenant("socket #1", cpus="3")]),
+            view("2s2c isolated=3", [Tenant("socket #1", cpus="3")]),
             guaranteed(1000),
             ["socket #0: spread", "socket #1: fewer-nodes", "root: only-one"],
             id="isolated CPUs that are taken attract nobody",
         ),
         pytest.param(
-            room("2s2c isolated=3", share("socket #1", 900)),
+            view("2s2c isolated=3", share("socket #1", 900)),
             guaranteed(1500),
             ["root: isolated-cpus", "socket #0: capacity"],
             id="a pool with the isolated CPU but not the fraction is left out",
         ),
         pytest.param(
-            room("2s4c isolated=2-3,5-7"),
+            view("2s4c isolated=2-3,5-7"),
             guaranteed(1000),
             ["socket #1: spread", "socket #0: fewer-nodes", "root: only-one"],
             id="the pool with more isolated CPUs is better",
         ),
         pytest.param(
-            room("2s2c isolated=1,3", share("socket #0", 500)),
+            view("2s2c isolated=1,3", share("socket #0", 500)),
             guaranteed(1000),
             ["socket #0: id", "socket #1: fewer-nodes", "root: only-one"],
             id="what is shared besides isolated CPUs does not matter",
         ),
     ],
 )
-def test_isolated_cpus(node: Room, spec: ContainerSpec, expected: list[str]) -> None:
+def test_isolated_cpus(
+    node: NodeView, spec: ContainerSpec, expected: list[str]
+) -> None:
     assert order(spec, node) == expected
 
 
@@ -172,7 +174,7 @@ def test_isolated_cpus(node: Room, spec: ContainerSpec, expected: list[str]) -> 
     ],
 )
 def test_affinity(tenants: list[Tenant], expected: list[str]) -> None:
-    node = room(NODES, tenants, colocate_pods=True)
+    node = view(NODES, tenants, colocate_pods=True)
 
     assert order(guaranteed(2000), node)[:3] == expected
 
@@ -181,55 +183,55 @@ def test_affinity(tenants: list[Tenant], expected: list[str]) -> None:
     ("node", "spec", "expected"),
     [
         pytest.param(
-            room(NODES, share("NUMA node #0", 501)),
+            view(NODES, share("NUMA node #0", 501)),
             burstable(500, 3500),
             ["NUMA node #1: id", "NUMA node #2: id", "NUMA node #3: fewer-nodes"],
             id="with a limit to a pool that can grant as much as the limit",
         ),
         pytest.param(
-            room(NODES, share("NUMA node #0", 500)),
+            view(NODES, share("NUMA node #0", 500)),
             burstable(500, 3500),
             ["NUMA node #1: id", "NUMA node #2: id", "NUMA node #3: colocation"],
             id="just as much will do",
         ),
         pytest.param(
-            room(NODES),
+            view(NODES),
             burstable(500, 4500),
             ["socket #0: id", "socket #1: fewer-nodes", "root: burstable-limit"],
             id="a limit above a node's CPUs asks for a socket",
         ),
         pytest.param(
-            room(NODES),
+            view(NODES),
             burstable(500),
             ["socket #0: id", "socket #1: burstable-level", "NUMA node #0: id"],
             id="without a limit to a socket, and finer before coarser",
         ),
         pytest.param(
-            room(NODES, share("NUMA node #1", 300)),
+            view(NODES, share("NUMA node #1", 300)),
             burstable(500),
             ["socket #1: spread", "socket #0: burstable-level", "NUMA node #0: id"],
             id="at the level to where more is left",
         ),
         pytest.param(
-            room(NODES, unlimited_burstable=TreeLevel.NUMA),
+            view(NODES, unlimited_burstable=TreeLevel.NUMA),
             burstable(500),
             ["NUMA node #0: id", "NUMA node #1: id", "NUMA node #2: id"],
             id="the level is a setting",
         ),
         pytest.param(
-            room(NODES, unlimited_burstable=TreeLevel.DIE),
+            view(NODES, unlimited_burstable=TreeLevel.DIE),
             burstable(500),
             ["socket #0: id", "socket #1: burstable-level", "NUMA node #0: id"],
             id="a level that the tree has not stands for the next coarser one",
         ),
         pytest.param(
-            room(NODES, unlimited_burstable=TreeLevel.NUMA),
+            view(NODES, unlimited_burstable=TreeLevel.NUMA),
             burstable(500, preferences=ANYWHERE),
             ["root: burstable-level", "NUMA node #0: id", "NUMA node #1: id"],
             id="an annotation wins over the setting",
         ),
         pytest.param(
-            room(
+            view(
                 NODES,
                 [attrs.evolve(NEAR_ITS_POD, pool="socket #0", shared=7000)],
                 unlimited_burstable=TreeLevel.L3,
@@ -241,7 +243,7 @@ def test_affinity(tenants: list[Tenant], expected: list[str]) -> None:
         ),
     ],
 )
-def test_burstable(node: Room, spec: ContainerSpec, expected: list[str]) -> None:
+def test_burstable(node: NodeView, spec: ContainerSpec, expected: list[str]) -> None:
     assert order(spec, node)[:3] == expected
 
 
@@ -283,13 +285,13 @@ def with_fast_cpus() -> Machine:
     ],
 )
 def test_priority(priority: CpuPriority, expected: list[str]) -> None:
-    node = room(with_fast_cpus(), cpu_priority=priority)
+    node = view(with_fast_cpus(), cpu_priority=priority)
 
     assert order(guaranteed(2000), node)[:2] == expected
 
 
 def test_levels_finer_than_the_wanted_one_go_before_coarser_ones() -> None:
-    node = room("2s2d2n2c", unlimited_burstable=TreeLevel.DIE)
+    node = view("2s2d2n2c", unlimited_burstable=TreeLevel.DIE)
 
     levels = [one.pool.level for one in candidates(asked(burstable(500), node), node)]
 

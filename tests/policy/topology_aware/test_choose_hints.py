@@ -6,7 +6,7 @@ import pytest
 
 from nri_resmgr.policy.preferences import Preferences
 from nri_resmgr.policy.topology_aware.choose import candidates
-from nri_resmgr.policy.topology_aware.node_view import Room
+from nri_resmgr.policy.topology_aware.state import NodeView
 from nri_resmgr.topology.hints import Hint
 from nri_resmgr.values import CpuSet, NodeSet
 from tests.policy.topology_aware.choosing import (
@@ -14,11 +14,11 @@ from tests.policy.topology_aware.choosing import (
     asked,
     burstable,
     guaranteed,
-    room,
+    view,
 )
 
 # CPUs 0-3, 4-7, 8-11 and 12-15 in NUMA nodes #0 to #3, two in each socket
-NODES = room("2s2n4c")
+NODES = view("2s2n4c")
 
 
 def cpus(text: str) -> Hint:
@@ -85,32 +85,32 @@ def package(*ids: int) -> Hint:
             id="a place that is not there decides nothing",
         ),
         pytest.param(
-            room("2s2d2n2c"),
+            view("2s2d2n2c"),
             [node(5)],
             ["NUMA node #5: hints", "die #1/0: depth", "socket #1: hints"],
             id="a die is as good as its socket, and deeper",
         ),
         pytest.param(
-            room("2s2d2n2c"),
+            view("2s2d2n2c"),
             [package(1)],
             ["socket #1: hints", "root: hints", "die #1/0: id"],
             id="a die is half of a package",
         ),
         pytest.param(
-            room("1s2n4c l3=2"),
+            view("1s2n4c l3=2"),
             [node(1)],
             ["NUMA node #1: hints", "NUMA node #1/L3 cache #2: id"],
             id="a node is better than one of its caches",
         ),
         pytest.param(
-            room("2s2n2c cxl=1x4Gi"),
+            view("2s2n2c cxl=1x4Gi"),
             [node(4)],
             ["NUMA node #0: hints", "socket #0: hints", "root: hints"],
             id="memory without CPUs is near the CPUs it is attached to",
         ),
     ],
 )
-def test_hints(given: Room, hints: list[Hint], expected: list[str]) -> None:
+def test_hints(given: NodeView, hints: list[Hint], expected: list[str]) -> None:
     spec = guaranteed(1000, hints=tuple(hints))
 
     found = list(candidates(asked(spec, given), given))
@@ -157,28 +157,28 @@ STRICT = Preferences(strict_hints=True)
             id="what is shared besides must be near, too",
         ),
         pytest.param(
-            room("2s2n2c cxl=1x4Gi"),
+            view("2s2n2c cxl=1x4Gi"),
             2000,
             [node(4)],
             ["NUMA node #0", "socket #0", "root", "NUMA node #1"],
             id="memory without CPUs leaves the choice of CPUs alone",
         ),
         pytest.param(
-            room("2s2n2c isolated=3"),
+            view("2s2n2c isolated=3"),
             1000,
             [cpus("3")],
             ["NUMA node #1", "socket #0", "root"],
             id="an isolated CPU near the device will do",
         ),
         pytest.param(
-            room("2s2n2c isolated=3"),
+            view("2s2n2c isolated=3"),
             1000,
             [cpus("2")],
             ["NUMA node #1", "socket #0", "root"],
             id="another one will do where isolated ones are far",
         ),
         pytest.param(
-            room("2s2n2c isolated=3", [Tenant("NUMA node #1", cpus="2")]),
+            view("2s2n2c isolated=3", [Tenant("NUMA node #1", cpus="2")]),
             1000,
             [cpus("2")],
             [],
@@ -187,7 +187,7 @@ STRICT = Preferences(strict_hints=True)
     ],
 )
 def test_strict_hints(
-    given: Room, milli: int, hints: list[Hint], expected: list[str]
+    given: NodeView, milli: int, hints: list[Hint], expected: list[str]
 ) -> None:
     spec = guaranteed(milli, hints=tuple(hints), preferences=STRICT)
 

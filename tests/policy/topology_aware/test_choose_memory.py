@@ -8,7 +8,7 @@ import pytest
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.policy.preferences import Preferences
 from nri_resmgr.policy.topology_aware.choose import candidates
-from nri_resmgr.policy.topology_aware.node_view import Room
+from nri_resmgr.policy.topology_aware.state import NodeView
 from nri_resmgr.topology import HugePages, MemoryKind
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import Bytes, parse_bytes
@@ -18,16 +18,16 @@ from tests.policy.topology_aware.choosing import (
     best_effort,
     burstable,
     guaranteed,
-    room,
+    view,
 )
 
 # 3 of the 4 GiB of the first of four nodes are promised.
-NODES = room("2s2n4c memory=4Gi", [Tenant("NUMA node #0", 10, memory="3Gi")])
+NODES = view("2s2n4c memory=4Gi", [Tenant("NUMA node #0", 10, memory="3Gi")])
 
 # Node #0 has memory of CXL (node 4) and HBM (node 5) besides, the others have DRAM.
-KINDS = room("2s2n2c memory=4Gi cxl=1x8Gi hbm=1x1Gi")
+KINDS = view("2s2n2c memory=4Gi cxl=1x8Gi hbm=1x1Gi")
 
-PAGES = room("2s2n2c memory=4Gi hugepages=2Mi:2")
+PAGES = view("2s2n2c memory=4Gi hugepages=2Mi:2")
 
 
 def limited(request: str, limit: str, cpus: int | None) -> ContainerSpec:
@@ -44,7 +44,7 @@ def pages(count: int) -> ContainerSpec:
     return guaranteed(1000, hugepages=(HugePages(Bytes(2 << 20), count),))
 
 
-def order(spec: ContainerSpec, node: Room) -> list[str]:
+def order(spec: ContainerSpec, node: NodeView) -> list[str]:
     """Write the candidates as ``pool: what told it from the next``."""
     found = candidates(asked(spec, node), node)
     return [f"{one.pool.name}: {one.decided}" for one in found]
@@ -183,7 +183,7 @@ def test_memory_that_needs_no_other_node_besides_is_better() -> None:
     """A process cannot start without memory that the kernel can use for itself."""
     machine = parse_spec("2s2c memory=4Gi cxl=2x4Gi")
     nodes = (msgspec.structs.replace(one, movable=one.id == 2) for one in machine.nodes)
-    node = room(msgspec.structs.replace(machine, nodes=tuple(nodes)))
+    node = view(msgspec.structs.replace(machine, nodes=tuple(nodes)))
 
     assert order(wanting(MemoryKind.CXL), node) == [
         "socket #1: fewer-nodes",

@@ -16,11 +16,11 @@ from nri_resmgr.policy.mems import MemoryLedger
 from nri_resmgr.policy.preferences import Preferences, TreeLevel
 from nri_resmgr.policy.topology_aware.choose import candidates
 from nri_resmgr.policy.topology_aware.demand import CpuKind, Demand, demand_of
-from nri_resmgr.policy.topology_aware.node_view import Room
-from nri_resmgr.policy.topology_aware.pool_ledger import Books, Grant
+from nri_resmgr.policy.topology_aware.memory import offer_memory
+from nri_resmgr.policy.topology_aware.pool_ledger import Grant, PoolLedger
 from nri_resmgr.policy.topology_aware.pools import PoolTree
-from nri_resmgr.policy.topology_aware.promise import promise
 from nri_resmgr.policy.topology_aware.settings import TopologyAwareSettings
+from nri_resmgr.policy.topology_aware.state import NodeView
 from nri_resmgr.topology import HugePages, Machine, MemoryKind
 from nri_resmgr.topology.hints import Hint
 from nri_resmgr.topology.synthetic import parse_spec
@@ -62,7 +62,7 @@ def tenants(draw: st.DrawFn, tree: PoolTree) -> list[tuple[ContainerSpec, Grant]
     rows = []
     for number in range(draw(st.integers(0, 6))):
         pool = draw(st.sampled_from(tree.pools))
-        kind = draw(st.sampled_from([CpuKind.SHARED, CpuKind.OWN, CpuKind.MIXED]))
+        kind = draw(st.sampled_from([CpuKind.SHARED, CpuKind.EXCLUSIVE, CpuKind.MIXED]))
         whole = kind is not CpuKind.SHARED and draw(st.integers(0, 2))
         own, free = free[:whole], free[whole:]
         spec = ContainerSpec(
@@ -71,14 +71,14 @@ def tenants(draw: st.DrawFn, tree: PoolTree) -> list[tuple[ContainerSpec, Grant]
             qos=draw(st.sampled_from(QosClass)),
             memory_request=draw(SIZES),
         )
-        fraction = draw(MILLIS) if kind is not CpuKind.OWN else MilliCpus(0)
+        fraction = draw(MILLIS) if kind is not CpuKind.EXCLUSIVE else MilliCpus(0)
         cpus = CpuSet.from_iterable(own)
         rows.append((spec, Grant(spec.id, kind, pool.id, cpus, fraction)))
     return rows
 
 
 @st.composite
-def rooms(draw: st.DrawFn) -> Room:
+def rooms(draw: st.DrawFn) -> NodeView:
     machine = draw(st.sampled_from(MACHINES))
     reserved = CpuSet.of(*draw(st.sets(st.sampled_from([0, 1]), max_size=1)))
     tree = PoolTree.of(machine, machine.online, reserved & machine.online)
@@ -94,14 +94,14 @@ def rooms(draw: st.DrawFn) -> Room:
     grants: dict[str, Grant] = {}
     for spec, grant in draw(tenants(tree)):
         try:
-            offer = promise(spec, tree.pools[grant.pool], tree, memory)
+            offer = offer_memory(spec, tree.pools[grant.pool], tree, memory)
         except PolicyError:
             continue  # the node is full
         memory = offer.commit(memory)
         ledger = ledger.put(spec, NO_PIN)
         grants[spec.id] = grant
-    books = Books.of(tree, grants.values())
-    return Room(tree, options, ledger, grants, books, memory)
+    pool_ledger = PoolLedger.of(tree, grants.values())
+    return NodeView(tree, options, ledger, grants, pool_ledger, memory)
 
 
 @st.composite
@@ -132,7 +132,7 @@ KINDS = list(MemoryKind)
 
 
 @st.composite
-def demands(draw: st.DrawFn, room: Room) -> Demand:
+def demands(draw: st.DrawFn, view: NodeView) -> Demand:
     qos, request = draw(st.sampled_from(QosClass)), draw(MILLIS)
     fields: dict[str, Any] = {}
     if qos is QosClass.GUARANTEED:
@@ -150,28 +150,28 @@ def demands(draw: st.DrawFn, room: Room) -> Demand:
     if draw(st.booleans()):
         fields["preferences"] = draw(preferences())
     if draw(st.booleans()):
-        machine = room.tree.machine
+        machine = view.tree.machine
         fields["hints"] = tuple(draw(st.lists(hints(machine), max_size=3)))
     spec = ContainerSpec("new", "pod", qos=qos, request=request, **fields)
-    return demand_of(spec, room.settings)
+    return demand_of(spec, view.settings)
 
 
 @st.composite
-def cases(draw: st.DrawFn) -> tuple[Demand, Room]:
-    room = draw(rooms())
-    return draw(demands(room)), room
+def cases(draw: st.DrawFn) -> tuple[Demand, NodeView]:
+    view = draw(rooms())
+    return draw(demands(view)), view
 
 
 @examples(1.5)
 @given(cases())
 def test_each_pool_is_better_than_all_that_come_after(
-    case: tuple[Demand, Room],
+    case: tuple[Demand, NodeView],
 ) -> None:
     """So the order is total, and the same whichever two pools are asked first."""
-    demand, room = case
-    referee = Referee(demand, room)
+    demand, view = case
+    referee = Referee(demand, view)
 
-    order = list(candidates(demand, room))
+    order = list(candidates(demand, view))
 
     for place, better in enumerate(order):
         for worse in order[place + 1 :]:
@@ -183,21 +183,21 @@ def test_each_pool_is_better_than_all_that_come_after(
 
 @given(cases())
 def test_just_the_pools_with_what_is_demanded_are_candidates(
-    case: tuple[Demand, Room],
+    case: tuple[Demand, NodeView],
 ) -> None:
-    demand, room = case
-    referee = Referee(demand, room)
+    demand, view = case
+    referee = Referee(demand, view)
 
-    found = {one.pool.id for one in candidates(demand, room)}
+    found = {one.pool.id for one in candidates(demand, view)}
 
-    assert found == {pool.id for pool in room.tree.pools if referee.admits(pool)}
+    assert found == {pool.id for pool in view.tree.pools if referee.admits(pool)}
 
 
 @given(cases())
-def test_scores_tell_the_order_again(case: tuple[Demand, Room]) -> None:
-    demand, room = case
+def test_scores_tell_the_order_again(case: tuple[Demand, NodeView]) -> None:
+    demand, view = case
 
-    order = list(candidates(demand, room))
+    order = list(candidates(demand, view))
 
     scores = [[score for _, score in one.scores()] for one in order]
     assert scores == sorted(scores, reverse=True)

@@ -6,28 +6,28 @@ import pytest
 
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.policy.topology_aware.choose import candidates
-from nri_resmgr.policy.topology_aware.criteria import Stage
-from nri_resmgr.policy.topology_aware.node_view import Room
+from nri_resmgr.policy.topology_aware.criteria import Criterion
+from nri_resmgr.policy.topology_aware.state import NodeView
 from tests.policy.topology_aware.choosing import (
     Tenant,
     asked,
     best_effort,
     guaranteed,
-    room,
+    view,
 )
 
 # CPUs 0-3, 4-7, 8-11 and 12-15 in NUMA nodes #0 to #3, two in each socket
 NODES = [f"NUMA node #{number}" for number in range(4)]
 
 
-def share(*millis: tuple[int, ...]) -> Room:
+def share(*millis: tuple[int, ...]) -> NodeView:
     """Let containers share the four nodes, so much each."""
     tenants = [
         Tenant(pool, one)
         for pool, some in zip(NODES, millis, strict=False)
         for one in some
     ]
-    return room("2s2n4c", tenants)
+    return view("2s2n4c", tenants)
 
 
 @pytest.mark.parametrize(
@@ -58,14 +58,14 @@ def share(*millis: tuple[int, ...]) -> Room:
             id="where as much is left, few containers are to lose CPUs by it",
         ),
         pytest.param(
-            room("2s2n4c", [Tenant(NODES[0], 0, "0"), Tenant(NODES[1], 0)]),
+            view("2s2n4c", [Tenant(NODES[0], 0, "0"), Tenant(NODES[1], 0)]),
             best_effort(),
             ["#2 id", "#3 spread", "#0 colocation", "#1 fewer-nodes"],
             id="who has CPUs of its own besides is another kind of neighbour",
         ),
     ],
 )
-def test_leaves(node: Room, spec: ContainerSpec, expected: list[str]) -> None:
+def test_leaves(node: NodeView, spec: ContainerSpec, expected: list[str]) -> None:
     found = list(candidates(asked(spec, node), node))
 
     told = [f"{c.pool.name.removeprefix('NUMA node ')} {c.decided}" for c in found]
@@ -74,46 +74,46 @@ def test_leaves(node: Room, spec: ContainerSpec, expected: list[str]) -> None:
 
 def test_containers_of_sockets_are_touched_by_grants_of_nodes() -> None:
     at_root, at_socket = Tenant("socket #1", 250), Tenant("socket #0", 125)
-    node = room("2s2n4c", [at_root, at_socket, at_socket])
+    node = view("2s2n4c", [at_root, at_socket, at_socket])
 
     first = next(candidates(asked(guaranteed(1000), node), node))
 
-    assert (first.pool.name, first.decided) == ("NUMA node #2", Stage.ID)
+    assert (first.pool.name, first.decided) == ("NUMA node #2", Criterion.ID)
 
 
 def test_containers_of_nodes_are_touched_by_grants_of_sockets() -> None:
     mixed, shared = Tenant(NODES[0], 100, cpus="0"), Tenant(NODES[1], 100)
     own = Tenant(NODES[2], cpus="8")
-    node = room("2s2n4c", [mixed, shared, own, Tenant(NODES[3], 200)])
+    node = view("2s2n4c", [mixed, shared, own, Tenant(NODES[3], 200)])
 
     first = next(candidates(asked(guaranteed(5000), node), node))
 
-    assert (first.pool.name, first.decided) == ("socket #1", Stage.DISTURBANCE)
+    assert (first.pool.name, first.decided) == ("socket #1", Criterion.DISTURBANCE)
 
 
 def test_the_deepest_is_better_where_memory_is_the_same() -> None:
-    node = room("1s8c l3=4")
+    node = view("1s8c l3=4")
 
     found = candidates(asked(guaranteed(2000), node), node)
 
     assert [(one.pool.name, one.decided) for one in found] == [
-        ("socket #0/L3 cache #0", Stage.ID),
-        ("socket #0/L3 cache #1", Stage.DEPTH),
-        ("socket #0", Stage.ONLY_ONE),
+        ("socket #0/L3 cache #0", Criterion.ID),
+        ("socket #0/L3 cache #1", Criterion.DEPTH),
+        ("socket #0", Criterion.ONLY_ONE),
     ]
 
 
 def test_scores_are_told_of_every_respect_in_turn() -> None:
-    node = room("2s2c", [Tenant("socket #0", 100)])
+    node = view("2s2c", [Tenant("socket #0", 100)])
 
     first = next(candidates(asked(guaranteed(1000), node), node))
 
     assert first.pool.name == "socket #1"
     assert first.scores() == (
-        (Stage.ISOLATED, 0),
-        (Stage.FEWER_NODES, -1),
-        (Stage.DEPTH, 1),
-        (Stage.SPREAD, 2000),
-        (Stage.DISTURBANCE, 0),
-        (Stage.ID, -1),
+        (Criterion.ISOLATED, 0),
+        (Criterion.FEWER_NODES, -1),
+        (Criterion.DEPTH, 1),
+        (Criterion.SPREAD, 2000),
+        (Criterion.DISTURBANCE, 0),
+        (Criterion.ID, -1),
     )

@@ -9,7 +9,10 @@ from nri_resmgr.policy.affinity import Affinity, Expression, Operator
 from nri_resmgr.policy.events import NO_PIN, ContainerSpec
 from nri_resmgr.policy.ledger import Ledger
 from nri_resmgr.policy.preferences import Preferences
-from nri_resmgr.policy.topology_aware.affinity_score import attraction, pool_scores
+from nri_resmgr.policy.topology_aware.affinity_score import (
+    affinity_scores,
+    affinity_weights,
+)
 from nri_resmgr.policy.topology_aware.demand import CpuKind
 from nri_resmgr.policy.topology_aware.pool_ledger import Grant
 from nri_resmgr.policy.topology_aware.pools import PoolTree
@@ -98,7 +101,7 @@ def test_who_attracts_a_container(
         preferences=Preferences(affinities=tuple(rules)),
     )
 
-    assert attraction(new, NODE.put(new, NO_PIN), SETTINGS) == weights
+    assert affinity_weights(new, NODE.put(new, NO_PIN), SETTINGS) == weights
 
 
 @pytest.mark.parametrize(
@@ -131,7 +134,7 @@ def test_what_the_settings_want_close(
         SETTINGS, colocate_pods=pods, colocate_namespaces=namespaces
     )
 
-    assert attraction(container("sales/shop/new"), NODE, settings) == weights
+    assert affinity_weights(container("sales/shop/new"), NODE, settings) == weights
 
 
 def test_rules_of_its_own_replace_what_the_settings_want() -> None:
@@ -143,7 +146,7 @@ def test_rules_of_its_own_replace_what_the_settings_want() -> None:
         preferences=Preferences(affinities=(Affinity(named("web")),)),
     )
 
-    assert attraction(new, NODE, settings) == {"sales/shop/web": 1}
+    assert affinity_weights(new, NODE, settings) == {"sales/shop/web": 1}
 
 
 @pytest.mark.parametrize(
@@ -207,7 +210,7 @@ def test_how_attractive_pools_are(
         assert pool
         grants[key] = Grant(key, CpuKind.SHARED, pool.id)
 
-    actual = pool_scores(weights, grants, TREE)
+    actual = affinity_scores(weights, grants, TREE)
 
     named_scores = zip((pool.name for pool in TREE.pools), actual, strict=True)
     assert {name: score for name, score in named_scores if score} == scores

@@ -9,7 +9,10 @@ from nri_resmgr.policy.affinity import Affinity, Expression, Operator
 from nri_resmgr.policy.events import NO_PIN, ContainerSpec
 from nri_resmgr.policy.ledger import Ledger
 from nri_resmgr.policy.preferences import Preferences
-from nri_resmgr.policy.topology_aware.affinity_score import attraction, pool_scores
+from nri_resmgr.policy.topology_aware.affinity_score import (
+    affinity_scores,
+    affinity_weights,
+)
 from nri_resmgr.policy.topology_aware.demand import CpuKind
 from nri_resmgr.policy.topology_aware.pool_ledger import Grant
 from nri_resmgr.policy.topology_aware.pools import Pool, PoolTree
@@ -113,7 +116,7 @@ def test_weights_are_those_of_asking_everybody_everything(
         ledger = ledger.put(one, NO_PIN)
     cpus = CpuSet.of(0)
 
-    actual = attraction(
+    actual = affinity_weights(
         new, ledger, TopologyAwareSettings(available=cpus, reserved=cpus)
     )
 
@@ -149,13 +152,13 @@ def test_scores_are_exact_and_equal_where_they_should_be(
         for n, (_, place) in enumerate(granted)
     }
 
-    actual = pool_scores(weights, grants, tree)
+    actual = affinity_scores(weights, grants, tree)
 
     scale = 4 ** max(pool.depth for pool in tree.pools)
     for pool, score in zip(tree.pools, actual, strict=True):
         expected = Fraction(0)
         for key, weight in weights.items():
-            steps = distance(pool, tree.pools[grants[key].pool])
-            if steps is not None:
-                expected += weight * Fraction(3, 4) ** steps
+            comparisons = distance(pool, tree.pools[grants[key].pool])
+            if comparisons is not None:
+                expected += weight * Fraction(3, 4) ** comparisons
         assert score == expected * scale
