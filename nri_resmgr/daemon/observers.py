@@ -68,10 +68,10 @@ class DaemonObservers(Observer):
         for one in self._of_sessions:
             one.lost(why)
 
-    def asked(self, method: str) -> None:
-        """See `Observer.asked`."""
+    def called(self, method: str) -> None:
+        """See `Observer.called`."""
         for one in self._of_sessions:
-            one.asked(method)
+            one.called(method)
 
     def answered(self, method: str, seconds: float, code: int) -> None:
         """See `Observer.answered`."""

@@ -50,15 +50,6 @@ class PolicyKind(ConfigKind[ConfigT], Generic[ConfigT]):
 
         By default each field of `state` is a table, or a row where it is no mapping.
         """
-<<<<<<< HEAD
-        # Late: built-in kinds have forms of their own.
-        from nri_resmgr.policy.state_records import StateRecords
-
-||||||| 0c30ca1
-        from nri_resmgr.policy.state_records import StateRecords  # after the start
-
-=======
->>>>>>> w-topo
         return StateRecords(self.state)
 
 

@@ -34,7 +34,7 @@ from nri_resmgr.stub.schema import (
     is_wrapper,
 )
 from nri_resmgr.stub.update import ContainerUpdate
-from nri_resmgr.values.recall import Recall
+from nri_resmgr.values.identity_cache import IdentityCache
 
 # The content of a field is one of many types, known from the descriptor only: Any.
 _Read: TypeAlias = Callable[[Any], Any]
@@ -309,7 +309,7 @@ def _putter(kind: Descriptor) -> _Put:
         return _put_wrapped(kind)
     if kind.name not in SENT_AGAIN:
         return _fill
-    known: Recall[Struct, bytes] = Recall(_serialized, _KEPT)
+    known: IdentityCache[Struct, bytes] = IdentityCache(_serialized, _KEPT)
     return lambda part, content: part.MergeFromString(known(content))
 
 

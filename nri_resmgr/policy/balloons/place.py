@@ -44,7 +44,7 @@ from nri_resmgr.policy.balloons.state import (
 from nri_resmgr.policy.decision import Rule
 from nri_resmgr.policy.errors import OnFailure
 from nri_resmgr.policy.events import ContainerSpec, Synchronized
-from nri_resmgr.policy.population import gone_since, of_pods_there
+from nri_resmgr.policy.ledger import gone_since, of_pods_there
 from nri_resmgr.values import PolicyError, format_cpus
 
 
