@@ -7,19 +7,35 @@ from dataclasses import dataclass
 
 import msgspec
 
-from nri_resmgr.classes.request import ClassRequest
 from nri_resmgr.values import PolicyError, QosClass
 
 
+class ClassRequest(
+    msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
+):
+    """A class that an annotation names.
+
+    Attributes:
+        name: The class; whether it exists is checked later.
+        key: The annotation, for messages.
+        of_container: Whether the annotation names this container. One of the whole
+            pod need not be met for each of its containers.
+    """
+
+    name: str
+    key: str = ""
+    of_container: bool = False
+
+
 class Origin(enum.StrEnum):
-    """Who says it; an earlier one goes before all below it."""
+    """Source of a class; an earlier one overrides those below it."""
 
     ANNOTATION = "annotation"
     TYPE = "balloon-type"
     QOS = "qos"
 
 
-class Choice(msgspec.Struct, frozen=True):
+class ClassChoice(msgspec.Struct, frozen=True):
     """A class by its name, and who says so."""
 
     name: str
@@ -90,20 +106,20 @@ class ClassMissing(PolicyError):
 
 
 def choose(
-    wish: ClassRequest | None, given: str, qos: QosClass | None
-) -> Choice | None:
+    request: ClassRequest | None, given: str, qos: QosClass | None
+) -> ClassChoice | None:
     """Find the class of a container; whether there is one is looked up by others.
 
     Args:
-        wish: What its annotations say.
+        request: What its annotations say.
         given: What its place says; empty for nothing.
         qos: Its QoS class, where that is a name of a class.
 
     >>> choose(None, "slow", QosClass.BURSTABLE)
-    Choice(name='slow', origin=<Origin.TYPE: 'balloon-type'>)
+    ClassChoice(name='slow', origin=<Origin.TYPE: 'balloon-type'>)
     """
-    if wish is not None:
-        return Choice(wish.name, Origin.ANNOTATION)
+    if request is not None:
+        return ClassChoice(request.name, Origin.ANNOTATION)
     if given:
-        return Choice(given, Origin.TYPE)
-    return None if qos is None else Choice(qos.value, Origin.QOS)
+        return ClassChoice(given, Origin.TYPE)
+    return None if qos is None else ClassChoice(qos.value, Origin.QOS)

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from nri_resmgr.classes.blockio import BlockIoConfig, Limits, ParameterSet
+from nri_resmgr.classes.blockio import BlockIoConfig, IoLimits, ParameterSet
 from nri_resmgr.classes.blockio.values import LEAST_WEIGHT, MOST_WEIGHT
 from nri_resmgr.config.any_case import read_any_case
 from nri_resmgr.config.errors import BadSetting
@@ -104,7 +104,7 @@ def _parameter_set(document: object, path: str) -> ParameterSet:
     for key, rate in zip(_THROTTLES, rates, strict=True):
         if rate is not None and not patterns:
             raise BadSetting(row.at(key), "needs Devices to throttle")
-    return ParameterSet(patterns, Limits(_weight(row), *rates))
+    return ParameterSet(patterns, IoLimits(_weight(row), *rates))
 
 
 def _weight(row: Table) -> int | None:

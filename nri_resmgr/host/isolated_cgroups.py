@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from nri_resmgr.classes.isolation.cgroup_files import (
-    CgroupPlace,
-    Placed,
+    CgroupFolders,
+    IsolatedCgroup,
     ineffective_isolation,
     load_balance_state,
 )
@@ -27,7 +27,7 @@ class IsolatedCgroups:
         self._tree = tree
         self._places = Places(tree)
 
-    def find(self, isolated: Iterable[Isolated]) -> tuple[Placed, ...]:
+    def find(self, isolated: Iterable[Isolated]) -> tuple[IsolatedCgroup, ...]:
         """Return the cgroups of containers that want theirs set, if they have one.
 
         Raises:
@@ -36,12 +36,12 @@ class IsolatedCgroups:
         return tuple(
             (self._cgroup(place), one)
             for one in isolated
-            if one.wish.is_about_cgroups
+            if one.request.is_about_cgroups
             and (place := self._places.find(one.container, one.cgroup, one.pid))
         )
 
     def ineffective(
-        self, placed: Iterable[Placed], isolated: CpuSet
+        self, placed: Iterable[IsolatedCgroup], isolated: CpuSet
     ) -> tuple[tuple[Isolated, str], ...]:
         """Return containers whose CPUs are balanced all the same, with the reason.
 
@@ -52,15 +52,15 @@ class IsolatedCgroups:
         Raises:
             UnreadableHostFile: A file is there and cannot be read.
         """
-        wishing = [pair for pair in placed if pair[1].wish.unbalanced]
+        wishing = [pair for pair in placed if pair[1].request.unbalanced]
         paths = {path for place, _ in wishing for path in load_balance_state(place)}
         present = {path: self._tree.read(path) for path in sorted(paths)}
         return tuple(ineffective_isolation(wishing, isolated, present))
 
-    def _cgroup(self, place: Place) -> CgroupPlace:
+    def _cgroup(self, place: Place) -> CgroupFolders:
         is_v2 = self._places.is_v2
         exclusive = f"{place.cpuset}/cpuset.cpus.exclusive"
-        return CgroupPlace(
+        return CgroupFolders(
             tuple(dict.fromkeys((*_pod_of(place.cpu_scope), *_folders(place)))),
             place.cpuset,
             place.top,

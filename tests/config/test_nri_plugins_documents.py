@@ -14,10 +14,10 @@ from nri_resmgr.classes.rdt import (
     Allocations,
     BandwidthAllocation,
     CacheAllocation,
-    Partition,
     Percent,
     RdtClass,
     RdtConfig,
+    RdtPartition,
 )
 from nri_resmgr.config import (
     AllBut,
@@ -157,7 +157,7 @@ MEANINGS: Final = {
         rdt=RdtUse(
             config=RdtConfig(
                 (
-                    Partition(
+                    RdtPartition(
                         "everything",
                         Allocations(l3(100), {ALL: BandwidthAllocation(percent=100)}),
                         (

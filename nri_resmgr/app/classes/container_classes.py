@@ -29,7 +29,7 @@ class ClassContext(msgspec.Struct, frozen=True):
     """What setters may need to know.
 
     Attributes:
-        runtime: To whom adjustments are sent.
+        runtime: To reference adjustments are sent.
         machine: Where the containers are.
         policy: Knows the classes of places.
         tree: The host; None where there is nothing to look up.
@@ -78,9 +78,9 @@ class ContainerClasses:
         by = config.scheduling_by
         yield SchedulingSetter(self._runtime, by, self._tree, are_there=are_there)
         if config.interrupts != ("*",) and self._tree is not None:
-            from nri_resmgr.app.classes.interrupts import InterruptJudge
+            from nri_resmgr.app.classes.interrupts import InterruptCheck
 
-            yield InterruptJudge(config.interrupts, self._tree)
+            yield InterruptCheck(config.interrupts, self._tree)
         may = config.isolation
         yield IsolationSetter(around.policy, self._machine, self._tree, may=may)
         if config.rdt is not None:
@@ -116,14 +116,14 @@ class ChosenSetters:
         for setter in self._setters:
             setter.check(self._new)
 
-    def judge(self, decision: Decision[Any]) -> None:
+    def check_placement(self, decision: Decision[Any]) -> None:
         """Judge what depends on where the container would be put.
 
         Raises:
             ResmgrError: There it cannot have what it asks for.
         """
         for setter in self._setters:
-            setter.judge(self._new, decision)
+            setter.check_placement(self._new, decision)
 
     def add(
         self, adjustment: ContainerAdjustment | None, decision: Decision[Any]

@@ -8,7 +8,7 @@ from nri_resmgr.host.interrupts import read_interrupts
 from nri_resmgr.host.tree import Tree, UnreadableHostFile
 
 
-class InterruptJudge(ClassSetter):
+class InterruptCheck(ClassSetter):
     """Sets nothing: who takes an interrupt is the host's matter.
 
     Args:
@@ -26,11 +26,11 @@ class InterruptJudge(ClassSetter):
         Raises:
             DeniedInterrupt: The annotation names one.
         """
-        wish = new.spec.preferences.irq
-        if wish is None:
+        request = new.spec.preferences.irq
+        if request is None:
             return
         try:
             interrupts = read_interrupts(self._tree)
         except UnreadableHostFile:
             return  # and nothing is moved
-        check_allowed(wish.affinity.patterns, interrupts, self._controllable)
+        check_allowed(request.affinity.patterns, interrupts, self._controllable)

@@ -60,8 +60,8 @@ class IsolationSetter(ClassSetter):
 
     def check(self, new: NewContainer) -> None:
         """Refuse what cannot be read, and what cannot be had together."""
-        wish = new.spec.preferences.isolation
-        if wish is None:
+        request = new.spec.preferences.isolation
+        if request is None:
             return
         if not self._may:
             if not self._is_told:
@@ -69,16 +69,16 @@ class IsolationSetter(ClassSetter):
                 why = "spec.isolationAnnotations is off"
                 log.warning("isolation.not-allowed", title=new.spec.title, why=why)
             return
-        for mistake in wish.mistakes:
+        for mistake in request.mistakes:
             raise _refusal(new, mistake.key, mistake.why)
-        if wish.shared and wish.unbalanced:
+        if request.shared and request.unbalanced:
             why = "shared CPUs are balanced; to help, take cpu-load-balancing away"
             raise _refusal(new, "cpu-shared.crio.io", why)
 
-    def judge(self, new: NewContainer, decision: Decision[Any]) -> None:
+    def check_placement(self, new: NewContainer, decision: Decision[Any]) -> None:
         """Refuse a governor that there is not, and shared CPUs that there are not."""
-        wish = self._wish(new)
-        if wish is None:
+        request = self._request(new)
+        if request is None:
             return
         own = self._own_cpus(new, decision)
         if not own:
@@ -87,9 +87,9 @@ class IsolationSetter(ClassSetter):
                 "isolation.annotation-ineffective", title=new.spec.title, why=why
             )
             return
-        if wish.governor:
-            self._check_governor(new, wish.governor, own)
-        if wish.shared and decision.pin.cpus <= own:
+        if request.governor:
+            self._check_governor(new, request.governor, own)
+        if request.shared and decision.pin.cpus <= own:
             why = "there are no shared CPUs beside its own"
             raise _refusal(new, "cpu-shared.crio.io", why)
 
@@ -100,19 +100,19 @@ class IsolationSetter(ClassSetter):
         decision: Decision[Any],
     ) -> ContainerAdjustment:
         """Take the quota away, and say which CPUs are for what."""
-        wish = self._wish(new)
-        own = self._own_cpus(new, decision) if wish else NO_CPUS
-        if wish is None or not own:
+        request = self._request(new)
+        own = self._own_cpus(new, decision) if request else NO_CPUS
+        if request is None or not own:
             return adjustment
         told = adjustment
-        if _is_unlimited(wish):
+        if _is_unlimited(request):
             told = told.set_cpu_quota(_UNLIMITED)
-        if wish.irq is IrqBalancing.HOUSEKEEPING:
+        if request.irq is IrqBalancing.HOUSEKEEPING:
             from nri_resmgr.classes.isolation.host import housekeeping_cpus  # seldom
 
             cpus = housekeeping_cpus(own, self._machine)
             told = told.set_env(HOUSEKEEPING_ENV, str(cpus))
-        if wish.shared:
+        if request.shared:
             shared = str(decision.pin.cpus - own)
             told = told.set_env(ISOLATED_ENV, str(own)).set_env(SHARED_ENV, shared)
         return told
@@ -121,8 +121,8 @@ class IsolationSetter(ClassSetter):
         self, update: ContainerUpdate, resized: NewContainer, decision: Decision[Any]
     ) -> ContainerUpdate:
         """Take the quota away that the kubelet gives back with each resize."""
-        wish = self._wish(resized)
-        if wish is None or not _is_unlimited(wish):
+        request = self._request(resized)
+        if request is None or not _is_unlimited(request):
             return update
         own = self._own_cpus(resized, decision)
         return update.set_cpu_quota(_UNLIMITED) if own else update
@@ -133,7 +133,7 @@ class IsolationSetter(ClassSetter):
 
         return {} if self._tree is None else read_governors(self._tree)
 
-    def _wish(self, new: NewContainer) -> IsolationRequest | None:
+    def _request(self, new: NewContainer) -> IsolationRequest | None:
         return new.spec.preferences.isolation if self._may else None
 
     def _own_cpus(self, new: NewContainer, decision: Decision[Any]) -> CpuSet:
@@ -154,8 +154,8 @@ class IsolationSetter(ClassSetter):
                 raise _refusal(new, "cpu-freq-governor.crio.io", why)
 
 
-def _is_unlimited(wish: IsolationRequest) -> bool:
-    return wish.unlimited or wish.shared
+def _is_unlimited(request: IsolationRequest) -> bool:
+    return request.unlimited or request.shared
 
 
 def _refusal(new: NewContainer, key: str, why: str) -> BadAnnotation:

@@ -7,14 +7,14 @@ from typing import Any, Protocol
 
 import msgspec
 
-from nri_resmgr.classes.choice import Choice
+from nri_resmgr.classes.choice import ClassChoice
 from nri_resmgr.config import PolicyConfig
 from nri_resmgr.host.container_cgroups import CgroupReference
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.policy.views import ViewedPolicy
 
 
-class Subject(Protocol):
+class ActivePolicy(Protocol):
     """Whose containers they are; a `ResourcePolicy` is one."""
 
     @property
@@ -34,16 +34,16 @@ class Member(msgspec.Struct, frozen=True):
     """A container that is here.
 
     Attributes:
-        whom: Where its cgroup is.
+        reference: Where its cgroup is.
         title: For people.
         pod: Kubernetes' id of its pod.
         choice: Its class; None for none.
     """
 
-    whom: CgroupReference
+    reference: CgroupReference
     title: str
     pod: str
-    choice: Choice | None
+    choice: ClassChoice | None
 
     @property
     def name(self) -> str:
@@ -52,10 +52,10 @@ class Member(msgspec.Struct, frozen=True):
 
 
 def members_of(
-    subject: Subject, choice_of: Callable[[ContainerSpec], Choice | None]
+    subject: ActivePolicy, choice_of: Callable[[ContainerSpec], ClassChoice | None]
 ) -> Iterator[Member]:
     """Yield all containers, with the classes that they are to have."""
     for entry in subject.state.ledger.entries.values():
         spec = entry.spec
-        whom = CgroupReference(spec.id, spec.cgroup, spec.pid)
-        yield Member(whom, spec.title, spec.pod_uid, choice_of(spec))
+        reference = CgroupReference(spec.id, spec.cgroup, spec.pid)
+        yield Member(reference, spec.title, spec.pod_uid, choice_of(spec))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping
 
-from nri_resmgr.classes.choice import Choice
+from nri_resmgr.classes.choice import ClassChoice
 from nri_resmgr.log import Logger
 
 log = Logger(__name__)
@@ -30,7 +30,7 @@ class ClassProblems:
         self.dropped = self.failures = 0
         self._present: dict[str, str] = {}
         self._abandoned = ""
-        self._logged: Counter[Choice] = Counter()
+        self._logged: Counter[ClassChoice] = Counter()
 
     @property
     def present(self) -> Mapping[str, str]:
@@ -39,7 +39,7 @@ class ClassProblems:
             return self._present | {"service": self._abandoned}
         return self._present
 
-    def drop(self, choice: Choice, title: str, why: str) -> None:
+    def drop(self, choice: ClassChoice, title: str, why: str) -> None:
         """Note that a container goes without a class that it did not ask for."""
         self.dropped += 1
         self._logged[choice] += 1

@@ -38,7 +38,7 @@ class SchedulingSetter(ClassSetter):
     """Has classes set by the runtime as far as it can, and by the host else.
 
     Args:
-        runtime: To whom adjustments are sent. Where it does not tell its NRI level,
+        runtime: To reference adjustments are sent. Where it does not tell its NRI level,
             everything is sent: what it does not know does no harm.
         by: Who sets them: ``runtime``, ``host``, or ``auto``.
         tree: The host; None where there is nothing to set.

@@ -39,7 +39,7 @@ class ClassSetter:
                 nothing has changed.
         """
 
-    def judge(self, new: NewContainer, decision: Decision[Any]) -> None:
+    def check_placement(self, new: NewContainer, decision: Decision[Any]) -> None:
         """Judge what depends on where a container would be put, before it counts.
 
         Raises:

@@ -9,8 +9,8 @@ from nri_resmgr.app.host_settings.wanted import Wanted
 from nri_resmgr.app.host_settings.writer import HostWriter
 from nri_resmgr.classes.cpu.facts import CpuKnobFacts
 from nri_resmgr.classes.irq.interrupts import Interrupt, changed_since, controlled
-from nri_resmgr.classes.irq.placement import Room
-from nri_resmgr.classes.isolation.host import quiet_cpus
+from nri_resmgr.classes.irq.placement import InterruptCpus
+from nri_resmgr.classes.isolation.host import interrupt_free_cpus
 from nri_resmgr.host.cpu_knobs import read_cpu_knobs
 from nri_resmgr.host.interrupts import read_default_cpus, read_interrupts
 from nri_resmgr.host.irqbalance import Irqbalance, find_irqbalance
@@ -70,10 +70,10 @@ class FactsReader:
         banned = self.irqbalance.own.cpus if self.irqbalance else CpuSet()
         originals = writer.originals if writer else {}
         default = read_default_cpus(self._tree, originals)
-        room = Room(use.available & wanted.machine.online, banned, default)
+        irq_cpus = InterruptCpus(use.available & wanted.machine.online, banned, default)
         allowed = controlled(self._interrupts or (), wanted.controllable)
-        quiet = quiet_cpus(use.isolated, wanted.machine)
-        return HostFacts(cpus, allowed, room, cgroups, quiet, isolated)
+        quiet = interrupt_free_cpus(use.isolated, wanted.machine)
+        return HostFacts(cpus, allowed, irq_cpus, cgroups, quiet, isolated)
 
     def ineffective_isolation_of(self, facts: HostFacts) -> Mapping[str, str]:
         """Say once of whose CPUs the load is balanced all the same.

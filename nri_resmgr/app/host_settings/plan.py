@@ -13,16 +13,16 @@ from nri_resmgr.classes.cpu.desired import desired
 from nri_resmgr.classes.cpu.facts import CpuKnobFacts
 from nri_resmgr.classes.cpu.requests import with_requests
 from nri_resmgr.classes.cpu.sst import desired_punits
-from nri_resmgr.classes.irq.balloons import placed_for_balloons
-from nri_resmgr.classes.irq.containers import placed_for_containers
 from nri_resmgr.classes.irq.interrupts import Interrupt
 from nri_resmgr.classes.irq.placement import (
-    Placement,
-    Room,
+    InterruptCpus,
+    InterruptPlacement,
     desired_files,
+    placed_for_balloons,
+    placed_for_containers,
     without_cpus,
 )
-from nri_resmgr.classes.isolation.cgroup_files import Placed, cgroup_files
+from nri_resmgr.classes.isolation.cgroup_files import IsolatedCgroup, cgroup_files
 from nri_resmgr.classes.isolation.host import cpu_class_requests
 from nri_resmgr.classes.isolation.requests import IrqBalancing
 from nri_resmgr.config.cpu_class_use import CpuClassUse
@@ -37,7 +37,7 @@ class HostFacts(msgspec.Struct, frozen=True):
     Attributes:
         cpus: What can be set about its CPUs.
         interrupts: Those that may be moved.
-        room: Where these may go.
+        irq_cpus: Where these may go.
         cgroups: Of isolated containers, as far as they have one by now.
         quiet: CPUs that isolated containers want no interrupts on.
         isolated: The CPUs of ``isolcpus=``.
@@ -45,8 +45,8 @@ class HostFacts(msgspec.Struct, frozen=True):
 
     cpus: CpuKnobFacts = CpuKnobFacts()
     interrupts: tuple[Interrupt, ...] = ()
-    room: Room = Room(CpuSet())
-    cgroups: tuple[Placed, ...] = ()
+    irq_cpus: InterruptCpus = InterruptCpus(CpuSet())
+    cgroups: tuple[IsolatedCgroup, ...] = ()
     quiet: CpuSet = CpuSet()
     isolated: CpuSet = CpuSet()
 
@@ -63,7 +63,7 @@ class HostPlan(msgspec.Struct, frozen=True):
 
     files: Mapping[str, str] = {}
     punits: tuple[Punit, ...] = ()
-    placement: Placement = Placement()
+    placement: InterruptPlacement = InterruptPlacement()
     shared: tuple[SharedPolicy, ...] = ()
 
 
@@ -76,7 +76,7 @@ def moves_interrupts(use: HostUse) -> bool:
     return bool(
         use.containers
         or use.balloons
-        or any(one.wish.irq is not IrqBalancing.ENABLED for one in use.isolated)
+        or any(one.request.irq is not IrqBalancing.ENABLED for one in use.isolated)
     )
 
 
@@ -96,10 +96,10 @@ def plan_of(use: HostUse, classes: CpuClassUse | None, facts: HostFacts) -> Host
         facts: What there is to be set.
     """
     placement = without_cpus(
-        _placement(use, facts.interrupts, facts.room),
+        _placement(use, facts.interrupts, facts.irq_cpus),
         facts.interrupts,
         facts.quiet,
-        facts.room,
+        facts.irq_cpus,
     )
     files = {
         **desired_files(placement, facts.interrupts),
@@ -121,9 +121,11 @@ def plan_of(use: HostUse, classes: CpuClassUse | None, facts: HostFacts) -> Host
     )
 
 
-def _placement(use: HostUse, interrupts: Sequence[Interrupt], room: Room) -> Placement:
+def _placement(
+    use: HostUse, interrupts: Sequence[Interrupt], irq_cpus: InterruptCpus
+) -> InterruptPlacement:
     if use.balloons:
-        return placed_for_balloons(interrupts, use.balloons, room)
+        return placed_for_balloons(interrupts, use.balloons, irq_cpus)
     if use.containers:
-        return placed_for_containers(interrupts, use.containers, room)
-    return Placement()
+        return placed_for_containers(interrupts, use.containers, irq_cpus)
+    return InterruptPlacement()

@@ -269,7 +269,7 @@ class HostStep:
 
 def _waiting(wanted: Wanted, facts: HostFacts) -> frozenset[str]:
     """Return the isolated containers without a cgroup that was to be set."""
-    wishing = {
-        one.container for one in wanted.use.isolated if one.wish.is_about_cgroups
+    asking = {
+        one.container for one in wanted.use.isolated if one.request.is_about_cgroups
     }
-    return frozenset(wishing - {one.container for _, one in facts.cgroups})
+    return frozenset(asking - {one.container for _, one in facts.cgroups})

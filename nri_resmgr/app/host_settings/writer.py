@@ -12,7 +12,7 @@ import msgspec
 from nri_resmgr.app.host_settings.plan import NO_PLAN, HostFacts, HostPlan
 from nri_resmgr.classes.cpu.facts import SST_DEVICE, CpuKnobFacts
 from nri_resmgr.classes.irq.interrupts import DEFAULT_AFFINITY
-from nri_resmgr.classes.irq.irqbalance import Bans, bans_for, strays
+from nri_resmgr.classes.irq.irqbalance import Bans, bans_for, misplaced_interrupts
 from nri_resmgr.host.interrupts import read_interrupts
 from nri_resmgr.host.irqbalance import MARK, IrqbalanceLine, Told
 from nri_resmgr.host.isst import IsstDevice, SpeedSelectUnsupported
@@ -128,7 +128,7 @@ class HostWriter:
         reports = [self._knobs.apply(plan.files, again)]
         if plan.punits or self._is_set:
             reports.append(self._set_punits(plan, again))
-        bans = bans_for(plan.placement, facts.room)
+        bans = bans_for(plan.placement, facts.irq_cpus)
         if tells and (bans or self._is_told):
             self._tell(bans)
         return _joined(reports)
@@ -177,7 +177,7 @@ class HostWriter:
 
     def _strays(self, plan: HostPlan, facts: HostFacts) -> Iterator[Drift]:
         present = read_interrupts(self._tree)
-        for one in strays(plan.placement, present, facts.room):
+        for one in misplaced_interrupts(plan.placement, present, facts.irq_cpus):
             if one.path not in self._knobs.refused:
                 yield Drift(one.path, plan.files[one.path], str(one.cpus))
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from nri_resmgr.app.classes.blockio.setter import blockio_choice
 from nri_resmgr.app.classes.hosts import ClassHosts
-from nri_resmgr.app.classes.members import Subject, members_of
+from nri_resmgr.app.classes.members import ActivePolicy, members_of
 from nri_resmgr.app.classes.rdt.host import RdtHost
 from nri_resmgr.app.classes.rdt.setter import rdt_choice
 from nri_resmgr.app.metrics import table_of_classes as table
@@ -16,7 +16,7 @@ from nri_resmgr.host.resctrl import Count
 from nri_resmgr.values import HostError
 
 
-def series_of_classes(subject: Subject, hosts: ClassHosts) -> Iterator[Series]:
+def series_of_classes(subject: ActivePolicy, hosts: ClassHosts) -> Iterator[Series]:
     """Yield who has which class, and what went wrong, of kinds that are switched on.
 
     Args:

@@ -30,7 +30,7 @@ def series_of_host(
     if use.isolated:
         from nri_resmgr.classes.isolation.aspects import aspects_of  # few nodes
 
-        whats = (what for one in use.isolated for what in aspects_of(one.wish))
+        whats = (what for one in use.isolated for what in aspects_of(one.request))
         isolated = Counter((what.value,) for what in whats)
         yield Series(table.ISOLATED, isolated)
     if host is None:

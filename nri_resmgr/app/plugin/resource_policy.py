@@ -198,7 +198,7 @@ class ResourcePolicy:
             spec: ContainerSpec = self._specs.of_new(pod, container)
             if classes := self._classes.of(pod, container, spec):
                 classes.check()
-            created, judge = Created(spec), classes.judge if classes else None
+            created, judge = Created(spec), classes.check_placement if classes else None
             decision = self._engine.decide(created, judge)
         except ResmgrError as error:
             self._refuse(error, pod, container)

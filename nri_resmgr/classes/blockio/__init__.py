@@ -6,17 +6,22 @@ files, `find_block_devices` of `nri_resmgr.host.block_devices` looks for the dev
 
 from __future__ import annotations
 
-from nri_resmgr.classes.blockio.block_class import BlockIoClass, DeviceLimits, changes
+from nri_resmgr.classes.blockio.block_class import (
+    BlockIoClass,
+    DeviceLimits,
+    changes,
+    patterns_of,
+    resolve,
+)
 from nri_resmgr.classes.blockio.cgroup_files import Features, changed_files
-from nri_resmgr.classes.blockio.resolve import patterns_of, resolve
 from nri_resmgr.classes.blockio.values import (
     BlockDevice,
     BlockIoConfig,
     DeviceNumber,
-    Found,
-    Limits,
+    IoLimits,
+    MatchedDevices,
     Notice,
-    Oddity,
+    NoticeKind,
     ParameterSet,
 )
 from nri_resmgr.classes.unified import Files, Unified
@@ -29,10 +34,10 @@ __all__ = [
     "DeviceNumber",
     "Features",
     "Files",
-    "Found",
-    "Limits",
+    "IoLimits",
+    "MatchedDevices",
     "Notice",
-    "Oddity",
+    "NoticeKind",
     "ParameterSet",
     "Unified",
     "changed_files",

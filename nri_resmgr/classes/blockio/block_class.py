@@ -1,8 +1,9 @@
-"""A class on the devices of this machine, in the forms in which it is told."""
+"""Block I/O classes on the devices of a machine, in every form they are applied in."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from operator import attrgetter
 from typing import Final
 
 import msgspec
@@ -14,10 +15,19 @@ from nri_resmgr.classes.blockio.cgroup_files import (
     changed_files,
     render,
 )
-from nri_resmgr.classes.blockio.values import BlockDevice, Limits, Notice, Oddity
+from nri_resmgr.classes.blockio.values import (
+    BlockDevice,
+    BlockIoConfig,
+    DeviceNumber,
+    IoLimits,
+    MatchedDevices,
+    Notice,
+    NoticeKind,
+    ParameterSet,
+)
 from nri_resmgr.classes.unified import Files, Unified, as_unified
 
-# Field of `Limits` to the OCI runtime spec's list of rates, and to a key of `io.max`.
+# Field of `IoLimits` to the OCI runtime spec's list of rates, and to a key of `io.max`.
 _THROTTLES: Final = {
     "read_bps": ("throttleReadBpsDevice", "rbps"),
     "write_bps": ("throttleWriteBpsDevice", "wbps"),
@@ -30,7 +40,7 @@ class DeviceLimits(msgspec.Struct, frozen=True):
     """What a class says of one device."""
 
     device: BlockDevice
-    limits: Limits
+    limits: IoLimits
 
     @property
     def order(self) -> tuple[int, int]:
@@ -133,7 +143,9 @@ class BlockIoClass(msgspec.Struct, frozen=True):
         }
         why = "this host's cgroups have no such file, so the class goes without"
         return tuple(
-            Notice(Oddity.NO_FILE, name, why) for name, lacks in wanted.items() if lacks
+            Notice(NoticeKind.NO_FILE, name, why)
+            for name, lacks in wanted.items()
+            if lacks
         )
 
 
@@ -153,3 +165,69 @@ def changes(
     """
     before = old.files(features) if old else {}
     return changed_files(before, new.files(features) if new else {}, features)
+
+
+def patterns_of(config: BlockIoConfig) -> tuple[str, ...]:
+    """Return the patterns of all classes, each once, in their order."""
+    found = (
+        pattern for sets in config.values() for one in sets for pattern in one.patterns
+    )
+    return tuple(dict.fromkeys(found))
+
+
+def resolve(
+    config: BlockIoConfig, devices: Mapping[str, MatchedDevices]
+) -> dict[str, BlockIoClass]:
+    """Work out what each class means on a machine.
+
+    Args:
+        config: The classes that an operator wrote.
+        devices: What each of `patterns_of` names; a pattern that is not there names
+            nothing.
+
+    Returns:
+        All classes. One whose devices are missing is there with fewer of them, and
+        with a notice.
+
+    Source:
+        goresctrl, ``pkg/blockio``: sets count in their order, parameter by
+        parameter and device by device.
+    """
+    return {name: _resolve(name, sets, devices) for name, sets in config.items()}
+
+
+def _resolve(
+    name: str, sets: Iterable[ParameterSet], devices: Mapping[str, MatchedDevices]
+) -> BlockIoClass:
+    weight: int | None = None
+    limits: dict[DeviceNumber, DeviceLimits] = {}
+    notices: dict[Notice, None] = {}
+    for one in sets:
+        if not one.patterns and one.limits.weight is not None:
+            weight = one.limits.weight
+        for pattern in one.patterns:
+            found = devices.get(pattern, MatchedDevices())
+            notices |= dict.fromkeys(found.notices)
+            for device in found.devices:
+                earlier = limits.get(device.number)
+                limits[device.number] = _limited(device, one.limits, earlier)
+    by_number = sorted(limits.values(), key=attrgetter("order"))
+    notices |= dict.fromkeys(_weightless(by_number))
+    return BlockIoClass(name, weight, tuple(by_number), tuple(notices))
+
+
+def _limited(
+    device: BlockDevice, limits: IoLimits, earlier: DeviceLimits | None
+) -> DeviceLimits:
+    return DeviceLimits(device, limits.over(earlier.limits) if earlier else limits)
+
+
+def _weightless(limits: Iterable[DeviceLimits]) -> Iterable[Notice]:
+    for one in limits:
+        if one.limits.weight is not None and not one.device.may_weigh:
+            shown = one.device.name or str(one.device.number)
+            why = (
+                f"I/O scheduler {one.device.scheduler} takes no weights, bfq would: "
+                "the weight is left out"
+            )
+            yield Notice(NoticeKind.NO_WEIGHTS, shown, why)

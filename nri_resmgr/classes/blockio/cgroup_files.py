@@ -36,7 +36,7 @@ _DEFAULT_WEIGHTS: Final = {
 }
 
 
-class Names(msgspec.Struct, frozen=True):
+class FileNames(msgspec.Struct, frozen=True):
     """The usual names of files, for a complaint that they are missing."""
 
     weight: str
@@ -45,8 +45,8 @@ class Names(msgspec.Struct, frozen=True):
 
 
 _NAMES: Final = {
-    True: Names("io.weight", "io.bfq.weight", _MAX_FILE),
-    False: Names("blkio.weight", "blkio.weight_device", _V1_THROTTLES["rbps"]),
+    True: FileNames("io.weight", "io.bfq.weight", _MAX_FILE),
+    False: FileNames("blkio.weight", "blkio.weight_device", _V1_THROTTLES["rbps"]),
 }
 
 
@@ -79,7 +79,7 @@ class Features(msgspec.Struct, frozen=True):
         )
 
     @property
-    def names(self) -> Names:
+    def names(self) -> FileNames:
         """The names of files of this version."""
         return _NAMES[self.is_v2]
 

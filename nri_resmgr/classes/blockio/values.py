@@ -15,7 +15,7 @@ MOST_WEIGHT: Final = 1000
 _WEIGHING: Final = ("bfq", "cfq")
 
 
-class Limits(msgspec.Struct, frozen=True):
+class IoLimits(msgspec.Struct, frozen=True):
     """Parameters of one device; None leaves what the kernel has.
 
     Attributes:
@@ -32,9 +32,11 @@ class Limits(msgspec.Struct, frozen=True):
     read_iops: int | None = None
     write_iops: int | None = None
 
-    def over(self, earlier: Limits) -> Limits:
+    def over(self, earlier: IoLimits) -> IoLimits:
         """Return these, and of *earlier* what these say nothing of."""
-        return Limits(*(_first(getattr(self, n), getattr(earlier, n)) for n in _NAMES))
+        return IoLimits(
+            *(_first(getattr(self, n), getattr(earlier, n)) for n in _NAMES)
+        )
 
 
 _NAMES: Final = ("weight", "read_bps", "write_bps", "read_iops", "write_iops")
@@ -54,7 +56,7 @@ class ParameterSet(msgspec.Struct, frozen=True):
     """
 
     patterns: tuple[str, ...] = ()
-    limits: Limits = Limits()
+    limits: IoLimits = IoLimits()
 
 
 BlockIoConfig: TypeAlias = Mapping[str, tuple[ParameterSet, ...]]
@@ -98,7 +100,7 @@ class BlockDevice(msgspec.Struct, frozen=True):
         return not self.scheduler or self.scheduler in _WEIGHING
 
 
-class Oddity(enum.StrEnum):
+class NoticeKind(enum.StrEnum):
     """What is not as a class would have it."""
 
     NO_MATCH = "no-match"
@@ -113,12 +115,12 @@ class Notice(msgspec.Struct, frozen=True):
     """Something that the operator should know, and that stops nothing.
 
     Attributes:
-        oddity: What it is.
+        kind: What it is.
         subject: The pattern, device or file that it is about.
         why: What is the matter, and what would help.
     """
 
-    oddity: Oddity
+    kind: NoticeKind
     subject: str
     why: str
 
@@ -126,7 +128,7 @@ class Notice(msgspec.Struct, frozen=True):
         return f"{self.subject}: {self.why}"
 
 
-class Found(msgspec.Struct, frozen=True):
+class MatchedDevices(msgspec.Struct, frozen=True):
     """The devices that a pattern names on a machine.
 
     Attributes:

@@ -10,7 +10,13 @@ import msgspec
 from nri_resmgr.classes.cpu.cpu_class import CpuClass
 from nri_resmgr.classes.cpu.facts import CpufreqPolicy, CpuKnobFacts
 from nri_resmgr.classes.cpu.frequency import FrequencyWord
-from nri_resmgr.classes.cpu.turbo import Arbiter, InUse, cpu_words, in_use, resolved
+from nri_resmgr.classes.cpu.turbo import (
+    InUse,
+    TurboArbiter,
+    cpu_words,
+    in_use,
+    resolved,
+)
 from nri_resmgr.values import CpuSet, KiloHertz
 
 PERFORMANCE: Final = "performance"
@@ -54,7 +60,7 @@ class SharedPolicy(msgspec.Struct, frozen=True):
 
 
 def cpufreq_files(
-    used: InUse, facts: CpuKnobFacts, arbiter: Arbiter
+    used: InUse, facts: CpuKnobFacts, arbiter: TurboArbiter
 ) -> Iterator[tuple[str, str]]:
     """Yield path and text of what classes want of frequency policies.
 
@@ -68,8 +74,8 @@ def cpufreq_files(
             top = arbiter.top(policy)
             key = (tuple(sharers), top, *_limits_told(policy))
             if key not in known:
-                wishes = tuple(sharers.values())
-                known[key] = tuple(_texts(wishes, policy, top))
+                requests = tuple(sharers.values())
+                known[key] = tuple(_texts(requests, policy, top))
             for name, text in known[key]:
                 yield f"{policy.folder}/{name}", text
 
@@ -84,7 +90,7 @@ def shared_policies(
     found = []
     for policy in facts.policies:
         sharers = _sharers(policy, homes)
-        if len(sharers) > 1 and len(set(map(_wishes, sharers.values()))) > 1:
+        if len(sharers) > 1 and len(set(map(_requested, sharers.values()))) > 1:
             names = tuple(sorted(sharers))
             found.append(SharedPolicy(policy.folder, policy.cpus, names))
     return tuple(found)
@@ -131,7 +137,7 @@ def _texts(
         yield "scaling_max_freq", str(high)
 
 
-def _wishes(one: CpuClass) -> tuple[object, ...]:
+def _requested(one: CpuClass) -> tuple[object, ...]:
     competes = FrequencyWord.TURBO in (one.min, one.max)
     priority = one.turbo_priority if competes else 0
     return one.min, one.max, one.governor, one.epp, priority

@@ -47,7 +47,7 @@ class CpuClassRequest(msgspec.Struct, frozen=True):
     wake_latency: str = ""
 
 
-def read_wish(cpus: CpuSet, governor: str, cstates: str) -> CpuClassRequest:
+def read_cpu_request(cpus: CpuSet, governor: str, cstates: str) -> CpuClassRequest:
     """Read the annotations of CRI-O; empty text is as no annotation.
 
     Args:
@@ -64,7 +64,7 @@ def read_wish(cpus: CpuSet, governor: str, cstates: str) -> CpuClassRequest:
         CRI-O, high-performance hooks; Linux,
         Documentation/ABI/testing/sysfs-devices-power, pm_qos_resume_latency_us.
 
-    >>> read_wish(CpuSet.of(2), "", "max_latency:10").wake_latency
+    >>> read_cpu_request(CpuSet.of(2), "", "max_latency:10").wake_latency
     '10'
     """
     return CpuClassRequest(cpus, governor, _latency(cstates) if cstates else "")
@@ -73,40 +73,40 @@ def read_wish(cpus: CpuSet, governor: str, cstates: str) -> CpuClassRequest:
 def with_requests(
     classes: Mapping[str, CpuClass],
     members: Mapping[str, CpuSet],
-    wishes: Iterable[CpuClassRequest],
+    requests: Iterable[CpuClassRequest],
 ) -> tuple[Mapping[str, CpuClass], Mapping[str, CpuSet]]:
     """Return classes and members in which containers have what they ask for.
 
-    CPUs of a wish get a class of their own, like the one that they are in but for the
-    wish. It has the name of both, so nobody can name it in a document.
+    CPUs of a request get a class of their own, like the one that they are in but for the
+    request. It has the name of both, so nobody can name it in a document.
 
     Args:
         classes: By name.
         members: Class to its CPUs.
-        wishes: Of containers that share no CPU.
+        requests: Of containers that share no CPU.
     """
     found, homes = dict(classes), dict(members)
-    for wish in wishes:
-        unclassed = wish.cpus - CpuSet.union(members.values())
+    for request in requests:
+        unclassed = request.cpus - CpuSet.union(members.values())
         for name, its in ({"": unclassed} | dict(members)).items():
-            cpus = its & wish.cpus
-            if cpus and (wish.governor or wish.wake_latency):
+            cpus = its & request.cpus
+            if cpus and (request.governor or request.wake_latency):
                 like = found.get(name, CpuClass(name=name))
-                one = _wished(like, wish)
+                one = _with_request(like, request)
                 found[one.name] = one
                 homes[name] = homes.get(name, its) - cpus
                 homes[one.name] = homes.get(one.name, CpuSet()) | cpus
     return found, {name: cpus for name, cpus in homes.items() if cpus}
 
 
-def _wished(like: CpuClass, wish: CpuClassRequest) -> CpuClass:
-    parts = [like.name, wish.governor]
-    parts += [f"wake {wish.wake_latency}"] if wish.wake_latency else []
+def _with_request(like: CpuClass, request: CpuClassRequest) -> CpuClass:
+    parts = [like.name, request.governor]
+    parts += [f"wake {request.wake_latency}"] if request.wake_latency else []
     return msgspec.structs.replace(
         like,
         name=" + ".join(part for part in parts if part),
-        governor=wish.governor or like.governor,
-        wake_latency=wish.wake_latency or like.wake_latency,
+        governor=request.governor or like.governor,
+        wake_latency=request.wake_latency or like.wake_latency,
     )
 
 

@@ -90,7 +90,7 @@ def high_priority_classes(
     return frozenset(name for name, number in named.items() if number == best)
 
 
-def room(
+def capacity_of(
     name: str, classes: Mapping[str, CpuClass], facts: CpuKnobFacts, free: CpuSet
 ) -> int:
     """Return how many of *free* CPUs a class of Speed Select can have.

@@ -22,7 +22,7 @@ def in_use(classes: Mapping[str, CpuClass], members: Mapping[str, CpuSet]) -> In
     return [(classes[n], members[n]) for n in sorted(members) if n in classes]
 
 
-class Arbiter:
+class TurboArbiter:
     """Decides, domain by domain, whose word turbo means turbo.
 
     Source:
@@ -54,7 +54,7 @@ def cpu_words(policy: CpufreqPolicy, one: CpuClass, top: int) -> Words:
     Args:
         policy: Whose limits are meant.
         one: The class.
-        top: The highest priority there; see `Arbiter.top`.
+        top: The highest priority there; see `TurboArbiter.top`.
     """
     wins = one.turbo_priority >= top
     return {

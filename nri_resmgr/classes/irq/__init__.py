@@ -1,4 +1,4 @@
 """Interrupts: which CPUs take them, by what containers and balloons ask for.
 
-Pure: interrupts and wishes in, a set of CPUs per interrupt out.
+Pure: interrupts and requests in, a set of CPUs per interrupt out.
 """

@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from nri_resmgr.classes.irq.interrupts import Interrupt
-from nri_resmgr.classes.irq.placement import Placement, Room
+from nri_resmgr.classes.irq.placement import InterruptCpus, InterruptPlacement
 from nri_resmgr.values import NO_CPUS, CpuSet, InputError
 
 # It reads 500 bytes of a request and drops the rest.
@@ -86,7 +86,7 @@ def bans_of_reply(text: str) -> Bans | None:
     return Bans(cpus, frozenset(int(one) for one in numbers if one.isdecimal()))
 
 
-def bans_for(placement: Placement, room: Room) -> Bans:
+def bans_for(placement: InterruptPlacement, irq_cpus: InterruptCpus) -> Bans:
     """Return what irqbalance has to leave alone for a placement to last.
 
     CPUs that are spared by all, besides those that it spares by itself, are enough
@@ -95,13 +95,13 @@ def bans_for(placement: Placement, room: Room) -> Bans:
     ours = {
         number
         for number, cpus in placement.cpus.items()
-        if not room.free - cpus <= placement.spared
+        if not irq_cpus.free - cpus <= placement.spared
     }
     return Bans(placement.spared, placement.claimed & placement.cpus.keys() | ours)
 
 
-def strays(
-    placement: Placement, present: Iterable[Interrupt], room: Room
+def misplaced_interrupts(
+    placement: InterruptPlacement, present: Iterable[Interrupt], irq_cpus: InterruptCpus
 ) -> tuple[Interrupt, ...]:
     """Return the interrupts that are where they must not be, beside an irqbalance.
 
@@ -112,9 +112,9 @@ def strays(
     Args:
         placement: What was placed.
         present: The interrupts as they are now, without any originals.
-        room: Where they may go.
+        irq_cpus: Where they may go.
     """
-    ours = bans_for(placement, room).interrupts
+    ours = bans_for(placement, irq_cpus).interrupts
     return tuple(
         one
         for one in present

@@ -30,8 +30,18 @@ class IrqAffinity(
         return (*self.claim, *self.mask)
 
 
-class Wish(msgspec.Struct, frozen=True):
-    """A container with CPUs of its own, and what it says about interrupts."""
+class IrqRequest(
+    msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
+):
+    """What an annotation asks for; `ClassRequest` has the other two fields."""
+
+    affinity: IrqAffinity
+    key: str = ""
+    of_container: bool = False
+
+
+class ContainerCpus(msgspec.Struct, frozen=True):
+    """The exclusive CPUs of a container, and its ``irq-affinity``."""
 
     cpus: CpuSet
     affinity: IrqAffinity

@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from nri_resmgr.classes.isolation.host import quiet_cpus
+from nri_resmgr.classes.isolation.host import interrupt_free_cpus
 from nri_resmgr.classes.isolation.requests import (
     IrqBalancing,
     Isolated,
@@ -59,19 +59,19 @@ class Isolation(msgspec.Struct, frozen=True):
     cpus: CpuSet
 
 
-def aspects_of(wish: IsolationRequest) -> tuple[Aspect, ...]:
+def aspects_of(request: IsolationRequest) -> tuple[Aspect, ...]:
     """Return what a container asks for.
 
     >>> [str(one) for one in aspects_of(IsolationRequest(unlimited=True, shared=True))]
     ['quota', 'shared-cpus']
     """
     asked = {
-        Aspect.LOAD_BALANCING: wish.unbalanced,
-        Aspect.QUOTA: wish.unlimited,
-        Aspect.INTERRUPTS: wish.irq is not IrqBalancing.ENABLED,
-        Aspect.C_STATES: wish.wake_latency,
-        Aspect.GOVERNOR: wish.governor,
-        Aspect.SHARED_CPUS: wish.shared,
+        Aspect.LOAD_BALANCING: request.unbalanced,
+        Aspect.QUOTA: request.unlimited,
+        Aspect.INTERRUPTS: request.irq is not IrqBalancing.ENABLED,
+        Aspect.C_STATES: request.wake_latency,
+        Aspect.GOVERNOR: request.governor,
+        Aspect.SHARED_CPUS: request.shared,
     }
     return tuple(what for what, is_asked in asked.items() if is_asked)
 
@@ -84,17 +84,19 @@ def isolations_of(one: Isolated, cpus: CpuSet, machine: Machine) -> Iterator[Iso
         cpus: Where it may run; the shared ones among them.
         machine: Tells which CPUs are of one core.
     """
-    wish = one.wish
-    for what in aspects_of(wish):
+    request = one.request
+    for what in aspects_of(request):
         match what:
             case Aspect.INTERRUPTS:
-                yield Isolation(what, wish.irq.value, quiet_cpus([one], machine))
+                yield Isolation(
+                    what, request.irq.value, interrupt_free_cpus([one], machine)
+                )
             case Aspect.C_STATES:
-                latency = wish.wake_latency
+                latency = request.wake_latency
                 setting = _LATENCIES.get(latency, f"max_latency:{latency}")
                 yield Isolation(what, setting, one.cpus)
             case Aspect.GOVERNOR:
-                yield Isolation(what, wish.governor, one.cpus)
+                yield Isolation(what, request.governor, one.cpus)
             case Aspect.SHARED_CPUS:
                 yield Isolation(what, "enable", cpus - one.cpus)
             case _:

@@ -10,7 +10,7 @@ from nri_resmgr.classes.isolation.requests import Isolated
 from nri_resmgr.values import NO_CPUS, CpuSet
 
 
-class CgroupPlace(msgspec.Struct, frozen=True):
+class CgroupFolders(msgspec.Struct, frozen=True):
     """The folders of a container's cgroup, by the host's paths.
 
     Attributes:
@@ -18,20 +18,22 @@ class CgroupPlace(msgspec.Struct, frozen=True):
         cpuset: Where its CPUs are.
         top: Above all cgroups with CPUs; has no settings of its own.
         is_v2: Whether the cgroups are of version 2.
-        hands_down: Whether those of version 2 hand CPUs down as exclusive ones.
+        has_exclusive: Whether those of version 2 hand CPUs down as exclusive ones.
     """
 
     quotas: tuple[str, ...]
     cpuset: str
     top: str
     is_v2: bool = True
-    hands_down: bool = True
+    has_exclusive: bool = True
 
 
-Placed = tuple[CgroupPlace, Isolated]
+IsolatedCgroup = tuple[CgroupFolders, Isolated]
 
 
-def cgroup_files(placed: Sequence[Placed], isolated: CpuSet) -> Mapping[str, str]:
+def cgroup_files(
+    placed: Sequence[IsolatedCgroup], isolated: CpuSet
+) -> Mapping[str, str]:
     """Return path and text of the files to write, in this order.
 
     Without a quota of its own a container still has its pod's, so both go, the
@@ -52,11 +54,11 @@ def cgroup_files(placed: Sequence[Placed], isolated: CpuSet) -> Mapping[str, str
     """
     files: dict[str, str] = {}
     for place, one in placed:
-        if one.wish.unlimited or one.wish.shared:
+        if one.request.unlimited or one.request.shared:
             name, text = _no_quota(place)
             files |= {f"{folder}/{name}": text for folder in place.quotas}
     asked = [pair for pair in placed if _is_asked_for(pair[1], isolated)]
-    unbalanced = [pair for pair in asked if pair[0].hands_down]
+    unbalanced = [pair for pair in asked if pair[0].has_exclusive]
     files |= _handed_down(unbalanced)
     for place, one in unbalanced:
         if place.is_v2:
@@ -68,7 +70,9 @@ def cgroup_files(placed: Sequence[Placed], isolated: CpuSet) -> Mapping[str, str
 
 
 def ineffective_isolation(
-    placed: Iterable[Placed], isolated: CpuSet, present: Mapping[str, str | None]
+    placed: Iterable[IsolatedCgroup],
+    isolated: CpuSet,
+    present: Mapping[str, str | None],
 ) -> Iterator[tuple[Isolated, str]]:
     """Yield the containers whose CPUs are balanced all the same, each with the reason.
 
@@ -88,7 +92,7 @@ def ineffective_isolation(
                     break
 
 
-def load_balance_state(place: CgroupPlace) -> tuple[str, ...]:
+def load_balance_state(place: CgroupFolders) -> tuple[str, ...]:
     """Return the files that tell whether a container's CPUs are balanced."""
     if place.is_v2:
         return (f"{place.cpuset}/cpuset.cpus.partition",)
@@ -97,14 +101,14 @@ def load_balance_state(place: CgroupPlace) -> tuple[str, ...]:
 
 
 def _is_asked_for(one: Isolated, isolated: CpuSet) -> bool:
-    return one.wish.unbalanced and not one.cpus <= isolated
+    return one.request.unbalanced and not one.cpus <= isolated
 
 
-def _no_quota(place: CgroupPlace) -> tuple[str, str]:
+def _no_quota(place: CgroupFolders) -> tuple[str, str]:
     return ("cpu.max", "max") if place.is_v2 else ("cpu.cfs_quota_us", "-1")
 
 
-def _handed_down(unbalanced: Iterable[Placed]) -> dict[str, str]:
+def _handed_down(unbalanced: Iterable[IsolatedCgroup]) -> dict[str, str]:
     """Give each cgroup above the exclusive CPUs of all below it, top down."""
     cpus: dict[str, CpuSet] = {}
     for place, one in unbalanced:
@@ -114,7 +118,7 @@ def _handed_down(unbalanced: Iterable[Placed]) -> dict[str, str]:
     return {f"{one}/cpuset.cpus.exclusive": str(cpus[one]) for one in ordered}
 
 
-def _above(place: CgroupPlace) -> tuple[str, ...]:
+def _above(place: CgroupFolders) -> tuple[str, ...]:
     """Return the folders between the top and a container's own, top down."""
     *steps, _ = place.cpuset.removeprefix(f"{place.top}/").split("/")
     return tuple(
@@ -122,8 +126,8 @@ def _above(place: CgroupPlace) -> tuple[str, ...]:
     )
 
 
-def _why_in_vain(path: str, text: str | None, place: CgroupPlace) -> str:
-    if not place.hands_down:
+def _why_in_vain(path: str, text: str | None, place: CgroupFolders) -> str:
+    if not place.has_exclusive:
         return "the kernel has no cpuset.cpus.exclusive, Linux 6.7 has"
     if text is None:
         return f"there is no {path}"

@@ -18,13 +18,13 @@ def cpu_class_requests(isolated: Iterable[Isolated]) -> tuple[CpuClassRequest, .
     class stays.
     """
     return tuple(
-        CpuClassRequest(one.cpus, one.wish.governor, one.wish.wake_latency)
+        CpuClassRequest(one.cpus, one.request.governor, one.request.wake_latency)
         for one in isolated
-        if one.wish.governor or one.wish.wake_latency
+        if one.request.governor or one.request.wake_latency
     )
 
 
-def quiet_cpus(isolated: Iterable[Isolated], machine: Machine) -> CpuSet:
+def interrupt_free_cpus(isolated: Iterable[Isolated], machine: Machine) -> CpuSet:
     """Return the CPUs that shall take no interrupts.
 
     `nri_resmgr.classes.irq.placement.without_cpus` takes them out of a placement.
@@ -46,7 +46,7 @@ def housekeeping_cpus(cpus: CpuSet, machine: Machine) -> CpuSet:
 
 
 def _quiet(one: Isolated, machine: Machine) -> CpuSet:
-    match one.wish.irq:
+    match one.request.irq:
         case IrqBalancing.DISABLED:
             return one.cpus
         case IrqBalancing.HOUSEKEEPING:

@@ -73,13 +73,13 @@ class Isolated(msgspec.Struct, frozen=True):
     Attributes:
         container: Its id.
         cpus: Those that nobody else runs on.
-        wish: What it asks for.
+        request: What it asks for.
         cgroup: Its cgroup as in the OCI spec; empty where untold.
         pid: Of its first process; 0 where untold.
     """
 
     container: str
     cpus: CpuSet
-    wish: IsolationRequest
+    request: IsolationRequest
     cgroup: str = ""
     pid: int = 0

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from nri_resmgr.classes.cpu.requests import BadCpuClassRequest, read_wish
+from nri_resmgr.classes.cpu.requests import BadCpuClassRequest, read_cpu_request
 from nri_resmgr.classes.isolation.requests import IrqBalancing
 from nri_resmgr.values import NO_CPUS, InputError
 
@@ -79,9 +79,9 @@ def read_governor(text: str) -> str:
 
 
 def read_wake_latency(text: str) -> str:
-    """Read which idle states are allowed; see `read_wish`."""
+    """Read which idle states are allowed; see `read_cpu_request`."""
     try:
-        found = read_wish(NO_CPUS, "", text).wake_latency
+        found = read_cpu_request(NO_CPUS, "", text).wake_latency
     except BadCpuClassRequest:
         found = ""
     if not found:

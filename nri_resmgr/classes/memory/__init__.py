@@ -49,7 +49,7 @@ from nri_resmgr.classes.memory.qos import (
     memory_qos_request,
     memory_qos_unified,
 )
-from nri_resmgr.classes.memory.scopes import Spoken, narrowest
+from nri_resmgr.classes.memory.scopes import ScopedAnnotation, narrowest
 
 __all__ = [
     "CAPACITY_FILE",
@@ -73,7 +73,7 @@ __all__ = [
     "PolicyFlag",
     "PolicyMode",
     "ResolvedPolicy",
-    "Spoken",
+    "ScopedAnnotation",
     "UnknownMemoryClass",
     "UnknownMiscResource",
     "chosen_numa_policy",

@@ -9,7 +9,7 @@ import msgspec
 
 from nri_resmgr.classes.memory.errors import BadMemoryAnnotation, UnknownMemoryClass
 from nri_resmgr.classes.memory.numa_values import NumaPolicy
-from nri_resmgr.classes.memory.scopes import Spoken, by_scope
+from nri_resmgr.classes.memory.scopes import ScopedAnnotation, by_scope
 from nri_resmgr.values import InputError
 
 CLASS_KEY: Final = "class.memory-policy.nri.io"
@@ -29,7 +29,7 @@ class NumaPolicyRequest(msgspec.Struct, frozen=True):
     """
 
     class_name: str = ""
-    policy: Spoken | None = None
+    policy: ScopedAnnotation | None = None
 
 
 def numa_policy_request(
@@ -63,15 +63,15 @@ def numa_policy_request(
 
 
 def chosen_numa_policy(
-    wish: NumaPolicyRequest,
+    request: NumaPolicyRequest,
     classes: Mapping[str, NumaPolicy],
     read: Callable[[str], NumaPolicy],
     title: str,
 ) -> NumaPolicy:
-    """Find the policy that a wish is for.
+    """Find the policy that a request is for.
 
     Args:
-        wish: What is asked for.
+        request: What is asked for.
         classes: Those that there are.
         read: Reads YAML: `parse_numa_policy` of `nri_resmgr.config.memory_classes`.
         title: The container, for people.
@@ -80,14 +80,16 @@ def chosen_numa_policy(
         UnknownMemoryClass: The class is not there.
         BadMemoryAnnotation: The policy is none.
     """
-    if wish.policy is not None:
+    if request.policy is not None:
         try:
-            return read(wish.policy.value)
+            return read(request.policy.value)
         except InputError as error:
             why = f"is no memory policy: {error}"
-            raise BadMemoryAnnotation(wish.policy.key, wish.policy.value, why) from None
-    found = classes.get(wish.class_name)
+            raise BadMemoryAnnotation(
+                request.policy.key, request.policy.value, why
+            ) from None
+    found = classes.get(request.class_name)
     if found is None:
-        name = wish.class_name
+        name = request.class_name
         raise UnknownMemoryClass(title, "memory policy", name, tuple(classes))
     return found

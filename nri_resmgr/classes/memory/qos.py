@@ -14,7 +14,7 @@ from nri_resmgr.classes.memory.errors import (
     NoMemoryLimit,
     UnknownMemoryClass,
 )
-from nri_resmgr.classes.memory.scopes import Spoken
+from nri_resmgr.classes.memory.scopes import ScopedAnnotation
 from nri_resmgr.values import Bytes
 
 QOS_SUFFIX: Final = ".memory-qos.nri.io"
@@ -69,7 +69,7 @@ class MemoryQosRequest(msgspec.Struct, frozen=True):
     """
 
     class_name: str = ""
-    files: tuple[tuple[str, Spoken], ...] = ()
+    files: tuple[tuple[str, ScopedAnnotation], ...] = ()
 
 
 def memory_qos_request(
@@ -83,11 +83,11 @@ def memory_qos_request(
     Source:
         nri-plugins, ``cmd/plugins/memory-qos``, whose code does not let one opt out.
     """
-    found: dict[str, Spoken] = {}
+    found: dict[str, ScopedAnnotation] = {}
     for end in (QOS_SUFFIX, f"{QOS_SUFFIX}/{container}"):
         for key in sorted(annotations):
             if key.endswith(end) and (stem := key.removesuffix(end)):
-                found[stem] = Spoken(key, annotations[key])
+                found[stem] = ScopedAnnotation(key, annotations[key])
     asked = {stem: one for stem, one in found.items() if one.value}
     wanted = asked.pop(_CLASS, None)
     return MemoryQosRequest(
@@ -96,19 +96,19 @@ def memory_qos_request(
 
 
 def memory_qos_unified(
-    wish: MemoryQosRequest, config: MemoryQosConfig, limit: Bytes | None, title: str
+    request: MemoryQosRequest, config: MemoryQosConfig, limit: Bytes | None, title: str
 ) -> dict[str, str]:
-    """Work out the files of cgroup v2 that a wish sets.
+    """Work out the files of cgroup v2 that a request sets.
 
     Args:
-        wish: What is asked for.
+        request: What is asked for.
         config: What may be asked for.
         limit: The container's memory limit; None, 0 or less for none.
         title: The container, for people.
 
     Returns:
         ``linux.resources.unified``: of a class ``memory.high``, the limit less what
-        is to be swapped, rounded down, and unlimited swap. A file that the wish names
+        is to be swapped, rounded down, and unlimited swap. A file that the request names
         itself is as it says.
 
     Raises:
@@ -118,27 +118,27 @@ def memory_qos_unified(
         BadMemoryAnnotation: The kernel would refuse a value.
     """
     written: dict[str, str] = {}
-    for file, one in wish.files:
+    for file, one in request.files:
         if file not in config.files:
             raise MemoryFileNotAllowed(title, file, config.files)
         written[file] = _checked(file, one)
-    if not wish.class_name:
+    if not request.class_name:
         return written
-    chosen = config.classes.get(wish.class_name)
+    chosen = config.classes.get(request.class_name)
     if chosen is None:
         raise UnknownMemoryClass(
-            title, "memory QoS", wish.class_name, tuple(config.classes)
+            title, "memory QoS", request.class_name, tuple(config.classes)
         )
     if not chosen.swapped:
         return written
     if limit is None or limit <= 0:
         share = f"{chosen.swapped * 100 / WHOLE:g}%"
-        raise NoMemoryLimit(title, wish.class_name, share)
+        raise NoMemoryLimit(title, request.class_name, share)
     high = limit * (WHOLE - chosen.swapped) // WHOLE
     return {_HIGH: str(high), _SWAP: "max"} | written
 
 
-def _checked(file: str, one: Spoken) -> str:
+def _checked(file: str, one: ScopedAnnotation) -> str:
     text = one.value.strip()
     if file in _AMOUNTS and not _AMOUNT.fullmatch(text):
         accepted = f"is not what {file} takes: bytes (K, M or G may follow) or max"

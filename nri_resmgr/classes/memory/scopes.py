@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import msgspec
 
 
-class Spoken(msgspec.Struct, frozen=True):
+class ScopedAnnotation(msgspec.Struct, frozen=True):
     """An annotation that speaks to a container.
 
     Attributes:
@@ -21,14 +21,14 @@ class Spoken(msgspec.Struct, frozen=True):
 
 def narrowest(
     annotations: Mapping[str, str], key: str, container: str
-) -> Spoken | None:
+) -> ScopedAnnotation | None:
     """Find ``KEY/container.NAME``, else ``KEY/pod``, else ``KEY``."""
     return next((found[0] for found in by_scope(annotations, (key,), container)), None)
 
 
 def by_scope(
     annotations: Mapping[str, str], keys: tuple[str, ...], container: str
-) -> list[tuple[Spoken, ...]]:
+) -> list[tuple[ScopedAnnotation, ...]]:
     """Find what speaks to a container, the narrowest scope first.
 
     Returns:
@@ -36,7 +36,7 @@ def by_scope(
     """
     scopes = [
         tuple(
-            Spoken(full, annotations[full])
+            ScopedAnnotation(full, annotations[full])
             for key in keys
             if (full := key + scope) in annotations
         )

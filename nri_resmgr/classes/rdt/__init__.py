@@ -13,9 +13,9 @@ from nri_resmgr.classes.rdt.capabilities import (
     PERCENT_MAXIMUM,
     Bandwidth,
     BandwidthMode,
-    Cache,
     Capabilities,
     Monitoring,
+    RdtCache,
 )
 from nri_resmgr.classes.rdt.checks import check_config
 from nri_resmgr.classes.rdt.errors import (
@@ -24,19 +24,19 @@ from nri_resmgr.classes.rdt.errors import (
     CannotAllocate,
     TooManyClasses,
 )
-from nri_resmgr.classes.rdt.plan import ROOT_CLASS, Plan
-from nri_resmgr.classes.rdt.resolve import plan_of
+from nri_resmgr.classes.rdt.plan import Plan, plan_of
 from nri_resmgr.classes.rdt.settings import (
     ALL,
+    ROOT_CLASS,
     Allocations,
     BandwidthAllocation,
     BitMask,
     CacheAllocation,
-    Partition,
     Percent,
     PercentRange,
     RdtClass,
     RdtConfig,
+    RdtPartition,
 )
 from nri_resmgr.classes.rdt.text import (
     parse_bandwidth,
@@ -57,17 +57,17 @@ __all__ = [
     "BandwidthAllocation",
     "BandwidthMode",
     "BitMask",
-    "Cache",
     "CacheAllocation",
     "CannotAllocate",
     "Capabilities",
     "Monitoring",
-    "Partition",
     "Percent",
     "PercentRange",
     "Plan",
+    "RdtCache",
     "RdtClass",
     "RdtConfig",
+    "RdtPartition",
     "TooManyClasses",
     "check_config",
     "parse_bandwidth",

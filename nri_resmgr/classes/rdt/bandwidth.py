@@ -16,8 +16,8 @@ from nri_resmgr.classes.rdt.settings import (
     BANDWIDTH,
     Allocations,
     BandwidthAllocation,
-    Partition,
     RdtClass,
+    RdtPartition,
 )
 
 # AMD64 Technology Platform Quality of Service Extensions: limits count 1/8 GB/s.
@@ -32,7 +32,7 @@ _WANTED: Final = {
 }
 
 
-def bandwidth_line(partition: Partition, one: RdtClass, bandwidth: Bandwidth) -> str:
+def bandwidth_line(partition: RdtPartition, one: RdtClass, bandwidth: Bandwidth) -> str:
     """Write the line of a class: ``MB:0=50;1=100``, ended.
 
     A percent of a class is one of its partition's. In other units the lower of both

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
 
-from nri_resmgr.classes.rdt.capabilities import Cache, Capabilities
+from nri_resmgr.classes.rdt.capabilities import Capabilities, RdtCache
 from nri_resmgr.classes.rdt.checks import group_of
 from nri_resmgr.classes.rdt.errors import CannotAllocate, MaskRefused
 from nri_resmgr.classes.rdt.masks import (
@@ -20,10 +20,10 @@ from nri_resmgr.classes.rdt.settings import (
     BitMask,
     CacheAllocation,
     CacheShare,
-    Partition,
     Percent,
     PercentRange,
     RdtClass,
+    RdtPartition,
 )
 
 UNIFIED: Final = "unified"
@@ -37,7 +37,7 @@ PartitionMasks: TypeAlias = Mapping[tuple[str, int, str], int]
 def rows_of(level: str, machine: Capabilities) -> tuple[tuple[str, str], ...]:
     """Return the resources of a level, with the kind of share that each one takes.
 
-    >>> rows_of("L3", Capabilities({"L3": Cache(0xFFF, 1, False, 16, (0,))}))
+    >>> rows_of("L3", Capabilities({"L3": RdtCache(0xFFF, 1, False, 16, (0,))}))
     (('L3', 'unified'),)
     """
     apart = ((f"{level}CODE", "code"), (f"{level}DATA", "data"))
@@ -46,7 +46,7 @@ def rows_of(level: str, machine: Capabilities) -> tuple[tuple[str, str], ...]:
 
 
 def partition_masks(
-    partitions: Sequence[Partition], level: str, machine: Capabilities
+    partitions: Sequence[RdtPartition], level: str, machine: Capabilities
 ) -> PartitionMasks:
     """Work out what each partition gets of each cache of a level.
 
@@ -76,9 +76,9 @@ def partition_masks(
 
 
 def class_line(
-    asking: tuple[Partition, RdtClass],
+    asking: tuple[RdtPartition, RdtClass],
     row: tuple[str, str],
-    cache: Cache,
+    cache: RdtCache,
     masks: PartitionMasks,
 ) -> str:
     """Write the line of a class for one resource: ``L3:0=fff;1=ff0``, ended.
@@ -155,7 +155,7 @@ def _shares(
 
 
 def _divide(
-    shares: Mapping[str, CacheShare], cache: Cache, place: tuple[str, int]
+    shares: Mapping[str, CacheShare], cache: RdtCache, place: tuple[str, int]
 ) -> dict[str, int]:
     """Give partitions their masks, by what the first one's share looks like."""
     first = next(iter(shares.values()), None)
@@ -171,7 +171,7 @@ def _divide(
 
 
 def _absolute(
-    shares: Mapping[str, CacheShare], cache: Cache, place: tuple[str, int]
+    shares: Mapping[str, CacheShare], cache: RdtCache, place: tuple[str, int]
 ) -> dict[str, int]:
     masks: dict[str, int] = {}
     for name, share in shares.items():

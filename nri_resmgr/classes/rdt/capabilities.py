@@ -23,7 +23,7 @@ class BandwidthMode(enum.Enum):
     AMD = "amd"  # units of 1/8 GB/s
 
 
-class Cache(msgspec.Struct, frozen=True):
+class RdtCache(msgspec.Struct, frozen=True):
     """One folder ``info/L3``, ``info/L2``, ``info/L3CODE`` and so on.
 
     Attributes:
@@ -83,7 +83,7 @@ class Capabilities(msgspec.Struct, frozen=True):
         io_alloc: Whether devices have the highest closid for themselves.
     """
 
-    caches: Mapping[str, Cache]
+    caches: Mapping[str, RdtCache]
     bandwidth: Bandwidth | None = None
     monitoring: Monitoring | None = None
     io_alloc: bool = False

@@ -6,8 +6,13 @@ from collections.abc import Iterator
 from typing import Final
 
 from nri_resmgr.classes.rdt.errors import BadClass
-from nri_resmgr.classes.rdt.plan import ROOT_CLASS
-from nri_resmgr.classes.rdt.settings import LEVELS, Partition, RdtClass, RdtConfig
+from nri_resmgr.classes.rdt.settings import (
+    LEVELS,
+    ROOT_CLASS,
+    RdtClass,
+    RdtConfig,
+    RdtPartition,
+)
 
 # PATH_MAX.
 _NAME_LIMIT: Final = 4096
@@ -51,14 +56,14 @@ def check_config(config: RdtConfig) -> None:
                 raise BadClass(partition.name, name, resource, why)
 
 
-def classes_of(config: RdtConfig) -> Iterator[tuple[Partition, RdtClass]]:
+def classes_of(config: RdtConfig) -> Iterator[tuple[RdtPartition, RdtClass]]:
     """Iterate over all classes, each after its partition."""
     for partition in config.partitions:
         for one in partition.classes:
             yield partition, one
 
 
-def _check_partitions(partitions: tuple[Partition, ...]) -> None:
+def _check_partitions(partitions: tuple[RdtPartition, ...]) -> None:
     names = [one.name for one in partitions]
     for name in names:
         if names.count(name) > 1:
@@ -71,7 +76,7 @@ def _check_partitions(partitions: tuple[Partition, ...]) -> None:
                 raise BadClass(one.name, "", level, why)
 
 
-def _check_name(partition: Partition, name: str) -> None:
+def _check_name(partition: RdtPartition, name: str) -> None:
     if name == ROOT_CLASS:
         return
     if name in _RESERVED or "/" in name or "\n" in name or "\0" in name:

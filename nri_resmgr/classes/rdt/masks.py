@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from nri_resmgr.classes.rdt.capabilities import PERCENT_MAXIMUM, Cache
+from nri_resmgr.classes.rdt.capabilities import PERCENT_MAXIMUM, RdtCache
 from nri_resmgr.classes.rdt.errors import MaskRefused
 from nri_resmgr.classes.rdt.settings import BitMask, CacheShare, Percent, PercentRange
 
@@ -18,7 +18,7 @@ def width_of(mask: int) -> int:
     return (mask ^ (mask + 1)).bit_length() - 1
 
 
-def min_bits_of(cache: Cache) -> int:
+def min_bits_of(cache: RdtCache) -> int:
     """Return the fewest bits that a share has.
 
     AMD takes empty masks. A group with one could fill nothing into the cache, which
@@ -127,7 +127,7 @@ def _range_of(base: int, low: int, high: int, min_bits: int) -> int:
     return sum(1 << place for place in places[first : last + 1])
 
 
-def check_mask(mask: int, cache: Cache) -> int:
+def check_mask(mask: int, cache: RdtCache) -> int:
     """Return a mask that the kernel takes.
 
     Raises:

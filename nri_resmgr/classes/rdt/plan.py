@@ -1,14 +1,25 @@
-"""What the groups of a resctrl file system have to hold."""
+"""From partitions and classes to the schemata of resctrl groups."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-# The class whose group is the root of the file system; documents may also write "".
-ROOT_CLASS: Final = "system/default"
+from nri_resmgr.classes.rdt.bandwidth import bandwidth_line
+from nri_resmgr.classes.rdt.caches import class_line, partition_masks, rows_of
+from nri_resmgr.classes.rdt.capabilities import Capabilities
+from nri_resmgr.classes.rdt.checks import check_config, classes_of, group_of
+from nri_resmgr.classes.rdt.errors import CannotAllocate, TooManyClasses
+from nri_resmgr.classes.rdt.settings import (
+    BANDWIDTH,
+    LEVELS,
+    ROOT_CLASS,
+    Allocations,
+    RdtClass,
+    RdtConfig,
+    RdtPartition,
+)
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -30,3 +41,90 @@ class Plan(msgspec.Struct, frozen=True):
     no_pod_annotation: frozenset[str] = frozenset()
     no_container_annotation: frozenset[str] = frozenset()
     ignored: tuple[str, ...] = ()
+
+
+def plan_of(config: RdtConfig, machine: Capabilities, *, taken: int = 0) -> Plan:
+    """Work out what every group has to hold, before any of them is made.
+
+    Each class gets a line for every resource of the machine, so that a group of an
+    earlier configuration keeps nothing of it.
+
+    Args:
+        config: Partitions and classes.
+        machine: What resctrl has here.
+        taken: Groups of others, which have a closid each.
+
+    Raises:
+        BadClass: Partitions and classes do not fit together.
+        CannotAllocate: The machine has no such mask, bandwidth or resource.
+        TooManyClasses: There are more groups than closids.
+
+    Source:
+        goresctrl, ``pkg/rdt/config.go``; what differs is in ``docs/rdt.md``.
+    """
+    check_config(config)
+    ignored = tuple(_ignored(config, machine))
+    rows = {group_of(one): (partition, one) for partition, one in classes_of(config)}
+    _check_closids(len(rows.keys() - {ROOT_CLASS}), taken, machine)
+    texts = _texts(config.partitions, machine)
+    return Plan(
+        {name: text for name, text in texts.items() if name != ROOT_CLASS},
+        texts.get(ROOT_CLASS),
+        frozenset(name for name, (_, one) in rows.items() if one.deny_pod_annotation),
+        frozenset(
+            name for name, (_, one) in rows.items() if one.deny_container_annotation
+        ),
+        ignored,
+    )
+
+
+def _texts(partitions: Sequence[RdtPartition], machine: Capabilities) -> dict[str, str]:
+    masks = {level: partition_masks(partitions, level, machine) for level in LEVELS}
+
+    def lines(partition: RdtPartition, one: RdtClass) -> Iterator[str]:
+        for level in LEVELS:
+            for row in rows_of(level, machine):
+                cache = machine.caches[row[0]]
+                yield class_line((partition, one), row, cache, masks[level])
+        if machine.bandwidth is not None:
+            yield bandwidth_line(partition, one, machine.bandwidth)
+
+    return {
+        group_of(one): "".join(lines(partition, one))
+        for partition in partitions
+        for one in partition.classes
+    }
+
+
+def _check_closids(wanted: int, taken: int, machine: Capabilities) -> None:
+    if wanted and wanted + taken + 1 > machine.closids:
+        has_cdp = machine.has_cdp_l2 or machine.has_cdp_l3
+        raise TooManyClasses(wanted, taken, machine.closids, has_cdp)
+
+
+def _ignored(config: RdtConfig, machine: Capabilities) -> Iterator[str]:
+    """Tell what this machine lacks; refuse what is required of it."""
+    lacking = {level for level in LEVELS if not rows_of(level, machine)}
+    if machine.bandwidth is None:
+        lacking.add(BANDWIDTH)
+    for partition in config.partitions:
+        place = f"partition {partition.name!r}"
+        for resource in partition.allocations.resources:
+            if resource in lacking:
+                yield f"{place}: this machine allocates no {resource}"
+        yield from _strange(place, partition.allocations)
+    for partition, one in classes_of(config):
+        for resource in one.allocations.resources:
+            if resource in lacking & config.required:
+                why = (
+                    "this machine allocates none of it; options."
+                    f"{resource.lower()}.optional true would leave it out"
+                )
+                raise CannotAllocate(partition.name, group_of(one), resource, None, why)
+        yield from _strange(f"class {group_of(one)!r}", one.allocations)
+
+
+def _strange(place: str, allocations: Allocations) -> Iterator[str]:
+    for share in (allocations.bandwidth or {}).values():
+        for text in share.unknown:
+            yield f"{place}: {text!r} is no bandwidth in % or MBps"

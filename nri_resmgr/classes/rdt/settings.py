@@ -12,6 +12,9 @@ ALL: Final = -1
 LEVELS: Final = ("L2", "L3")
 BANDWIDTH: Final = "MB"
 
+# The class whose group is the root of the file system; documents may also write "".
+ROOT_CLASS: Final = "system/default"
+
 
 class Percent(msgspec.Struct, frozen=True):
     """``60%`` of a cache, or the lowest 60 percent of a partition."""
@@ -88,7 +91,7 @@ class RdtClass(msgspec.Struct, frozen=True):
     deny_container_annotation: bool = False
 
 
-class Partition(msgspec.Struct, frozen=True):
+class RdtPartition(msgspec.Struct, frozen=True):
     """A part of each cache that no other partition has, and who shares it."""
 
     name: str
@@ -104,5 +107,5 @@ class RdtConfig(msgspec.Struct, frozen=True):
             asks for them; others are left out where they are missing.
     """
 
-    partitions: tuple[Partition, ...] = ()
+    partitions: tuple[RdtPartition, ...] = ()
     required: frozenset[str] = frozenset()

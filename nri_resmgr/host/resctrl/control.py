@@ -6,7 +6,8 @@ from collections.abc import Callable, Collection
 from typing import Final
 
 from nri_resmgr.classes.rdt.capabilities import BandwidthMode, Capabilities
-from nri_resmgr.classes.rdt.plan import ROOT_CLASS, Plan
+from nri_resmgr.classes.rdt.plan import Plan
+from nri_resmgr.classes.rdt.settings import ROOT_CLASS
 from nri_resmgr.host.resctrl.apply import carry_out, undo_all
 from nri_resmgr.host.resctrl.counters import Count, counts_of
 from nri_resmgr.host.resctrl.discovery import (

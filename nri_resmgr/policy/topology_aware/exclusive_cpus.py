@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import chain
 
-from nri_resmgr.classes.irq.requests import Wish
+from nri_resmgr.classes.irq.requests import ContainerCpus
 from nri_resmgr.classes.isolation.requests import Isolated
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.policy.exclusive_cpu_errors import NoCpusOfItsOwn, UnknownCpuClass
@@ -51,7 +51,7 @@ def host_use_of(state: TopologyAwareState, settings: TopologyAwareSettings) -> H
     return HostUse(
         _cpus_by_class(own, settings),
         tuple(
-            Wish(cpus, spec.preferences.irq.affinity)
+            ContainerCpus(cpus, spec.preferences.irq.affinity)
             for spec, cpus in own
             if spec.preferences.irq
         ),

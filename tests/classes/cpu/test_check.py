@@ -33,7 +33,7 @@ def punits(power: Feature, turbo: Feature = Feature.OFF) -> CpuKnobFacts:
 
 
 @pytest.mark.parametrize(
-    ("facts", "wishes", "told"),
+    ("facts", "requests", "told"),
     [
         pytest.param(
             SERVER,
@@ -249,9 +249,9 @@ def punits(power: Feature, turbo: Feature = Feature.OFF) -> CpuKnobFacts:
     ],
 )
 def test_what_cannot_be_done_is_told(
-    facts: CpuKnobFacts, wishes: dict[str, object], told: str
+    facts: CpuKnobFacts, requests: dict[str, object], told: str
 ) -> None:
-    one = CpuClass(name="a", **wishes)  # type: ignore[arg-type] # of many kinds
+    one = CpuClass(name="a", **requests)  # type: ignore[arg-type] # of many kinds
     found = check({"a": one}, facts)
 
     start = "CPU class a, "

@@ -17,7 +17,7 @@ _NAME: Final = "blockio"
 
 
 class BlockIoRecord:
-    """Knows after a restart what is to be taken away from whom.
+    """Knows after a restart what is to be taken away from reference.
 
     Without it, limits of a class that went meanwhile would stay, and every container
     would be told its limits again.

@@ -7,7 +7,7 @@ from typing import Any, Final
 from nri_resmgr.app.classes.blockio.writer import BlockIoWriter
 from nri_resmgr.app.classes.setter import ClassSetter, NewContainer
 from nri_resmgr.app.classes.unified import with_unified
-from nri_resmgr.classes.choice import Choice, UnknownClass, choose
+from nri_resmgr.classes.choice import ClassChoice, UnknownClass, choose
 from nri_resmgr.config.blockio import BlockIoControl
 from nri_resmgr.host.container_cgroups import CgroupReference
 from nri_resmgr.policy.decision import Decision
@@ -44,10 +44,10 @@ class BlockIoSetter(ClassSetter):
         Raises:
             UnknownClass: It names no class.
         """
-        wish, classes = new.spec.preferences.blockio_class, self._use.classes
-        if wish is not None and classes is not None and wish.name not in classes:
+        request, classes = new.spec.preferences.blockio_class, self._use.classes
+        if request is not None and classes is not None and request.name not in classes:
             title = new.spec.title
-            raise UnknownClass(title, KIND, wish.name, wish.key, tuple(classes))
+            raise UnknownClass(title, KIND, request.name, request.key, tuple(classes))
 
     def add(
         self,
@@ -87,7 +87,7 @@ class BlockIoSetter(ClassSetter):
 
 def blockio_choice(
     spec: ContainerSpec, use: BlockIoControl, policy: ViewedPolicy[Any], state: Any
-) -> Choice | None:
+) -> ClassChoice | None:
     """Find the class of a container that the policy has placed."""
     given = policy.classes_of(state, spec.id).blockio
     qos = spec.qos if use.by_qos else None

@@ -48,27 +48,27 @@ class BlockIoWriter:
         for member in members:
             one, features = classes.get(member.name), self.host.features
             new = one.files(features) if one else {}
-            old = self.host.given.get(member.whom.id, {})
+            old = self.host.given.get(member.reference.id, {})
             lines = changed_files(old, new, features)
             if lines and not self._write(member, lines):
                 continue
-            self.host.give(member.whom.id, new)
+            self.host.give(member.reference.id, new)
             if lines:
-                news[member.whom.id] = as_unified(lines, by_line=False).values
+                news[member.reference.id] = as_unified(lines, by_line=False).values
         return news if self.host.features.is_v2 else {}
 
-    def write_rest(self, whom: CgroupReference, title: str) -> None:
+    def write_rest(self, reference: CgroupReference, title: str) -> None:
         """Write what could not be sent to the runtime of a new container."""
-        lines = self.host.rest.pop(whom.id, None)
+        lines = self.host.rest.pop(reference.id, None)
         if lines is not None:
-            self._write(Member(whom, title, "", None), lines)
+            self._write(Member(reference, title, "", None), lines)
 
     def _write(self, member: Member, lines: Files) -> bool:
         tree, problems = self._tree, self.host.problems
         if tree is None:
             return False
         try:
-            folder = self._folder(tree, member.whom)
+            folder = self._folder(tree, member.reference)
         except HostError as error:
             problems.fail(member.title, str(error))
             return False
@@ -81,9 +81,9 @@ class BlockIoWriter:
         problems.clear(member.title)
         return True
 
-    def _folder(self, tree: WritableTree, whom: CgroupReference) -> str:
+    def _folder(self, tree: WritableTree, reference: CgroupReference) -> str:
         """Find the cgroup; version 1 has the same path below another root."""
-        place = Places(tree).find(whom.id, whom.path, whom.pid)
+        place = Places(tree).find(reference.id, reference.path, reference.pid)
         if place is None:
             return ""
         if self.host.features.is_v2:

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from nri_resmgr.app.classes.members import Subject
+from nri_resmgr.app.classes.members import ActivePolicy
 from nri_resmgr.classes.memory import (
     BadMemoryAnnotation,
     memory_qos_request,
@@ -33,7 +33,7 @@ class MemoryOwner(msgspec.Struct, frozen=True):
     title: str
 
 
-def memory_owners(subject: Subject) -> Iterator[MemoryOwner]:
+def memory_owners(subject: ActivePolicy) -> Iterator[MemoryOwner]:
     """Yield all containers with classes that there are, of kinds that are on."""
     config = subject.config
     qos = config.memory_qos.classes if config.memory_qos else {}
@@ -52,7 +52,7 @@ def memory_owners(subject: Subject) -> Iterator[MemoryOwner]:
 
 def _policy_class(spec: ContainerSpec) -> str:
     try:
-        wish = numa_policy_request(spec.pod_tags, spec.name)
+        request = numa_policy_request(spec.pod_tags, spec.name)
     except BadMemoryAnnotation:
         return ""  # it ran before anybody could refuse it
-    return wish.class_name if wish else ""
+    return request.class_name if request else ""

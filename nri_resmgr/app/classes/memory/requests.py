@@ -57,13 +57,13 @@ class RuntimeSetsNoPolicies(PolicyError):
         )
 
 
-class AskedMemory:
+class ContainerMemory:
     """Read as late as something is asked of it, and once.
 
     Args:
         new: The container.
         config: What may be asked for.
-        runtime: To whom adjustments are sent. Where it does not tell its NRI level, a
+        runtime: To reference adjustments are sent. Where it does not tell its NRI level, a
             policy is sent: what it does not know does no harm.
         tree: The host; None where there is nothing to look up.
     """
@@ -133,9 +133,9 @@ class AskedMemory:
         config = self._config.memory_qos
         if config is None:
             return {}
-        wish = memory_qos_request(self._new.pod.annotations, self._name)
+        request = memory_qos_request(self._new.pod.annotations, self._name)
         limit = self._new.spec.memory_limit
-        return memory_qos_unified(wish, config, limit, self._title)
+        return memory_qos_unified(request, config, limit, self._title)
 
     @cached_property
     def _misc(self) -> dict[str, str]:
@@ -149,10 +149,12 @@ class AskedMemory:
         config = self._config.memory_policy
         if config is None:
             return None
-        wish = numa_policy_request(self._new.pod.annotations, self._name)
-        if wish is None:
+        request = numa_policy_request(self._new.pod.annotations, self._name)
+        if request is None:
             return None
-        return chosen_numa_policy(wish, config.classes, parse_numa_policy, self._title)
+        return chosen_numa_policy(
+            request, config.classes, parse_numa_policy, self._title
+        )
 
 
 def _with_policy(

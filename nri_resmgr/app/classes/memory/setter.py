@@ -29,7 +29,7 @@ class MemorySetter(ClassSetter):
 
     Args:
         config: Which classes there are.
-        runtime: To whom adjustments are sent.
+        runtime: To reference adjustments are sent.
         machine: Where the containers are.
         tree: The host; None where there is nothing to look up.
     """
@@ -55,7 +55,7 @@ class MemorySetter(ClassSetter):
         """Judge what the annotations say, without regard to the place."""
         self._asked(new).check()
 
-    def judge(self, new: NewContainer, decision: Decision[Any]) -> None:
+    def check_placement(self, new: NewContainer, decision: Decision[Any]) -> None:
         """Judge whether the nodes of a policy are any that it may use."""
         self._asked(new).find_nodes(decision.pin, self._machine)
 
@@ -100,9 +100,9 @@ class MemorySetter(ClassSetter):
     def _asked(self, new: NewContainer) -> Any:
         if self._last[0] is not new:
             # Late: few pods have annotations of ours.
-            from nri_resmgr.app.classes.memory.requests import AskedMemory
+            from nri_resmgr.app.classes.memory.requests import ContainerMemory
 
-            asked = AskedMemory(new, self._config, self._runtime, self._tree)
+            asked = ContainerMemory(new, self._config, self._runtime, self._tree)
             self._last = (new, asked)
         return self._last[1]
 

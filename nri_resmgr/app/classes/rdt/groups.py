@@ -6,7 +6,7 @@ from typing import Final
 
 import attrs
 
-from nri_resmgr.app.classes.members import Member, Subject, members_of
+from nri_resmgr.app.classes.members import ActivePolicy, Member, members_of
 from nri_resmgr.app.classes.rdt.host import RdtHost
 from nri_resmgr.app.classes.rdt.setter import rdt_choice
 from nri_resmgr.app.classes.rdt.writer import RdtWriter
@@ -34,7 +34,11 @@ class RdtGroups:
     """
 
     def __init__(
-        self, subject: Subject, host: RdtHost, writer: RdtWriter, period: float = PERIOD
+        self,
+        subject: ActivePolicy,
+        host: RdtHost,
+        writer: RdtWriter,
+        period: float = PERIOD,
     ) -> None:
         self.host = host
         self.writer = writer
@@ -68,7 +72,7 @@ class RdtGroups:
         use = self._subject.config.rdt
         members = self._members(use)
         is_whole = looks or self._is_whole
-        started = tuple(one for one in members if one.whom.id in self._started)
+        started = tuple(one for one in members if one.reference.id in self._started)
         step = RdtStep(
             groups=self,
             use=use,

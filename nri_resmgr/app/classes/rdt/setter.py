@@ -8,7 +8,7 @@ from nri_proto import Level
 from nri_resmgr.app.classes.rdt.host import RdtHost
 from nri_resmgr.app.classes.setter import ClassSetter, NewContainer
 from nri_resmgr.classes.choice import (
-    Choice,
+    ClassChoice,
     ClassDenied,
     ClassMissing,
     Origin,
@@ -39,7 +39,7 @@ class RdtSetter(ClassSetter):
 
     Args:
         use: What the configuration says.
-        runtime: To whom adjustments are sent.
+        runtime: To reference adjustments are sent.
         policy: Knows the classes of places.
         host: Knows which groups there are.
     """
@@ -66,20 +66,20 @@ class RdtSetter(ClassSetter):
             ClassDenied: It may not name this one.
             ClassMissing: The class is configured, and has no group here.
         """
-        wish = new.spec.preferences.rdt_class
-        if wish is None:
+        request = new.spec.preferences.rdt_class
+        if request is None:
             return
-        about = (new.spec.title, KIND, wish.name, wish.key)
-        is_missing = self._host.is_settled and not self._host.has(wish.name)
+        about = (new.spec.title, KIND, request.name, request.key)
+        is_missing = self._host.is_settled and not self._host.has(request.name)
         if self._use.config is None:
             if is_missing and self._host.control is not None:
                 raise UnknownClass(*about, self._host.names())
-        elif wish.name not in {ROOT_CLASS, *self._classes}:
+        elif request.name not in {ROOT_CLASS, *self._classes}:
             raise UnknownClass(*about, tuple(self._classes))
-        found = self._classes.get(wish.name)
-        if found and found.deny_container_annotation and wish.of_container:
+        found = self._classes.get(request.name)
+        if found and found.deny_container_annotation and request.of_container:
             raise ClassDenied(*about, "kubernetes.denyContainerAnnotation")
-        if found and found.deny_pod_annotation and not wish.of_container:
+        if found and found.deny_pod_annotation and not request.of_container:
             raise ClassDenied(*about, "kubernetes.denyPodAnnotation")
         if is_missing:
             raise ClassMissing(*about, self._host.why or "its group is gone")
@@ -111,7 +111,7 @@ class RdtSetter(ClassSetter):
 
 def rdt_choice(
     spec: ContainerSpec, use: RdtUse, policy: ViewedPolicy[Any], state: Any
-) -> Choice | None:
+) -> ClassChoice | None:
     """Find the class of a container that the policy has placed."""
     given = policy.classes_of(state, spec.id).rdt
     return choose(spec.preferences.rdt_class, given, spec.qos if use.by_qos else None)

@@ -231,8 +231,8 @@ class _Sorting:
 def _threads(
     tree: Tree, places: Places, member: Member
 ) -> Callable[[], frozenset[int]]:
-    whom = member.whom
-    place = places.find(whom.id, whom.path, whom.pid)
+    reference = member.reference
+    place = places.find(reference.id, reference.path, reference.pid)
     if place is None:
         return frozenset
     return lambda: threads_of(tree, place.scope)
