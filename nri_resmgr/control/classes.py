@@ -68,7 +68,7 @@ def _rdt(policy: ResourcePolicy) -> Data | None:
         policy, lambda spec: rdt_choice(spec, use, policy.policy, policy.state)
     )
     wanted: Mapping[str, str] = host.plan.schemata if host.plan else {}
-    names = dict.fromkeys((*wanted, *host.seen))
+    names = dict.fromkeys((*wanted, *host.groups))
     return {
         "whyNot": host.why,
         "monitorsPods": use.monitors,
@@ -77,8 +77,8 @@ def _rdt(policy: ResourcePolicy) -> Data | None:
                 "name": name,
                 "ours": name in wanted,
                 "wanted": _lines(wanted.get(name)),
-                "found": _lines(host.seen[name].schemata if name in host.seen else ""),
-                "threads": host.seen[name].threads if name in host.seen else 0,
+                "found": _lines(host.groups[name].schemata if name in host.groups else ""),
+                "threads": host.groups[name].threads if name in host.groups else 0,
                 "containers": owners.get(name, []),
             }
             for name in names

@@ -193,9 +193,9 @@ async def test_cgroups_of_version_1_have_no_such_files(
         await run(folder, annotations)
 
     assert found.value.message == (
-        f"default/web/web asks for {files} by its annotations, which cgroups of "
-        "version 1 do not have; to help, leave them out, or start this node with "
-        "version 2 (systemd.unified_cgroup_hierarchy=1)"
+        f"default/web/web asks for {files} by its annotations, which cgroup v1 "
+        "does not have; to help, remove them, or boot this node with cgroup v2 "
+        "(systemd.unified_cgroup_hierarchy=1)"
     )
 
 

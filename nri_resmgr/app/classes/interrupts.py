@@ -1,4 +1,4 @@
-"""Containers that ask for interrupts which nobody may move."""
+"""Check of containers that ask for interrupts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from nri_resmgr.host.tree import Tree, UnreadableHostFile
 
 
 class InterruptCheck(ClassSetter):
-    """Sets nothing: who takes an interrupt is the host's matter.
+    """Refuses requests for interrupts that may not be moved; sets nothing.
+
+    The host's files follow in `nri_resmgr.app.host_settings`.
 
     Args:
         controllable: Patterns of interrupts that may be moved.
@@ -21,7 +23,7 @@ class InterruptCheck(ClassSetter):
         self._tree = tree
 
     def check(self, new: NewContainer) -> None:
-        """Refuse who names an interrupt that may not be moved.
+        """Refuse a container that names an interrupt that may not be moved.
 
         Raises:
             DeniedInterrupt: The annotation names one.
@@ -32,5 +34,5 @@ class InterruptCheck(ClassSetter):
         try:
             interrupts = read_interrupts(self._tree)
         except UnreadableHostFile:
-            return  # and nothing is moved
+            return  # nothing can be moved either
         check_allowed(request.affinity.patterns, interrupts, self._controllable)

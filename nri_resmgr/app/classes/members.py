@@ -1,9 +1,9 @@
-"""Containers as those see them who give classes to what runs already."""
+"""Running containers with their classes, for reconcilers and metrics."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from typing import Protocol
 
 import msgspec
 
@@ -11,32 +11,33 @@ from nri_resmgr.classes.choice import ClassChoice
 from nri_resmgr.config import PolicyConfig
 from nri_resmgr.host.container_cgroups import CgroupReference
 from nri_resmgr.policy.events import ContainerSpec
+from nri_resmgr.policy.ledger import KnowsContainers
 from nri_resmgr.policy.views import ViewedPolicy
 
 
 class ActivePolicy(Protocol):
-    """Whose containers they are; a `ResourcePolicy` is one."""
+    """Configuration, policy and state in force; a `ResourcePolicy` is one."""
 
     @property
     def config(self) -> PolicyConfig:
         """The configuration in force."""
 
     @property
-    def policy(self) -> ViewedPolicy[Any]:
+    def policy(self) -> ViewedPolicy[KnowsContainers]:
         """The policy in force."""
 
     @property
-    def state(self) -> Any:
-        """What it knows and has granted."""
+    def state(self) -> KnowsContainers:
+        """The containers, and what they have been granted."""
 
 
 class Member(msgspec.Struct, frozen=True):
-    """A container that is here.
+    """A running container with its class.
 
     Attributes:
-        reference: Where its cgroup is.
-        title: For people.
-        pod: Kubernetes' id of its pod.
+        reference: Its cgroup.
+        title: Its name, for messages.
+        pod: UID of its pod in Kubernetes.
         choice: Its class; None for none.
     """
 
@@ -47,14 +48,14 @@ class Member(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """The name of its class; empty for none."""
+        """Name of its class; empty for none."""
         return self.choice.name if self.choice else ""
 
 
 def members_of(
     subject: ActivePolicy, choice_of: Callable[[ContainerSpec], ClassChoice | None]
 ) -> Iterator[Member]:
-    """Yield all containers, with the classes that they are to have."""
+    """Yield all containers, each with the class that *choice_of* returns."""
     for entry in subject.state.ledger.entries.values():
         spec = entry.spec
         reference = CgroupReference(spec.id, spec.cgroup, spec.pid)

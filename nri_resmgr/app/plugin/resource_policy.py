@@ -273,8 +273,8 @@ class ResourcePolicy:
     def _setters(self) -> ContainerClasses:
         runtime, machine = self._runtime, self.machine
         hosts = self.class_hosts
-        around = ClassContext(runtime, machine, self.policy, self._tree, hosts)
-        return ContainerClasses(self.config, around)
+        context = ClassContext(runtime, machine, self.policy, self._tree, hosts)
+        return ContainerClasses(self.config, context)
 
     def _handle(self, event: Event) -> Decision[KnowsContainers]:
         decision = self._engine.decide(event)
