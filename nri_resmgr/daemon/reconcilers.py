@@ -1,4 +1,4 @@
-"""The reconcilers of a daemon: one for each part of the host."""
+"""Reconcilers of the daemon: one for each part of the host."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from nri_resmgr.app.background.reconciler import Reconciler
 
-if TYPE_CHECKING:  # few nodes need any of them; see `nri_resmgr.daemon.targets`
+if TYPE_CHECKING:  # few nodes need any applier; see `nri_resmgr.daemon.targets`
     from nri_resmgr.app.classes.blockio.files import BlockIoFiles
     from nri_resmgr.app.classes.rdt.groups import RdtGroups
     from nri_resmgr.app.host_settings.settings import HostSettings
@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # few nodes need any of them; see `nri_resmgr.daemon.targets`
 
 
 class Reconcilers:
-    """All of them; none has an applier at first.
+    """All reconcilers; none has an applier at first.
 
     Attributes:
         host: CPU classes, Speed Select, interrupts and isolation.
@@ -29,10 +29,10 @@ class Reconcilers:
 
     @property
     def observers(self) -> tuple[DecisionObserver, ...]:
-        """Those that have to know of decisions and configurations."""
+        """All of them, as observers of decisions and configurations."""
         return (self.host, self.rdt, self.blockio)
 
     def close(self) -> None:
-        """Put the host back; what is written of block I/O goes with its containers."""
+        """Restore the host; block I/O files end with their containers."""
         self.host.close()
         self.rdt.close()

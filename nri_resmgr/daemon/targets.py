@@ -1,14 +1,14 @@
 """What the daemon reconciles: settings of the host, RDT groups, block I/O files.
 
-The appliers are imported here, and late: the runtime waits for none of them, and few
-nodes need any.
+The appliers are imported late, and in a thread: few nodes need any, and an import takes
+as long as fifty requests, which go first.
 """
 
 from __future__ import annotations
 
 import asyncio
 from importlib import import_module
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from nri_resmgr.app.host_settings.wanted import Wanted, use_in_force
 from nri_resmgr.daemon.parts import Daemon
@@ -20,38 +20,51 @@ if TYPE_CHECKING:
     from nri_resmgr.app.classes.rdt.groups import RdtGroups
     from nri_resmgr.app.host_settings.settings import HostSettings
 
-# In the state directory while there is anything to put back.
+# Files in the state directory while there are changes to undo.
 HOST_LEFTOVERS: Final = ("host-changes", "speed-select-changes", "irqbalance")
 RDT_LEFTOVERS: Final = ("resctrl",)
 BLOCKIO_LEFTOVERS: Final = ("blockio",)
 
 
-async def _import(module: str) -> None:
-    """Import in a thread: it takes as long as fifty requests, and these go first."""
-    await asyncio.to_thread(import_module, module)
+class _Target:
+    """Methods that the targets share; see `nri_resmgr.app.background.reconciler`."""
 
-
-class HostTarget:
-    """CPU classes, Speed Select, interrupts and isolated containers."""
+    leftovers: ClassVar[tuple[str, ...]]
 
     def __init__(self, daemon: Daemon) -> None:
         self._daemon = daemon
 
-    def note(self, event: Event) -> bool:  # noqa: ARG002 - a container may ask for something
-        """See `Target.note`."""
-        return True
+    def note(self, event: Event) -> bool:  # noqa: ARG002 - only a configuration has classes
+        """Return False: no event makes an applier necessary."""
+        return False
 
     def has_leftovers(self) -> bool:
-        """See `Target.has_leftovers`."""
-        return _are_kept(self._daemon, HOST_LEFTOVERS)
+        """Return whether the state directory has changes of an earlier process."""
+        state = self._daemon.state
+        try:
+            return state is not None and any(
+                state.read(name) is not None for name in self.leftovers
+            )
+        except HostError:
+            return True  # the applier reports the error
+
+
+class HostTarget(_Target):
+    """CPU classes, Speed Select, interrupts and isolated containers."""
+
+    leftovers = HOST_LEFTOVERS
+
+    def note(self, event: Event) -> bool:  # noqa: ARG002 - any container may
+        """Return True: a container may ask for a setting of the host."""
+        return True
 
     def is_wanted(self) -> bool:
-        """See `Target.is_wanted`."""
+        """Return whether the policy wants anything of its host."""
         return not use_in_force(self._daemon.policy).is_idle
 
     async def make_applier(self) -> HostSettings:
-        """See `Target.make_applier`."""
-        await _import("nri_resmgr.app.host_settings.settings")
+        """Import and make the applier."""
+        await asyncio.to_thread(import_module, "nri_resmgr.app.host_settings.settings")
         from nri_resmgr.app.host_settings.report import HostReport
         from nri_resmgr.app.host_settings.settings import HostAccess, HostSettings
 
@@ -63,11 +76,10 @@ class HostTarget:
             verify_interval=options.verify_interval,
             repairs=options.verify_repair == "yes",
         )
-        report = HostReport(daemon.watch.history)
-        return HostSettings(access, self._wanted, report)
+        return HostSettings(access, self._wanted, HostReport(daemon.watch.history))
 
     def abandon(self, why: str) -> None:
-        """See `Target.abandon`."""
+        """Report that no settings are applied any more."""
         applier = self._daemon.reconcilers.host.applier
         if applier is not None:
             applier.report.stopped(why)
@@ -78,27 +90,18 @@ class HostTarget:
         return Wanted(use, config.cpu_classes, config.interrupts, policy.machine)
 
 
-class RdtTarget:
+class RdtTarget(_Target):
     """RDT groups."""
 
-    def __init__(self, daemon: Daemon) -> None:
-        self._daemon = daemon
-
-    def note(self, event: Event) -> bool:  # noqa: ARG002 - only a configuration has groups made
-        """See `Target.note`."""
-        return False
-
-    def has_leftovers(self) -> bool:
-        """See `Target.has_leftovers`."""
-        return _are_kept(self._daemon, RDT_LEFTOVERS)
+    leftovers = RDT_LEFTOVERS
 
     def is_wanted(self) -> bool:
-        """See `Target.is_wanted`."""
+        """Return whether RDT is configured."""
         return self._daemon.policy.config.rdt is not None
 
     async def make_applier(self) -> RdtGroups:
-        """See `Target.make_applier`."""
-        await _import("nri_resmgr.app.classes.rdt.groups")
+        """Import and make the applier."""
+        await asyncio.to_thread(import_module, "nri_resmgr.app.classes.rdt.groups")
         from nri_resmgr.app.classes.rdt.groups import RdtGroups
         from nri_resmgr.app.classes.rdt.writer import RdtWriter, opener
 
@@ -108,31 +111,22 @@ class RdtTarget:
         return RdtGroups(policy, host, writer)
 
     def abandon(self, why: str) -> None:
-        """See `Target.abandon`."""
+        """Report that groups are not reconciled any more."""
         self._daemon.policy.class_hosts.rdt.problems.abandon(why)
 
 
-class BlockIoTarget:
+class BlockIoTarget(_Target):
     """Block I/O of running containers."""
 
-    def __init__(self, daemon: Daemon) -> None:
-        self._daemon = daemon
-
-    def note(self, event: Event) -> bool:  # noqa: ARG002 - only a configuration has classes
-        """See `Target.note`."""
-        return False
-
-    def has_leftovers(self) -> bool:
-        """See `Target.has_leftovers`."""
-        return _are_kept(self._daemon, BLOCKIO_LEFTOVERS)
+    leftovers = BLOCKIO_LEFTOVERS
 
     def is_wanted(self) -> bool:
-        """See `Target.is_wanted`."""
+        """Return whether block I/O classes are configured."""
         return self._daemon.policy.config.blockio is not None
 
     async def make_applier(self) -> BlockIoFiles:
-        """See `Target.make_applier`."""
-        await _import("nri_resmgr.app.classes.blockio.files")
+        """Import and make the applier."""
+        await asyncio.to_thread(import_module, "nri_resmgr.app.classes.blockio.files")
         from nri_resmgr.app.classes.blockio.files import BlockIoFiles
         from nri_resmgr.app.classes.blockio.record import BlockIoRecord
 
@@ -142,13 +136,5 @@ class BlockIoTarget:
         return BlockIoFiles(policy, writer, record)
 
     def abandon(self, why: str) -> None:
-        """See `Target.abandon`."""
+        """Report that files are not reconciled any more."""
         self._daemon.policy.class_hosts.blockio.problems.abandon(why)
-
-
-def _are_kept(daemon: Daemon, names: tuple[str, ...]) -> bool:
-    state = daemon.state
-    try:
-        return state is not None and any(state.read(name) is not None for name in names)
-    except HostError:
-        return True  # the applier reports what is wrong with the directory

@@ -1,4 +1,4 @@
-"""What the host's own files should have in them, by what a policy wants."""
+"""Plan of the host's settings: contents of files, and Speed Select."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from nri_resmgr.values import CpuSet
 
 
 class HostFacts(msgspec.Struct, frozen=True):
-    """What is known of a host, as it was before we changed anything.
+    """Facts about a host, as it was before any change of this daemon.
 
     Attributes:
         cpus: What can be set about its CPUs.
-        interrupts: Those that may be moved.
-        irq_cpus: Where these may go.
-        cgroups: Of isolated containers, as far as they have one by now.
-        quiet: CPUs that isolated containers want no interrupts on.
+        interrupts: The interrupts that may be moved.
+        irq_cpus: The CPUs that they may be moved to.
+        cgroups: Cgroups of isolated containers that have one by now.
+        interrupt_free: CPUs that isolated containers want no interrupts on.
         isolated: The CPUs of ``isolcpus=``.
     """
 
@@ -47,18 +47,18 @@ class HostFacts(msgspec.Struct, frozen=True):
     interrupts: tuple[Interrupt, ...] = ()
     irq_cpus: InterruptCpus = InterruptCpus(CpuSet())
     cgroups: tuple[IsolatedCgroup, ...] = ()
-    quiet: CpuSet = CpuSet()
+    interrupt_free: CpuSet = CpuSet()
     isolated: CpuSet = CpuSet()
 
 
 class HostPlan(msgspec.Struct, frozen=True):
-    """What a host should be like.
+    """Wanted settings of a host.
 
     Attributes:
         files: Path to text, in the order of writing.
-        punits: Of Speed Select; none where it is left alone.
-        placement: Where interrupts go; part of the files.
-        shared: Frequency policies on which not every class gets what it says.
+        punits: Wanted state of Speed Select; empty to leave it unchanged.
+        placement: CPUs of interrupts; its files are among *files*.
+        shared: Frequency policies shared by classes that ask for different values.
     """
 
     files: Mapping[str, str] = {}
@@ -68,11 +68,11 @@ class HostPlan(msgspec.Struct, frozen=True):
 
 
 NO_PLAN: Final = HostPlan()
-"""Of a host that is left as it is."""
+"""Changes nothing on the host."""
 
 
 def moves_interrupts(use: HostUse) -> bool:
-    """Tell whether anybody says anything about interrupts."""
+    """Return whether a container or balloon type asks for anything about interrupts."""
     return bool(
         use.containers
         or use.balloons
@@ -81,24 +81,24 @@ def moves_interrupts(use: HostUse) -> bool:
 
 
 def sets_cpus(use: HostUse) -> bool:
-    """Tell whether anybody says anything about frequencies or idle states."""
+    """Return whether frequencies or idle states of any CPU are set."""
     return bool(use.cpu_classes or cpu_class_requests(use.isolated))
 
 
 def plan_of(use: HostUse, classes: CpuClassUse | None, facts: HostFacts) -> HostPlan:
-    """Say what a host should be like.
+    """Compute the wanted settings of a host.
 
-    What a container asks for its own CPUs goes over the class that they are in.
+    Requests of a container about its exclusive CPUs override their class.
 
     Args:
-        use: What the policy wants of it.
-        classes: What the names of CPU classes mean.
-        facts: What there is to be set.
+        use: What the policy wants.
+        classes: The definitions of CPU classes; None for none.
+        facts: What the host has.
     """
     placement = without_cpus(
         _placement(use, facts.interrupts, facts.irq_cpus),
         facts.interrupts,
-        facts.quiet,
+        facts.interrupt_free,
         facts.irq_cpus,
     )
     files = {
