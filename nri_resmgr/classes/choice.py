@@ -1,4 +1,4 @@
-"""Which class a container has: by annotation, by its place, or by its QoS class."""
+"""Choice of a container's class: by annotation, balloon type or QoS class."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Origin(enum.StrEnum):
 
 
 class ClassChoice(msgspec.Struct, frozen=True):
-    """A class by its name, and who says so."""
+    """The name of a class, and its source."""
 
     name: str
     origin: Origin
@@ -44,14 +44,14 @@ class ClassChoice(msgspec.Struct, frozen=True):
 
 @dataclass(eq=False)
 class UnknownClass(PolicyError):
-    """An annotation asks for a class that there is not.
+    """An annotation names a class that does not exist.
 
     Attributes:
-        title: The container, for people.
-        kind: What the class is of.
+        title: The container, for messages.
+        kind: The kind of class, as ``RDT``.
         name: The class.
         key: The annotation.
-        known: The names of all classes.
+        known: Names of all classes.
     """
 
     title: str
@@ -73,7 +73,13 @@ class UnknownClass(PolicyError):
 
 @dataclass(eq=False)
 class ClassDenied(PolicyError):
-    """A class may not be chosen by such an annotation; see `UnknownClass`."""
+    """A class does not allow the annotation that names it.
+
+    `UnknownClass` has the other attributes.
+
+    Attributes:
+        flag: The option of the class that denies it.
+    """
 
     title: str
     kind: str
@@ -90,7 +96,13 @@ class ClassDenied(PolicyError):
 
 @dataclass(eq=False)
 class ClassMissing(PolicyError):
-    """A class is configured, and this node does not have it; see `UnknownClass`."""
+    """A class is configured and not available on this node.
+
+    `UnknownClass` has the other attributes.
+
+    Attributes:
+        why: Why it is not available.
+    """
 
     title: str
     kind: str
@@ -108,12 +120,12 @@ class ClassMissing(PolicyError):
 def choose(
     request: ClassRequest | None, given: str, qos: QosClass | None
 ) -> ClassChoice | None:
-    """Find the class of a container; whether there is one is looked up by others.
+    """Choose the class of a container; the caller checks that it exists.
 
     Args:
-        request: What its annotations say.
-        given: What its place says; empty for nothing.
-        qos: Its QoS class, where that is a name of a class.
+        request: The request by annotation.
+        given: The class of its balloon type; empty for none.
+        qos: Its QoS class, if classes are chosen by that.
 
     >>> choose(None, "slow", QosClass.BURSTABLE)
     ClassChoice(name='slow', origin=<Origin.TYPE: 'balloon-type'>)

@@ -1,7 +1,11 @@
 """Block I/O classes: weights and throttles of devices under one name.
 
-A library of its own. `read_block_io` of `nri_resmgr.config.blockio` reads goresctrl's
-files, `find_block_devices` of `nri_resmgr.host.block_devices` looks for the devices.
+A library of its own. `values` are classes as configured, and devices. `block_class`
+resolves classes on the devices of a machine; `cgroup_files` has the files that they
+set.
+
+`read_block_io` of `nri_resmgr.config.blockio` reads goresctrl's files,
+`find_block_devices` of `nri_resmgr.host.block_devices` finds the devices.
 """
 
 from __future__ import annotations

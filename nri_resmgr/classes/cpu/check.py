@@ -22,18 +22,19 @@ from nri_resmgr.classes.cpu.facts import (
 from nri_resmgr.classes.cpu.frequency import Frequency, FrequencyWord
 from nri_resmgr.classes.cpu.sst import CLOSES
 from nri_resmgr.topology.speed_select import Feature, Punit
+from nri_resmgr.values import KiloHertz
 
 
 class CpuClassProblem(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing of a class that cannot be done, or not quite.
+    """A setting of a class that a machine cannot apply, or only in part.
 
     Attributes:
         cpu_class: The name of the class.
-        key: Of the document, ``maxFreq``.
-        file: Where the kernel would take it, or says what it takes.
-        why: What stands against it, with the limit and what would help.
-        is_error: Whether nothing at all comes of it on this machine. Otherwise it is
-            done in part, or within limits.
+        key: The key in the document, as ``maxFreq``.
+        file: The kernel's file for the setting, or for its accepted values.
+        why: The reason, with the limit and what would help.
+        is_error: Whether the setting has no effect at all. Otherwise it is applied in
+            part, or within limits.
     """
 
     cpu_class: str
@@ -52,68 +53,77 @@ _IDLE: Final = f"{CPU_ROOT}/cpu*/cpuidle"
 def check(
     classes: Mapping[str, CpuClass], facts: CpuKnobFacts
 ) -> tuple[CpuClassProblem, ...]:
-    """Return what this machine cannot do of what classes say, class by class.
+    """Return the settings that this machine cannot apply, class by class.
 
-    An error is what has no effect at all: the driver is missing, or no CPU has such
-    a governor, preference, idle state or class of service. A warning is what has an
-    effect on some CPUs only, or within limits, or will be refused by the kernel as
-    things are. No idle states to disable are a warning, too: no CPU enters them.
+    A setting without any effect is an error: the driver is missing, or no CPU has such
+    a governor, preference, idle state or class of service. A setting that applies to
+    some CPUs only, or within limits, or that the kernel refuses at present, is a
+    warning. So is a disabled idle state where there are none: no CPU enters it.
     """
     return tuple(
         chain.from_iterable(
             chain(
-                cpufreq_problems(one, classes, facts),
+                _cpufreq_problems(one, classes, facts),
                 _idle_problems(one, facts),
                 _uncore_problems(one, facts),
-                sst_problems(one, facts),
+                _sst_problems(one, facts),
             )
             for one in classes.values()
         )
     )
 
 
+def _problem(
+    one: CpuClass, key: str, file: str, why: str, *, is_error: bool
+) -> CpuClassProblem:
+    return CpuClassProblem(
+        cpu_class=one.name, key=key, file=file, why=why, is_error=is_error
+    )
+
+
+def _outside(wanted: KiloHertz, low: KiloHertz | None, high: KiloHertz | None) -> str:
+    """Return why a frequency is changed to a limit; empty if it is within them."""
+    if low and wanted < low:
+        return f"{_ghz(wanted)} is below {_ghz(low)}, which is set"
+    if high and wanted > high:
+        return f"{_ghz(wanted)} is above {_ghz(high)}, which is set"
+    return ""
+
+
+def _ghz(frequency: KiloHertz) -> str:
+    return f"{frequency / 1_000_000:g} GHz"
+
+
 def _idle_problems(one: CpuClass, facts: CpuKnobFacts) -> Iterator[CpuClassProblem]:
     known = list(dict.fromkeys(name for same in facts.idle for name in same.names))
     for name in one.disabled_cstates or ():
         if name not in known:
-            missing = "no cpuidle driver, so no CPU has idle states"
-            why = f"no state {name!r}, there is {' '.join(known)}" if known else missing
-            yield CpuClassProblem(
-                cpu_class=one.name,
-                key="disabledCstates",
-                file=f"{_IDLE}/state*/name" if known else _IDLE,
-                why=why,
-                is_error=bool(known),
-            )
+            why = "no cpuidle driver, so no CPU has idle states"
+            if known:
+                why = f"no state {name!r}; available: {' '.join(known)}"
+            file = f"{_IDLE}/state*/name" if known else _IDLE
+            yield _problem(one, "disabledCstates", file, why, is_error=bool(known))
             if not known:
                 return
 
 
 def _uncore_problems(one: CpuClass, facts: CpuKnobFacts) -> Iterator[CpuClassProblem]:
     limits = {"uncoreMinFreq": one.uncore_min, "uncoreMaxFreq": one.uncore_max}
-
-    def problem(key: str, file: str, why: str, *, is_error: bool) -> CpuClassProblem:
-        return CpuClassProblem(
-            cpu_class=one.name, key=key, file=file, why=why, is_error=is_error
-        )
-
     for key, wanted in limits.items():
         if wanted is None:
             continue
         if not facts.uncore:
             why = "no driver for uncore frequencies; load intel_uncore_frequency"
-            yield problem(key, UNCORE_ROOT, why, is_error=True)
+            yield _problem(one, key, UNCORE_ROOT, why, is_error=True)
             continue
         for domain in facts.uncore:
-            low, high = domain.min or 0, domain.max or float("inf")
             if isinstance(wanted, FrequencyWord):
                 if uncore_words(domain, facts)[wanted] is None:
-                    why = f"nobody knows what {wanted} is here; give a number"
-                    yield problem(key, domain.folder, why, is_error=False)
+                    why = f"{wanted} is unknown here; give a number"
+                    yield _problem(one, key, domain.folder, why, is_error=False)
                     break
-            elif not low <= wanted <= high:
-                why = f"{wanted} kHz is outside {low} to {high}, and cut to it"
-                yield problem(key, domain.folder, why, is_error=False)
+            elif why := _outside(wanted, domain.min, domain.max):
+                yield _problem(one, key, domain.folder, why, is_error=False)
                 break
 
 
@@ -122,10 +132,10 @@ _EPP: Final = "energyPerformancePreference"
 _Why: TypeAlias = Callable[[CpufreqPolicy], str]
 
 
-def cpufreq_problems(
+def _cpufreq_problems(
     one: CpuClass, classes: Mapping[str, CpuClass], facts: CpuKnobFacts
 ) -> Iterator[CpuClassProblem]:
-    """Yield what cannot be done about frequencies, governors and preferences."""
+    """Yield problems with frequencies, governors and preferences."""
     frequencies = {"minFreq": one.min, "maxFreq": one.max}
     asked = [key for key, wanted in frequencies.items() if wanted is not None]
     asked += ["freqGovernor"] if one.governor else []
@@ -147,14 +157,6 @@ def cpufreq_problems(
         yield from _preference(one, facts.policies)
 
 
-def _problem(
-    one: CpuClass, key: str, file: str, why: str, *, is_error: bool
-) -> CpuClassProblem:
-    return CpuClassProblem(
-        cpu_class=one.name, key=key, file=file, why=why, is_error=is_error
-    )
-
-
 def _found(
     one: CpuClass,
     place: tuple[str, str],
@@ -166,8 +168,8 @@ def _found(
     Args:
         one: The class.
         place: The key of the document, and the file of a policy.
-        policies: All of them.
-        why: What stands against it on one of them; empty for nothing.
+        policies: All policies.
+        why: Returns the reason against the setting on a policy; empty for none.
     """
     key, file = place
     bad = [policy for policy in policies if why(policy)]
@@ -186,15 +188,13 @@ def _frequency(
 
         def unknown(policy: CpufreqPolicy) -> str:
             if getattr(policy, field) is None:
-                return f"the driver does not tell what {wanted} is; give a number"
+                return f"the driver does not report {wanted}; give a number"
             return ""
 
         yield from _found(one, place, facts.policies, unknown)
         return
     for policy in facts.policies:
-        low, high = policy.min or 0, policy.max or wanted
-        if not low <= wanted <= high:
-            why = f"{wanted} kHz is outside {low} to {high}, and cut to it"
+        if why := _outside(wanted, policy.min, policy.max):
             yield _problem(one, key, policy.folder, why, is_error=False)
             return
 
@@ -215,7 +215,7 @@ def _turbo(
     top = max(other.turbo_priority for other in classes.values())
     unknown = [policy for policy in facts.policies if policy.base is None]
     if one.turbo_priority < top and unknown:
-        why = "the driver tells no base frequency: it keeps turbo beside a priority of"
+        why = "the driver reports no base frequency: turbo stays beside a priority of"
         file = f"{unknown[0].folder}/base_frequency"
         yield _problem(one, "turboPriority", file, f"{why} {top}", is_error=False)
 
@@ -234,7 +234,7 @@ def _pair(
             for wanted in (one.min, one.max)
         )
         if low is not None and high is not None and low > high:
-            why = f"{low} kHz is above maxFreq, {high}, and cut to it"
+            why = f"{_ghz(low)} is above maxFreq, {_ghz(high)}, which is set"
             yield _problem(one, "minFreq", policy.folder, why, is_error=False)
             return
 
@@ -245,7 +245,7 @@ def _governor(
     def missing(policy: CpufreqPolicy) -> str:
         if one.governor in policy.governors:
             return ""
-        return f"no governor {one.governor!r}, there is {' '.join(policy.governors)}"
+        return f"no governor {one.governor!r}; available: {' '.join(policy.governors)}"
 
     place = ("freqGovernor", "scaling_available_governors")
     yield from _found(one, place, policies, missing)
@@ -260,7 +260,7 @@ def _preference(
     def missing(policy: CpufreqPolicy) -> str:
         if isinstance(wanted, int) or wanted in policy.epps or not policy.epps:
             return ""
-        return f"no preference {wanted!r}, there is {' '.join(policy.epps)}"
+        return f"no preference {wanted!r}; available: {' '.join(policy.epps)}"
 
     place = (_EPP, "energy_performance_available_preferences")
     yield from _found(one, place, policies, missing)
@@ -279,50 +279,46 @@ def _preference(
 def _ignored(
     one: CpuClass, wanted: str | int, policies: Sequence[CpufreqPolicy]
 ) -> Iterator[CpuClassProblem]:
-    """Yield what nri-plugins takes and never writes: its documents shall work."""
-    deaf = [policy for policy in policies if not policy.epps]
-    if deaf:
-        why = f"driver {deaf[0].driver or 'unknown'} takes no preference"
-        file = f"{deaf[0].folder}/energy_performance_preference"
+    """Warn about what nri-plugins accepts and never writes: its documents must work."""
+    without = [policy for policy in policies if not policy.epps]
+    if without:
+        driver = without[0].driver or "unknown"
+        why = f"driver {driver} takes no preference"
+        file = f"{without[0].folder}/energy_performance_preference"
         yield _problem(one, _EPP, file, why, is_error=False)
     elif isinstance(wanted, int) and wanted > MOST_EPP:
-        why = f"{wanted} is above {MOST_EPP}, and not written"
+        why = f"{wanted} is above {MOST_EPP}, so it is not written"
         yield _problem(one, _EPP, CPUFREQ_ROOT, why, is_error=False)
 
 
-def sst_problems(one: CpuClass, facts: CpuKnobFacts) -> Iterator[CpuClassProblem]:
-    """Yield what cannot be done about priorities and classes of service."""
+def _sst_problems(one: CpuClass, facts: CpuKnobFacts) -> Iterator[CpuClassProblem]:
+    """Yield problems with priorities and classes of service of Speed Select."""
     is_managed = one.pct_priority is not None
     if not is_managed and one.sst_clos is None:
         return
     key = "pctPriority" if is_managed else "sstClosID"
-
-    def problem(why: str, *, is_error: bool) -> CpuClassProblem:
-        return CpuClassProblem(
-            cpu_class=one.name, key=key, file=SST_DEVICE, why=why, is_error=is_error
-        )
-
     if not facts.punits:
-        missing = "no driver of Intel Speed Select; load isst_if_common and its kin"
-        silent = "the driver of Intel Speed Select tells nothing, or not to us"
+        missing = "no driver of Intel Speed Select; load the isst_* modules of this CPU"
+        silent = "the driver of Intel Speed Select reports nothing, or denies access"
         why = silent if facts.has_speed_select else missing
-        yield problem(why, is_error=True)
+        yield _problem(one, key, SST_DEVICE, why, is_error=True)
         return
     if one.sst_clos is not None and one.sst_clos >= CLOSES:
-        why = f"{one.sst_clos} is no class of service, they are 0 to {CLOSES - 1}"
-        yield problem(why, is_error=True)
+        why = f"{one.sst_clos} is no class of service, expected 0 to {CLOSES - 1}"
+        yield _problem(one, key, SST_DEVICE, why, is_error=True)
     faults = _faults(facts.punits, is_managed=is_managed)
     for feature, bad, is_final in faults:
         if bad:
             names = " ".join(f"{punit.package}/{punit.id}" for punit in bad)
             is_error = is_final and len(bad) == len(facts.punits)
-            yield problem(f"{feature} on punit {names}", is_error=is_error)
+            why = f"{feature} on punit {names}"
+            yield _problem(one, key, SST_DEVICE, why, is_error=is_error)
 
 
 def _faults(
     punits: Sequence[Punit], *, is_managed: bool
 ) -> Iterator[tuple[str, list[Punit], bool]]:
-    """Yield what is wrong, with which punits, and whether that is for good."""
+    """Yield a fault, the punits that have it, and whether it is permanent."""
     unsupported = [p for p in punits if p.power is Feature.UNSUPPORTED]
     yield "core power (SST-CP) is not supported", unsupported, True
     if is_managed:

@@ -18,17 +18,17 @@ def desired(
     facts: CpuKnobFacts,
     domain: TurboDomain = TurboDomain.PACKAGE,
 ) -> Mapping[str, str]:
-    """Return what has to be in which file, in the order of writing.
+    """Return the wanted contents of files, in the order of writing.
 
-    What a driver does not offer is left out, and so are CPUs that it does not know;
-    `check` tells beforehand.
+    Settings that a driver does not offer are left out, as are CPUs that it does not
+    have; `nri_resmgr.classes.cpu.check` reports them.
 
     Args:
-        classes: By name.
-        members: Class to its CPUs, each of which is in one class at most. A class
-            that is not among *classes* leaves its CPUs alone.
-        facts: Of the machine.
-        domain: Among whose CPUs classes compete for turbo.
+        classes: Classes by name.
+        members: Class to its CPUs, each of which is in one class at most. The CPUs of
+            names that are not among *classes* stay unchanged.
+        facts: What the machine has.
+        domain: Scope in which classes compete for turbo.
 
     Returns:
         Path on the host to text.
@@ -54,18 +54,18 @@ def _idle_files(used: InUse, facts: CpuKnobFacts) -> Iterator[tuple[str, str]]:
                 yield path, one.wake_latency
         if one.disabled_cstates is None:
             continue
-        for alike in facts.idle:
+        for group in facts.idle:
             flags = [
                 (f"cpuidle/state{number}/disable", "01"[name in one.disabled_cstates])
-                for number, name in enumerate(alike.names)
+                for number, name in enumerate(group.names)
             ]
-            for cpu in alike.cpus & cpus:
+            for cpu in group.cpus & cpus:
                 for file, flag in flags:
                     yield f"{CPU_ROOT}/cpu{cpu}/{file}", flag
 
 
 def uncore_files(used: InUse, facts: CpuKnobFacts) -> Iterator[tuple[str, str]]:
-    """Yield path and text of what classes want of uncore domains.
+    """Yield path and text of the files of uncore domains.
 
     Source:
         nri-plugins and CRI Resource Manager: the largest minimum and the largest
@@ -79,12 +79,12 @@ def uncore_files(used: InUse, facts: CpuKnobFacts) -> Iterator[tuple[str, str]]:
         if low is not None:
             yield f"{domain.folder}/min_freq_khz", str(low)
         if high is not None:
-            # One class wants at least what another one would not go beyond.
+            # The minimum of one class may be above the maximum of another.
             yield f"{domain.folder}/max_freq_khz", str(max(high, low or high))
 
 
 def uncore_words(domain: UncoreDomain, facts: CpuKnobFacts) -> Words:
-    """Return what the words mean to a domain; it has no base but that of its CPUs."""
+    """Return the frequencies of a domain; its base is that of its CPUs."""
     bases = [p.base for p in facts.policies if p.base and p.cpus & domain.cpus]
     return {
         FrequencyWord.MIN: domain.min,

@@ -17,7 +17,7 @@ _UNITS: Final = {"khz": 1, "mhz": 1_000, "ghz": 1_000_000}
 
 
 class FrequencyWord(enum.StrEnum):
-    """What each CPU has a frequency of its own for."""
+    """Words for frequencies that differ from CPU to CPU."""
 
     MIN = "min"
     BASE = "base"
@@ -38,13 +38,13 @@ class BadFrequency(InputError):
 
 
 def parse_frequency(text: str) -> Frequency | None:
-    """Read a frequency; letter case is free, and what is finer than a kHz is cut.
+    """Read a frequency in any letter case, rounded down to kHz.
 
     Returns:
-        None for 0, which leaves a frequency alone.
+        None for 0, which means not to set it.
 
     Raises:
-        BadFrequency: It is none.
+        BadFrequency: The text is no frequency.
 
     Source:
         nri-plugins, ``Frequency`` of the CPU classes.

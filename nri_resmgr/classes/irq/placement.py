@@ -12,14 +12,14 @@ from nri_resmgr.values import NO_CPUS, CpuSet
 
 
 class InterruptCpus(msgspec.Struct, frozen=True):
-    """Where interrupts may go.
+    """CPUs for interrupts.
 
     Attributes:
         available: The online CPUs that the policy works with.
-        banned: CPUs that another one keeps free of interrupts, such as irqbalance.
-            They take only interrupts that are claimed for them.
-        default: The CPUs that interrupts get which come later, but for what we have
-            asked for; nothing where that is not known.
+        banned: CPUs that irqbalance keeps free of interrupts by its own settings. They
+            take only interrupts that are claimed for them.
+        default: CPUs of interrupts that appear later, without any change of this
+            daemon; empty if unknown.
     """
 
     available: CpuSet
@@ -28,19 +28,19 @@ class InterruptCpus(msgspec.Struct, frozen=True):
 
     @property
     def free(self) -> CpuSet:
-        """CPUs for interrupts that nobody claims."""
+        """CPUs for unclaimed interrupts."""
         return self.available - self.banned
 
 
 class InterruptPlacement(msgspec.Struct, frozen=True):
-    """What interrupts should be like. Those it does not name stay as they were.
+    """Wanted CPUs of interrupts. Those that it does not name stay unchanged.
 
     Attributes:
-        cpus: Number of an interrupt to the CPUs that shall take it.
-        claimed: Numbers of those that somebody claims for CPUs of his own.
-        unplaced: Numbers of those that would have no CPU left; they stay.
-        default: The CPUs for interrupts that come later; None for as it was.
-        spared: CPUs that shall take no interrupt but what is claimed for them.
+        cpus: Number of an interrupt to the CPUs that take it.
+        claimed: Numbers of interrupts that a container or balloon type claims.
+        unplaced: Numbers of interrupts that would have no CPU left; they stay.
+        default: CPUs of interrupts that appear later; None to leave them unchanged.
+        spared: CPUs that take only interrupts that are claimed for them.
     """
 
     cpus: Mapping[int, CpuSet] = {}
@@ -53,9 +53,9 @@ class InterruptPlacement(msgspec.Struct, frozen=True):
 def desired_files(
     placement: InterruptPlacement, interrupts: Iterable[Interrupt]
 ) -> Mapping[str, str]:
-    """Return path and text of the files to write, in this order.
+    """Return path and text of the files, in the order of writing.
 
-    The default comes first: an interrupt that appears meanwhile is right at once.
+    The default comes first, for interrupts that appear meanwhile.
     """
     files = {}
     if placement.default is not None:
@@ -72,16 +72,16 @@ def without_cpus(
     masked: CpuSet,
     irq_cpus: InterruptCpus,
 ) -> InterruptPlacement:
-    """Take CPUs out of all interrupts, and out of those to come.
+    """Remove CPUs from all interrupts and from the default.
 
-    This is what ``irq-load-balancing.crio.io: disable`` asks for. What is claimed
-    stays claimed.
+    This is what ``irq-load-balancing.crio.io: disable`` asks for. Claimed interrupts
+    stay where they are claimed.
 
     Args:
-        placement: What else is asked for.
-        interrupts: Those that may be moved.
-        masked: CPUs that shall take no interrupts.
-        irq_cpus: Where they may go.
+        placement: The placement by other requests.
+        interrupts: The interrupts that may be moved.
+        masked: CPUs that take no interrupts.
+        irq_cpus: The CPUs for interrupts.
     """
     if not masked:
         return placement
@@ -108,7 +108,7 @@ def without_cpus(
 def _default_without(
     placement: InterruptPlacement, masked: CpuSet, irq_cpus: InterruptCpus
 ) -> CpuSet | None:
-    """Return the default without some CPUs; as it is where none would be left."""
+    """Return the default without some CPUs; unchanged if none would be left."""
     default = irq_cpus.default if placement.default is None else placement.default
     if default.isdisjoint(masked):
         return placement.default
@@ -130,14 +130,14 @@ def placed_for_containers(
 ) -> InterruptPlacement:
     """Place the interrupts that containers claim or mask.
 
-    Of the available CPUs those go first that are masked "claim-first". Of the rest
-    those that claim it take an interrupt, if any does; else all but those that mask
-    it. An interrupt that nobody names stays as it is.
+    CPUs masked with "claim-first" never take an interrupt. Of the other available CPUs
+    those that claim it take it, if any does; else all except those that mask it. An
+    interrupt that no request matches stays unchanged.
 
     Args:
-        interrupts: Those that may be moved.
-        containers: Of all containers that have exclusive CPUs.
-        irq_cpus: Where they may go.
+        interrupts: The interrupts that may be moved.
+        containers: The containers with exclusive CPUs and such requests.
+        irq_cpus: The CPUs for interrupts.
 
     Source:
         nri-plugins, topology-aware policy, ``irq-affinity.go``.
@@ -178,17 +178,16 @@ def placed_for_balloons(
     balloons: Sequence[BalloonCpus],
     irq_cpus: InterruptCpus,
 ) -> InterruptPlacement:
-    """Place interrupts as balloon types say.
+    """Place interrupts by the rules of balloon types.
 
     An interrupt goes to the balloons that claim it; else to the sinks; else away
     from isolating balloons, if it is on any CPU that the policy works with. Balloons
-    without CPUs do not count. Where nothing says where an interrupt should go, it
-    stays as it is.
+    without CPUs do not count. An interrupt to which no rule applies stays unchanged.
 
     Args:
-        interrupts: Those that may be moved.
-        balloons: All that there are.
-        irq_cpus: Where interrupts may go.
+        interrupts: The interrupts that may be moved.
+        balloons: All balloons.
+        irq_cpus: The CPUs for interrupts.
 
     Source:
         nri-plugins, balloons policy, ``irqClaim`` and ``irqMode``.
@@ -226,7 +225,7 @@ def _claims(interrupt: Interrupt, balloons: Sequence[BalloonCpus]) -> CpuSet:
 
 
 def _default(sinks: CpuSet, isolated: CpuSet, irq_cpus: InterruptCpus) -> CpuSet | None:
-    """Return where interrupts go that come later, if that is not as it was."""
+    """Return the CPUs of interrupts that appear later; None for no change."""
     if not irq_cpus.default:
         return None
     wanted = sinks - irq_cpus.banned or sinks or irq_cpus.default - isolated

@@ -1,4 +1,4 @@
-"""What is isolated of a container, each with its CPUs."""
+"""Aspects of isolation of a container, each with its CPUs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LATENCIES: Final = {"0": "enable", "n/a": "disable"}  # others are microseconds
 
 
 class Aspect(enum.StrEnum):
-    """What an isolation annotation is about; the value is for people and metrics."""
+    """Subject of an isolation annotation; the value is used in messages and metrics."""
 
     LOAD_BALANCING = "load-balancing"
     QUOTA = "quota"
@@ -32,7 +32,7 @@ class Aspect(enum.StrEnum):
 
 
 BY_CGROUP: Final = frozenset((Aspect.LOAD_BALANCING, Aspect.QUOTA))
-"""Those that need the container's cgroup."""
+"""Aspects that need the container's cgroup."""
 
 KEYS: Final = {
     Aspect.LOAD_BALANCING: "cpu-load-balancing.crio.io",
@@ -42,16 +42,16 @@ KEYS: Final = {
     Aspect.GOVERNOR: "cpu-freq-governor.crio.io",
     Aspect.SHARED_CPUS: "cpu-shared.crio.io",
 }
-"""The annotations, without the name of a container behind them."""
+"""The annotations, without the suffix that names a container."""
 
 
 class Isolation(msgspec.Struct, frozen=True):
-    """One thing that is isolated.
+    """One aspect of a container's isolation.
 
     Attributes:
-        what: Which.
-        setting: In the words of its annotation.
-        cpus: About which CPUs it is; the shared ones where these come besides.
+        what: The aspect.
+        setting: The value in the form of its annotation.
+        cpus: The CPUs that it applies to: the shared ones for shared CPUs.
     """
 
     what: Aspect
@@ -60,7 +60,7 @@ class Isolation(msgspec.Struct, frozen=True):
 
 
 def aspects_of(request: IsolationRequest) -> tuple[Aspect, ...]:
-    """Return what a container asks for.
+    """Return the aspects that a container asks for.
 
     >>> [str(one) for one in aspects_of(IsolationRequest(unlimited=True, shared=True))]
     ['quota', 'shared-cpus']
@@ -77,12 +77,12 @@ def aspects_of(request: IsolationRequest) -> tuple[Aspect, ...]:
 
 
 def isolations_of(one: Isolated, cpus: CpuSet, machine: Machine) -> Iterator[Isolation]:
-    """Yield what is isolated of a container.
+    """Yield the aspects of a container's isolation.
 
     Args:
-        one: The container, and its own CPUs.
-        cpus: Where it may run; the shared ones among them.
-        machine: Tells which CPUs are of one core.
+        one: The container and its exclusive CPUs.
+        cpus: All CPUs that it may run on, with the shared ones.
+        machine: The machine.
     """
     request = one.request
     for what in aspects_of(request):

@@ -1,7 +1,11 @@
 """Memory classes: swap by share of the limit, NUMA policies, limits of misc resources.
 
-A library of its own. `nri_resmgr.config.memory_classes` reads the files of
-nri-plugins' memory-qos and memory-policy.
+A library of its own. `qos` has the classes for swap. `numa_values` has NUMA policies,
+`numa_requests` those that annotations ask for, and `numa_nodes` resolves their nodes.
+`misc` has the limits, and `scopes` finds the annotation that applies to a container.
+
+`nri_resmgr.config.memory_classes` reads the files of nri-plugins' memory-qos and
+memory-policy.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which nodes a NUMA policy means for a container on this machine."""
+"""Resolution of the nodes that a NUMA policy means for a container."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from nri_resmgr.values import NO_CPUS, NO_NODES, CpuSet, NodeSet
 
 
 class MemoryPlace(msgspec.Struct, frozen=True):
-    """Where a container is.
+    """CPUs and memory nodes of a container.
 
     Attributes:
-        cpus: Its CPUs; none for all online ones.
-        mems: Its memory nodes; none for all that have memory.
+        cpus: Its CPUs; empty for all online ones.
+        mems: Its memory nodes; empty for all nodes with memory.
     """
 
     cpus: CpuSet = NO_CPUS
@@ -29,12 +29,12 @@ class MemoryPlace(msgspec.Struct, frozen=True):
 
 
 class ResolvedPolicy(msgspec.Struct, frozen=True):
-    """A policy as NRI takes it.
+    """A policy in NRI's form.
 
     Attributes:
-        mode: As written.
-        nodes: The nodes that were meant; none where the mode takes none.
-        flags: As written.
+        mode: The mode as written.
+        nodes: The resolved nodes; empty if the mode takes none.
+        flags: The flags as written.
     """
 
     mode: PolicyMode
@@ -45,21 +45,21 @@ class ResolvedPolicy(msgspec.Struct, frozen=True):
 def resolve_numa_policy(
     policy: NumaPolicy, place: MemoryPlace, machine: Machine, title: str
 ) -> ResolvedPolicy:
-    """Work out which nodes a policy means for a container.
+    """Resolve the nodes of a policy for a container.
 
-    Words mean nodes with memory. A list is taken as it is: with
-    ``MPOL_F_RELATIVE_NODES`` it counts among the container's nodes.
+    Words mean nodes with memory. A list is not changed: with
+    ``MPOL_F_RELATIVE_NODES`` it numbers the container's nodes.
 
     Args:
-        policy: One that `NumaPolicy.check` accepts.
-        place: Where the container is.
-        machine: The nodes and their distances.
-        title: The container, for people.
+        policy: A policy that `NumaPolicy.check` accepts.
+        place: CPUs and memory nodes of the container.
+        machine: The machine.
+        title: The container, for messages.
 
     Raises:
-        NoSuchNodes: A list has nodes that the machine has not, or none of the nodes
-            meant has memory that the container may use: the kernel would refuse the
-            policy, and the runtime the container.
+        NoSuchNodes: A list has nodes that the machine does not have, or the container
+            may use the memory of none of them: the kernel would refuse the policy, and
+            then the runtime the container.
 
     Source:
         Linux, mm/mempolicy.c, ``mpol_set_nodemask``: an empty set is refused after

@@ -1,4 +1,4 @@
-"""Which NUMA policy a pod's annotations ask for."""
+"""NUMA policies that annotations of pods ask for."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from nri_resmgr.classes.memory.scopes import ScopedAnnotation, by_scope
 from nri_resmgr.values import InputError
 
 CLASS_KEY: Final = "class.memory-policy.nri.io"
-"""Annotation that names a class. Narrower scopes count: ``/container.NAME``, ``/pod``,
-nothing. An empty value takes away what a wider scope asks for."""
+"""Annotation that names a class; the narrowest scope applies: ``/container.NAME``,
+``/pod``, no suffix. An empty value cancels the request of a wider scope."""
 
 POLICY_KEY: Final = "policy.memory-policy.nri.io"
-"""Annotation that is a policy itself, as YAML, in the same scopes."""
+"""Annotation with a policy itself, as YAML, in the same scopes."""
 
 
 class NumaPolicyRequest(msgspec.Struct, frozen=True):
-    """What annotations ask for a container.
+    """The request of annotations for a container: a class or a policy.
 
     Attributes:
-        class_name: A class; empty for none.
-        policy: A policy as YAML; None for none.
+        class_name: Name of the class; empty for none.
+        policy: The annotation with a policy; None for none.
     """
 
     class_name: str = ""
@@ -35,10 +35,10 @@ class NumaPolicyRequest(msgspec.Struct, frozen=True):
 def numa_policy_request(
     annotations: Mapping[str, str], container: str
 ) -> NumaPolicyRequest | None:
-    """Read what a pod's annotations ask for one of its containers.
+    """Read the request of a pod's annotations for one of its containers.
 
     Returns:
-        None where they ask for nothing, or take away what a wider scope asks for.
+        None for no request, or for a cancelled one.
 
     Raises:
         BadMemoryAnnotation: A scope names a class and has a policy as well.
@@ -52,14 +52,16 @@ def numa_policy_request(
     if len(scopes[0]) > 1:
         one, other = scopes[0]
         raise BadMemoryAnnotation(
-            one.key, one.value, f"goes without {other.key}: one of both has to go"
+            one.key,
+            one.value,
+            f"cannot be combined with {other.key}: remove one of them",
         )
-    spoken = scopes[0][0]
-    if not spoken.value.strip():
+    annotation = scopes[0][0]
+    if not annotation.value.strip():
         return None
-    if spoken.key.startswith(CLASS_KEY):
-        return NumaPolicyRequest(spoken.value)
-    return NumaPolicyRequest(policy=spoken)
+    if annotation.key.startswith(CLASS_KEY):
+        return NumaPolicyRequest(annotation.value)
+    return NumaPolicyRequest(policy=annotation)
 
 
 def chosen_numa_policy(
@@ -68,17 +70,17 @@ def chosen_numa_policy(
     read: Callable[[str], NumaPolicy],
     title: str,
 ) -> NumaPolicy:
-    """Find the policy that a request is for.
+    """Return the policy that a request asks for.
 
     Args:
-        request: What is asked for.
-        classes: Those that there are.
+        request: The request.
+        classes: The configured classes.
         read: Reads YAML: `parse_numa_policy` of `nri_resmgr.config.memory_classes`.
-        title: The container, for people.
+        title: The container, for messages.
 
     Raises:
-        UnknownMemoryClass: The class is not there.
-        BadMemoryAnnotation: The policy is none.
+        UnknownMemoryClass: The class does not exist.
+        BadMemoryAnnotation: The policy is invalid.
     """
     if request.policy is not None:
         try:

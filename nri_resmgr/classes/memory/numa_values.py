@@ -11,7 +11,7 @@ import msgspec
 from nri_resmgr.values import NO_NODES, BadListFormat, InputError, NodeSet
 
 MAX_DIST: Final = "max-dist:"
-_FARTHEST: Final = 255  # the largest distance that firmware can tell
+_FARTHEST: Final = 255  # the largest distance in firmware tables
 
 
 class PolicyMode(enum.StrEnum):
@@ -40,7 +40,7 @@ _BALANCED: Final = (PolicyMode.BIND, PolicyMode.PREFERRED_MANY)
 
 
 class NodeWord(enum.StrEnum):
-    """Nodes that depend on the container's place."""
+    """Words for nodes that depend on the container's place."""
 
     ALL = "all"
     ALLOWED = "allowed-mems"
@@ -50,7 +50,7 @@ class NodeWord(enum.StrEnum):
 
 @dataclass(eq=False)
 class BadMemoryPolicy(InputError):
-    """A policy is none that the kernel would take.
+    """A policy that the kernel would refuse.
 
     Attributes:
         part: ``mode``, ``nodes`` or ``flags``.
@@ -65,12 +65,12 @@ class BadMemoryPolicy(InputError):
 
 
 class NumaPolicy(msgspec.Struct, frozen=True):
-    """A policy as it is written.
+    """A NUMA policy as written.
 
     Attributes:
-        mode: How nodes are used.
-        nodes: Which: a `NodeWord`, ``max-dist:N``, a list as ``0-1,4``, or nothing.
-        flags: Of the mode.
+        mode: The mode.
+        nodes: A `NodeWord`, ``max-dist:N``, a list as ``0-1,4``, or empty.
+        flags: Flags of the mode.
     """
 
     mode: PolicyMode
@@ -78,10 +78,10 @@ class NumaPolicy(msgspec.Struct, frozen=True):
     flags: tuple[PolicyFlag, ...] = ()
 
     def check(self) -> None:
-        """Check that mode, nodes and flags go together.
+        """Check that mode, nodes and flags can be combined.
 
         Raises:
-            BadMemoryPolicy: They do not.
+            BadMemoryPolicy: They cannot.
 
         Source:
             Linux, mm/mempolicy.c, ``sanitize_mpol_flags`` and ``mpol_new``.
@@ -98,13 +98,13 @@ class NumaPolicy(msgspec.Struct, frozen=True):
             raise BadMemoryPolicy("flags", f"{both} exclude each other")
         if PolicyFlag.NUMA_BALANCING in self.flags and self.mode not in _BALANCED:
             modes = " or ".join(_BALANCED)
-            why = f"{PolicyFlag.NUMA_BALANCING} only goes with {modes}"
+            why = f"{PolicyFlag.NUMA_BALANCING} needs {modes}"
             raise BadMemoryPolicy("flags", why)
         _check_nodes(self.nodes)
 
 
 def is_word(nodes: str) -> bool:
-    """Tell whether nodes depend on the container's place, or are none."""
+    """Return whether nodes are empty or depend on the container's place."""
     return nodes in tuple(NodeWord) or nodes.startswith(MAX_DIST) or not nodes
 
 

@@ -1,4 +1,4 @@
-"""Which annotation of a pod speaks to a container."""
+"""Scopes of annotations: a container, all containers of a pod."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import msgspec
 
 
 class ScopedAnnotation(msgspec.Struct, frozen=True):
-    """An annotation that speaks to a container.
+    """An annotation that applies to a container.
 
     Attributes:
-        key: As it is written in the pod.
-        value: As it is written in the pod.
+        key: The key in the pod, with its scope.
+        value: The value in the pod.
     """
 
     key: str
@@ -22,17 +22,17 @@ class ScopedAnnotation(msgspec.Struct, frozen=True):
 def narrowest(
     annotations: Mapping[str, str], key: str, container: str
 ) -> ScopedAnnotation | None:
-    """Find ``KEY/container.NAME``, else ``KEY/pod``, else ``KEY``."""
+    """Return the annotation ``KEY/container.NAME``, else ``KEY/pod``, else ``KEY``."""
     return next((found[0] for found in by_scope(annotations, (key,), container)), None)
 
 
 def by_scope(
     annotations: Mapping[str, str], keys: tuple[str, ...], container: str
 ) -> list[tuple[ScopedAnnotation, ...]]:
-    """Find what speaks to a container, the narrowest scope first.
+    """Return the annotations that apply to a container, the narrowest scope first.
 
     Returns:
-        For each scope that has any of *keys*, what it has, in their order.
+        For each scope with any of *keys* its annotations, in the order of *keys*.
     """
     scopes = [
         tuple(

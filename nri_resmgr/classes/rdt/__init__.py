@@ -1,8 +1,11 @@
-"""RDT classes: shares of caches and memory bandwidth, and what resctrl has to hold.
+"""RDT classes: shares of caches and memory bandwidth, as contents of resctrl.
 
-A library of its own. `read_rdt_document` of `nri_resmgr.config.rdt` reads goresctrl's
-files, `RdtControl` of `nri_resmgr.host.resctrl` tells what a machine can do and makes
-the groups of a plan.
+A library of its own. `settings` are partitions and classes as configured (`text` reads
+their short forms, `checks` what holds on any machine), `capabilities` what a machine
+has. `plan_of` computes the schemata of groups, with `caches`, `masks` and `bandwidth`.
+
+`read_rdt_document` of `nri_resmgr.config.rdt` reads goresctrl's files. `RdtControl` of
+`nri_resmgr.host.resctrl` reads the capabilities and makes the groups of a plan.
 """
 
 from __future__ import annotations

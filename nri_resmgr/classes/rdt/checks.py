@@ -1,4 +1,4 @@
-"""What has to hold for partitions and classes on any machine."""
+"""Checks of partitions and classes that hold on any machine."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nri_resmgr.classes.rdt.settings import (
 
 # PATH_MAX.
 _NAME_LIMIT: Final = 4096
-# What the root of a resctrl file system has by itself.
+# Files and folders in the root of a resctrl file system.
 _RESERVED: Final = frozenset(
     (
         *(".", "..", "info", "mon_data", "mon_groups"),
@@ -27,7 +27,7 @@ _RESERVED: Final = frozenset(
 
 
 def group_of(one: RdtClass) -> str:
-    """Return the name by which a class is known, the same for both of the root group.
+    """Return the name of a class; the same for both names of the root group.
 
     >>> group_of(RdtClass(""))
     'system/default'
@@ -36,7 +36,7 @@ def group_of(one: RdtClass) -> str:
 
 
 def check_config(config: RdtConfig) -> None:
-    """Check names, and that classes ask for nothing that their partition has not.
+    """Check names, and that classes ask only for resources of their partition.
 
     Raises:
         BadClass: The first mistake.
@@ -52,12 +52,12 @@ def check_config(config: RdtConfig) -> None:
         owners[name] = partition.name
         for resource in one.allocations.resources:
             if resource not in partition.allocations.resources:
-                why = "the partition allocates none, so the class has no part of it"
+                why = "the partition allocates none, so the class can have no part"
                 raise BadClass(partition.name, name, resource, why)
 
 
 def classes_of(config: RdtConfig) -> Iterator[tuple[RdtPartition, RdtClass]]:
-    """Iterate over all classes, each after its partition."""
+    """Yield all classes, each with its partition."""
     for partition in config.partitions:
         for one in partition.classes:
             yield partition, one

@@ -23,17 +23,16 @@ from nri_resmgr.classes.rdt.settings import (
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """Groups with their schemata, and who may choose them.
+    """Groups with their schemata, and which annotations may choose them.
 
     Attributes:
         schemata: By the name of a class, which is that of its folder: lines ``L2``,
-            ``L3``, ``MB``, each ended, for one write. Empty text is for a class that
-            has nothing to write. The root group is not among them.
-        root: The text of the root group. None: it is left as it is.
-        no_pod_annotation: Classes that a pod's annotation may not choose, `ROOT_CLASS`
-            among them if so.
-        no_container_annotation: The same for a container's annotation.
-        ignored: Sentences on what was asked for and this machine does not have.
+            ``L3``, ``MB``, each ended, for one write; empty text for nothing to write.
+            Without the root group.
+        root: The text of the root group; None to leave it unchanged.
+        no_pod_annotation: Classes that a pod's annotation may not choose.
+        no_container_annotation: Classes that a container's annotation may not choose.
+        ignored: Sentences on requests that this machine lacks the resource for.
     """
 
     schemata: Mapping[str, str]
@@ -44,23 +43,23 @@ class Plan(msgspec.Struct, frozen=True):
 
 
 def plan_of(config: RdtConfig, machine: Capabilities, *, taken: int = 0) -> Plan:
-    """Work out what every group has to hold, before any of them is made.
+    """Compute the schemata of all groups.
 
-    Each class gets a line for every resource of the machine, so that a group of an
-    earlier configuration keeps nothing of it.
+    Each class gets a line for every resource of the machine, so that a group keeps
+    nothing of an earlier configuration.
 
     Args:
         config: Partitions and classes.
-        machine: What resctrl has here.
-        taken: Groups of others, which have a closid each.
+        machine: What resctrl has on this machine.
+        taken: Number of groups of other programs, each with a closid.
 
     Raises:
-        BadClass: Partitions and classes do not fit together.
+        BadClass: Partitions and classes contradict each other.
         CannotAllocate: The machine has no such mask, bandwidth or resource.
         TooManyClasses: There are more groups than closids.
 
     Source:
-        goresctrl, ``pkg/rdt/config.go``; what differs is in ``docs/rdt.md``.
+        goresctrl, ``pkg/rdt/config.go``; ``docs/rdt.md`` has the differences.
     """
     check_config(config)
     ignored = tuple(_ignored(config, machine))
@@ -103,28 +102,28 @@ def _check_closids(wanted: int, taken: int, machine: Capabilities) -> None:
 
 
 def _ignored(config: RdtConfig, machine: Capabilities) -> Iterator[str]:
-    """Tell what this machine lacks; refuse what is required of it."""
-    lacking = {level for level in LEVELS if not rows_of(level, machine)}
+    """Yield what this machine lacks; refuse what is required."""
+    missing = {level for level in LEVELS if not rows_of(level, machine)}
     if machine.bandwidth is None:
-        lacking.add(BANDWIDTH)
+        missing.add(BANDWIDTH)
     for partition in config.partitions:
         place = f"partition {partition.name!r}"
         for resource in partition.allocations.resources:
-            if resource in lacking:
+            if resource in missing:
                 yield f"{place}: this machine allocates no {resource}"
-        yield from _strange(place, partition.allocations)
+        yield from _unknown_units(place, partition.allocations)
     for partition, one in classes_of(config):
         for resource in one.allocations.resources:
-            if resource in lacking & config.required:
+            if resource in missing & config.required:
                 why = (
                     "this machine allocates none of it; options."
-                    f"{resource.lower()}.optional true would leave it out"
+                    f"{resource.lower()}.optional: true would ignore it"
                 )
                 raise CannotAllocate(partition.name, group_of(one), resource, None, why)
-        yield from _strange(f"class {group_of(one)!r}", one.allocations)
+        yield from _unknown_units(f"class {group_of(one)!r}", one.allocations)
 
 
-def _strange(place: str, allocations: Allocations) -> Iterator[str]:
+def _unknown_units(place: str, allocations: Allocations) -> Iterator[str]:
     for share in (allocations.bandwidth or {}).values():
         for text in share.unknown:
             yield f"{place}: {text!r} is no bandwidth in % or MBps"

@@ -82,8 +82,8 @@ def test_class_and_policy_of_one_scope_exclude_each_other(scope: str) -> None:
         numa_policy_request({POLICY + scope: BIND, CLASS + scope: "near"}, "web")
 
     assert str(error.value) == (
-        f"annotation {CLASS}{scope}: 'near' goes without {POLICY}{scope}: one of both "
-        "has to go"
+        f"annotation {CLASS}{scope}: 'near' cannot be combined with "
+        f"{POLICY}{scope}: remove one of them"
     )
 
 

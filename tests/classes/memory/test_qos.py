@@ -164,20 +164,20 @@ def test_annotations_set(
         ),
         pytest.param(
             {f"{HIGH}/web": "1Gi"},
-            f"annotation {HIGH}/web: '1Gi' is not what memory.high takes: bytes (K, M "
-            "or G may follow) or max",
+            f"annotation {HIGH}/web: '1Gi' is no value for memory.high: bytes, also "
+            "with K, M or G, or max",
             id="a quantity of Kubernetes, which the kernel does not know",
         ),
         pytest.param(
             {HIGH: "-1"},
-            f"annotation {HIGH}: '-1' is not what memory.high takes: bytes (K, M or "
-            "G may follow) or max",
+            f"annotation {HIGH}: '-1' is no value for memory.high: bytes, also with "
+            "K, M or G, or max",
             id="a negative number",
         ),
         pytest.param(
             {"memory.oom.group.memory-qos.nri.io": "true"},
-            "annotation memory.oom.group.memory-qos.nri.io: 'true' is not what "
-            "memory.oom.group takes: 0 or 1",
+            "annotation memory.oom.group.memory-qos.nri.io: 'true' is no value "
+            "for memory.oom.group: 0 or 1",
             id="a flag that is no number",
         ),
         pytest.param(

@@ -99,7 +99,9 @@ def test_a_narrow_class_is_widened_downwards_then_upwards(
     share = PercentRange(data.draw(st.integers(1, high)), high)
     plain = places(narrow(base, share, 1))
     if count < min_bits:
-        with pytest.raises(MaskRefused, match=f"has {count} bits, under {min_bits}"):
+        with pytest.raises(
+            MaskRefused, match=f"has {count} bits, less than {min_bits}"
+        ):
             narrow(base, share, min_bits)
         return
     wide = places(narrow(base, share, min_bits))
