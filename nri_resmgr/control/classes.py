@@ -77,11 +77,11 @@ def _rdt(policy: ResourcePolicy) -> Data | None:
                 "name": name,
                 "ours": name in wanted,
                 "wanted": _lines(wanted.get(name)),
-                "found": _lines(host.groups[name].schemata if name in host.groups else ""),
-                "threads": host.groups[name].threads if name in host.groups else 0,
+                "found": _lines(found.schemata if found else ""),
+                "threads": found.threads if found else 0,
                 "containers": owners.get(name, []),
             }
-            for name in names
+            for name, found in ((name, host.groups.get(name)) for name in names)
         ],
         **_problems(host.problems),
     }

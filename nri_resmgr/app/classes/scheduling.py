@@ -1,4 +1,4 @@
-"""Scheduling classes: set by the runtime where its NRI release can, else by us."""
+"""Scheduling classes: set by the runtime if its NRI release can, else on the host."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ def _default_without(
 
 
 class _Sets(msgspec.Struct, frozen=True):
-    """CPUs that containers are about, for one interrupt."""
+    """CPUs whose requests match one interrupt, by kind of request."""
 
     before: CpuSet
     claimed: CpuSet

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 log = Logger(__name__)
 
-# All keys of ours have the first, few other keys do; the second excludes other kinds.
+# All handled keys have the first, few others do; the second excludes other kinds.
 _COMMON: Final = ".nri.io"
 _OURS: Final = ("memory-qos.", "memory-policy.", "epc-limit.", "misc-limit.")
 

@@ -152,7 +152,7 @@ class RdtWriter:
         try:
             report = control.apply(plan)
         except GroupInUse as error:
-            # Containers in a group that goes move first, whatever they ask for.
+            # Known containers leave a group before its removal, whatever they ask for.
             self._empty(control, error.name, members)
             report = control.apply(plan)
         log.info(
