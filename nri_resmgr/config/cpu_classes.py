@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from nri_resmgr.classes.cpu.cpu_class import CpuClass, PctPriority
-from nri_resmgr.classes.cpu.frequency import BadFrequency, Frequency, parse_frequency
+from nri_resmgr.classes.cpu.cpu_class import (
+    BadFrequency,
+    CpuClass,
+    Frequency,
+    PctPriority,
+    parse_frequency,
+)
 from nri_resmgr.config.errors import BadSetting
 from nri_resmgr.config.table import Table
 from nri_resmgr.values import KiloHertz

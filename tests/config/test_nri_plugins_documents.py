@@ -7,8 +7,7 @@ from typing import Final
 
 import pytest
 
-from nri_resmgr.classes.cpu.cpu_class import CpuClass, PctPriority
-from nri_resmgr.classes.cpu.frequency import FrequencyWord
+from nri_resmgr.classes.cpu.cpu_class import CpuClass, FrequencyWord, PctPriority
 from nri_resmgr.classes.rdt import (
     ALL,
     Allocations,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from nri_resmgr.classes.memory import NumaPolicy, PolicyFlag
-from nri_resmgr.classes.memory.numa_values import is_word
+from nri_resmgr.classes.memory.numa import is_word
 from nri_resmgr.config import PolicyConfig
 from nri_resmgr.host.platform import read_cgroup_layout
 from nri_resmgr.host.tree import Tree

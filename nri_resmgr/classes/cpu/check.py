@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from nri_resmgr.classes.cpu.cpu_class import CpuClass
+from nri_resmgr.classes.cpu.cpu_class import CpuClass, Frequency, FrequencyWord
 from nri_resmgr.classes.cpu.cpufreq import MOST_EPP, PERFORMANCE, epp_text
 from nri_resmgr.classes.cpu.desired import uncore_words
 from nri_resmgr.classes.cpu.facts import (
@@ -19,7 +19,6 @@ from nri_resmgr.classes.cpu.facts import (
     CpufreqPolicy,
     CpuKnobFacts,
 )
-from nri_resmgr.classes.cpu.frequency import Frequency, FrequencyWord
 from nri_resmgr.classes.cpu.sst import CLOSES
 from nri_resmgr.topology.speed_select import Feature, Punit
 from nri_resmgr.values import KiloHertz

@@ -7,9 +7,8 @@ from typing import Final
 
 import msgspec
 
-from nri_resmgr.classes.cpu.cpu_class import CpuClass
+from nri_resmgr.classes.cpu.cpu_class import CpuClass, FrequencyWord
 from nri_resmgr.classes.cpu.facts import CpufreqPolicy, CpuKnobFacts
-from nri_resmgr.classes.cpu.frequency import FrequencyWord
 from nri_resmgr.classes.cpu.turbo import (
     InUse,
     TurboArbiter,

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from nri_resmgr.classes.cpu.cpu_class import CpuClass, TurboDomain
+from nri_resmgr.classes.cpu.cpu_class import CpuClass, FrequencyWord, TurboDomain
 from nri_resmgr.classes.cpu.cpufreq import cpufreq_files
 from nri_resmgr.classes.cpu.facts import CPU_ROOT, CpuKnobFacts, UncoreDomain
-from nri_resmgr.classes.cpu.frequency import FrequencyWord
 from nri_resmgr.classes.cpu.turbo import InUse, TurboArbiter, Words, in_use, resolved
 from nri_resmgr.values import CpuSet, KiloHertz
 

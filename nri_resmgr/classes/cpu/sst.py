@@ -7,9 +7,8 @@ from typing import Final
 
 import msgspec
 
-from nri_resmgr.classes.cpu.cpu_class import CpuClass, PctPriority
+from nri_resmgr.classes.cpu.cpu_class import CpuClass, FrequencyWord, PctPriority
 from nri_resmgr.classes.cpu.facts import CpuKnobFacts
-from nri_resmgr.classes.cpu.frequency import FrequencyWord
 from nri_resmgr.classes.cpu.turbo import InUse, Words, in_use, resolved
 from nri_resmgr.topology.speed_select import Clos, ClosOrder, Feature, Punit
 from nri_resmgr.values import CpuSet, KiloHertz

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
-from nri_resmgr.classes.cpu.cpu_class import CpuClass, TurboDomain
+from nri_resmgr.classes.cpu.cpu_class import (
+    CpuClass,
+    Frequency,
+    FrequencyWord,
+    TurboDomain,
+)
 from nri_resmgr.classes.cpu.facts import CpufreqPolicy, CpuKnobFacts
-from nri_resmgr.classes.cpu.frequency import Frequency, FrequencyWord
 from nri_resmgr.values import CpuSet, KiloHertz
 
 InUse: TypeAlias = Sequence[tuple[CpuClass, CpuSet]]

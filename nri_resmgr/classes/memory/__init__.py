@@ -1,8 +1,8 @@
 """Memory classes: swap by share of the limit, NUMA policies, limits of misc resources.
 
-A library of its own. `qos` has the classes for swap. `numa_values` has NUMA policies,
-`numa_requests` those that annotations ask for, and `numa_nodes` resolves their nodes.
-`misc` has the limits, and `scopes` finds the annotation that applies to a container.
+A library of its own. `qos` has the classes for swap, `numa` NUMA policies, `misc` the
+limits, and `scopes` finds the annotation that applies to a container. Refusals are in
+`errors`.
 
 `nri_resmgr.config.memory_classes` reads the files of nri-plugins' memory-qos and
 memory-policy.
@@ -12,11 +12,7 @@ from __future__ import annotations
 
 from nri_resmgr.classes.memory.errors import (
     BadMemoryAnnotation,
-    MemoryFileNotAllowed,
-    NoMemoryLimit,
     NoSuchNodes,
-    UnknownMemoryClass,
-    UnknownMiscResource,
 )
 from nri_resmgr.classes.memory.misc import (
     CAPACITY_FILE,
@@ -26,24 +22,19 @@ from nri_resmgr.classes.memory.misc import (
     misc_limits,
     read_capacity,
 )
-from nri_resmgr.classes.memory.numa_nodes import (
-    MemoryPlace,
-    ResolvedPolicy,
-    resolve_numa_policy,
-)
-from nri_resmgr.classes.memory.numa_requests import (
+from nri_resmgr.classes.memory.numa import (
     CLASS_KEY,
     POLICY_KEY,
-    NumaPolicyRequest,
-    chosen_numa_policy,
-    numa_policy_request,
-)
-from nri_resmgr.classes.memory.numa_values import (
-    BadMemoryPolicy,
+    MemoryPlace,
     NodeWord,
     NumaPolicy,
+    NumaPolicyRequest,
     PolicyFlag,
     PolicyMode,
+    ResolvedPolicy,
+    chosen_numa_policy,
+    numa_policy_request,
+    resolve_numa_policy,
 )
 from nri_resmgr.classes.memory.qos import (
     QOS_SUFFIX,
@@ -63,13 +54,10 @@ __all__ = [
     "POLICY_KEY",
     "QOS_SUFFIX",
     "BadMemoryAnnotation",
-    "BadMemoryPolicy",
-    "MemoryFileNotAllowed",
     "MemoryPlace",
     "MemoryQosClass",
     "MemoryQosConfig",
     "MemoryQosRequest",
-    "NoMemoryLimit",
     "NoSuchNodes",
     "NodeWord",
     "NumaPolicy",
@@ -78,8 +66,6 @@ __all__ = [
     "PolicyMode",
     "ResolvedPolicy",
     "ScopedAnnotation",
-    "UnknownMemoryClass",
-    "UnknownMiscResource",
     "chosen_numa_policy",
     "memory_qos_request",
     "memory_qos_unified",

@@ -11,21 +11,10 @@ has. `plan_of` computes the schemata of groups, with `caches`, `masks` and `band
 from __future__ import annotations
 
 from nri_resmgr.classes.rdt.capabilities import (
-    AMD_MAXIMUM,
-    MBPS_MAXIMUM,
-    PERCENT_MAXIMUM,
     Bandwidth,
     BandwidthMode,
     Capabilities,
-    Monitoring,
     RdtCache,
-)
-from nri_resmgr.classes.rdt.checks import check_config
-from nri_resmgr.classes.rdt.errors import (
-    BadClass,
-    BadShare,
-    CannotAllocate,
-    TooManyClasses,
 )
 from nri_resmgr.classes.rdt.plan import Plan, plan_of
 from nri_resmgr.classes.rdt.settings import (
@@ -33,48 +22,27 @@ from nri_resmgr.classes.rdt.settings import (
     ROOT_CLASS,
     Allocations,
     BandwidthAllocation,
-    BitMask,
     CacheAllocation,
     Percent,
-    PercentRange,
     RdtClass,
     RdtConfig,
     RdtPartition,
 )
-from nri_resmgr.classes.rdt.text import (
-    parse_bandwidth,
-    parse_cache_ids,
-    parse_cache_share,
-)
 
 __all__ = [
     "ALL",
-    "AMD_MAXIMUM",
-    "MBPS_MAXIMUM",
-    "PERCENT_MAXIMUM",
     "ROOT_CLASS",
     "Allocations",
-    "BadClass",
-    "BadShare",
     "Bandwidth",
     "BandwidthAllocation",
     "BandwidthMode",
-    "BitMask",
     "CacheAllocation",
-    "CannotAllocate",
     "Capabilities",
-    "Monitoring",
     "Percent",
-    "PercentRange",
     "Plan",
     "RdtCache",
     "RdtClass",
     "RdtConfig",
     "RdtPartition",
-    "TooManyClasses",
-    "check_config",
-    "parse_bandwidth",
-    "parse_cache_ids",
-    "parse_cache_share",
     "plan_of",
 ]

@@ -6,9 +6,8 @@ import msgspec
 import pytest
 
 from nri_resmgr.classes.cpu.check import check
-from nri_resmgr.classes.cpu.cpu_class import CpuClass, PctPriority
+from nri_resmgr.classes.cpu.cpu_class import CpuClass, FrequencyWord, PctPriority
 from nri_resmgr.classes.cpu.facts import CpuKnobFacts
-from nri_resmgr.classes.cpu.frequency import FrequencyWord
 from nri_resmgr.topology.speed_select import Feature, Punit
 from nri_resmgr.values import KiloHertz
 from tests.classes.cpu.machines import BARE, OLD, SERVER, cpus, policy

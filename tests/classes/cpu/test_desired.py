@@ -5,11 +5,10 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from nri_resmgr.classes.cpu.cpu_class import CpuClass, TurboDomain
+from nri_resmgr.classes.cpu.cpu_class import CpuClass, FrequencyWord, TurboDomain
 from nri_resmgr.classes.cpu.cpufreq import SharedPolicy, shared_policies
 from nri_resmgr.classes.cpu.desired import desired
 from nri_resmgr.classes.cpu.facts import CpuKnobFacts
-from nri_resmgr.classes.cpu.frequency import FrequencyWord
 from nri_resmgr.values import KiloHertz
 from tests.classes.cpu.machines import BARE, OLD, SERVER, cpus, policy, short
 

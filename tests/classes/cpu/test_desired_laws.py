@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nri_resmgr.classes.cpu.cpu_class import CpuClass, TurboDomain
+from nri_resmgr.classes.cpu.cpu_class import CpuClass, FrequencyWord, TurboDomain
 from nri_resmgr.classes.cpu.desired import desired
 from nri_resmgr.classes.cpu.facts import (
     CPU_ROOT,
@@ -15,7 +15,6 @@ from nri_resmgr.classes.cpu.facts import (
     CpuKnobFacts,
     UncoreDomain,
 )
-from nri_resmgr.classes.cpu.frequency import FrequencyWord
 from nri_resmgr.values import CpuSet
 from tests.classes.cpu.draws import CLASSES, COUNT, MEMBERS, machines
 from tests.examples import examples

@@ -5,9 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from nri_resmgr.classes.cpu.cpu_class import CpuClass, PctPriority
+from nri_resmgr.classes.cpu.cpu_class import CpuClass, FrequencyWord, PctPriority
 from nri_resmgr.classes.cpu.facts import CpuKnobFacts
-from nri_resmgr.classes.cpu.frequency import FrequencyWord
 from nri_resmgr.classes.cpu.sst import (
     capacity_of,
     desired_punits,
