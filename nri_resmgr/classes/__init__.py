@@ -1,4 +1,6 @@
-"""Resource classes: what an operator wrote, what a machine can do, what to set.
+"""Resource classes: their definitions, what a machine supports, and what to set.
 
-Pure arithmetic, usable without the rest; each kind of class is a package of its own.
+Pure computation, usable without the rest of this project. Each kind of class is a
+package of its own; `choice` decides which class a container gets, `unified` prepares
+files of cgroup v2 for runtimes.
 """

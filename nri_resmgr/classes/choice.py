@@ -1,4 +1,4 @@
-"""Which class a container has: by annotation, by its place, or by its QoS class."""
+"""Choice of a container's class: by annotation, balloon type or QoS class."""
 
 from __future__ import annotations
 
@@ -7,20 +7,36 @@ from dataclasses import dataclass
 
 import msgspec
 
-from nri_resmgr.classes.request import ClassRequest
 from nri_resmgr.values import PolicyError, QosClass
 
 
+class ClassRequest(
+    msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
+):
+    """A class that an annotation names.
+
+    Attributes:
+        name: The class; whether it exists is checked later.
+        key: The annotation, for messages.
+        of_container: Whether the annotation names this container. One of the whole
+            pod need not be met for each of its containers.
+    """
+
+    name: str
+    key: str = ""
+    of_container: bool = False
+
+
 class Origin(enum.StrEnum):
-    """Who says it; an earlier one goes before all below it."""
+    """Source of a class; an earlier one overrides those below it."""
 
     ANNOTATION = "annotation"
     TYPE = "balloon-type"
     QOS = "qos"
 
 
-class Choice(msgspec.Struct, frozen=True):
-    """A class by its name, and who says so."""
+class ClassChoice(msgspec.Struct, frozen=True):
+    """The name of a class, and its source."""
 
     name: str
     origin: Origin
@@ -28,14 +44,14 @@ class Choice(msgspec.Struct, frozen=True):
 
 @dataclass(eq=False)
 class UnknownClass(PolicyError):
-    """An annotation asks for a class that there is not.
+    """An annotation names a class that does not exist.
 
     Attributes:
-        title: The container, for people.
-        kind: What the class is of.
+        title: The container, for messages.
+        kind: The kind of class, as ``RDT``.
         name: The class.
         key: The annotation.
-        known: The names of all classes.
+        known: Names of all classes.
     """
 
     title: str
@@ -57,7 +73,13 @@ class UnknownClass(PolicyError):
 
 @dataclass(eq=False)
 class ClassDenied(PolicyError):
-    """A class may not be chosen by such an annotation; see `UnknownClass`."""
+    """A class does not allow the annotation that names it.
+
+    `UnknownClass` has the other attributes.
+
+    Attributes:
+        flag: The option of the class that denies it.
+    """
 
     title: str
     kind: str
@@ -74,7 +96,13 @@ class ClassDenied(PolicyError):
 
 @dataclass(eq=False)
 class ClassMissing(PolicyError):
-    """A class is configured, and this node does not have it; see `UnknownClass`."""
+    """A class is configured and not available on this node.
+
+    `UnknownClass` has the other attributes.
+
+    Attributes:
+        why: Why it is not available.
+    """
 
     title: str
     kind: str
@@ -90,20 +118,20 @@ class ClassMissing(PolicyError):
 
 
 def choose(
-    wish: ClassRequest | None, given: str, qos: QosClass | None
-) -> Choice | None:
-    """Find the class of a container; whether there is one is looked up by others.
+    request: ClassRequest | None, given: str, qos: QosClass | None
+) -> ClassChoice | None:
+    """Choose the class of a container; the caller checks that it exists.
 
     Args:
-        wish: What its annotations say.
-        given: What its place says; empty for nothing.
-        qos: Its QoS class, where that is a name of a class.
+        request: The request by annotation.
+        given: The class of its balloon type; empty for none.
+        qos: Its QoS class, if classes are chosen by that.
 
     >>> choose(None, "slow", QosClass.BURSTABLE)
-    Choice(name='slow', origin=<Origin.TYPE: 'balloon-type'>)
+    ClassChoice(name='slow', origin=<Origin.TYPE: 'balloon-type'>)
     """
-    if wish is not None:
-        return Choice(wish.name, Origin.ANNOTATION)
+    if request is not None:
+        return ClassChoice(request.name, Origin.ANNOTATION)
     if given:
-        return Choice(given, Origin.TYPE)
-    return None if qos is None else Choice(qos.value, Origin.QOS)
+        return ClassChoice(given, Origin.TYPE)
+    return None if qos is None else ClassChoice(qos.value, Origin.QOS)

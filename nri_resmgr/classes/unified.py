@@ -1,4 +1,4 @@
-"""Lines of cgroup files, and how many of them a runtime can be told."""
+"""Lines of cgroup files, and those that a runtime can write."""
 
 from __future__ import annotations
 
@@ -8,17 +8,16 @@ from typing import TypeAlias
 import msgspec
 
 Files: TypeAlias = Mapping[str, tuple[str, ...]]
-"""File name to its lines. Each line needs a write of its own: of files that are about
-several devices or resources, the kernel reads one per write."""
+"""File name to its lines. Each line needs a write of its own: of a file with several
+devices or resources, the kernel reads one line per write."""
 
 
 class Unified(msgspec.Struct, frozen=True):
-    """Files as the runtime can be told, and what is left to write.
+    """Lines divided between the runtime and this daemon.
 
     Attributes:
-        values: ``linux.resources.unified``.
-        rest: What has to be written into the container's cgroup once it is there,
-            before its process starts.
+        values: ``linux.resources.unified``, for the runtime.
+        rest: Lines to write into the container's cgroup before its process starts.
     """
 
     values: Mapping[str, str]
@@ -26,14 +25,14 @@ class Unified(msgspec.Struct, frozen=True):
 
 
 def as_unified(files: Files, *, by_line: bool) -> Unified:
-    """Divide lines into what the runtime writes and what it cannot.
+    """Divide lines into those that the runtime writes and the others.
 
     Args:
-        files: Of a cgroup of version 2; others know no unified values.
+        files: Files of cgroup v2; v1 has no unified values.
         by_line: Whether the runtime writes values line by line. runc does since
-            1.2. Before, and with crun, a value is one write: of several lines the
-            kernel refuses those of ``io.max``, and with them the container, and
-            ignores all but the first of weights. Then only the first is told.
+            1.2. Older ones and crun write a value at once: then the kernel refuses
+            several lines of ``io.max``, which fails the container, and ignores all
+            but the first weight. So only the first line is sent.
 
     >>> as_unified({"io.max": ("8:0 rbps=1", "8:16 rbps=1")}, by_line=False)
     Unified(values={'io.max': '8:0 rbps=1'}, rest={'io.max': ('8:16 rbps=1',)})

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from nri_resmgr.classes.blockio import BlockIoConfig, Limits, ParameterSet
+from nri_resmgr.classes.blockio import BlockIoConfig, IoLimits, ParameterSet
 from nri_resmgr.classes.blockio.values import LEAST_WEIGHT, MOST_WEIGHT
 from nri_resmgr.config.errors import BadSetting
 from nri_resmgr.config.table import Table, read_any_case
@@ -105,7 +105,7 @@ def _parameter_set(document: object, path: str) -> ParameterSet:
         # A weight can be for all devices; the kernel throttles single ones only.
         if rate is not None and not patterns:
             raise BadSetting(row.at(key), "needs Devices")
-    return ParameterSet(patterns, Limits(_weight(row), *rates))
+    return ParameterSet(patterns, IoLimits(_weight(row), *rates))
 
 
 def _weight(row: Table) -> int | None:

@@ -7,8 +7,14 @@ from typing import Final
 
 import msgspec
 
-from nri_resmgr.classes.cpu.cpu_class import CpuClass, PctPriority, TurboDomain
-from nri_resmgr.classes.cpu.frequency import BadFrequency, Frequency, parse_frequency
+from nri_resmgr.classes.cpu.cpu_class import (
+    BadFrequency,
+    CpuClass,
+    Frequency,
+    PctPriority,
+    TurboDomain,
+    parse_frequency,
+)
 from nri_resmgr.config.errors import BadSetting
 from nri_resmgr.config.table import Table
 from nri_resmgr.values import KiloHertz

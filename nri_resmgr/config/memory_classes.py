@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from nri_resmgr.classes.memory.numa_values import (
+from nri_resmgr.classes.memory.numa import (
     BadMemoryPolicy,
     NumaPolicy,
     PolicyFlag,

@@ -15,9 +15,9 @@ from nri_resmgr.classes.rdt.settings import (
     BandwidthAllocation,
     CacheAllocation,
     CacheShare,
-    Partition,
     RdtClass,
     RdtConfig,
+    RdtPartition,
 )
 from nri_resmgr.classes.rdt.text import (
     parse_bandwidth,
@@ -89,9 +89,9 @@ def _named(table: Table, key: str = "partitions") -> Iterator[tuple[str, Table]]
         yield name, Table.read(row, *keys, path=f"{table.at(key)}.{shown}")
 
 
-def _partition(name: str, row: Table) -> Partition:
+def _partition(name: str, row: Table) -> RdtPartition:
     classes = (_class(one, found) for one, found in _named(row, "classes"))
-    return Partition(name, _allocations(row), tuple(classes))
+    return RdtPartition(name, _allocations(row), tuple(classes))
 
 
 def _class(name: str, row: Table) -> RdtClass:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Final
 from nri_resmgr.app.classes.members import members_of
 from nri_resmgr.app.classes.problems import ClassProblems
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
-from nri_resmgr.classes.choice import Choice, Origin
-from nri_resmgr.classes.request import ClassRequest
+from nri_resmgr.classes.choice import ClassChoice, ClassRequest, Origin
 from nri_resmgr.control.containers import Data
 from nri_resmgr.control.memory_classes import memory_classes_of
 from nri_resmgr.policy.events import ContainerSpec
@@ -52,7 +51,7 @@ def class_sentences(spec: ContainerSpec, policy: ResourcePolicy) -> Iterator[str
             yield f"block I/O class {choice.name}, {why}{lacks}"
 
 
-def _why(choice: Choice, wish: ClassRequest | None) -> str:
+def _why(choice: ClassChoice, wish: ClassRequest | None) -> str:
     if wish is not None:
         return f"by annotation {wish.key}"
     return _ORIGINS[choice.origin]
@@ -69,7 +68,7 @@ def _rdt(policy: ResourcePolicy) -> Data | None:
         policy, lambda spec: rdt_choice(spec, use, policy.policy, policy.state)
     )
     wanted: Mapping[str, str] = host.plan.schemata if host.plan else {}
-    names = dict.fromkeys((*wanted, *host.seen))
+    names = dict.fromkeys((*wanted, *host.groups))
     return {
         "whyNot": host.why,
         "monitorsPods": use.monitors,
@@ -78,11 +77,11 @@ def _rdt(policy: ResourcePolicy) -> Data | None:
                 "name": name,
                 "ours": name in wanted,
                 "wanted": _lines(wanted.get(name)),
-                "found": _lines(host.seen[name].schemata if name in host.seen else ""),
-                "threads": host.seen[name].threads if name in host.seen else 0,
+                "found": _lines(found.schemata if found else ""),
+                "threads": found.threads if found else 0,
                 "containers": owners.get(name, []),
             }
-            for name in names
+            for name, found in ((name, host.groups.get(name)) for name in names)
         ],
         **_problems(host.problems),
     }
@@ -115,7 +114,7 @@ def _blockio(policy: ResourcePolicy) -> Data | None:
 
 
 def _owners(
-    policy: ResourcePolicy, choice_of: Callable[[ContainerSpec], Choice | None]
+    policy: ResourcePolicy, choice_of: Callable[[ContainerSpec], ClassChoice | None]
 ) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for one in members_of(policy, choice_of):

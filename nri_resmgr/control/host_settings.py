@@ -123,8 +123,8 @@ def _of_report(report: HostReport | None) -> Data:
             "placed": {str(key): str(cpus) for key, cpus in placement.cpus.items()},
             "unplaced": list(placement.unplaced),
             "refused": sorted(last.refused),
-            "irqbalance": last.told.pid,
-            "untold": last.told.why,
+            "irqbalance": last.irqbalance.pid,
+            "untold": last.irqbalance.why,
         },
         "speedSelect": list(_punits(last)),
     }

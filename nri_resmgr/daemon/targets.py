@@ -1,13 +1,14 @@
-"""Targets of the reconcilers: settings of the host, RDT groups, block I/O files.
+"""What the daemon reconciles: settings of the host, RDT groups, block I/O files.
 
-They import the appliers late: few nodes need any, and no request waits for one.
+The appliers are imported late, and in a thread: few nodes need any, and an import takes
+as long as fifty requests, which go first.
 """
 
 from __future__ import annotations
 
 import asyncio
 from importlib import import_module
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from nri_resmgr.app.host_settings.wanted import Wanted, use_in_force
 from nri_resmgr.daemon.parts import Daemon
@@ -19,59 +20,51 @@ if TYPE_CHECKING:
     from nri_resmgr.app.classes.rdt.groups import RdtGroups
     from nri_resmgr.app.host_settings.settings import HostSettings
 
+# Files in the state directory while there are changes to undo.
 HOST_LEFTOVERS: Final = ("host-changes", "speed-select-changes", "irqbalance")
 RDT_LEFTOVERS: Final = ("resctrl",)
 BLOCKIO_LEFTOVERS: Final = ("blockio",)
 
 
-async def _import(module: str) -> None:
-    """Import in a thread: it takes as long as fifty requests, which go first."""
-    await asyncio.to_thread(import_module, module)
+class _Target:
+    """Methods that the targets share; see `nri_resmgr.app.background.reconciler`."""
 
-
-class _DaemonTarget:
-    """The common part of all targets.
-
-    Attributes:
-        leftovers: Files in the state directory while there is something to restore.
-    """
-
-    leftovers: tuple[str, ...] = ()
+    leftovers: ClassVar[tuple[str, ...]]
 
     def __init__(self, daemon: Daemon) -> None:
         self._daemon = daemon
 
-    def note(self, event: Event) -> bool:  # noqa: ARG002 - most depend on the configuration only
-        """See `ReconcilerTarget.note`."""
+    def note(self, event: Event) -> bool:  # noqa: ARG002 - only a configuration has classes
+        """Return False: no event makes an applier necessary."""
         return False
 
     def has_leftovers(self) -> bool:
-        """See `ReconcilerTarget.has_leftovers`."""
+        """Return whether the state directory has changes of an earlier process."""
         state = self._daemon.state
         try:
             return state is not None and any(
                 state.read(name) is not None for name in self.leftovers
             )
         except HostError:
-            return True  # the applier reports what is wrong with the directory
+            return True  # the applier reports the error
 
 
-class HostTarget(_DaemonTarget):
+class HostTarget(_Target):
     """CPU classes, Speed Select, interrupts and isolated containers."""
 
     leftovers = HOST_LEFTOVERS
 
-    def note(self, event: Event) -> bool:  # noqa: ARG002 - any container may use classes
-        """See `ReconcilerTarget.note`."""
+    def note(self, event: Event) -> bool:  # noqa: ARG002 - any container may
+        """Return True: a container may ask for a setting of the host."""
         return True
 
     def is_wanted(self) -> bool:
-        """See `ReconcilerTarget.is_wanted`."""
+        """Return whether the policy wants anything of its host."""
         return not use_in_force(self._daemon.policy).is_idle
 
     async def make_applier(self) -> HostSettings:
-        """See `ReconcilerTarget.make_applier`."""
-        await _import("nri_resmgr.app.host_settings.settings")
+        """Import and make the applier."""
+        await asyncio.to_thread(import_module, "nri_resmgr.app.host_settings.settings")
         from nri_resmgr.app.host_settings.report import HostReport
         from nri_resmgr.app.host_settings.settings import HostAccess, HostSettings
 
@@ -83,11 +76,10 @@ class HostTarget(_DaemonTarget):
             verify_interval=options.verify_interval,
             repairs=options.verify_repair == "yes",
         )
-        report = HostReport(daemon.observers.history)
-        return HostSettings(access, self._wanted, report)
+        return HostSettings(access, self._wanted, HostReport(daemon.observers.history))
 
     def abandon(self, why: str) -> None:
-        """See `ReconcilerTarget.abandon`."""
+        """Report that no settings are applied any more."""
         applier = self._daemon.reconcilers.host.applier
         if applier is not None:
             applier.report.stopped(why)
@@ -98,18 +90,18 @@ class HostTarget(_DaemonTarget):
         return Wanted(use, config.cpu_classes, config.interrupts, policy.machine)
 
 
-class RdtTarget(_DaemonTarget):
+class RdtTarget(_Target):
     """RDT groups."""
 
     leftovers = RDT_LEFTOVERS
 
     def is_wanted(self) -> bool:
-        """See `ReconcilerTarget.is_wanted`."""
+        """Return whether RDT is configured."""
         return self._daemon.policy.config.rdt is not None
 
     async def make_applier(self) -> RdtGroups:
-        """See `ReconcilerTarget.make_applier`."""
-        await _import("nri_resmgr.app.classes.rdt.groups")
+        """Import and make the applier."""
+        await asyncio.to_thread(import_module, "nri_resmgr.app.classes.rdt.groups")
         from nri_resmgr.app.classes.rdt.groups import RdtGroups
         from nri_resmgr.app.classes.rdt.writer import RdtWriter, opener
 
@@ -119,22 +111,22 @@ class RdtTarget(_DaemonTarget):
         return RdtGroups(policy, host, writer)
 
     def abandon(self, why: str) -> None:
-        """See `ReconcilerTarget.abandon`."""
+        """Report that groups are not reconciled any more."""
         self._daemon.policy.class_hosts.rdt.problems.abandon(why)
 
 
-class BlockIoTarget(_DaemonTarget):
+class BlockIoTarget(_Target):
     """Block I/O of running containers."""
 
     leftovers = BLOCKIO_LEFTOVERS
 
     def is_wanted(self) -> bool:
-        """See `ReconcilerTarget.is_wanted`."""
+        """Return whether block I/O classes are configured."""
         return self._daemon.policy.config.blockio is not None
 
     async def make_applier(self) -> BlockIoFiles:
-        """See `ReconcilerTarget.make_applier`."""
-        await _import("nri_resmgr.app.classes.blockio.files")
+        """Import and make the applier."""
+        await asyncio.to_thread(import_module, "nri_resmgr.app.classes.blockio.files")
         from nri_resmgr.app.classes.blockio.files import BlockIoFiles
         from nri_resmgr.app.classes.blockio.record import BlockIoRecord
 
@@ -144,5 +136,5 @@ class BlockIoTarget(_DaemonTarget):
         return BlockIoFiles(policy, writer, record)
 
     def abandon(self, why: str) -> None:
-        """See `ReconcilerTarget.abandon`."""
+        """Report that files are not reconciled any more."""
         self._daemon.policy.class_hosts.blockio.problems.abandon(why)

@@ -14,9 +14,9 @@ from nri_resmgr.classes.blockio import (
     BlockDevice,
     DeviceNumber,
     Features,
-    Found,
+    MatchedDevices,
     Notice,
-    Oddity,
+    NoticeKind,
 )
 from nri_resmgr.host.tree import Tree, UnreadableHostFile
 from nri_resmgr.values.globs import glob_pattern
@@ -31,7 +31,9 @@ _MOST_FOLDERS: Final = 500
 _MOST_LINKS: Final = 40  # the kernel's own limit, MAXSYMLINKS
 
 
-def find_block_devices(tree: Tree, patterns: Iterable[str]) -> dict[str, Found]:
+def find_block_devices(
+    tree: Tree, patterns: Iterable[str]
+) -> dict[str, MatchedDevices]:
     """Find the devices that match patterns, by pattern.
 
     Links are followed below the host's root. A partition is replaced by its disk: the
@@ -93,27 +95,27 @@ def find_features(tree: Tree, top: str, *, is_v2: bool) -> Features:
     return Features(is_v2=True, has_throttles="io" in controllers)
 
 
-def _find(tree: Tree, pattern: str) -> Found:
+def _find(tree: Tree, pattern: str) -> MatchedDevices:
     devices: dict[DeviceNumber, BlockDevice] = {}
     notices: list[Notice] = []
     try:
         paths = _glob(tree, pattern)
         if not paths:
-            notices.append(Notice(Oddity.NO_MATCH, pattern, "matches no file"))
+            notices.append(Notice(NoticeKind.NO_MATCH, pattern, "matches no file"))
         for path in paths:
             number = _number_of(tree, path)
             if number is None:
                 why = "is not a block device, skipped"
-                notices.append(Notice(Oddity.NO_BLOCK_DEVICE, path, why))
+                notices.append(Notice(NoticeKind.NO_BLOCK_DEVICE, path, why))
                 continue
             device = _describe(tree, number)
             devices[device.number] = device
             if device.number != number:
                 why = f"is a partition, the class applies to the disk {device.name}"
-                notices.append(Notice(Oddity.PARTITION, path, why))
+                notices.append(Notice(NoticeKind.PARTITION, path, why))
     except UnreadableHostFile as error:
-        notices.append(Notice(Oddity.UNREADABLE, pattern, str(error)))
-    return Found(tuple(devices.values()), tuple(notices))
+        notices.append(Notice(NoticeKind.UNREADABLE, pattern, str(error)))
+    return MatchedDevices(tuple(devices.values()), tuple(notices))
 
 
 def _glob(tree: Tree, pattern: str) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from nri_resmgr.classes.irq.requests import BalloonCpus, Wish
+from nri_resmgr.classes.irq.requests import BalloonCpus, ContainerCpus
 from nri_resmgr.classes.isolation.requests import Isolated
 from nri_resmgr.values import NO_CPUS, CpuSet
 
@@ -45,7 +45,7 @@ class HostUse(msgspec.Struct, frozen=True):
     """
 
     cpu_classes: Mapping[str, CpuSet] = {}
-    containers: tuple[Wish, ...] = ()
+    containers: tuple[ContainerCpus, ...] = ()
     balloons: tuple[BalloonCpus, ...] = ()
     isolated: tuple[Isolated, ...] = ()
     available: CpuSet = NO_CPUS

@@ -7,8 +7,9 @@ from typing import Final
 
 import msgspec
 
+from nri_resmgr.classes.choice import ClassRequest
+from nri_resmgr.classes.irq.requests import IrqRequest
 from nri_resmgr.classes.isolation.requests import IsolationRequest
-from nri_resmgr.classes.request import ClassRequest, IrqRequest
 from nri_resmgr.policy.affinity import Affinity
 from nri_resmgr.policy.cpus import CpuPriority
 from nri_resmgr.topology import MemoryKind

@@ -17,7 +17,7 @@ from nri_resmgr.app.host_settings.settings import HostAccess, HostSettings
 from nri_resmgr.app.host_settings.wanted import Wanted
 from nri_resmgr.app.observing.history import History
 from nri_resmgr.classes.cpu.cpu_class import CpuClass
-from nri_resmgr.classes.irq.requests import IrqAffinity, Wish
+from nri_resmgr.classes.irq.requests import ContainerCpus, IrqAffinity
 from nri_resmgr.config.cpu_classes import CpuClassUse
 from nri_resmgr.host.state_dir import StateDir
 from nri_resmgr.host.tree import HostTree
@@ -33,15 +33,17 @@ NOTHING: Final = HostUse()
 SOON: Final = 1e-9  # seconds between two repairs
 
 
-def quiet(cpus: str, *wishes: Wish) -> HostUse:
+def quiet(cpus: str, *wishes: ContainerCpus) -> HostUse:
     """CPUs that are in the class of `CLASSES`, and wishes about interrupts."""
     return HostUse(
         {"quiet": CpuSet.parse(cpus)}, wishes, available=CpuSet.of(*range(8))
     )
 
 
-def wish(cpus: str, claim: tuple[str, ...], mask: tuple[str, ...] = ()) -> Wish:
-    return Wish(CpuSet.parse(cpus), IrqAffinity(claim, mask))
+def wish(
+    cpus: str, claim: tuple[str, ...], mask: tuple[str, ...] = ()
+) -> ContainerCpus:
+    return ContainerCpus(CpuSet.parse(cpus), IrqAffinity(claim, mask))
 
 
 @attrs.define(eq=False)

@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from nri_resmgr.app.annotations import Reading, read_preferences
-from nri_resmgr.classes.irq.requests import IrqAffinity
-from nri_resmgr.classes.request import ClassRequest, IrqRequest
+from nri_resmgr.classes.choice import ClassRequest
+from nri_resmgr.classes.irq.requests import IrqAffinity, IrqRequest
 from nri_resmgr.policy.affinity import Affinity, Expression
 from nri_resmgr.topology.hint_options import PathRule
 

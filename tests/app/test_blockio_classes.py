@@ -110,7 +110,7 @@ async def test_what_one_line_cannot_tell_is_written_before_the_start(
     add_disks(tmp_path / "host", "sda", "sdb")
     async with running_rig(tmp_path, document(THROTTLED)) as rig:
         created = await rig.create("c0", SLOW)
-        given = dict(rig.node.plugin.class_hosts.blockio.given)
+        given = dict(rig.node.plugin.class_hosts.blockio.applied)
         rig.appear("c0", 100)
         await rig.node.runtime.start_container("c0")
 
@@ -178,7 +178,7 @@ async def test_after_a_restart_only_news_are_written(tmp_path: Path) -> None:
     host = rig.node.plugin.class_hosts.blockio
 
     assert kept.texts["blockio"] == '{"c0": {"io.weight": ["405"]}}'
-    assert host.given == {"c0": {"io.weight": ("405",)}}
+    assert host.applied == {"c0": {"io.weight": ("405",)}}
 
 
 @pytest.mark.parametrize(

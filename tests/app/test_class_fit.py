@@ -21,7 +21,7 @@ NOT_MOUNTED = (
     "/proc/mounts: resctrl is not mounted; if the CPU has RDT, run "
     "mount -t resctrl resctrl /sys/fs/resctrl"
 )
-NO_FILE = "io.weight: this host's cgroups have no such file, so the class goes without"
+NO_FILE = "io.weight: cgroups of this host have no such file, so it is not set"
 
 
 def warnings(host: Path, spec: str) -> tuple[tuple[str, str], ...]:
@@ -59,7 +59,7 @@ def host(tmp_path: Path) -> Path:
             "partitions: {p: {classes: {"
             + ", ".join(f"c{number}: {{}}" for number in range(20))
             + "}}}",
-            f"{RDT}.partitions: 20 RDT classes need a group, and there is room for ",
+            f"{RDT}.partitions: 20 RDT classes need a group, and only ",
             id="more classes than closids",
         ),
     ],

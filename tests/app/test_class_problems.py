@@ -5,14 +5,14 @@ from __future__ import annotations
 from structlog.testing import capture_logs
 
 from nri_resmgr.app.classes.problems import ClassProblems
-from nri_resmgr.classes.choice import Choice, Origin
+from nri_resmgr.classes.choice import ClassChoice, Origin
 
 
 def test_a_class_that_is_dropped_is_said_once_and_counted_always() -> None:
     problems = ClassProblems("rdt")
     with capture_logs() as lines:
         for name in ("slow", "slow", "fast"):
-            problems.drop(Choice(name, Origin.QOS), "a/b/c", "there is none")
+            problems.drop(ClassChoice(name, Origin.QOS), "a/b/c", "there is none")
 
     assert problems.dropped == 3
     assert [(one["event"], one["name"], one["by"]) for one in lines] == [

@@ -24,6 +24,7 @@ from nri_resmgr.policy.scheduling import (
     SchedulingClass,
     SchedulingPolicy,
 )
+from nri_resmgr.policy.simple import SimpleState
 from nri_resmgr.stub import Container, ContainerAdjustment, Pod
 from nri_resmgr.stub.model import (
     IoPriority,
@@ -46,6 +47,7 @@ BEGUN: Final = NewContainer(
     Container("c1"),
     ContainerSpec("c1", title="default/web/c", cgroup="/kubepods/c1"),
 )
+EMPTY: Final = SimpleState()
 NOTHING: Final = ContainerAdjustment()
 PLAIN: Final = (os.SCHED_OTHER, 0)
 SET: Final = (os.SCHED_BATCH, 5)
@@ -111,7 +113,7 @@ def test_one_of_both_sets_it(
     one = setter(by, level, tree)
     with capture_logs():
         adjustment = one.add_class(NOTHING, SLOW)
-        one.start(BEGUN, Decision(None, (), scheduling=SLOW))
+        one.start(BEGUN, Decision(EMPTY, (), scheduling=SLOW))
 
     assert (adjustment != NOTHING, scheduled(child)) == expected
 
@@ -120,7 +122,7 @@ def test_the_host_sets_the_part_that_the_runtime_cannot(
     tree: HostTree, child: int
 ) -> None:
     one = setter("auto", NriLevel(0, 10), tree)
-    one.start(BEGUN, Decision(None, (), scheduling=SLOW))
+    one.start(BEGUN, Decision(EMPTY, (), scheduling=SLOW))
 
     priority = IoPriority(IoPriorityClass.IDLE)
     assert one.add_class(NOTHING, SLOW) == NOTHING.set_io_priority(priority)
@@ -137,7 +139,7 @@ def test_the_runtime_is_told_both_where_it_can(tree: HostTree) -> None:
 
 @pytest.mark.parametrize("by", ["auto", "host", "runtime"])
 def test_without_a_class_nothing_is_done(tree: HostTree, child: int, by: str) -> None:
-    setter(by, OLD, tree).start(BEGUN, Decision(None, ()))
+    setter(by, OLD, tree).start(BEGUN, Decision(EMPTY, ()))
 
     assert scheduled(child) == PLAIN
 
@@ -151,7 +153,7 @@ def test_a_container_is_not_started_without_what_only_the_host_sets(
     one = setter("host", OLD, HostTree(str(tmp_path)))
 
     with pytest.raises(SchedulingNotSet) as found:
-        one.start(BEGUN, Decision(None, (), scheduling=SLOW))
+        one.start(BEGUN, Decision(EMPTY, (), scheduling=SLOW))
 
     assert str(found.value) == f"default/web/c: {GONE}"
 
@@ -160,7 +162,7 @@ def test_a_container_is_started_without_what_nobody_can_set(tmp_path: Path) -> N
     one = setter("auto", OLD, HostTree(str(tmp_path)))
 
     with capture_logs() as logs:
-        one.start(BEGUN, Decision(None, (), scheduling=SLOW))
+        one.start(BEGUN, Decision(EMPTY, (), scheduling=SLOW))
 
     assert logs == [
         {
@@ -185,6 +187,6 @@ def test_a_part_that_is_refused_takes_the_other_back(
     )
 
     with pytest.raises(SchedulingNotSet):
-        setter("host", OLD, tree).start(BEGUN, Decision(None, (), scheduling=odd))
+        setter("host", OLD, tree).start(BEGUN, Decision(EMPTY, (), scheduling=odd))
 
     assert (scheduled(child), io_priority(child)) == (PLAIN, "none: prio 0")

@@ -76,7 +76,7 @@ async def test_a_resize_to_a_part_of_a_cpu_has_its_quota(tmp_path: Path) -> None
             {
                 "event": "isolation.annotation-ineffective",
                 "title": "default/web/web",
-                "why": "it has no whole CPUs to itself",
+                "why": "it has no exclusive CPUs",
             },
             id="a part of a CPU is shared",
         ),
@@ -119,19 +119,19 @@ async def test_housekeeping_cpus_are_told(tmp_path: Path) -> None:
         pytest.param(
             {"cpu-freq-governor.crio.io/web": "schedutil"},
             "annotation cpu-freq-governor.crio.io/web: CPU 1 has no governor "
-            "schedutil, there is performance powersave",
+            "schedutil; available: performance powersave",
             id="a governor that there is not",
         ),
         pytest.param(
             {"cpu-freq-governor.crio.io": "performance"},
-            "annotation cpu-freq-governor.crio.io: CPU 5 has no governor performance, "
-            "nor any other one",
+            "annotation cpu-freq-governor.crio.io: CPU 5 has no governor performance"
+            "; available: none",
             id="a governor that some CPUs have",
         ),
         pytest.param(
             {"cpu-shared.crio.io/web": "enable", "cpu-load-balancing.crio.io": "true"},
             "annotation cpu-shared.crio.io/web: shared CPUs are balanced; to help, "
-            "take cpu-load-balancing away",
+            "remove cpu-load-balancing",
             id="two that cannot be had together",
         ),
     ],

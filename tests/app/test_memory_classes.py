@@ -126,7 +126,8 @@ async def test_numa_policies(
         ),
         pytest.param(
             {CLASS: "near", POLICY: "{mode: MPOL_LOCAL}"},
-            f"annotation {CLASS}: 'near' goes without {POLICY}: one of both has to go",
+            f"annotation {CLASS}: 'near' cannot be combined with {POLICY}: "
+            "remove one of them",
             id="a class and a policy",
         ),
         pytest.param(
@@ -145,7 +146,7 @@ async def test_numa_policies(
         pytest.param(
             {MISC: "tdx 1"},
             "default/web/web limits tdx in misc.max; this machine counts sgx_epc, "
-            "sev_es (misc.capacity); to help, leave the annotation out",
+            "sev_es (misc.capacity); to help, remove the annotation",
             id="a resource that is not counted",
         ),
     ],
@@ -193,9 +194,9 @@ async def test_cgroups_of_version_1_have_no_such_files(
         await run(folder, annotations)
 
     assert found.value.message == (
-        f"default/web/web asks for {files} by its annotations, which cgroups of "
-        "version 1 do not have; to help, leave them out, or start this node with "
-        "version 2 (systemd.unified_cgroup_hierarchy=1)"
+        f"default/web/web asks for {files} by its annotations, which cgroup v1 "
+        "does not have; to help, remove them, or boot this node with cgroup v2 "
+        "(systemd.unified_cgroup_hierarchy=1)"
     )
 
 

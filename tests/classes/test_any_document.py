@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nri_resmgr.classes.blockio import Features, Found, patterns_of, resolve
+from nri_resmgr.classes.blockio import Features, MatchedDevices, patterns_of, resolve
 from nri_resmgr.config import BadSetting
 from nri_resmgr.config.blockio import read_block_io
 from nri_resmgr.config.memory_classes import read_memory_qos, read_numa_policies
@@ -75,7 +75,9 @@ def test_what_was_read_can_be_resolved(document: object) -> None:
     if complaint_about(read_block_io, document):
         return
     config = read_block_io(document)
-    found = resolve(config, {pattern: Found() for pattern in patterns_of(config)})
+    found = resolve(
+        config, {pattern: MatchedDevices() for pattern in patterns_of(config)}
+    )
 
     assert found.keys() == config.keys()
     for one in found.values():

@@ -5,53 +5,53 @@ from __future__ import annotations
 import pytest
 
 from nri_resmgr.classes.choice import (
-    Choice,
+    ClassChoice,
     ClassDenied,
     ClassMissing,
+    ClassRequest,
     Origin,
     UnknownClass,
     choose,
 )
-from nri_resmgr.classes.request import ClassRequest
 from nri_resmgr.values import QosClass
 
-WISH = ClassRequest("gold", "rdtclass.resource-policy.nri.io")
+REQUEST = ClassRequest("gold", "rdtclass.resource-policy.nri.io")
 
 
 @pytest.mark.parametrize(
-    ("wish", "given", "qos", "expected"),
+    ("asked", "given", "qos", "expected"),
     [
         pytest.param(None, "", None, None, id="nobody says anything"),
         pytest.param(
-            WISH,
+            REQUEST,
             "slow",
             QosClass.BURSTABLE,
-            Choice("gold", Origin.ANNOTATION),
+            ClassChoice("gold", Origin.ANNOTATION),
             id="an annotation goes first",
         ),
         pytest.param(
             None,
             "slow",
             QosClass.BURSTABLE,
-            Choice("slow", Origin.TYPE),
+            ClassChoice("slow", Origin.TYPE),
             id="then the balloon type",
         ),
         pytest.param(
             None,
             "",
             QosClass.BEST_EFFORT,
-            Choice("BestEffort", Origin.QOS),
+            ClassChoice("BestEffort", Origin.QOS),
             id="then the QoS class",
         ),
     ],
 )
 def test_whose_word_counts(
-    wish: ClassRequest | None,
+    asked: ClassRequest | None,
     given: str,
     qos: QosClass | None,
-    expected: Choice | None,
+    expected: ClassChoice | None,
 ) -> None:
-    assert choose(wish, given, qos) == expected
+    assert choose(asked, given, qos) == expected
 
 
 ABOUT = ("default/web/web", "RDT", "gold", "KEY")

@@ -36,10 +36,10 @@ def test_all_that_it_cannot_do_is_told_at_once(
     assert (status, said) == (
         2,
         f"""\
-{wrong}: $.spec.cpuClasses[0].freqGovernor: no governor 'swift', there is \
+{wrong}: $.spec.cpuClasses[0].freqGovernor: no governor 'swift'; available: \
 performance powersave ({CPU}/cpufreq/policy0/scaling_available_governors)
-{wrong}: $.spec.cpuClasses[0].disabledCstates: no state 'C9', there is \
+{wrong}: $.spec.cpuClasses[0].disabledCstates: no state 'C9'; available: \
 POLL C1 C1E C6 ({CPU}/cpu*/cpuidle/state*/name)
-{right}: warning: $.spec.cpuClasses[1].maxFreq: 9000000 kHz is outside \
-800000 to 3800000, and cut to it ({CPU}/cpufreq/policy0)""",
+{right}: warning: $.spec.cpuClasses[1].maxFreq: 9 GHz is above \
+3.8 GHz, which is set ({CPU}/cpufreq/policy0)""",
     )

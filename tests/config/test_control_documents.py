@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from nri_resmgr.classes.blockio import Limits, ParameterSet
+from nri_resmgr.classes.blockio import IoLimits, ParameterSet
 from nri_resmgr.classes.rdt import (
     ALL,
     Allocations,
     CacheAllocation,
-    Partition,
     Percent,
     RdtClass,
     RdtConfig,
+    RdtPartition,
 )
 from nri_resmgr.config import BadSetting, PolicyConfig, parse_config
 from nri_resmgr.config.blockio import BlockIoControl
@@ -50,7 +50,7 @@ def read(control: str, kind: str = "StaticPolicy") -> PolicyConfig:
             RdtUse(
                 config=RdtConfig(
                     (
-                        Partition(
+                        RdtPartition(
                             "p",
                             Allocations({"L3": {ALL: CacheAllocation(Percent(60))}}),
                             (RdtClass("gold"),),
@@ -78,7 +78,7 @@ def read(control: str, kind: str = "StaticPolicy") -> PolicyConfig:
             BlockIoControl(
                 enabled=True,
                 by_qos=True,
-                classes={"Burstable": (ParameterSet(limits=Limits(weight=80)),)},
+                classes={"Burstable": (ParameterSet(limits=IoLimits(weight=80)),)},
             ),
             id="block I/O classes of our own",
         ),

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 import pytest
 import yaml
 
-from nri_resmgr.classes.cpu.cpu_class import CpuClass, PctPriority
-from nri_resmgr.classes.cpu.frequency import FrequencyWord
+from nri_resmgr.classes.cpu.cpu_class import CpuClass, FrequencyWord, PctPriority
 from nri_resmgr.config.cpu_classes import read_cpu_classes, read_old_cpu_classes
 from nri_resmgr.config.errors import BadSetting
 from nri_resmgr.config.table import Table

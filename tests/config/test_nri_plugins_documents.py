@@ -7,17 +7,16 @@ from typing import Final
 
 import pytest
 
-from nri_resmgr.classes.cpu.cpu_class import CpuClass, PctPriority
-from nri_resmgr.classes.cpu.frequency import FrequencyWord
+from nri_resmgr.classes.cpu.cpu_class import CpuClass, FrequencyWord, PctPriority
 from nri_resmgr.classes.rdt import (
     ALL,
     Allocations,
     BandwidthAllocation,
     CacheAllocation,
-    Partition,
     Percent,
     RdtClass,
     RdtConfig,
+    RdtPartition,
 )
 from nri_resmgr.config import (
     AllBut,
@@ -157,7 +156,7 @@ MEANINGS: Final = {
         rdt=RdtUse(
             config=RdtConfig(
                 (
-                    Partition(
+                    RdtPartition(
                         "everything",
                         Allocations(l3(100), {ALL: BandwidthAllocation(percent=100)}),
                         (

@@ -58,7 +58,7 @@ def test_version_1_cannot_share_out_a_limit(containerd: Containerd) -> None:
     with containerd.run_pod(spec) as pod, pytest.raises(CallFailed) as refused:
         pod.start("web", Resources.guaranteed(0.1))
 
-    assert "cgroups of version 1 do not have" in str(refused.value)
+    assert "which cgroup v1 does not have" in str(refused.value)
 
 
 def test_what_the_runtime_or_the_kernel_does_not_have_is_refused(

@@ -74,8 +74,8 @@ async def test_classes_are_told_with_owners_and_values(tmp_path: Path) -> None:
         await rig.create("c1")
         rig.appear("c0", 100, 101)
         await rig.node.runtime.start_container("c0")
-        seen = rig.node.plugin.class_hosts.rdt
-        await until(lambda: "gold" in seen.seen and seen.seen["gold"].threads == 2)
+        host = rig.node.plugin.class_hosts.rdt
+        await until(lambda: "gold" in host.groups and host.groups["gold"].threads == 2)
         plugin = rig.node.plugin
         found = classes_of(plugin)
         reasons = {

@@ -196,7 +196,7 @@ async def test_after_a_kill_the_pod_has_its_quota_again(tmp_path: Path) -> None:
 async def test_balloons_have_no_shared_cpus_beside_their_own(tmp_path: Path) -> None:
     document = BALLOONS + "  isolationAnnotations: true\n"
     async with host_node(tmp_path, document, more) as node, node.running():
-        with pytest.raises(PluginRefused, match="no shared CPUs beside its own"):
+        with pytest.raises(PluginRefused, match="no shared CPUs beside its exclusive"):
             await node.pod("web", 1, {"cpu-shared.crio.io/web": "enable"})
 
 

@@ -12,9 +12,9 @@ from nri_resmgr.classes.blockio import (
     BlockDevice,
     DeviceNumber,
     Features,
-    Found,
+    MatchedDevices,
     Notice,
-    Oddity,
+    NoticeKind,
 )
 from nri_resmgr.host.block_devices import (
     find_block_devices,
@@ -93,86 +93,108 @@ def root(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def nothing(oddity: Oddity, subject: str) -> Found:
+def nothing(kind: NoticeKind, subject: str) -> MatchedDevices:
     why = {
-        Oddity.NO_MATCH: "matches no file",
-        Oddity.NO_BLOCK_DEVICE: "is not a block device, skipped",
+        NoticeKind.NO_MATCH: "matches no file",
+        NoticeKind.NO_BLOCK_DEVICE: "is not a block device, skipped",
     }
-    return Found((), (Notice(oddity, subject, why[oddity]),))
+    return MatchedDevices((), (Notice(kind, subject, why[kind]),))
 
 
 def part_of_sda(path: str) -> Notice:
     why = "is a partition, the class applies to the disk sda"
-    return Notice(Oddity.PARTITION, path, why)
+    return Notice(NoticeKind.PARTITION, path, why)
 
 
 @pytest.mark.parametrize(
     ("pattern", "found"),
     [
-        pytest.param("/dev/sda", Found((SDA,)), id="a disk, with its scheduler"),
-        pytest.param("/dev/loop0", Found((LOOP,)), id="a scheduler without brackets"),
-        pytest.param("/dev/dm-0", Found((DM,)), id="a device without a scheduler"),
-        pytest.param("/dev/bare", Found((BARE,)), id="a device without sysfs"),
-        pytest.param("/dev/sd[b-z]", Found((SDB,)), id="a set"),
-        pytest.param("/dev/sd?", Found((SDA, SDB)), id="a question mark"),
-        pytest.param("/dev/[^.a-rt]d[^a]", Found((SDB,)), id="a negated set"),
-        pytest.param("/d*/s*b", Found((SDB,)), id="a star in every part"),
-        pytest.param("/dev/.h*", Found((SDB,)), id="a name that begins with a dot"),
-        pytest.param("/dev/*hidden", Found((SDB,)), id="a star takes such names, too"),
         pytest.param(
-            "/dev/disk/by-id/ata-b", Found((SDB,)), id="a relative link is followed"
+            "/dev/sda", MatchedDevices((SDA,)), id="a disk, with its scheduler"
+        ),
+        pytest.param(
+            "/dev/loop0", MatchedDevices((LOOP,)), id="a scheduler without brackets"
+        ),
+        pytest.param(
+            "/dev/dm-0", MatchedDevices((DM,)), id="a device without a scheduler"
+        ),
+        pytest.param("/dev/bare", MatchedDevices((BARE,)), id="a device without sysfs"),
+        pytest.param("/dev/sd[b-z]", MatchedDevices((SDB,)), id="a set"),
+        pytest.param("/dev/sd?", MatchedDevices((SDA, SDB)), id="a question mark"),
+        pytest.param("/dev/[^.a-rt]d[^a]", MatchedDevices((SDB,)), id="a negated set"),
+        pytest.param("/d*/s*b", MatchedDevices((SDB,)), id="a star in every part"),
+        pytest.param(
+            "/dev/.h*", MatchedDevices((SDB,)), id="a name that begins with a dot"
+        ),
+        pytest.param(
+            "/dev/*hidden", MatchedDevices((SDB,)), id="a star takes such names, too"
+        ),
+        pytest.param(
+            "/dev/disk/by-id/ata-b",
+            MatchedDevices((SDB,)),
+            id="a relative link is followed",
         ),
         pytest.param(
             "/dev/disk/by-id/abs",
-            Found((SDB,)),
+            MatchedDevices((SDB,)),
             id="an absolute link begins at the host's root",
         ),
-        pytest.param("/dev/disk/by-id/twice", Found((SDB,)), id="a link to a link"),
         pytest.param(
-            "/dev/disk/by-id/above", Found((SDB,)), id="nothing is above the root"
+            "/dev/disk/by-id/twice", MatchedDevices((SDB,)), id="a link to a link"
         ),
-        pytest.param("/dev/disk/by-id/a*s", Found((SDB,)), id="a glob of links"),
+        pytest.param(
+            "/dev/disk/by-id/above",
+            MatchedDevices((SDB,)),
+            id="nothing is above the root",
+        ),
+        pytest.param(
+            "/dev/disk/by-id/a*s", MatchedDevices((SDB,)), id="a glob of links"
+        ),
         pytest.param(
             "/dev/sda1",
-            Found((SDA,), (part_of_sda("/dev/sda1"),)),
+            MatchedDevices((SDA,), (part_of_sda("/dev/sda1"),)),
             id="a partition stands for its disk",
         ),
         pytest.param(
             "/dev/sda*",
-            Found((SDA,), (part_of_sda("/dev/sda1"), part_of_sda("/dev/sda2"))),
+            MatchedDevices(
+                (SDA,), (part_of_sda("/dev/sda1"), part_of_sda("/dev/sda2"))
+            ),
             id="a disk and its partitions are one",
         ),
         pytest.param(
             "/dev/disk/by-id/ata-b*",
-            Found((SDB, SDA), (part_of_sda("/dev/disk/by-id/ata-b-part1"),)),
+            MatchedDevices((SDB, SDA), (part_of_sda("/dev/disk/by-id/ata-b-part1"),)),
             id="a link to a partition is told as it was found",
         ),
-        pytest.param("/dev/xvd*", nothing(Oddity.NO_MATCH, "/dev/xvd*"), id="no match"),
         pytest.param(
-            "/dev/xvda", nothing(Oddity.NO_MATCH, "/dev/xvda"), id="no such file"
+            "/dev/xvd*", nothing(NoticeKind.NO_MATCH, "/dev/xvd*"), id="no match"
         ),
         pytest.param(
-            "/none/*/x", nothing(Oddity.NO_MATCH, "/none/*/x"), id="no such folder"
+            "/dev/xvda", nothing(NoticeKind.NO_MATCH, "/dev/xvda"), id="no such file"
         ),
         pytest.param(
-            "/dev/tty", nothing(Oddity.NO_BLOCK_DEVICE, "/dev/tty"), id="a terminal"
+            "/none/*/x", nothing(NoticeKind.NO_MATCH, "/none/*/x"), id="no such folder"
         ),
         pytest.param(
-            "/dev/disk", nothing(Oddity.NO_BLOCK_DEVICE, "/dev/disk"), id="a folder"
+            "/dev/tty", nothing(NoticeKind.NO_BLOCK_DEVICE, "/dev/tty"), id="a terminal"
+        ),
+        pytest.param(
+            "/dev/disk", nothing(NoticeKind.NO_BLOCK_DEVICE, "/dev/disk"), id="a folder"
         ),
         pytest.param(
             "/dev/disk/by-id/dangling",
-            nothing(Oddity.NO_BLOCK_DEVICE, "/dev/disk/by-id/dangling"),
+            nothing(NoticeKind.NO_BLOCK_DEVICE, "/dev/disk/by-id/dangling"),
             id="a link to nothing",
         ),
         pytest.param(
             "/dev/disk/by-id/loop-a",
-            nothing(Oddity.NO_BLOCK_DEVICE, "/dev/disk/by-id/loop-a"),
+            nothing(NoticeKind.NO_BLOCK_DEVICE, "/dev/disk/by-id/loop-a"),
             id="links in a circle",
         ),
     ],
 )
-def test_a_pattern_names(root: Path, pattern: str, found: Found) -> None:
+def test_a_pattern_names(root: Path, pattern: str, found: MatchedDevices) -> None:
     assert find_block_devices(HostTree(root), (pattern,)) == {pattern: found}
 
 
@@ -189,8 +211,8 @@ def test_a_pattern_that_cannot_be_read_is_told(root: Path) -> None:
     found = find_block_devices(HostTree(root), ("/dev/sda", "/dev/sdb"))
 
     notices = found["/dev/sdb"].notices
-    assert found["/dev/sda"] == Found((SDA,))
-    assert [one.oddity for one in notices] == [Oddity.UNREADABLE]
+    assert found["/dev/sda"] == MatchedDevices((SDA,))
+    assert [one.kind for one in notices] == [NoticeKind.UNREADABLE]
     assert "/partition: Is a directory" in str(notices[0])
 
 
@@ -280,4 +302,4 @@ def test_a_folder_that_leads_out_of_the_host_has_no_devices_of_it(
     (root / "dev/out").symlink_to(elsewhere)
 
     found = find_block_devices(HostTree(root), ("/dev/out/sda",))
-    assert found["/dev/out/sda"] == nothing(Oddity.NO_BLOCK_DEVICE, "/dev/out/sda")
+    assert found["/dev/out/sda"] == nothing(NoticeKind.NO_BLOCK_DEVICE, "/dev/out/sda")

@@ -19,7 +19,7 @@ from nri_resmgr.classes.blockio import (
     DeviceNumber,
     Features,
     Files,
-    Limits,
+    IoLimits,
     changes,
     patterns_of,
     resolve,
@@ -193,7 +193,7 @@ def test_version_2_reads_one_device_per_write_and_no_zero(
 
 def test_a_device_that_is_gone_needs_nothing(cgroup: OwnCgroup) -> None:
     gone = BlockDevice(DeviceNumber(4095, 77), "gone")
-    some = BlockIoClass("some", devices=(DeviceLimits(gone, Limits(read_bps=5000)),))
+    some = BlockIoClass("some", devices=(DeviceLimits(gone, IoLimits(read_bps=5000)),))
     features = cgroup.features
 
     assert cgroup.write(some.files(features)) == []

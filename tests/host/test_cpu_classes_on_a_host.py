@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nri_resmgr.classes.cpu.cpu_class import CpuClass
+from nri_resmgr.classes.cpu.cpu_class import CpuClass, FrequencyWord
 from nri_resmgr.classes.cpu.desired import desired
 from nri_resmgr.classes.cpu.facts import CpuKnobFacts
-from nri_resmgr.classes.cpu.frequency import FrequencyWord
 from nri_resmgr.host.knobs.cpu import read_cpu_knobs
 from nri_resmgr.host.knobs.journal import KnobJournal
 from nri_resmgr.host.knobs.knobs import Knobs, open_knobs

@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 
-from nri_resmgr.classes.isolation.cgroup_files import CgroupPlace
+from nri_resmgr.classes.isolation.cgroup_files import CgroupPaths
 from nri_resmgr.classes.isolation.requests import Isolated, IsolationRequest
 from nri_resmgr.host.cgroups.isolated import IsolatedCgroups
 from nri_resmgr.host.recorded import RecordedTree
@@ -21,7 +21,7 @@ WISH: Final = IsolationRequest(unlimited=True)
 
 def find(
     files: dict[str, str], path: str, wish: IsolationRequest = WISH
-) -> list[CgroupPlace]:
+) -> list[CgroupPaths]:
     one = Isolated("c1", CpuSet.of(1), wish, path)
     return [place for place, _ in IsolatedCgroups(RecordedTree(files)).find([one])]
 
@@ -35,7 +35,7 @@ def find(
                 f"{SCOPE}/cpuset.cpus.exclusive": "",
             },
             "kubepods-pod1_2.slice:cri-containerd:c1",
-            CgroupPlace((SLICE, SCOPE), SCOPE, TOP),
+            CgroupPaths((SLICE, SCOPE), SCOPE, TOP),
             id="systemd's",
         ),
         pytest.param(
@@ -45,7 +45,7 @@ def find(
                 f"{SCOPE}/container/cpuset.cpus.exclusive": "",
             },
             "kubepods-pod1_2.slice:cri-containerd:c1",
-            CgroupPlace(
+            CgroupPaths(
                 (SLICE, SCOPE, f"{SCOPE}/container"), f"{SCOPE}/container", TOP
             ),
             id="crun's, which is below",
@@ -53,26 +53,26 @@ def find(
         pytest.param(
             {f"{TOP}/kubepods/pod1-2/c1/cgroup.procs": "1"},
             "/kubepods/pod1-2/c1",
-            CgroupPlace(
+            CgroupPaths(
                 (f"{TOP}/kubepods/pod1-2", f"{TOP}/kubepods/pod1-2/c1"),
                 f"{TOP}/kubepods/pod1-2/c1",
                 TOP,
-                hands_down=False,
+                has_exclusive=False,
             ),
             id="a path, on a kernel before 6.7",
         ),
         pytest.param(
             {f"{TOP}/k8s.io/c1/cgroup.procs": "1"},
             "/k8s.io/c1",
-            CgroupPlace(
-                (f"{TOP}/k8s.io/c1",), f"{TOP}/k8s.io/c1", TOP, hands_down=False
+            CgroupPaths(
+                (f"{TOP}/k8s.io/c1",), f"{TOP}/k8s.io/c1", TOP, has_exclusive=False
             ),
             id="what is above need not be a pod's",
         ),
     ],
 )
 def test_cgroups_of_version_2(
-    files: dict[str, str], path: str, place: CgroupPlace
+    files: dict[str, str], path: str, place: CgroupPaths
 ) -> None:
     assert find(V2 | files, path) == [place]
 
@@ -86,7 +86,7 @@ def test_cgroups_of_version_1_are_in_two_trees() -> None:
     pod = f"{TOP}/cpu/kubepods/pod1"
 
     assert find(files, "/kubepods/pod1/c1") == [
-        CgroupPlace(
+        CgroupPaths(
             (pod, f"{pod}/c1"),
             f"{TOP}/cpuset/kubepods/pod1/c1",
             f"{TOP}/cpuset",

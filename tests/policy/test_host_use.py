@@ -10,10 +10,10 @@ import yaml
 
 from nri_resmgr.classes.irq.requests import (
     BalloonCpus,
+    ContainerCpus,
     IrqAffinity,
     IrqMode,
     IrqRule,
-    Wish,
 )
 from nri_resmgr.config.table import Table
 from nri_resmgr.policy.events import Created, Stopped
@@ -196,7 +196,7 @@ def node_classes(node: Node) -> Mapping[str, Any]:
         pytest.param(
             {"guaranteed": 2},
             f"{IRQ}/container.a",
-            (Wish(CpuSet.parse("1-2"), AFFINITY),),
+            (ContainerCpus(CpuSet.parse("1-2"), AFFINITY),),
             id="a container with CPUs of its own",
         ),
         pytest.param(
@@ -205,7 +205,7 @@ def node_classes(node: Node) -> Mapping[str, Any]:
     ],
 )
 def test_interrupts_of_containers(
-    row: dict[str, Any], key: str, expected: tuple[Wish, ...]
+    row: dict[str, Any], key: str, expected: tuple[ContainerCpus, ...]
 ) -> None:
     node = Node("TopologyAwarePolicy", TREE)
     node.create("a", **row, annotations={key: "{claim: [eth*], mode: claim-first}"})

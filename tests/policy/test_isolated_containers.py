@@ -42,7 +42,7 @@ class Node:
 
     def isolated(self) -> dict[str, str]:
         found = self.policy.host_use(self.state).isolated
-        assert {one.wish for one in found} <= {WISH}
+        assert {one.request for one in found} <= {WISH}
         return {one.container: str(one.cpus) for one in found}
 
 

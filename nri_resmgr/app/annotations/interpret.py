@@ -28,9 +28,9 @@ from nri_resmgr.app.annotations.scopes import (
     split_keys,
 )
 from nri_resmgr.app.annotations.values import cold_start_of
-from nri_resmgr.classes.irq.requests import IrqAffinity
+from nri_resmgr.classes.choice import ClassRequest
+from nri_resmgr.classes.irq.requests import IrqAffinity, IrqRequest
 from nri_resmgr.classes.isolation.requests import IsolationRequest, Mistake
-from nri_resmgr.classes.request import ClassRequest, IrqRequest
 from nri_resmgr.policy.preferences import NO_PREFERENCES, Preferences
 from nri_resmgr.topology.hint_options import ALL_HINTS, HintOptions
 from nri_resmgr.values import InputError

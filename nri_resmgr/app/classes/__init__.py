@@ -1,1 +1,14 @@
-"""Resource classes of containers, put into adjustments and kept on the host."""
+"""Resource classes of containers: in replies to the runtime, and on the host.
+
+`setter` has the interface: a `ClassSetter` checks what a container asks for, adds it to
+the adjustment or update, and writes the rest before the container starts.
+`container_classes` chooses the setters that concern a container; the plugin calls it
+with every request. There is one setter for each kind: `memory`, `scheduling` (with
+`host_scheduling`), `interrupts`, `isolation`, `rdt` and `blockio`. What a class means
+is computed in `nri_resmgr.classes`.
+
+RDT and block I/O classes also follow the configuration while containers run: `rdt` and
+`blockio` each have a state shared with the setters (`host`), a `writer`, and an applier
+for `nri_resmgr.app.background.reconciler` (`rdt.groups`, `blockio.files`). `members`
+lists the containers with their classes, `problems` counts and logs failures.
+"""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import Any
 
 import msgspec
 
@@ -12,11 +11,11 @@ from nri_resmgr.app.classes.hosts import ClassHosts
 from nri_resmgr.app.classes.isolation import IsolationSetter
 from nri_resmgr.app.classes.memory.setter import MemorySetter
 from nri_resmgr.app.classes.scheduling import SchedulingSetter
-from nri_resmgr.app.classes.setter import ClassSetter, NewContainer
+from nri_resmgr.app.classes.setter import ClassSetter, NewContainer, PolicyDecision
 from nri_resmgr.config import PolicyConfig
 from nri_resmgr.host.tree import Tree
-from nri_resmgr.policy.decision import Decision
 from nri_resmgr.policy.events import ContainerSpec
+from nri_resmgr.policy.ledger import KnowsContainers
 from nri_resmgr.policy.views import ViewedPolicy
 from nri_resmgr.stub.adjustment import ContainerAdjustment
 from nri_resmgr.stub.model import Container, Pod
@@ -26,42 +25,39 @@ from nri_resmgr.topology import Machine
 
 
 class ClassContext(msgspec.Struct, frozen=True):
-    """What setters may need to know.
+    """What setters are made from, besides the configuration.
 
     Attributes:
-        runtime: To whom adjustments are sent.
-        machine: Where the containers are.
-        policy: Knows the classes of places.
-        tree: The host; None where there is nothing to look up.
-        hosts: What is known of classes on the host.
+        runtime: The container runtime.
+        machine: The machine that the containers run on.
+        policy: The policy in force; has the classes of pools and balloon types.
+        tree: The host; None without one.
+        hosts: State of the classes on the host.
     """
 
     runtime: RuntimeInfo
     machine: Machine
-    policy: ViewedPolicy[Any]
+    policy: ViewedPolicy[KnowsContainers]
     tree: Tree | None
     hosts: ClassHosts
 
 
 class ContainerClasses:
-    """Chooses the setters that have to do with a container.
+    """Chooses the setters that concern a container.
 
     Args:
-        config: Which classes there are.
-        around: What setters may need to know.
+        config: The configuration in force.
+        context: What setters are made from.
     """
 
-    def __init__(self, config: PolicyConfig, around: ClassContext) -> None:
+    def __init__(self, config: PolicyConfig, context: ClassContext) -> None:
         self._config = config
-        self._around = around
-        self._runtime = around.runtime
-        self._machine = around.machine
-        self._tree = around.tree
+        self._context = context
 
     def of(
         self, pod: Pod, container: Container, spec: ContainerSpec
     ) -> ChosenSetters | None:
-        """Choose them; None where there are none, which is so for most containers."""
+        """Return the setters of a container; None for none, as for most containers."""
         new = NewContainer(pod, container, spec)
         chosen = [setter for setter in self._setters if setter.concerns(new)]
         return ChosenSetters(new, chosen) if chosen else None
@@ -71,36 +67,40 @@ class ContainerClasses:
         return tuple(self._made())
 
     def _made(self) -> Iterator[ClassSetter]:
-        yield MemorySetter(self._config, self._runtime, self._machine, self._tree)
-        config, around = self._config, self._around
-        # Documents of some kinds have none.
-        are_there = bool(getattr(config, "scheduling_classes", None))
-        by = config.scheduling_by
-        yield SchedulingSetter(self._runtime, by, self._tree, are_there=are_there)
-        if config.interrupts != ("*",) and self._tree is not None:
-            from nri_resmgr.app.classes.interrupts import InterruptJudge
+        config, context = self._config, self._context
+        runtime, machine, tree = context.runtime, context.machine, context.tree
+        yield MemorySetter(config, runtime, machine, tree)
+        yield SchedulingSetter(
+            runtime,
+            config.scheduling_by,
+            tree,
+            # The configurations of some policies have no such classes.
+            has_classes=bool(getattr(config, "scheduling_classes", None)),
+        )
+        # Imported late, here and below: few nodes are configured so.
+        if config.interrupts != ("*",) and tree is not None:
+            from nri_resmgr.app.classes.interrupts import InterruptCheck
 
-            yield InterruptJudge(config.interrupts, self._tree)
-        may = config.isolation
-        yield IsolationSetter(around.policy, self._machine, self._tree, may=may)
+            yield InterruptCheck(config.interrupts, tree)
+        is_allowed = config.isolation
+        yield IsolationSetter(context.policy, machine, tree, is_allowed=is_allowed)
         if config.rdt is not None:
             from nri_resmgr.app.classes.rdt.setter import RdtSetter
 
-            hosts = around.hosts
-            yield RdtSetter(config.rdt, self._runtime, around.policy, hosts.rdt)
+            yield RdtSetter(config.rdt, runtime, context.policy, context.hosts.rdt)
         if config.blockio is not None:
             from nri_resmgr.app.classes.blockio.setter import BlockIoSetter
 
-            writer = around.hosts.blockio_writer
-            yield BlockIoSetter(config.blockio, around.policy, writer)
+            writer = context.hosts.blockio_writer
+            yield BlockIoSetter(config.blockio, context.policy, writer)
 
 
 class ChosenSetters:
-    """Asks the setters of one container, in order.
+    """Calls the setters of one container, in order; see `ClassSetter` for the steps.
 
     Args:
         new: The container.
-        setters: Those that have to do with it.
+        setters: The setters that concern it.
     """
 
     def __init__(self, new: NewContainer, setters: Sequence[ClassSetter]) -> None:
@@ -108,51 +108,50 @@ class ChosenSetters:
         self._setters = setters
 
     def check(self) -> None:
-        """Judge what the container asks for.
+        """Check what the container asks for.
 
         Raises:
-            ResmgrError: It asks for what it cannot have.
+            ResmgrError: The request cannot be met.
         """
         for setter in self._setters:
             setter.check(self._new)
 
-    def judge(self, decision: Decision[Any]) -> None:
-        """Judge what depends on where the container would be put.
+    def check_placement(self, decision: PolicyDecision) -> None:
+        """Check what depends on the container's place.
 
         Raises:
-            ResmgrError: There it cannot have what it asks for.
+            ResmgrError: The request cannot be met there.
         """
         for setter in self._setters:
-            setter.judge(self._new, decision)
+            setter.check_placement(self._new, decision)
 
     def add(
-        self, adjustment: ContainerAdjustment | None, decision: Decision[Any]
+        self, adjustment: ContainerAdjustment | None, decision: PolicyDecision
     ) -> ContainerAdjustment | None:
-        """Add the container's classes to what the runtime is told; None for nothing."""
-        told = begun = adjustment or ContainerAdjustment()
+        """Add the container's classes to its adjustment; None for nothing to send."""
+        result = before = adjustment or ContainerAdjustment()
         for setter in self._setters:
-            told = setter.add(told, self._new, decision)
-        return adjustment if told is begun else told
+            result = setter.add(result, self._new, decision)
+        return adjustment if result is before else result
 
-    def start(self, decision: Decision[Any]) -> None:
-        """Do what can be done only now: the container's cgroup is there.
+    def start(self, decision: PolicyDecision) -> None:
+        """Write what needs the container's cgroup.
 
         Raises:
-            ResmgrError: It cannot be done.
+            ResmgrError: It cannot be written.
         """
         for setter in self._setters:
             setter.start(self._new, decision)
 
     def update(
-        self, updates: tuple[ContainerUpdate, ...], decision: Decision[Any]
+        self, updates: tuple[ContainerUpdate, ...], decision: PolicyDecision
     ) -> tuple[ContainerUpdate, ...]:
-        """Add what follows from the container's new amounts to all updates."""
-        own = ContainerUpdate(self._new.container.id)
-        told = begun = next(
-            (one for one in updates if one.container_id == own.container_id), own
-        )
+        """Add what follows from the container's new resources to all updates."""
+        key = self._new.container.id
+        found = (one for one in updates if one.container_id == key)
+        result = before = next(found, ContainerUpdate(key))
         for setter in self._setters:
-            told = setter.update(told, self._new, decision)
-        if told is begun:
+            result = setter.update(result, self._new, decision)
+        if result is before:
             return updates
-        return (told, *(one for one in updates if one is not begun))
+        return (result, *(one for one in updates if one is not before))

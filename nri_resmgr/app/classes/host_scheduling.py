@@ -1,4 +1,4 @@
-"""Scheduling classes by the host, where the runtime does not set them."""
+"""Scheduling classes written by this daemon, where the runtime does not set them."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from nri_resmgr.values import HostError
 
 @dataclass(eq=False)
 class SchedulingNotSet(HostError):
-    """The processes of a container cannot be scheduled as its class says.
+    """The scheduling class of a container cannot be set.
 
     Attributes:
-        title: The container, for people.
+        title: The container, for messages.
         why: What failed.
     """
 
@@ -33,27 +33,27 @@ class SchedulingNotSet(HostError):
 
 
 def set_by_host(
-    begun: NewContainer, scheduling: SchedulingClass, tree: Tree | None
+    new: NewContainer, scheduling: SchedulingClass, tree: Tree | None
 ) -> None:
-    """Set a class on the processes of a container that is about to start.
+    """Set a scheduling class on the processes of a container that is about to start.
 
-    The runtime has made its cgroup, with a process in it that waits to become the
-    container's. What is set on that one holds from the container's first instruction
-    on, and whatever it makes inherits it.
+    The runtime has made the cgroup, with a process in it that will execute the
+    container's. Its scheduling holds from the first instruction on, and its children
+    inherit it.
 
     Args:
-        begun: The container.
-        scheduling: What it leaves alone stays as it is.
-        tree: The host; None where there is nothing to set.
+        new: The container.
+        scheduling: The class; what it does not mention stays as it is.
+        tree: The host; None without one.
 
     Raises:
-        SchedulingNotSet: Nothing is set.
+        SchedulingNotSet: Nothing has been set.
     """
-    spec = begun.spec
+    spec = new.spec
     why = "there is no host to set it on"
     if tree is not None:
         try:
-            place = CgroupFinder(tree).find(spec.id, spec.cgroup, begun.container.pid)
+            place = CgroupFinder(tree).find(spec.id, spec.cgroup, new.container.pid)
             if place and _set(tree, place.scope, scheduling):
                 return
             why = f"there is no process in its cgroup {spec.cgroup}".rstrip()
@@ -63,7 +63,7 @@ def set_by_host(
 
 
 def _set(tree: Tree, folder: str, scheduling: SchedulingClass) -> int:
-    # All or nothing: I/O priority first, which anybody may give back.
+    # All or nothing: I/O priority first, which can be taken back without privileges.
     count = set_io_priority(tree, folder, scheduling)
     try:
         return count + set_scheduler(tree, folder, scheduling)

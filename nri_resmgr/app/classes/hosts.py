@@ -1,4 +1,4 @@
-"""The RDT and block I/O classes of the host, shared by setters and reconcilers."""
+"""State of RDT and block I/O classes, shared by setters and reconcilers."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 class ClassHosts:
-    """One of each kind, made on first use: few nodes have any.
+    """State of each kind, imported and made on first use: few nodes have such classes.
 
     Args:
-        tree: The host; None where there is nothing to look up.
+        tree: The host; None without one.
     """
 
     def __init__(self, tree: Tree | None) -> None:
@@ -25,24 +25,24 @@ class ClassHosts:
 
     @cached_property
     def rdt(self) -> RdtHost:
-        """The host's RDT groups; imported late: few nodes have any."""
+        """The RDT groups of the host."""
         from nri_resmgr.app.classes.rdt.host import RdtHost
 
         return RdtHost()
 
     @cached_property
     def blockio(self) -> BlockIoHost:
-        """Block I/O classes on the host, likewise."""
+        """Block I/O classes on the devices of the host."""
         return self.blockio_writer.host
 
     @cached_property
     def blockio_writer(self) -> BlockIoWriter:
-        """Writes block I/O files, likewise."""
+        """Writer of block I/O files."""
         from nri_resmgr.app.classes.blockio.host import BlockIoHost
         from nri_resmgr.app.classes.blockio.writer import BlockIoWriter
         from nri_resmgr.host.knobs.files import WritableHostTree
 
-        # Where there is only a record of a host, there is nothing to write to.
+        # A recorded host cannot be written to.
         is_live = isinstance(self._tree, HostTree)
         files = WritableHostTree(self._tree.root) if self._tree and is_live else None
         return BlockIoWriter(files, BlockIoHost(self._tree))

@@ -1,4 +1,4 @@
-"""Containers that ask for interrupts which nobody may move."""
+"""Check of containers that ask for interrupts."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from nri_resmgr.host.interrupts import read_interrupts
 from nri_resmgr.host.tree import Tree, UnreadableHostFile
 
 
-class InterruptJudge(ClassSetter):
-    """Sets nothing: who takes an interrupt is the host's matter.
+class InterruptCheck(ClassSetter):
+    """Refuses requests for interrupts that may not be moved; sets nothing.
+
+    The host's files follow in `nri_resmgr.app.host_settings`.
 
     Args:
         controllable: Patterns of interrupts that may be moved.
@@ -21,16 +23,16 @@ class InterruptJudge(ClassSetter):
         self._tree = tree
 
     def check(self, new: NewContainer) -> None:
-        """Refuse who names an interrupt that may not be moved.
+        """Refuse a container that names an interrupt that may not be moved.
 
         Raises:
             DeniedInterrupt: The annotation names one.
         """
-        wish = new.spec.preferences.irq
-        if wish is None:
+        request = new.spec.preferences.irq
+        if request is None:
             return
         try:
             interrupts = read_interrupts(self._tree)
         except UnreadableHostFile:
-            return  # and nothing is moved
-        check_allowed(wish.affinity.patterns, interrupts, self._controllable)
+            return  # nothing can be moved either
+        check_allowed(request.affinity.patterns, interrupts, self._controllable)

@@ -1,17 +1,17 @@
-"""CRI-O's isolation annotations, as far as the runtime has to be told of them."""
+"""CRI-O's isolation annotations: checks, quotas and environment variables."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, Final
+from typing import Final
 
 from nri_resmgr.app.annotations import BadAnnotation
-from nri_resmgr.app.classes.setter import ClassSetter, NewContainer
+from nri_resmgr.app.classes.setter import ClassSetter, NewContainer, PolicyDecision
 from nri_resmgr.classes.isolation.requests import IrqBalancing, IsolationRequest
 from nri_resmgr.host.tree import Tree
 from nri_resmgr.log import Logger
-from nri_resmgr.policy.decision import Decision
+from nri_resmgr.policy.ledger import KnowsContainers
 from nri_resmgr.policy.views import ViewedPolicy
 from nri_resmgr.stub.adjustment import ContainerAdjustment
 from nri_resmgr.stub.update import ContainerUpdate
@@ -20,7 +20,7 @@ from nri_resmgr.values import NO_CPUS, CpuSet
 
 log = Logger(__name__)
 
-# The names of CRI-O: workloads look for them.
+# The names that CRI-O uses: workloads read them.
 HOUSEKEEPING_ENV: Final = "OPENSHIFT_HOUSEKEEPING_CPUS"
 ISOLATED_ENV: Final = "OPENSHIFT_ISOLATED_CPUS"
 SHARED_ENV: Final = "OPENSHIFT_SHARED_CPUS"
@@ -29,114 +29,120 @@ _UNLIMITED: Final = -1
 
 
 class IsolationSetter(ClassSetter):
-    """Takes quotas away and tells containers of their CPUs, if they have any.
+    """Removes quotas of containers with exclusive CPUs, and sets variables for them.
 
-    What is set on the host follows in `nri_resmgr.app.host_settings.settings`.
+    The host's files follow in `nri_resmgr.app.host_settings.settings`.
 
     Args:
-        policy: Knows who has CPUs to himself.
-        machine: Where these are.
-        tree: The host; None where there is nothing to look up.
-        may: Whether the configuration allows all this.
+        policy: The policy in force; has the exclusive CPUs.
+        machine: The machine that the containers run on.
+        tree: The host; None without one.
+        is_allowed: Whether the configuration allows these annotations.
     """
 
     def __init__(
         self,
-        policy: ViewedPolicy[Any],
+        policy: ViewedPolicy[KnowsContainers],
         machine: Machine,
         tree: Tree | None,
         *,
-        may: bool,
+        is_allowed: bool,
     ) -> None:
         self._policy = policy
         self._machine = machine
         self._tree = tree
-        self._may = may
-        self._is_told = False
+        self._is_allowed = is_allowed
+        self._is_logged = False
 
     def concerns(self, new: NewContainer) -> bool:
-        """Tell whether it asks for any of this."""
+        """Return whether it has such annotations."""
         return new.spec.preferences.isolation is not None
 
     def check(self, new: NewContainer) -> None:
-        """Refuse what cannot be read, and what cannot be had together."""
-        wish = new.spec.preferences.isolation
-        if wish is None:
+        """Refuse unreadable values, and settings that exclude each other."""
+        request = new.spec.preferences.isolation
+        if request is None:
             return
-        if not self._may:
-            if not self._is_told:
-                self._is_told = True
+        if not self._is_allowed:
+            if not self._is_logged:
+                self._is_logged = True
                 why = "spec.isolationAnnotations is off"
                 log.warning("isolation.not-allowed", title=new.spec.title, why=why)
             return
-        for mistake in wish.mistakes:
+        for mistake in request.mistakes:
             raise _refusal(new, mistake.key, mistake.why)
-        if wish.shared and wish.unbalanced:
-            why = "shared CPUs are balanced; to help, take cpu-load-balancing away"
+        if request.shared and request.unbalanced:
+            why = "shared CPUs are balanced; to help, remove cpu-load-balancing"
             raise _refusal(new, "cpu-shared.crio.io", why)
 
-    def judge(self, new: NewContainer, decision: Decision[Any]) -> None:
-        """Refuse a governor that there is not, and shared CPUs that there are not."""
-        wish = self._wish(new)
-        if wish is None:
+    def check_placement(self, new: NewContainer, decision: PolicyDecision) -> None:
+        """Refuse a governor that the CPUs lack, and shared CPUs if there are none."""
+        request = self._request(new)
+        if request is None:
             return
-        own = self._own_cpus(new, decision)
-        if not own:
-            why = "it has no whole CPUs to itself"
+        exclusive = self._exclusive_cpus(new, decision)
+        if not exclusive:
+            why = "it has no exclusive CPUs"
             log.warning(
                 "isolation.annotation-ineffective", title=new.spec.title, why=why
             )
             return
-        if wish.governor:
-            self._check_governor(new, wish.governor, own)
-        if wish.shared and decision.pin.cpus <= own:
-            why = "there are no shared CPUs beside its own"
+        if request.governor:
+            self._check_governor(new, request.governor, exclusive)
+        if request.shared and decision.pin.cpus <= exclusive:
+            why = "there are no shared CPUs beside its exclusive ones"
             raise _refusal(new, "cpu-shared.crio.io", why)
 
     def add(
         self,
         adjustment: ContainerAdjustment,
         new: NewContainer,
-        decision: Decision[Any],
+        decision: PolicyDecision,
     ) -> ContainerAdjustment:
-        """Take the quota away, and say which CPUs are for what."""
-        wish = self._wish(new)
-        own = self._own_cpus(new, decision) if wish else NO_CPUS
-        if wish is None or not own:
+        """Remove the quota, and set variables with the CPUs for each purpose."""
+        request = self._request(new)
+        exclusive = self._exclusive_cpus(new, decision) if request else NO_CPUS
+        if request is None or not exclusive:
             return adjustment
-        told = adjustment
-        if _is_unlimited(wish):
-            told = told.set_cpu_quota(_UNLIMITED)
-        if wish.irq is IrqBalancing.HOUSEKEEPING:
-            from nri_resmgr.classes.isolation.host import housekeeping_cpus  # seldom
+        result = adjustment
+        if _is_unlimited(request):
+            result = result.set_cpu_quota(_UNLIMITED)
+        if request.irq is IrqBalancing.HOUSEKEEPING:
+            # Late: few containers ask for it.
+            from nri_resmgr.classes.isolation.host import housekeeping_cpus
 
-            cpus = housekeeping_cpus(own, self._machine)
-            told = told.set_env(HOUSEKEEPING_ENV, str(cpus))
-        if wish.shared:
-            shared = str(decision.pin.cpus - own)
-            told = told.set_env(ISOLATED_ENV, str(own)).set_env(SHARED_ENV, shared)
-        return told
+            cpus = housekeeping_cpus(exclusive, self._machine)
+            result = result.set_env(HOUSEKEEPING_ENV, str(cpus))
+        if request.shared:
+            shared = str(decision.pin.cpus - exclusive)
+            result = result.set_env(ISOLATED_ENV, str(exclusive))
+            result = result.set_env(SHARED_ENV, shared)
+        return result
 
     def update(
-        self, update: ContainerUpdate, resized: NewContainer, decision: Decision[Any]
+        self,
+        update: ContainerUpdate,
+        new: NewContainer,
+        decision: PolicyDecision,
     ) -> ContainerUpdate:
-        """Take the quota away that the kubelet gives back with each resize."""
-        wish = self._wish(resized)
-        if wish is None or not _is_unlimited(wish):
+        """Remove the quota that the kubelet sets again with each resize."""
+        request = self._request(new)
+        if request is None or not _is_unlimited(request):
             return update
-        own = self._own_cpus(resized, decision)
-        return update.set_cpu_quota(_UNLIMITED) if own else update
+        exclusive = self._exclusive_cpus(new, decision)
+        return update.set_cpu_quota(_UNLIMITED) if exclusive else update
 
     @cached_property
     def _governors(self) -> Mapping[int, tuple[str, ...]]:
-        from nri_resmgr.host.knobs.cpu import read_governors  # seldom
+        # Late: few containers ask for a governor.
+        from nri_resmgr.host.knobs.cpu import read_governors
 
         return {} if self._tree is None else read_governors(self._tree)
 
-    def _wish(self, new: NewContainer) -> IsolationRequest | None:
-        return new.spec.preferences.isolation if self._may else None
+    def _request(self, new: NewContainer) -> IsolationRequest | None:
+        return new.spec.preferences.isolation if self._is_allowed else None
 
-    def _own_cpus(self, new: NewContainer, decision: Decision[Any]) -> CpuSet:
+    def _exclusive_cpus(self, new: NewContainer, decision: PolicyDecision) -> CpuSet:
         isolated = self._policy.host_use(decision.state).isolated
         found = (one.cpus for one in isolated if one.container == new.spec.id)
         return next(found, NO_CPUS)
@@ -147,24 +153,22 @@ class IsolationSetter(ClassSetter):
         for cpu in cpus:
             known = self._governors.get(cpu, ())
             if governor not in known:
-                there_is = (
-                    f"there is {' '.join(known)}" if known else "nor any other one"
-                )
-                why = f"CPU {cpu} has no governor {governor}, {there_is}"
+                available = " ".join(known) or "none"
+                why = f"CPU {cpu} has no governor {governor}; available: {available}"
                 raise _refusal(new, "cpu-freq-governor.crio.io", why)
 
 
-def _is_unlimited(wish: IsolationRequest) -> bool:
-    return wish.unlimited or wish.shared
+def _is_unlimited(request: IsolationRequest) -> bool:
+    return request.unlimited or request.shared
 
 
 def _refusal(new: NewContainer, key: str, why: str) -> BadAnnotation:
-    """Make the refusal of a container for an annotation.
+    """Return the error that refuses a container for an annotation.
 
     Args:
         new: The container.
-        key: As it is written, or without the name of the container.
-        why: What is wrong with it.
+        key: Of the annotation, without the name of the container.
+        why: What is wrong with the value.
     """
     pod, name = f"{new.pod.namespace}/{new.pod.name}", new.spec.name
     written = f"{key}/{name}"

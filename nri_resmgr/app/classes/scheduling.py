@@ -1,16 +1,15 @@
-"""Scheduling classes into adjustments, as far as the runtime's NRI goes."""
+"""Scheduling classes: set by the runtime if its NRI release can, else on the host."""
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from nri_proto import NriLevel
-from nri_resmgr.app.classes.setter import ClassSetter, NewContainer
+from nri_resmgr.app.classes.setter import ClassSetter, NewContainer, PolicyDecision
 from nri_resmgr.host.tree import Tree
 from nri_resmgr.log import Logger
-from nri_resmgr.policy.decision import Decision
 from nri_resmgr.policy.scheduling import SchedulingClass
 from nri_resmgr.stub.adjustment import ContainerAdjustment
 from nri_resmgr.stub.model import (
@@ -24,25 +23,25 @@ from nri_resmgr.stub.runtime_info import RuntimeInfo
 
 log = Logger(__name__)
 
-# The first releases whose runtimes read these fields; older ones drop them.
+# First NRI releases that have these fields; older runtimes drop them.
 SCHEDULER_LEVEL: Final = NriLevel(0, 11)
 IO_PRIORITY_LEVEL: Final = NriLevel(0, 10)
 
-# Who sets classes, as documents say it.
+# Values of `schedulingBy` in documents.
 RUNTIME: Final = "runtime"
 HOST: Final = "host"
 AUTO: Final = "auto"
 
 
 class SchedulingSetter(ClassSetter):
-    """Has classes set by the runtime as far as it can, and by the host else.
+    """Sets scheduling classes by adjustments, or on processes before they start.
 
     Args:
-        runtime: To whom adjustments are sent. Where it does not tell its NRI level,
-            everything is sent: what it does not know does no harm.
-        by: Who sets them: ``runtime``, ``host``, or ``auto``.
-        tree: The host; None where there is nothing to set.
-        are_there: Whether the policy has any to choose from.
+        runtime: The container runtime. If its NRI release is unknown, everything is
+            sent: a runtime ignores fields that it does not know.
+        by: ``runtime``, ``host``, or ``auto`` for the host where the runtime cannot.
+        tree: The host; None without one.
+        has_classes: Whether the configuration defines any.
     """
 
     def __init__(
@@ -51,23 +50,23 @@ class SchedulingSetter(ClassSetter):
         by: str = RUNTIME,
         tree: Tree | None = None,
         *,
-        are_there: bool = True,
+        has_classes: bool = True,
     ) -> None:
-        self._are_there = are_there
+        self._has_classes = has_classes
         self._runtime = runtime
         self._by = by
         self._tree = tree
-        self._silent: set[str] = set()
+        self._logged: set[str] = set()
 
     def concerns(self, new: NewContainer) -> bool:
-        """Tell whether the policy may choose a class, or the container asks for one."""
-        return self._are_there or bool(new.spec.preferences.scheduling_class)
+        """Return whether there are classes, or the container asks for one."""
+        return self._has_classes or bool(new.spec.preferences.scheduling_class)
 
     def add(
         self,
         adjustment: ContainerAdjustment,
         new: NewContainer,
-        decision: Decision[Any],
+        decision: PolicyDecision,
     ) -> ContainerAdjustment:
         """Add the class that the policy has chosen."""
         if decision.scheduling is not None:
@@ -77,56 +76,56 @@ class SchedulingSetter(ClassSetter):
             log.warning("scheduling.no-such-class", title=title, asked=asked)
         return adjustment
 
-    def start(self, begun: NewContainer, decision: Decision[Any]) -> None:
-        """Set what the runtime did not.
+    def start(self, new: NewContainer, decision: PolicyDecision) -> None:
+        """Set what the runtime does not set.
 
         Raises:
-            SchedulingNotSet: It cannot be set, and only the host is to do it.
+            SchedulingNotSet: It cannot be set, and *by* is ``host``.
         """
         scheduling = decision.scheduling
         if self._by == RUNTIME or scheduling is None:
             return
-        if not self._is_ours(SCHEDULER_LEVEL):
+        if not self._is_by_host(SCHEDULER_LEVEL):
             scheduling = msgspec.structs.replace(scheduling, policy=None)
-        if not self._is_ours(IO_PRIORITY_LEVEL):
+        if not self._is_by_host(IO_PRIORITY_LEVEL):
             scheduling = msgspec.structs.replace(scheduling, io_class=None)
         if scheduling.policy is None and scheduling.io_class is None:
             return
-        # Late: few nodes have classes, and runtimes that cannot set them.
+        # Late: few nodes have classes and a runtime that cannot set them.
         from nri_resmgr.app.classes.host_scheduling import SchedulingNotSet, set_by_host
 
         try:
-            set_by_host(begun, scheduling, self._tree)
+            set_by_host(new, scheduling, self._tree)
         except SchedulingNotSet as error:
             if self._by == HOST:
                 raise
-            log.warning("scheduling.not-set", title=begun.spec.title, why=error.why)
+            log.warning("scheduling.not-set", title=new.spec.title, why=error.why)
 
     def add_class(
         self, adjustment: ContainerAdjustment, scheduling: SchedulingClass
     ) -> ContainerAdjustment:
-        """Add a class, as far as this runtime can set it."""
-        told = adjustment
+        """Add what this runtime can set of a class."""
+        result = adjustment
         scheduler, priority = scheduler_of(scheduling), io_priority_of(scheduling)
         if scheduler and self._can("scheduler", SCHEDULER_LEVEL):
-            told = told.set_scheduler(scheduler)
+            result = result.set_scheduler(scheduler)
         if priority and self._can("I/O priority", IO_PRIORITY_LEVEL):
-            told = told.set_io_priority(priority)
-        return told
+            result = result.set_io_priority(priority)
+        return result
 
-    def _is_ours(self, since: NriLevel) -> bool:
+    def _is_by_host(self, since: NriLevel) -> bool:
         level = self._runtime.level
         can = level is None or level >= since
         return self._by == HOST or (self._by == AUTO and not can)
 
     def _can(self, what: str, since: NriLevel) -> bool:
-        if self._is_ours(since):
+        if self._is_by_host(since):
             return False
         level = self._runtime.level
         if level is None or level >= since:
             return True
-        if what not in self._silent:
-            self._silent.add(what)
+        if what not in self._logged:
+            self._logged.add(what)
             log.warning(
                 "scheduling.not-in-force",
                 what=what,
@@ -136,7 +135,7 @@ class SchedulingSetter(ClassSetter):
 
 
 def scheduler_of(scheduling: SchedulingClass) -> Scheduler | None:
-    """Give a class' scheduler as NRI has it; None where it leaves that alone."""
+    """Return the scheduler of a class in NRI's form; None where it sets none."""
     if scheduling.policy is None:
         return None
     return Scheduler(
@@ -151,7 +150,7 @@ def scheduler_of(scheduling: SchedulingClass) -> Scheduler | None:
 
 
 def io_priority_of(scheduling: SchedulingClass) -> IoPriority | None:
-    """Give a class' I/O priority as NRI has it; None where it leaves that alone."""
+    """Return the I/O priority of a class in NRI's form; None where it sets none."""
     if scheduling.io_class is None:
         return None
     kind = _IO_CLASSES[scheduling.io_class.value]

@@ -1,20 +1,24 @@
-"""What puts one kind of class into adjustments; each kind is one of these."""
+"""Interface of the setters, each of which puts one kind of class into adjustments."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypeAlias
 
 import msgspec
 
 from nri_resmgr.policy.decision import Decision
 from nri_resmgr.policy.events import ContainerSpec
+from nri_resmgr.policy.ledger import KnowsContainers
 from nri_resmgr.stub.adjustment import ContainerAdjustment
 from nri_resmgr.stub.model import Container, Pod
 from nri_resmgr.stub.update import ContainerUpdate
 
+PolicyDecision: TypeAlias = Decision[KnowsContainers]
+"""A decision of any policy."""
+
 
 class NewContainer(msgspec.Struct, frozen=True):
-    """A container that is created, started or resized: as told, and as we read it."""
+    """A container that is created, started or resized: as NRI has it, and as read."""
 
     pod: Pod
     container: Container
@@ -22,52 +26,52 @@ class NewContainer(msgspec.Struct, frozen=True):
 
 
 class ClassSetter:
-    """Does nothing at each step; override what your kind of class needs."""
+    """Does nothing at each step; override the steps that your kind of class needs."""
 
-    def concerns(self, new: NewContainer) -> bool:  # noqa: ARG002 - for those who override
-        """Tell whether any step can do something for a container.
+    def concerns(self, new: NewContainer) -> bool:  # noqa: ARG002 - for overriding methods
+        """Return whether any step may apply to a container.
 
-        Asked once for each; no step is called of who says no.
+        Called once for each container; after False no step is called.
         """
         return True
 
     def check(self, new: NewContainer) -> None:
-        """Judge what a container asks for, before anything is decided for it.
+        """Check what a container asks for, before the policy decides.
 
         Raises:
-            ResmgrError: It asks for what it cannot have; its creation is refused, and
+            ResmgrError: The request cannot be met. The creation is refused, and
                 nothing has changed.
         """
 
-    def judge(self, new: NewContainer, decision: Decision[Any]) -> None:
-        """Judge what depends on where a container would be put, before it counts.
+    def check_placement(self, new: NewContainer, decision: PolicyDecision) -> None:
+        """Check what depends on the container's place, before the decision counts.
 
         Raises:
-            ResmgrError: There it cannot have what it asks for; its creation is
-                refused, and nothing has changed.
+            ResmgrError: The request cannot be met there. The creation is refused, and
+                nothing has changed.
         """
 
     def add(
         self,
         adjustment: ContainerAdjustment,
-        new: NewContainer,  # noqa: ARG002 - for those who override
-        decision: Decision[Any],  # noqa: ARG002 - for those who override
+        new: NewContainer,  # noqa: ARG002 - for overriding methods
+        decision: PolicyDecision,  # noqa: ARG002 - for overriding methods
     ) -> ContainerAdjustment:
-        """Add the container's class to what the runtime is told. Must not raise."""
+        """Add the container's class to the adjustment. Must not raise."""
         return adjustment
 
-    def start(self, begun: NewContainer, decision: Decision[Any]) -> None:
-        """Do what needs the container's cgroup, before its process runs. Be quick.
+    def start(self, new: NewContainer, decision: PolicyDecision) -> None:
+        """Write what needs the container's cgroup, before its process runs. Be quick.
 
         Raises:
-            ResmgrError: It cannot be done; the container is not started.
+            ResmgrError: It cannot be written; the container is not started.
         """
 
     def update(
         self,
         update: ContainerUpdate,
-        resized: NewContainer,  # noqa: ARG002 - for those who override
-        decision: Decision[Any],  # noqa: ARG002 - for those who override
+        new: NewContainer,  # noqa: ARG002 - for overriding methods
+        decision: PolicyDecision,  # noqa: ARG002 - for overriding methods
     ) -> ContainerUpdate:
-        """Add what follows from a container's new amounts. Must not raise."""
+        """Add what follows from the new resources of a container. Must not raise."""
         return update

@@ -1,4 +1,4 @@
-"""Files of cgroup v2 into what the runtime is told."""
+"""Files of cgroup v2 in adjustments and updates (``unified``)."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from nri_resmgr.stub.update import ContainerUpdate
 from nri_resmgr.topology import CgroupLayout
 from nri_resmgr.values import HostError
 
-ToldT = TypeVar("ToldT", ContainerAdjustment, ContainerUpdate)
+MessageT = TypeVar("MessageT", ContainerAdjustment, ContainerUpdate)
 
 
 @dataclass(eq=False)
 class NoSuchCgroupFiles(HostError):
-    """A container asks for what only cgroups of version 2 have.
+    """A container asks for files that only cgroup v2 has.
 
     Attributes:
-        title: The container, for people.
-        files: What would be written.
+        title: The container, for messages.
+        files: Names of the files.
     """
 
     title: str
@@ -31,8 +31,8 @@ class NoSuchCgroupFiles(HostError):
     def __str__(self) -> str:
         return (
             f"{self.title} asks for {', '.join(self.files)} by its annotations, which "
-            "cgroups of version 1 do not have; to help, leave them out, or start this "
-            "node with version 2 (systemd.unified_cgroup_hierarchy=1)"
+            "cgroup v1 does not have; to help, remove them, or boot this node with "
+            "cgroup v2 (systemd.unified_cgroup_hierarchy=1)"
         )
 
 
@@ -41,31 +41,31 @@ def check_version(files: Collection[str], tree: Tree | None, title: str) -> None
 
     Args:
         files: Their names; may be none.
-        tree: The host; None where there is nothing to look up.
-        title: The container, for people.
+        tree: The host; None without one.
+        title: The container, for messages.
 
     Raises:
-        NoSuchCgroupFiles: Its cgroups are of version 1.
+        NoSuchCgroupFiles: The host has cgroup v1.
     """
     if not files or tree is None:
         return
-    # What cannot be told is left for the runtime to judge.
+    # Where the version is unknown, the runtime refuses what it cannot set.
     if read_cgroup_layout(tree) in (CgroupLayout.V1, CgroupLayout.HYBRID):
         raise NoSuchCgroupFiles(title, tuple(files))
 
 
-def with_unified(told: ToldT, files: Mapping[str, str]) -> ToldT:
-    """Add files that nobody has set yet.
+def with_unified(message: MessageT, files: Mapping[str, str]) -> MessageT:
+    """Add files that are not set yet.
 
-    Several kinds of classes set files. Who names a file itself, by an annotation, is
-    asked first, and no later kind changes what it says.
+    Several kinds of classes set files. Those that an annotation names come first, and
+    no later kind overrides them.
 
     Args:
-        told: What the runtime is told so far.
+        message: An adjustment or update.
         files: Text by name, as ``{"memory.high": "536870912"}``.
     """
-    taken = told.resources.unified
+    taken = message.resources.unified
     for name, text in files.items():
         if name not in taken:
-            told = told.set_unified(name, text)
-    return told
+            message = message.set_unified(name, text)
+    return message

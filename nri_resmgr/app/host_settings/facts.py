@@ -1,4 +1,4 @@
-"""What has to be known of a host before its files can follow a policy."""
+"""Reader of the facts about a host that a plan of its settings needs."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from nri_resmgr.app.host_settings.wanted import Wanted
 from nri_resmgr.app.host_settings.writer import HostWriter
 from nri_resmgr.classes.cpu.facts import CpuKnobFacts
 from nri_resmgr.classes.irq.interrupts import Interrupt, changed_since, controlled
-from nri_resmgr.classes.irq.placement import Room
-from nri_resmgr.classes.isolation.host import quiet_cpus
+from nri_resmgr.classes.irq.placement import InterruptCpus
+from nri_resmgr.classes.isolation.host import interrupt_free_cpus
 from nri_resmgr.host.cgroups.isolated import IsolatedCgroups
 from nri_resmgr.host.interrupts import read_default_cpus, read_interrupts
 from nri_resmgr.host.irqbalance import Irqbalance, find_irqbalance
@@ -24,13 +24,13 @@ log = Logger(__name__)
 
 
 class FactsReader:
-    """Reads what is needed, and only again what may have changed.
+    """Reads what a plan needs; reads again only what may have changed.
 
     Args:
         tree: The host.
 
     Attributes:
-        irqbalance: The one that runs; None for none, or where nobody asked.
+        irqbalance: The running irqbalance; None without one, or before it is needed.
     """
 
     def __init__(self, tree: Tree) -> None:
@@ -39,18 +39,18 @@ class FactsReader:
         self._cpus = CpuKnobFacts()
         self._interrupts: tuple[Interrupt, ...] | None = None
         self._cgroups = IsolatedCgroups(tree)
-        self._told: frozenset[tuple[str, str]] = frozenset()
+        self._logged: frozenset[tuple[str, str]] = frozenset()
         self.irqbalance: Irqbalance | None = None
 
     def read(
         self, wanted: Wanted, writer: HostWriter | None, *, afresh: bool
     ) -> HostFacts:
-        """Read what a plan for *wanted* is made from.
+        """Read what a plan for *wanted* needs.
 
         Args:
-            wanted: What the policy wants, of which machine.
-            writer: Knows how files were before us; None where nobody writes.
-            afresh: Whether interrupts may have come and gone.
+            wanted: What the policy wants.
+            writer: Has the original values of files; None in a dry run.
+            afresh: Whether to read the interrupts again.
 
         Raises:
             HostError: A file cannot be read.
@@ -66,20 +66,20 @@ class FactsReader:
             self._interrupts = None
             return HostFacts(cpus, cgroups=cgroups, isolated=isolated)
         if afresh or self._interrupts is None:
-            self._look_at_interrupts(writer)
+            self._read_interrupts(writer)
         banned = self.irqbalance.own.cpus if self.irqbalance else CpuSet()
         originals = writer.originals if writer else {}
         default = read_default_cpus(self._tree, originals)
-        room = Room(use.available & wanted.machine.online, banned, default)
+        irq_cpus = InterruptCpus(use.available & wanted.machine.online, banned, default)
         allowed = controlled(self._interrupts or (), wanted.controllable)
-        quiet = quiet_cpus(use.isolated, wanted.machine)
-        return HostFacts(cpus, allowed, room, cgroups, quiet, isolated)
+        interrupt_free = interrupt_free_cpus(use.isolated, wanted.machine)
+        return HostFacts(cpus, allowed, irq_cpus, cgroups, interrupt_free, isolated)
 
     def ineffective_isolation_of(self, facts: HostFacts) -> Mapping[str, str]:
-        """Say once of whose CPUs the load is balanced all the same.
+        """Return the containers whose isolation has no effect; log each reason once.
 
         Args:
-            facts: What was read before the files were written.
+            facts: The facts read before the files were written.
 
         Returns:
             The reason by the container's id.
@@ -89,13 +89,13 @@ class FactsReader:
         """
         found = self._cgroups.ineffective(facts.cgroups, facts.isolated)
         for one, why in found:
-            if (one.container, why) not in self._told:
+            if (one.container, why) not in self._logged:
                 cpus = str(one.cpus)
                 log.warning(
                     "isolation.ineffective", container=one.container, cpus=cpus, why=why
                 )
-        self._told = frozenset((one.container, why) for one, why in found)
-        return dict(self._told)
+        self._logged = frozenset((one.container, why) for one, why in found)
+        return dict(self._logged)
 
     def _of_cpus(self, machine: Machine) -> CpuKnobFacts:
         if machine is not self._machine:
@@ -103,7 +103,7 @@ class FactsReader:
             self._machine = machine
         return self._cpus
 
-    def _look_at_interrupts(self, writer: HostWriter | None) -> None:
+    def _read_interrupts(self, writer: HostWriter | None) -> None:
         before = self._interrupts
         originals = writer.originals if writer else {}
         self._interrupts = read_interrupts(self._tree, originals)

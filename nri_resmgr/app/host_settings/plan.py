@@ -1,4 +1,4 @@
-"""What the host's own files should have in them, by what a policy wants."""
+"""Plan of the host's settings: contents of files, and Speed Select."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from nri_resmgr.classes.cpu.desired import desired
 from nri_resmgr.classes.cpu.facts import CpuKnobFacts
 from nri_resmgr.classes.cpu.requests import with_requests
 from nri_resmgr.classes.cpu.sst import desired_punits
-from nri_resmgr.classes.irq.balloons import placed_for_balloons
-from nri_resmgr.classes.irq.containers import placed_for_containers
 from nri_resmgr.classes.irq.interrupts import Interrupt
 from nri_resmgr.classes.irq.placement import (
-    Placement,
-    Room,
+    InterruptCpus,
+    InterruptPlacement,
     desired_files,
+    placed_for_balloons,
+    placed_for_containers,
     without_cpus,
 )
-from nri_resmgr.classes.isolation.cgroup_files import Placed, cgroup_files
+from nri_resmgr.classes.isolation.cgroup_files import IsolatedCgroup, cgroup_files
 from nri_resmgr.classes.isolation.host import cpu_class_requests
 from nri_resmgr.classes.isolation.requests import IrqBalancing
 from nri_resmgr.config.cpu_classes import CpuClassUse
@@ -32,74 +32,74 @@ from nri_resmgr.values import CpuSet
 
 
 class HostFacts(msgspec.Struct, frozen=True):
-    """What is known of a host, as it was before we changed anything.
+    """Facts about a host, as it was before any change of this daemon.
 
     Attributes:
         cpus: What can be set about its CPUs.
-        interrupts: Those that may be moved.
-        room: Where these may go.
-        cgroups: Of isolated containers, as far as they have one by now.
-        quiet: CPUs that isolated containers want no interrupts on.
+        interrupts: The interrupts that may be moved.
+        irq_cpus: The CPUs that they may be moved to.
+        cgroups: Cgroups of isolated containers that have one by now.
+        interrupt_free: CPUs that isolated containers want no interrupts on.
         isolated: The CPUs of ``isolcpus=``.
     """
 
     cpus: CpuKnobFacts = CpuKnobFacts()
     interrupts: tuple[Interrupt, ...] = ()
-    room: Room = Room(CpuSet())
-    cgroups: tuple[Placed, ...] = ()
-    quiet: CpuSet = CpuSet()
+    irq_cpus: InterruptCpus = InterruptCpus(CpuSet())
+    cgroups: tuple[IsolatedCgroup, ...] = ()
+    interrupt_free: CpuSet = CpuSet()
     isolated: CpuSet = CpuSet()
 
 
 class HostPlan(msgspec.Struct, frozen=True):
-    """What a host should be like.
+    """Wanted settings of a host.
 
     Attributes:
         files: Path to text, in the order of writing.
-        punits: Of Speed Select; none where it is left alone.
-        placement: Where interrupts go; part of the files.
-        shared: Frequency policies on which not every class gets what it says.
+        punits: Wanted state of Speed Select; empty to leave it unchanged.
+        placement: CPUs of interrupts; its files are among *files*.
+        shared: Frequency policies shared by classes that ask for different values.
     """
 
     files: Mapping[str, str] = {}
     punits: tuple[Punit, ...] = ()
-    placement: Placement = Placement()
+    placement: InterruptPlacement = InterruptPlacement()
     shared: tuple[SharedPolicy, ...] = ()
 
 
 NO_PLAN: Final = HostPlan()
-"""Of a host that is left as it is."""
+"""Changes nothing on the host."""
 
 
 def moves_interrupts(use: HostUse) -> bool:
-    """Tell whether anybody says anything about interrupts."""
+    """Return whether a container or balloon type asks for anything about interrupts."""
     return bool(
         use.containers
         or use.balloons
-        or any(one.wish.irq is not IrqBalancing.ENABLED for one in use.isolated)
+        or any(one.request.irq is not IrqBalancing.ENABLED for one in use.isolated)
     )
 
 
 def sets_cpus(use: HostUse) -> bool:
-    """Tell whether anybody says anything about frequencies or idle states."""
+    """Return whether frequencies or idle states of any CPU are set."""
     return bool(use.cpu_classes or cpu_class_requests(use.isolated))
 
 
 def plan_of(use: HostUse, classes: CpuClassUse | None, facts: HostFacts) -> HostPlan:
-    """Say what a host should be like.
+    """Compute the wanted settings of a host.
 
-    What a container asks for its own CPUs goes over the class that they are in.
+    Requests of a container about its exclusive CPUs override their class.
 
     Args:
-        use: What the policy wants of it.
-        classes: What the names of CPU classes mean.
-        facts: What there is to be set.
+        use: What the policy wants.
+        classes: The definitions of CPU classes; None for none.
+        facts: What the host has.
     """
     placement = without_cpus(
-        _placement(use, facts.interrupts, facts.room),
+        _placement(use, facts.interrupts, facts.irq_cpus),
         facts.interrupts,
-        facts.quiet,
-        facts.room,
+        facts.interrupt_free,
+        facts.irq_cpus,
     )
     files = {
         **desired_files(placement, facts.interrupts),
@@ -121,9 +121,11 @@ def plan_of(use: HostUse, classes: CpuClassUse | None, facts: HostFacts) -> Host
     )
 
 
-def _placement(use: HostUse, interrupts: Sequence[Interrupt], room: Room) -> Placement:
+def _placement(
+    use: HostUse, interrupts: Sequence[Interrupt], irq_cpus: InterruptCpus
+) -> InterruptPlacement:
     if use.balloons:
-        return placed_for_balloons(interrupts, use.balloons, room)
+        return placed_for_balloons(interrupts, use.balloons, irq_cpus)
     if use.containers:
-        return placed_for_containers(interrupts, use.containers, room)
-    return Placement()
+        return placed_for_containers(interrupts, use.containers, irq_cpus)
+    return InterruptPlacement()

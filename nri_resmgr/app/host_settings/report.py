@@ -1,4 +1,4 @@
-"""What was done to a host, as lines of the log, as events and in counters."""
+"""Report of changes to the host: log lines, events and counters."""
 
 from __future__ import annotations
 
@@ -19,25 +19,26 @@ log = Logger(__name__)
 _One = TypeVar("_One", KnobDrift, KnobFailure)
 
 _BLAME: Final = (
-    "it may be tuned, a power daemon, irqbalance, another plugin, or somebody by hand"
+    "it may be tuned, a power daemon, irqbalance, another plugin, or an administrator"
 )
 
 
 class Round(msgspec.Struct, frozen=True):
-    """What one round was about, and what it did.
+    """Outcome of one step.
 
     Attributes:
-        plan: What the host should be like.
-        facts: What that was made from.
+        plan: The wanted settings.
+        facts: The facts that the plan was made from.
         report: What was written.
-        looked: Whether the host was compared with what was planned before.
-        drifts: What differed.
-        given_up: Paths that are left as others write them, from now on.
+        looked: Whether the host was compared with the plan before.
+        drifts: Files that differed from it.
+        abandoned: Paths that are not written any more, because others keep changing
+            them.
         refused: Interrupts that cannot be moved, and why.
-        told: What became of telling irqbalance.
-        seen: What files of the plan had in them when we looked last.
-        waiting: Isolated containers, by id, that have no cgroup to set yet.
-        in_vain: Why CPUs of isolated containers are balanced all the same, by id.
+        irqbalance: Outcome of the requests to irqbalance.
+        seen: Contents of the plan's files when they were last read.
+        waiting: Ids of isolated containers that have no cgroup yet.
+        ineffective: Why isolation from load balancing has no effect, by container id.
     """
 
     plan: HostPlan = NO_PLAN
@@ -47,35 +48,35 @@ class Round(msgspec.Struct, frozen=True):
     drifts: tuple[KnobDrift, ...] = ()
     abandoned: tuple[str, ...] = ()
     refused: Mapping[str, str] = {}
-    told: IrqbalanceResult = IrqbalanceResult()
+    irqbalance: IrqbalanceResult = IrqbalanceResult()
     seen: Mapping[str, str] = {}
     waiting: frozenset[str] = frozenset()
     ineffective: Mapping[str, str] = {}
 
 
 class HostReport:
-    """Tells what has changed since it was told last, and counts.
+    """Logs what has changed since the last step, and counts.
 
     Args:
-        history: Where events are noted.
+        history: Takes the events.
 
     Attributes:
-        last: The last round.
-        written: Files that were written so far.
-        restored: Files that were set back so far.
-        failures: Writes that failed so far.
-        drift: Files that others have changed so far.
-        failing: What is not as it should be, by path.
-        drifting: What others have changed, by path.
-        given_up: Paths that are left as others write them.
-        why_not: Why the host is left as it is; empty where it follows.
+        last: The last step.
+        written: Number of written files.
+        restored: Number of restored files.
+        failures: Number of failed writes.
+        drift: Number of files that others have changed.
+        failing: Files that could not be written in the last step, by path.
+        drifting: Files that others have changed, by path.
+        abandoned: Paths that are not written any more.
+        why_not: Why no settings are applied; empty while they are.
     """
 
     def __init__(self, history: EventLog) -> None:
         self._history = history
         self._shared: object = ()
         self._unplaced: object = ()
-        self._untold = ""
+        self._unsent = ""
         self.last = Round()
         self.written = self.restored = self.failures = self.drift = 0
         self.failing: dict[str, KnobFailure] = {}
@@ -84,14 +85,14 @@ class HostReport:
         self.why_not = ""
 
     def stopped(self, why: str) -> None:
-        """Tell, once, why the host is left as it is; empty for no more."""
+        """Log once why no settings are applied; empty when they are again."""
         if why and why != self.why_not:
             after = "containers are served; CPU classes and interrupts stay as they are"
             log.error("host.not-applied", why=why, meanwhile=after)
         self.why_not = why
 
     def done(self, found: Round) -> None:
-        """Take what a round did."""
+        """Log and count the outcome of a step."""
         report = found.report
         self.last = found
         self.written += len(report.written)
@@ -106,35 +107,35 @@ class HostReport:
         self._failed(report.failed)
         if found.looked:
             self._drifted(found.drifts)
-        self._gave_up(found)
+        self._abandoned(found)
         self._limits(found)
 
     def _failed(self, failed: Iterable[KnobFailure]) -> None:
         now = {one.path: one for one in failed}
-        news = [one for path, one in now.items() if self.failing.get(path) != one]
-        for first, more in _alike(news):
+        new = [one for path, one in now.items() if self.failing.get(path) != one]
+        for first, more in _grouped(new):
             log.warning("host.not-written", why=str(first), **more)
             self._history.note("host.not-written", first.path, str(first))
         self.failing = now
 
     def _drifted(self, drifts: Iterable[KnobDrift]) -> None:
         now = {one.path: one for one in drifts}
-        news = [one for path, one in now.items() if self.drifting.get(path) != one]
-        self.drift += len(news)
-        for first, more in _alike(news):
+        new = [one for path, one in now.items() if self.drifting.get(path) != one]
+        self.drift += len(new)
+        for first, more in _grouped(new):
             why = (
                 f"{first.path} has {first.found!r} instead of {first.expected!r}: "
-                f"somebody else wrote it; {_BLAME}"
+                f"another program wrote it; {_BLAME}"
             )
             log.warning("host.drifted", why=why, **more)
             self._history.note("host.drifted", first.path, why)
         self.abandoned &= now.keys()
         self.drifting = now
 
-    def _gave_up(self, found: Round) -> None:
+    def _abandoned(self, found: Round) -> None:
         self.abandoned.update(found.abandoned)
         if found.abandoned:
-            why = "others write them again and again, so they are left like that"
+            why = "others keep changing them, so they are not written any more"
             paths = list(found.abandoned)
             log.error("host.abandoned", paths=paths, why=why)
             self._history.note("host.abandoned", paths[0], why)
@@ -151,24 +152,24 @@ class HostReport:
             if numbers := plan.placement.unplaced:
                 why = "no CPU would be left for them"
                 log.warning("interrupts.not-placed", numbers=list(numbers), why=why)
-        why = found.told.why
-        untold = list(found.told.unbanned)
-        if (why or untold) and f"{why}{untold}" != self._untold:
-            why = why or "its requests hold no more"
-            log.warning("irqbalance.not-updated", why=why, interrupts=untold)
-        self._untold = f"{found.told.why}{untold}" if why or untold else ""
+        why = found.irqbalance.why
+        unsent = list(found.irqbalance.unbanned)
+        if (why or unsent) and f"{why}{unsent}" != self._unsent:
+            why = why or "a request has room for about 100 interrupts"
+            log.warning("irqbalance.not-updated", why=why, interrupts=unsent)
+        self._unsent = f"{found.irqbalance.why}{unsent}" if why or unsent else ""
 
 
-def _alike(news: Iterable[_One]) -> Iterator[tuple[_One, dict[str, int]]]:
-    """Yield the first of files of one name with one fate, and how many more there are.
+def _grouped(new: Iterable[_One]) -> Iterator[tuple[_One, dict[str, int]]]:
+    """Yield one file for each name and outcome, with the number of others like it.
 
-    A machine has hundreds of CPUs, and what goes wrong for one mostly does for all.
+    A machine has hundreds of CPUs, and what fails for one mostly fails for all.
     """
     first: dict[object, _One] = {}
     counts = Counter[object]()
-    for one in news:
-        _, *fate = msgspec.structs.astuple(one)
-        key: object = (one.path.rpartition("/")[2], *fate)
+    for one in new:
+        _, *outcome = msgspec.structs.astuple(one)
+        key: object = (one.path.rpartition("/")[2], *outcome)
         first.setdefault(key, one)
         counts[key] += 1
     for key, one in first.items():

@@ -1,4 +1,4 @@
-"""Settings of the host: CPU classes, Speed Select, interrupts, isolated containers."""
+"""Applier of the host's settings."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from nri_resmgr.app.host_settings.plan import (
 from nri_resmgr.app.host_settings.report import HostReport, Round
 from nri_resmgr.app.host_settings.wanted import Wanted
 from nri_resmgr.app.host_settings.writer import HostWriter, OpenDevice
+from nri_resmgr.host.irqbalance import IrqbalanceResult
 from nri_resmgr.host.knobs.report import KnobDrift
 from nri_resmgr.host.speed_select.device import open_isst
 from nri_resmgr.host.state_dir import StateDir
@@ -31,29 +32,29 @@ from nri_resmgr.values import HostError
 
 log = Logger(__name__)
 
-# A write of a host's file takes microseconds: all of a machine's are few.
+# A write takes microseconds, so all files of a machine may be repaired at once.
 _AT_ONCE: Final = 10_000
 
-# Where nothing is verified, interrupts come and go all the same.
+# Without verification, new interrupts still have to be placed.
 _INTERVAL: Final = 60.0  # seconds
 
 _NO_STATE: Final = (
-    "no state directory: what the host was like before could not be kept for the next "
-    "start; see --state-dir"
+    "no state directory: the original settings could not be kept for the next start; "
+    "see --state-dir"
 )
 
 
 class HostAccess(msgspec.Struct, frozen=True):
-    """The host that is set, and how.
+    """The host, and options for its settings.
 
     Attributes:
         tree: The host.
-        state: Where the original settings are kept; None for nowhere.
+        state: State directory for the original settings; None for none.
         dry_run: Whether changes are only logged.
-        verify_interval: Seconds between two comparisons with what others have
-            written; 0 for none.
-        repairs: Whether files that others have written are written again.
-        open_device: Opens the device of Speed Select, given the host.
+        verify_interval: Seconds between two comparisons of the host with the plan; 0
+            for none.
+        repairs: Whether files that others have changed are written again.
+        open_device: Opens the device of Speed Select of a host.
     """
 
     tree: HostTree
@@ -69,11 +70,11 @@ class HostSettings:
 
     Args:
         access: The host.
-        wanted: Looks up what the policy wants now.
-        report: Takes what steps have done.
+        wanted: Returns what the policy wants now.
+        report: Takes the outcome of steps.
 
     Attributes:
-        report: The same.
+        report: Takes the outcome of steps.
         is_waiting: Whether an isolated container had no cgroup yet in the last step.
     """
 
@@ -95,21 +96,21 @@ class HostSettings:
 
     @property
     def period(self) -> float | None:
-        """Seconds between two looks; None while nothing is set or left to be set."""
+        """Seconds between two comparisons; None while nothing is wanted or failing."""
         is_done = not (self.report.why_not or self.report.failing)
         if is_done and self._wanted is not None and self._wanted.use.is_idle:
             return None
         return self._access.verify_interval or _INTERVAL
 
-    def note(self, event: Event) -> bool:  # noqa: ARG002 - each may move containers
-        """Have what is wanted compared with what was wanted last."""
+    def note(self, event: Event) -> bool:  # noqa: ARG002 - any may move containers
+        """Return True: the next step compares what is wanted with the last step."""
         return True
 
     def configured(self) -> None:
-        """Do nothing: the next step looks up what is wanted."""
+        """Do nothing: each step looks up what is wanted."""
 
     def next_step(self, *, looks: bool) -> HostStep | None:
-        """Return what is to be written now."""
+        """Return a step if what is wanted has changed, or if it *looks*."""
         wanted = self._look_up()
         if not looks and not self.is_waiting and wanted == self._wanted:
             return None
@@ -120,13 +121,13 @@ class HostSettings:
         return HostStep(self, wanted, looks)
 
     def restore(self) -> None:
-        """Put every setting back."""
+        """Restore every setting."""
         if self._writer is None or self._writer.is_idle:
             return
         try:
             report = self._writer.restore_all()
         except HostError:
-            return  # the journal stays, for the next start
+            return  # the journal remains, for the next start
         log.info("host.restored", files=len(report.restored))
         for one in report.failed:
             log.error("host.not-restored", why=str(one))
@@ -136,15 +137,15 @@ class HostSettings:
 
         Args:
             wanted: What the policy wants now.
-            looks: Whether to see first what others have changed, and which
-                interrupts have come.
+            looks: Whether to compare the host with the last plan, and to read its
+                interrupts again.
 
         Raises:
-            HostError: The host, or the state directory, cannot be read.
+            HostError: The host or the state directory cannot be read.
         """
         writer = self._opened()
         if writer is not None:
-            writer.follow(wanted.machine)
+            writer.use_machine(wanted.machine)
             if wanted.use.is_idle and writer.is_idle:
                 self._last = HostFacts(), NO_PLAN
                 return Round(looked=looks)
@@ -186,14 +187,16 @@ class HostSettings:
         is_new = looks or plan.placement != self._last[1].placement
         again = frozenset(self._due)
         self._due.clear()
-        report = writer.apply(plan, facts, again, tells=is_new)
+        report = writer.apply(plan, facts, again, sends_bans=is_new)
         ineffective = self._reader.ineffective_isolation_of(facts)
         self._last = facts, plan
         self._failed = frozenset(one.path for one in report.failed)
         seen = {path: text for path, text in writer.seen.items() if path in plan.files}
         left = (one for one in drifts if one.path not in again)
         seen |= {one.path: one.found or "" for one in left}
-        told = writer.told if moves_interrupts(wanted.use) else Round().told
+        irqbalance = (
+            writer.irqbalance if moves_interrupts(wanted.use) else IrqbalanceResult()
+        )
         return Round(
             plan,
             facts,
@@ -202,17 +205,17 @@ class HostSettings:
             drifts=drifts,
             abandoned=abandoned,
             refused=writer.refused,
-            told=told,
+            irqbalance=irqbalance,
             seen=seen,
             waiting=_waiting(wanted, facts),
             ineffective=ineffective,
         )
 
     def _drifts(self, writer: HostWriter, plan: HostPlan) -> tuple[KnobDrift, ...]:
-        """Return what others changed of what is wanted now as before."""
+        """Return what others have changed, of what is still wanted."""
         facts, last = self._last
         is_balanced = self._reader.irqbalance is not None
-        found = writer.look(last, facts, is_balanced=is_balanced)
+        found = writer.verify(last, facts, is_balanced=is_balanced)
         return tuple(
             one
             for one in found
@@ -224,7 +227,7 @@ class HostSettings:
     def _repair(
         self, paths: Iterable[str], drifts: tuple[KnobDrift, ...]
     ) -> tuple[str, ...]:
-        """Note what is to be written again; return what is left alone from now on."""
+        """Note files to write again; return those that are abandoned."""
         if not self._access.repairs:
             return ()
         drifting, now = {one.path for one in drifts}, monotonic()
@@ -237,12 +240,12 @@ class HostSettings:
 
 @attrs.define(eq=False)
 class HostStep:
-    """What is wanted of a host, to be written.
+    """What is wanted of a host at one moment.
 
     Attributes:
-        settings: Writes it.
+        settings: The applier.
         wanted: What the policy wants.
-        looks: Whether to see first what others have changed.
+        looks: Whether to compare the host with the last plan.
     """
 
     settings: HostSettings
@@ -251,14 +254,14 @@ class HostStep:
     _done: Round | HostError = attrs.field(factory=Round, init=False)
 
     def apply(self) -> None:
-        """Write it."""
+        """Write the settings."""
         try:
             self._done = self.settings.apply(self.wanted, looks=self.looks)
         except HostError as error:
             self._done = error
 
     async def report(self) -> None:
-        """Report what was written."""
+        """Report the outcome."""
         report = self.settings.report
         if isinstance(self._done, HostError):
             report.stopped(str(self._done))
@@ -268,8 +271,8 @@ class HostStep:
 
 
 def _waiting(wanted: Wanted, facts: HostFacts) -> frozenset[str]:
-    """Return the isolated containers without a cgroup that was to be set."""
-    wishing = {
-        one.container for one in wanted.use.isolated if one.wish.is_about_cgroups
+    """Return the isolated containers whose cgroup is to be set and not there yet."""
+    asking = {
+        one.container for one in wanted.use.isolated if one.request.is_about_cgroups
     }
-    return frozenset(wishing - {one.container for _, one in facts.cgroups})
+    return frozenset(asking - {one.container for _, one in facts.cgroups})

@@ -1,4 +1,4 @@
-"""What a policy in force wants of its host, at one moment."""
+"""What the policy in force wants of its host."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from nri_resmgr.topology import Machine
 
 
 class Wanted(msgspec.Struct, frozen=True):
-    """What a policy in force wants of its host, at one moment.
+    """What the policy in force wants of its host, at one moment.
 
     Attributes:
-        use: CPUs by class, and wishes about interrupts.
-        classes: What the names of CPU classes mean; None where there are none.
+        use: CPUs by class, requests about interrupts, and isolated containers.
+        classes: The definitions of CPU classes; None for none.
         controllable: Patterns of interrupts that may be moved.
-        machine: What all this is about.
+        machine: The machine.
     """
 
     use: HostUse
@@ -27,7 +27,7 @@ class Wanted(msgspec.Struct, frozen=True):
 
 
 def use_in_force(subject: PolicyInForce) -> HostUse:
-    """Say what a policy wants now: isolation only where the configuration allows it."""
+    """Return what the policy wants now; isolation only if it is configured."""
     use = subject.policy.host_use(subject.state)
     if use.isolated and not subject.config.isolation:
         return msgspec.structs.replace(use, isolated=())

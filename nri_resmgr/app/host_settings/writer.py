@@ -1,4 +1,4 @@
-"""Brings a host about that is as planned, and puts back what it was like."""
+"""Writer of the host's settings, which also restores the original values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import msgspec
 from nri_resmgr.app.host_settings.plan import NO_PLAN, HostFacts, HostPlan
 from nri_resmgr.classes.cpu.facts import SST_DEVICE, CpuKnobFacts
 from nri_resmgr.classes.irq.interrupts import DEFAULT_AFFINITY
-from nri_resmgr.classes.irq.irqbalance import Bans, bans_for, strays
+from nri_resmgr.classes.irq.irqbalance import Bans, bans_for, misplaced_interrupts
 from nri_resmgr.host.boot_journal import boot_of
 from nri_resmgr.host.interrupts import read_interrupts
 from nri_resmgr.host.irqbalance import MARK, IrqbalanceClient, IrqbalanceResult
@@ -38,19 +38,19 @@ _INTERRUPTS: Final = "/proc/irq/"
 
 
 class HostWriter:
-    """Files, Speed Select and irqbalance of a host. One caller at a time.
+    """Writes files, Speed Select and bans of irqbalance. One caller at a time.
 
     Args:
         tree: The host.
-        state: Where it is noted how all was before us.
-        open_device: Opens the device of Speed Select, given the host.
+        state: State directory; keeps the original values.
+        open_device: Opens the device of Speed Select of a host.
 
     Raises:
-        StateUnusable: What is noted there cannot be read.
-        UnreadableHostFile: The host does not let us know which boot this is.
+        StateUnusable: The journals cannot be read.
+        UnreadableHostFile: The boot id of the host cannot be read.
 
     Attributes:
-        told: What became of telling irqbalance.
+        irqbalance: Outcome of the last request to irqbalance.
     """
 
     def __init__(
@@ -62,17 +62,17 @@ class HostWriter:
         self._boot = boot_of(tree)
         journal = KnobJournal(state, self._boot)
         self._knobs = Knobs(WritableHostTree(tree.root or "/"), journal)
-        _tell_set_aside(journal)
+        _log_set_aside(journal)
         self._line = IrqbalanceClient(tree, state)
-        self._is_told = state.read(MARK) is not None
-        self._is_set = state.read(SST_JOURNAL) is not None
+        self._has_bans = state.read(MARK) is not None
+        self._is_sst_changed = state.read(SST_JOURNAL) is not None
         self._punits: SpeedSelectKnobs | None = None
         self._cores: object = None
-        self.told = IrqbalanceResult()
+        self.irqbalance = IrqbalanceResult()
 
     @property
     def originals(self) -> Mapping[str, str]:
-        """The value of every file in our hands before it came there."""
+        """The original value of every changed file."""
         return self._knobs.originals
 
     @property
@@ -82,25 +82,25 @@ class HostWriter:
 
     @property
     def seen(self) -> Mapping[str, str]:
-        """What the kernel made of the values that we wrote."""
+        """The values of written files as the kernel shows them."""
         return self._knobs.seen
 
     @property
     def is_idle(self) -> bool:
-        """Whether the host is as it was before us."""
-        return not (self.originals or self._is_told or self._is_set)
+        """Whether the host has its original settings."""
+        return not (self.originals or self._has_bans or self._is_sst_changed)
 
-    def follow(self, machine: Machine) -> None:
-        """Go by the cores of another machine."""
+    def use_machine(self, machine: Machine) -> None:
+        """Take the cores of a machine; they change with hotplug."""
         if machine.cores is not self._cores:
             self._cores, self._punits = machine.cores, None
             journal = SstJournal(self._state, self._boot)
             opener = partial(self._open_device, self._tree)
             self._punits = SpeedSelectKnobs(opener, machine.cores, journal)
-            _tell_set_aside(journal)
+            _log_set_aside(journal)
 
     def before_us(self, facts: CpuKnobFacts) -> CpuKnobFacts:
-        """Return facts with Speed Select as it was."""
+        """Return facts with the original state of Speed Select."""
         if not facts.punits or self._punits is None:
             return facts
         return msgspec.structs.replace(
@@ -113,59 +113,59 @@ class HostWriter:
         facts: HostFacts,
         again: Collection[str] = (),
         *,
-        tells: bool = True,
+        sends_bans: bool = True,
     ) -> KnobReport:
-        """Make the host as planned.
+        """Write a plan, and restore what is not in it.
 
         Args:
-            plan: What it shall be like; nothing for as it was.
-            facts: What the plan was made from.
-            again: Paths of what was written before and is otherwise now.
-            tells: Whether irqbalance may have to be told something.
+            plan: The wanted settings; `NO_PLAN` restores everything.
+            facts: The facts that the plan was made from.
+            again: Paths that others have changed and that are written again.
+            sends_bans: Whether irqbalance may need other bans.
 
         Raises:
-            StateUnusable: It cannot be noted that irqbalance is told something.
+            StateUnusable: It cannot be recorded that irqbalance has bans.
         """
         reports = [self._knobs.apply(plan.files, again)]
-        if plan.punits or self._is_set:
+        if plan.punits or self._is_sst_changed:
             reports.append(self._set_punits(plan, again))
-        bans = bans_for(plan.placement, facts.room)
-        if tells and (bans or self._is_told):
-            self._tell(bans)
+        bans = bans_for(plan.placement, facts.irq_cpus)
+        if sends_bans and (bans or self._has_bans):
+            self._send(bans)
         return _joined(reports)
 
-    def look(
+    def verify(
         self, plan: HostPlan, facts: HostFacts, *, is_balanced: bool
     ) -> tuple[KnobDrift, ...]:
         """Compare the host with a plan.
 
         Args:
-            plan: What it should be like.
-            facts: What the plan was made from.
-            is_balanced: Whether irqbalance moves interrupts, too.
+            plan: The wanted settings.
+            facts: The facts that the plan was made from.
+            is_balanced: Whether irqbalance is running.
         """
         files = dict(plan.files)
         found: list[KnobDrift] = []
         if is_balanced:
-            files = {path: text for path, text in files.items() if _is_ours(path)}
-            found += self._strays(plan, facts)
+            files = {path: text for path, text in files.items() if _is_exclusive(path)}
+            found += self._misplaced(plan, facts)
         found += self._knobs.verify(files)
         if plan.punits and self._punits is not None:
-            found += self._drifts_of_punits(self._punits, plan)
+            found += self._punit_drifts(self._punits, plan)
         return tuple(found)
 
     def restore_all(self) -> KnobReport:
-        """Put everything back.
+        """Restore the original settings.
 
         Raises:
-            StateUnusable: What is noted about irqbalance cannot be removed.
+            StateUnusable: The record about irqbalance cannot be removed.
         """
         return self.apply(NO_PLAN, HostFacts())
 
-    def _tell(self, bans: Bans) -> None:
-        self._is_told = True
-        self.told = self._line.send_bans(bans)
-        self._is_told = bool(bans) or bool(self.told.why)
+    def _send(self, bans: Bans) -> None:
+        self._has_bans = True
+        self.irqbalance = self._line.send_bans(bans)
+        self._has_bans = bool(bans) or bool(self.irqbalance.why)
 
     def _set_punits(self, plan: HostPlan, again: Collection[str]) -> KnobReport:
         knobs = self._punits
@@ -173,16 +173,16 @@ class HostWriter:
             return KnobReport()
         is_again = any(path.startswith(SST_DEVICE) for path in again)
         report = knobs.apply(plan.punits, again=is_again)
-        self._is_set = bool(plan.punits or report.failed)
+        self._is_sst_changed = bool(plan.punits or report.failed)
         return report
 
-    def _strays(self, plan: HostPlan, facts: HostFacts) -> Iterator[KnobDrift]:
+    def _misplaced(self, plan: HostPlan, facts: HostFacts) -> Iterator[KnobDrift]:
         present = read_interrupts(self._tree)
-        for one in strays(plan.placement, present, facts.room):
+        for one in misplaced_interrupts(plan.placement, present, facts.irq_cpus):
             if one.path not in self._knobs.refused:
                 yield KnobDrift(one.path, plan.files[one.path], str(one.cpus))
 
-    def _drifts_of_punits(
+    def _punit_drifts(
         self, knobs: SpeedSelectKnobs, plan: HostPlan
     ) -> Sequence[KnobDrift]:
         try:
@@ -191,13 +191,13 @@ class HostWriter:
             return (KnobDrift(SST_DEVICE, "readable", str(error)),)
 
 
-def _tell_set_aside(journal: KnobJournal | SstJournal) -> None:
+def _log_set_aside(journal: KnobJournal | SstJournal) -> None:
     if path := journal.set_aside:
-        log.error("host.journal-set-aside", path=path, so="what it was of stays as is")
+        log.error("host.journal-set-aside", path=path, so="recorded changes stay")
 
 
-def _is_ours(path: str) -> bool:
-    """Tell whether nobody but us writes a file while irqbalance runs."""
+def _is_exclusive(path: str) -> bool:
+    """Return whether a running irqbalance never writes a file."""
     return path == DEFAULT_AFFINITY or not path.startswith(_INTERRUPTS)
 
 

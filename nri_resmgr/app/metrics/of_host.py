@@ -38,7 +38,7 @@ def series_of_host(
         # Late: few nodes have isolated containers.
         from nri_resmgr.classes.isolation.aspects import aspects_of
 
-        aspects = (what for one in use.isolated for what in aspects_of(one.wish))
+        aspects = (what for one in use.isolated for what in aspects_of(one.request))
         isolated = Counter((what.value,) for what in aspects)
         yield Series(table.ISOLATED, isolated)
     if host is None:

@@ -144,7 +144,9 @@ class ResourcePolicy:
             if classes := self._classes.of(pod, container, spec):
                 classes.check()
             created = Created(spec)
-            decision = self._engine.decide(created, classes.judge if classes else None)
+            decision = self._engine.decide(
+                created, classes.check_placement if classes else None
+            )
         except ResmgrError as error:
             self._refuse(error, pod, container)
             return None

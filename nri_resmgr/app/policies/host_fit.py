@@ -10,7 +10,7 @@ from nri_resmgr.app.classes.rdt.writer import opener
 from nri_resmgr.classes.cpu.check import check
 from nri_resmgr.classes.irq.interrupts import ALL, check_allowed
 from nri_resmgr.classes.memory import NumaPolicy, PolicyFlag
-from nri_resmgr.classes.memory.numa_values import is_word
+from nri_resmgr.classes.memory.numa import is_word
 from nri_resmgr.classes.rdt import Capabilities, plan_of
 from nri_resmgr.classes.rdt.errors import BadClass, CannotAllocate, TooManyClasses
 from nri_resmgr.config import BadSetting, PolicyConfig

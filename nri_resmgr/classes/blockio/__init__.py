@@ -1,22 +1,31 @@
 """Block I/O classes: weights and throttles of devices under one name.
 
-A library of its own. `read_block_io` of `nri_resmgr.config.blockio` reads goresctrl's
-files, `find_block_devices` of `nri_resmgr.host.block_devices` looks for the devices.
+A library of its own. `values` are classes as configured, and devices. `block_class`
+resolves classes on the devices of a machine; `cgroup_files` has the files that they
+set.
+
+`read_block_io` of `nri_resmgr.config.blockio` reads goresctrl's files,
+`find_block_devices` of `nri_resmgr.host.block_devices` finds the devices.
 """
 
 from __future__ import annotations
 
-from nri_resmgr.classes.blockio.block_class import BlockIoClass, DeviceLimits, changes
+from nri_resmgr.classes.blockio.block_class import (
+    BlockIoClass,
+    DeviceLimits,
+    changes,
+    patterns_of,
+    resolve,
+)
 from nri_resmgr.classes.blockio.cgroup_files import Features, changed_files
-from nri_resmgr.classes.blockio.resolve import patterns_of, resolve
 from nri_resmgr.classes.blockio.values import (
     BlockDevice,
     BlockIoConfig,
     DeviceNumber,
-    Found,
-    Limits,
+    IoLimits,
+    MatchedDevices,
     Notice,
-    Oddity,
+    NoticeKind,
     ParameterSet,
 )
 from nri_resmgr.classes.unified import Files, Unified
@@ -29,10 +38,10 @@ __all__ = [
     "DeviceNumber",
     "Features",
     "Files",
-    "Found",
-    "Limits",
+    "IoLimits",
+    "MatchedDevices",
     "Notice",
-    "Oddity",
+    "NoticeKind",
     "ParameterSet",
     "Unified",
     "changed_files",

@@ -1,8 +1,9 @@
-"""A class on the devices of this machine, in the forms in which it is told."""
+"""Block I/O classes resolved on the devices of a machine, as OCI values and files."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from operator import attrgetter
 from typing import Final
 
 import msgspec
@@ -14,10 +15,19 @@ from nri_resmgr.classes.blockio.cgroup_files import (
     changed_files,
     render,
 )
-from nri_resmgr.classes.blockio.values import BlockDevice, Limits, Notice, Oddity
+from nri_resmgr.classes.blockio.values import (
+    BlockDevice,
+    BlockIoConfig,
+    DeviceNumber,
+    IoLimits,
+    MatchedDevices,
+    Notice,
+    NoticeKind,
+    ParameterSet,
+)
 from nri_resmgr.classes.unified import Files, Unified, as_unified
 
-# Field of `Limits` to the OCI runtime spec's list of rates, and to a key of `io.max`.
+# Field of `IoLimits` to the OCI runtime spec's list of rates, and to a key of `io.max`.
 _THROTTLES: Final = {
     "read_bps": ("throttleReadBpsDevice", "rbps"),
     "write_bps": ("throttleWriteBpsDevice", "wbps"),
@@ -27,27 +37,27 @@ _THROTTLES: Final = {
 
 
 class DeviceLimits(msgspec.Struct, frozen=True):
-    """What a class says of one device."""
+    """The parameters of a class for one device."""
 
     device: BlockDevice
-    limits: Limits
+    limits: IoLimits
 
     @property
     def order(self) -> tuple[int, int]:
-        """Where it stands among others."""
+        """Sort key among the devices of a class."""
         return self.device.number.major, self.device.number.minor
 
     @property
     def weight(self) -> int | None:
-        """The weight, where the device takes one."""
+        """The weight; None if the device takes none."""
         return self.limits.weight if self.device.may_weigh else None
 
     def throttles(self) -> dict[str, int]:
-        """Return rates by the keys of ``io.max``; what limits nothing is left out."""
+        """Return rates by the keys of ``io.max``, without those that limit nothing."""
         return {key: rate for _, key, rate in self.rates()}
 
     def rates(self) -> list[tuple[str, str, int]]:
-        """Return rates with their names in OCI's spec and in ``io.max``."""
+        """Return rates, each with its names in OCI's spec and in ``io.max``."""
         named = ((names, getattr(self.limits, f)) for f, names in _THROTTLES.items())
         return [
             (oci, key, rate)
@@ -60,10 +70,10 @@ class BlockIoClass(msgspec.Struct, frozen=True):
     """One class, resolved.
 
     Attributes:
-        name: Of the class.
-        weight: On all devices, 10 to 1000; None leaves what the kernel has.
-        devices: By number; each device once.
-        notices: What is not as the class would have it.
+        name: Name of the class.
+        weight: On all devices, 10 to 1000; None for the kernel's default.
+        devices: Parameters of devices, sorted by number, each device once.
+        notices: Differences from what the class asks for.
     """
 
     name: str
@@ -72,10 +82,10 @@ class BlockIoClass(msgspec.Struct, frozen=True):
     notices: tuple[Notice, ...] = ()
 
     def oci(self) -> dict[str, object]:
-        """Write ``linux.resources.blockIO`` of the OCI runtime spec.
+        """Return ``linux.resources.blockIO`` of the OCI runtime spec.
 
-        A rate of 0 is left out: at creation there is no limit to take away, and
-        runtimes would write it where the kernel refuses it.
+        A rate of 0 is left out: at creation there is no limit to remove, and the
+        kernel might refuse what runtimes would write.
         """
         found: dict[str, object] = {}
         if self.weight is not None:
@@ -92,7 +102,7 @@ class BlockIoClass(msgspec.Struct, frozen=True):
         return found | lists
 
     def settings(self, features: Features) -> Settings:
-        """Work out what holds in a cgroup of this class, value by value."""
+        """Return the values of a cgroup of this class."""
         found: Settings = {}
         if self.weight is not None and features.weight_file:
             found[features.weight_file, "", ""] = features.weight_text(self.weight)
@@ -107,14 +117,14 @@ class BlockIoClass(msgspec.Struct, frozen=True):
         return found
 
     def files(self, features: Features) -> Files:
-        """Write the files of a new cgroup: each line is a write of its own."""
+        """Return the files of a new cgroup; each line is a write of its own."""
         return render(self.settings(features))
 
     def unified(self, features: Features, *, by_line: bool = False) -> Unified:
-        """Write the class as ``linux.resources.unified``.
+        """Return the class as ``linux.resources.unified``.
 
         Args:
-            features: Of the container's cgroup. Version 1 knows no unified values.
+            features: Files of the container's cgroup. Cgroup v1 has no unified values.
             by_line: Whether the runtime writes them line by line; see `as_unified`.
         """
         files = self.files(features)
@@ -123,7 +133,7 @@ class BlockIoClass(msgspec.Struct, frozen=True):
         return as_unified(files, by_line=by_line)
 
     def left_out(self, features: Features) -> tuple[Notice, ...]:
-        """Tell what the class asks for and the host has no file for."""
+        """Return what the class asks for and the host has no file for."""
         wanted: Mapping[str, bool] = {
             features.names.weight: self.weight is not None and not features.weight_file,
             features.names.device_weight: not features.device_weight_file
@@ -131,25 +141,91 @@ class BlockIoClass(msgspec.Struct, frozen=True):
             features.names.throttle: not features.has_throttles
             and any(one.throttles() for one in self.devices),
         }
-        why = "this host's cgroups have no such file, so the class goes without"
+        why = "cgroups of this host have no such file, so it is not set"
         return tuple(
-            Notice(Oddity.NO_FILE, name, why) for name, lacks in wanted.items() if lacks
+            Notice(NoticeKind.NO_FILE, name, why)
+            for name, lacks in wanted.items()
+            if lacks
         )
 
 
 def changes(
     old: BlockIoClass | None, new: BlockIoClass | None, features: Features
 ) -> Files:
-    """Work out what to write for a running container that changes its class.
+    """Return the lines to write for a running container that changes its class.
 
     Args:
-        old: What it has; None for no class.
-        new: What it shall have; None for no class.
+        old: The old class; None for none.
+        new: The new class; None for none.
         features: The files of its cgroup.
 
     Returns:
-        Only what differs; what *new* says nothing of is set back to the kernel's
-        default.
+        Only differences; what *new* does not set is reset to the kernel's default.
     """
     before = old.files(features) if old else {}
     return changed_files(before, new.files(features) if new else {}, features)
+
+
+def patterns_of(config: BlockIoConfig) -> tuple[str, ...]:
+    """Return the patterns of all classes, each once, in the order of the classes."""
+    found = (
+        pattern for sets in config.values() for one in sets for pattern in one.patterns
+    )
+    return tuple(dict.fromkeys(found))
+
+
+def resolve(
+    config: BlockIoConfig, devices: Mapping[str, MatchedDevices]
+) -> dict[str, BlockIoClass]:
+    """Resolve classes on the devices of a machine.
+
+    Args:
+        config: The configured classes.
+        devices: The devices that match each of `patterns_of`; a missing pattern matches
+            nothing.
+
+    Returns:
+        All classes. Missing devices are left out, with a notice.
+
+    Source:
+        goresctrl, ``pkg/blockio``: sets apply in their order, parameter by parameter
+        and device by device.
+    """
+    return {name: _resolve(name, sets, devices) for name, sets in config.items()}
+
+
+def _resolve(
+    name: str, sets: Iterable[ParameterSet], devices: Mapping[str, MatchedDevices]
+) -> BlockIoClass:
+    weight: int | None = None
+    limits: dict[DeviceNumber, DeviceLimits] = {}
+    notices: dict[Notice, None] = {}
+    for one in sets:
+        if not one.patterns and one.limits.weight is not None:
+            weight = one.limits.weight
+        for pattern in one.patterns:
+            found = devices.get(pattern, MatchedDevices())
+            notices |= dict.fromkeys(found.notices)
+            for device in found.devices:
+                earlier = limits.get(device.number)
+                limits[device.number] = _limited(device, one.limits, earlier)
+    by_number = sorted(limits.values(), key=attrgetter("order"))
+    notices |= dict.fromkeys(_weightless(by_number))
+    return BlockIoClass(name, weight, tuple(by_number), tuple(notices))
+
+
+def _limited(
+    device: BlockDevice, limits: IoLimits, earlier: DeviceLimits | None
+) -> DeviceLimits:
+    return DeviceLimits(device, limits.over(earlier.limits) if earlier else limits)
+
+
+def _weightless(limits: Iterable[DeviceLimits]) -> Iterable[Notice]:
+    for one in limits:
+        if one.limits.weight is not None and not one.device.may_weigh:
+            shown = one.device.name or str(one.device.number)
+            why = (
+                f"I/O scheduler {one.device.scheduler} takes no weights, bfq would: "
+                "the weight is left out"
+            )
+            yield Notice(NoticeKind.NO_WEIGHTS, shown, why)

@@ -1,4 +1,4 @@
-"""The files of the io controller (cgroup v2) and of blkio (v1), and their texts."""
+"""Files of the io controller (cgroup v2) and of blkio (v1), and their contents."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import msgspec
 from nri_resmgr.classes.unified import Files
 
 Settings: TypeAlias = dict[tuple[str, str, str], str]
-"""File, device and key to a value. Without a device the value is the file's own; a
-key only stands where one line holds several."""
+"""File, device and key to a value. The device is empty for a value of the whole file,
+the key unless a line has several values."""
 
-# The kernel holds requests per second in 32 bits, all of them set being "max".
+# The kernel stores requests per second in 32 bits; with all of them set it is "max".
 # Source: Linux, block/blk-throttle.c, `tg_set_limit`, `tg_set_conf`.
 NO_LIMIT_IOPS: Final = (1 << 32) - 1
 
@@ -26,7 +26,7 @@ _V1_THROTTLES: Final = {
 
 _CLEARED_BY_ZERO: Final = frozenset((*_V1_THROTTLES.values(), "blkio.weight_device"))
 
-# What the kernel begins with. Source: Linux, block/blk-cgroup.h, bfq-iosched.h, and
+# Initial values in the kernel. Source: Linux, block/blk-cgroup.h, bfq-iosched.h, and
 # for blkio.weight Documentation/cgroup-v1/blkio-controller.txt of Linux 4.20.
 _DEFAULT_WEIGHTS: Final = {
     "io.weight": "100",
@@ -36,8 +36,8 @@ _DEFAULT_WEIGHTS: Final = {
 }
 
 
-class Names(msgspec.Struct, frozen=True):
-    """The usual names of files, for a complaint that they are missing."""
+class FileNames(msgspec.Struct, frozen=True):
+    """The usual names of files, for notices that they are missing."""
 
     weight: str
     device_weight: str
@@ -45,18 +45,18 @@ class Names(msgspec.Struct, frozen=True):
 
 
 _NAMES: Final = {
-    True: Names("io.weight", "io.bfq.weight", _MAX_FILE),
-    False: Names("blkio.weight", "blkio.weight_device", _V1_THROTTLES["rbps"]),
+    True: FileNames("io.weight", "io.bfq.weight", _MAX_FILE),
+    False: FileNames("blkio.weight", "blkio.weight_device", _V1_THROTTLES["rbps"]),
 }
 
 
 class Features(msgspec.Struct, frozen=True):
-    """Which files a container's cgroup has.
+    """The files that a container's cgroup has.
 
     Attributes:
-        is_v2: Whether they are of version 2.
-        weight_file: The file of the weight on all devices; empty where there is none.
-        device_weight_file: The file of weights of single devices, likewise.
+        is_v2: Whether it is a cgroup v2.
+        weight_file: The file of the weight on all devices; empty for none.
+        device_weight_file: The file of weights of single devices; empty for none.
         has_throttles: Whether devices can be throttled.
     """
 
@@ -67,11 +67,11 @@ class Features(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, present: frozenset[str], *, is_v2: bool) -> Features:
-        """Choose among the files that are *present*; bfq's weight goes first."""
+        """Choose among the files that are *present*; bfq's weight takes precedence."""
         group = "io" if is_v2 else "blkio"
         weights = (f"{group}.bfq.weight", f"{group}.weight")
         weight = next((name for name in weights if name in present), "")
-        # io.weight takes devices only where io.cost is on for them.
+        # io.weight accepts devices only if io.cost is on for them.
         device = weights[0] if is_v2 else f"{weight}_device"
         throttle = _MAX_FILE if is_v2 else _V1_THROTTLES["rbps"]
         return cls(
@@ -79,18 +79,18 @@ class Features(msgspec.Struct, frozen=True):
         )
 
     @property
-    def names(self) -> Names:
-        """The names of files of this version."""
+    def names(self) -> FileNames:
+        """The usual names of files of this cgroup version."""
         return _NAMES[self.is_v2]
 
     def throttle(self, key: str, device: str) -> tuple[str, str, str]:
-        """Return where the rate of a key of ``io.max`` is set."""
+        """Return the place in `Settings` of a key of ``io.max``."""
         if self.is_v2:
             return (_MAX_FILE, device, key)
         return (_V1_THROTTLES[key], device, "")
 
     def weight_text(self, weight: int) -> str:
-        """Write a weight of 10 to 1000 on the scale of the file.
+        """Return a weight of 10 to 1000 on the scale of the file.
 
         Source:
             The table of opencontainers/cgroups, ``ConvertBlkIOToIOWeightValue``.
@@ -100,10 +100,10 @@ class Features(msgspec.Struct, frozen=True):
         return str(weight)
 
     def cleared(self, place: tuple[str, str, str]) -> str:
-        """Return what takes a value away again.
+        """Return the text that resets a value.
 
         Source:
-            Linux, block/blk-throttle.c: version 2 takes no 0 and version 1 no
+            Linux, block/blk-throttle.c: version 2 accepts no 0 and version 1 no
             "max". block/bfq-cgroup.c, ``bfq_io_set_device_weight``: "default", and
             no 0. The old blkio.weight_device is documented with 0.
         """
@@ -116,7 +116,7 @@ class Features(msgspec.Struct, frozen=True):
 
 
 def render(settings: Settings) -> dict[str, tuple[str, ...]]:
-    """Write settings as lines, those without a device first, then by device."""
+    """Return settings as lines, those without a device first, then by device."""
     lines: dict[tuple[str, str], list[str]] = {}
     for (file, device, key), text in settings.items():
         word = f"{key}={text}" if key else text
@@ -150,11 +150,10 @@ def settings_of(files: Files) -> Settings:
 
 
 def changed_files(before: Files, after: Files, features: Features) -> Files:
-    """Work out what to write where *before* holds and *after* is to hold.
+    """Return the lines that change a cgroup from *before* to *after*.
 
     Returns:
-        Only what differs; what *after* says nothing of is set back to the kernel's
-        default.
+        Only differences; what *after* does not set is reset to the kernel's default.
     """
     old, new = settings_of(before), settings_of(after)
     gone = {key: features.cleared(key) for key in old if key not in new}

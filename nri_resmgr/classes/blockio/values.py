@@ -1,4 +1,4 @@
-"""What an operator wrote of block I/O, and the devices that a machine has for it."""
+"""Block I/O classes as configured, and the block devices of a machine."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import msgspec
 LEAST_WEIGHT: Final = 10
 MOST_WEIGHT: Final = 1000
 
-# What a device is scheduled by, where weights of single devices count.
+# I/O schedulers that apply weights of single devices.
 _WEIGHING: Final = ("bfq", "cfq")
 
 
-class Limits(msgspec.Struct, frozen=True):
-    """Parameters of one device; None leaves what the kernel has.
+class IoLimits(msgspec.Struct, frozen=True):
+    """Parameters of one device; None for the kernel's default.
 
     Attributes:
         weight: Share of the device, 10 to 1000.
@@ -32,9 +32,11 @@ class Limits(msgspec.Struct, frozen=True):
     read_iops: int | None = None
     write_iops: int | None = None
 
-    def over(self, earlier: Limits) -> Limits:
-        """Return these, and of *earlier* what these say nothing of."""
-        return Limits(*(_first(getattr(self, n), getattr(earlier, n)) for n in _NAMES))
+    def over(self, earlier: IoLimits) -> IoLimits:
+        """Return these parameters, and those of *earlier* that are unset here."""
+        return IoLimits(
+            *(_first(getattr(self, n), getattr(earlier, n)) for n in _NAMES)
+        )
 
 
 _NAMES: Final = ("weight", "read_bps", "write_bps", "read_iops", "write_iops")
@@ -45,16 +47,16 @@ def _first(later: int | None, earlier: int | None) -> int | None:
 
 
 class ParameterSet(msgspec.Struct, frozen=True):
-    """One item of a class: parameters, and for which devices.
+    """One item of a class: parameters, and the devices that they are for.
 
     Attributes:
-        patterns: Paths of devices as Go's globs. Without any, the weight is that of
-            the class on all devices.
-        limits: Throttles are for devices only.
+        patterns: Paths of devices as Go's globs. Without any, the weight is for all
+            devices.
+        limits: The parameters; throttles need *patterns*.
     """
 
     patterns: tuple[str, ...] = ()
-    limits: Limits = Limits()
+    limits: IoLimits = IoLimits()
 
 
 BlockIoConfig: TypeAlias = Mapping[str, tuple[ParameterSet, ...]]
@@ -62,7 +64,7 @@ BlockIoConfig: TypeAlias = Mapping[str, tuple[ParameterSet, ...]]
 
 
 class DeviceNumber(msgspec.Struct, frozen=True):
-    """How the kernel's files name a block device.
+    """The number that names a block device in the kernel's files.
 
     >>> str(DeviceNumber(8, 16))
     '8:16'
@@ -80,8 +82,8 @@ class BlockDevice(msgspec.Struct, frozen=True):
 
     Attributes:
         number: Major and minor number.
-        name: The kernel's, ``sda``; for people.
-        scheduler: Its I/O scheduler, ``none`` for none; empty where unknown.
+        name: The kernel's name, as ``sda``, for messages.
+        scheduler: Its I/O scheduler, ``none`` for none; empty if unknown.
     """
 
     number: DeviceNumber
@@ -90,16 +92,16 @@ class BlockDevice(msgspec.Struct, frozen=True):
 
     @property
     def may_weigh(self) -> bool:
-        """Whether its scheduler takes weights, as far as is known.
+        """Whether its scheduler accepts weights, as far as known.
 
-        The kernel refuses a weight of a device that is scheduled by something else,
-        and the runtime then refuses the container.
+        With another scheduler the kernel refuses the weight, and then the runtime the
+        container.
         """
         return not self.scheduler or self.scheduler in _WEIGHING
 
 
-class Oddity(enum.StrEnum):
-    """What is not as a class would have it."""
+class NoticeKind(enum.StrEnum):
+    """Kind of a difference from what a class asks for."""
 
     NO_MATCH = "no-match"
     NO_BLOCK_DEVICE = "no-block-device"
@@ -110,15 +112,15 @@ class Oddity(enum.StrEnum):
 
 
 class Notice(msgspec.Struct, frozen=True):
-    """Something that the operator should know, and that stops nothing.
+    """A difference from what a class asks for, to be reported.
 
     Attributes:
-        oddity: What it is.
-        subject: The pattern, device or file that it is about.
-        why: What is the matter, and what would help.
+        kind: Its kind.
+        subject: The pattern, device or file.
+        why: The reason, and what would help.
     """
 
-    oddity: Oddity
+    kind: NoticeKind
     subject: str
     why: str
 
@@ -126,12 +128,12 @@ class Notice(msgspec.Struct, frozen=True):
         return f"{self.subject}: {self.why}"
 
 
-class Found(msgspec.Struct, frozen=True):
-    """The devices that a pattern names on a machine.
+class MatchedDevices(msgspec.Struct, frozen=True):
+    """The devices that match a pattern on a machine.
 
     Attributes:
-        devices: Each of them once.
-        notices: What was left out, or stands for something else.
+        devices: The devices, each once.
+        notices: What was left out or replaced.
     """
 
     devices: tuple[BlockDevice, ...] = ()

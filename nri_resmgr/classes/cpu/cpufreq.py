@@ -1,4 +1,4 @@
-"""Files of frequency policies: who shares a policy gets what asks for most."""
+"""Files of frequency policies; of classes that share one, the most demanding wins."""
 
 from __future__ import annotations
 
@@ -7,22 +7,27 @@ from typing import Final
 
 import msgspec
 
-from nri_resmgr.classes.cpu.cpu_class import CpuClass
+from nri_resmgr.classes.cpu.cpu_class import CpuClass, FrequencyWord
 from nri_resmgr.classes.cpu.facts import CpufreqPolicy, CpuKnobFacts
-from nri_resmgr.classes.cpu.frequency import FrequencyWord
-from nri_resmgr.classes.cpu.turbo import Arbiter, InUse, cpu_words, in_use, resolved
+from nri_resmgr.classes.cpu.turbo import (
+    InUse,
+    TurboArbiter,
+    cpu_words,
+    in_use,
+    resolved,
+)
 from nri_resmgr.values import CpuSet, KiloHertz
 
 PERFORMANCE: Final = "performance"
-"""The governor, and the preference, that nothing asks more than."""
+"""The most demanding governor, and the most demanding preference."""
 
 MOST_EPP: Final = 255
-"""The preference that asks for least: the hardware has a byte for it."""
+"""The least demanding preference: the hardware has a byte for it."""
 
-# From the one that asks for most; what is not listed asks for least.
+# The most demanding first; those not listed are the least demanding.
 _GOVERNORS: Final = (PERFORMANCE, "schedutil", "ondemand", "conservative", "userspace")
 
-# What the words for preferences stand for, at least about (intel_pstate.c).
+# Approximate numbers for the words (intel_pstate.c).
 _EPPS: Final = {
     PERFORMANCE: 0,
     "balance_performance": 128,
@@ -32,20 +37,20 @@ _EPPS: Final = {
 }
 _MIDDLE: Final = 128
 
-# These two numbers mean the same to every driver, and old ones take no numbers.
+# These words mean the same to every driver, and old drivers accept no numbers.
 _WORDS: Final = {0: PERFORMANCE, 255: "power"}
 
-# Stands for CPUs that are in no class: it leaves all as it is.
-_NOBODY: Final = CpuClass(name="")
+# Stands for CPUs without a class.
+_NO_CLASS: Final = CpuClass(name="")
 
 
 class SharedPolicy(msgspec.Struct, frozen=True):
-    """A frequency policy whose CPUs are in classes that want different things of it.
+    """A frequency policy whose CPUs are in classes with different settings.
 
     Attributes:
-        folder: Of the policy.
+        folder: The folder of the policy.
         cpus: Its online CPUs.
-        classes: Their names; empty for CPUs that are in none.
+        classes: Names of the classes; empty text for CPUs without one.
     """
 
     folder: str
@@ -54,22 +59,21 @@ class SharedPolicy(msgspec.Struct, frozen=True):
 
 
 def cpufreq_files(
-    used: InUse, facts: CpuKnobFacts, arbiter: Arbiter
+    used: InUse, facts: CpuKnobFacts, arbiter: TurboArbiter
 ) -> Iterator[tuple[str, str]]:
-    """Yield path and text of what classes want of frequency policies.
+    """Yield path and text of the files of frequency policies.
 
-    A governor comes before what only goes with it.
+    A governor comes before settings that depend on it.
     """
     homes = _homes(used)
-    # Most policies are alike, and there may be one for each of hundreds of CPUs.
+    # Computed once for equal policies: there may be one for each of hundreds of CPUs.
     known: dict[object, tuple[tuple[str, str], ...]] = {}
     for policy in facts.policies:
         if sharers := _sharers(policy, homes):
             top = arbiter.top(policy)
-            key = (tuple(sharers), top, *_limits_told(policy))
+            key = (tuple(sharers), top, *_properties(policy))
             if key not in known:
-                wishes = tuple(sharers.values())
-                known[key] = tuple(_texts(wishes, policy, top))
+                known[key] = tuple(_texts(tuple(sharers.values()), policy, top))
             for name, text in known[key]:
                 yield f"{policy.folder}/{name}", text
 
@@ -79,19 +83,19 @@ def shared_policies(
     members: Mapping[str, CpuSet],
     facts: CpuKnobFacts,
 ) -> tuple[SharedPolicy, ...]:
-    """Return the policies on which not every class gets what it says."""
+    """Return the policies shared by classes with different settings."""
     homes = _homes(in_use(classes, members))
     found = []
     for policy in facts.policies:
         sharers = _sharers(policy, homes)
-        if len(sharers) > 1 and len(set(map(_wishes, sharers.values()))) > 1:
+        if len(sharers) > 1 and len(set(map(_requested, sharers.values()))) > 1:
             names = tuple(sorted(sharers))
             found.append(SharedPolicy(policy.folder, policy.cpus, names))
     return tuple(found)
 
 
 def epp_text(wanted: str | int, policy: CpufreqPolicy) -> str:
-    """Return a preference as the driver of a policy takes it; empty if not at all."""
+    """Return a preference in the driver's form; empty if it accepts none such."""
     if isinstance(wanted, int):
         if not policy.epps or wanted > MOST_EPP:
             return ""
@@ -107,13 +111,13 @@ def _homes(used: InUse) -> Mapping[int, CpuClass]:
 def _sharers(
     policy: CpufreqPolicy, homes: Mapping[int, CpuClass]
 ) -> Mapping[str, CpuClass]:
-    """Return the classes of a policy's CPUs; none where no class has any."""
-    found = [homes.get(cpu, _NOBODY) for cpu in policy.cpus]
+    """Return the classes of a policy's CPUs by name; empty if none has a class."""
+    found = [homes.get(cpu, _NO_CLASS) for cpu in policy.cpus]
     sharers = {one.name: one for one in found}
-    return {} if sharers.keys() == {_NOBODY.name} else sharers
+    return {} if sharers.keys() == {_NO_CLASS.name} else sharers
 
 
-def _limits_told(policy: CpufreqPolicy) -> tuple[object, ...]:
+def _properties(policy: CpufreqPolicy) -> tuple[object, ...]:
     return policy.min, policy.max, policy.base, policy.governors, policy.epps
 
 
@@ -131,30 +135,30 @@ def _texts(
         yield "scaling_max_freq", str(high)
 
 
-def _wishes(one: CpuClass) -> tuple[object, ...]:
+def _requested(one: CpuClass) -> tuple[object, ...]:
     competes = FrequencyWord.TURBO in (one.min, one.max)
     priority = one.turbo_priority if competes else 0
     return one.min, one.max, one.governor, one.epp, priority
 
 
 def _governor(sharers: Sequence[CpuClass], policy: CpufreqPolicy) -> str:
-    """Return the governor that asks for most; who says nothing asks for much."""
+    """Return the most demanding governor; none set ranks after performance only."""
     words = [
         one.governor if one.governor in policy.governors else "" for one in sharers
     ]
 
-    def place(word: str) -> float:
+    def rank(word: str) -> float:
         if not word:
-            return 0.5  # only performance is known to be more
+            return 0.5  # only performance is known to demand more
         return _GOVERNORS.index(word) if word in _GOVERNORS else len(_GOVERNORS)
 
-    return min(words, key=lambda word: (place(word), word))
+    return min(words, key=lambda word: (rank(word), word))
 
 
 def _epp(sharers: Sequence[CpuClass], policy: CpufreqPolicy, governor: str) -> str:
     if governor == PERFORMANCE:
-        # The kernel sets this with the governor, and refuses any other. Who writes it
-        # knows what it was before.
+        # The kernel sets this with the governor, and refuses any other. It is written
+        # all the same, so that the original value is recorded and restored.
         return PERFORMANCE if PERFORMANCE in policy.epps else ""
     words = ["" if one.epp is None else epp_text(one.epp, policy) for one in sharers]
     return min(words, key=lambda word: (_demand(word) if word else 0.5, word))
@@ -170,7 +174,7 @@ def _limits(
     pairs = [_limits_of(one, policy, top) for one in sharers]
     lows = [low for low, _ in pairs if low is not None]
     highs = [high for _, high in pairs if high is not None]
-    # Who sets no maximum must not be slowed down by who does.
+    # A class without a maximum must not be slowed down by one that has one.
     is_capped = len(highs) == len(pairs)
     return max(lows, default=None), max(highs) if is_capped else None
 

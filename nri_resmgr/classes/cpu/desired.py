@@ -1,15 +1,14 @@
-"""Host files as CPU classes want them."""
+"""Contents of host files that CPU classes ask for."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from nri_resmgr.classes.cpu.cpu_class import CpuClass, TurboDomain
+from nri_resmgr.classes.cpu.cpu_class import CpuClass, FrequencyWord, TurboDomain
 from nri_resmgr.classes.cpu.cpufreq import cpufreq_files
-from nri_resmgr.classes.cpu.facts import CPU_ROOT, CpuKnobFacts
-from nri_resmgr.classes.cpu.turbo import Arbiter, InUse, in_use
-from nri_resmgr.classes.cpu.uncore import uncore_files
-from nri_resmgr.values import CpuSet
+from nri_resmgr.classes.cpu.facts import CPU_ROOT, CpuKnobFacts, UncoreDomain
+from nri_resmgr.classes.cpu.turbo import InUse, TurboArbiter, Words, in_use, resolved
+from nri_resmgr.values import CpuSet, KiloHertz
 
 
 def desired(
@@ -18,17 +17,17 @@ def desired(
     facts: CpuKnobFacts,
     domain: TurboDomain = TurboDomain.PACKAGE,
 ) -> Mapping[str, str]:
-    """Return what has to be in which file, in the order of writing.
+    """Return the wanted contents of files, in the order of writing.
 
-    What a driver does not offer is left out, and so are CPUs that it does not know;
-    `check` tells beforehand.
+    Settings that a driver does not offer are left out, as are CPUs that it does not
+    have; `nri_resmgr.classes.cpu.check` reports them.
 
     Args:
-        classes: By name.
-        members: Class to its CPUs, each of which is in one class at most. A class
-            that is not among *classes* leaves its CPUs alone.
-        facts: Of the machine.
-        domain: Among whose CPUs classes compete for turbo.
+        classes: Classes by name.
+        members: Class to its CPUs, each of which is in one class at most. The CPUs of
+            names that are not among *classes* stay unchanged.
+        facts: What the machine has.
+        domain: Scope in which classes compete for turbo.
 
     Returns:
         Path on the host to text.
@@ -38,7 +37,7 @@ def desired(
         cpuidle.rst, intel_uncore_frequency_scaling.rst.
     """
     used = in_use(classes, members)
-    arbiter = Arbiter(used, facts, domain)
+    arbiter = TurboArbiter(used, facts, domain)
     return {
         **dict(cpufreq_files(used, facts, arbiter)),
         **dict(_idle_files(used, facts)),
@@ -54,11 +53,50 @@ def _idle_files(used: InUse, facts: CpuKnobFacts) -> Iterator[tuple[str, str]]:
                 yield path, one.wake_latency
         if one.disabled_cstates is None:
             continue
-        for alike in facts.idle:
+        for group in facts.idle:
             flags = [
                 (f"cpuidle/state{number}/disable", "01"[name in one.disabled_cstates])
-                for number, name in enumerate(alike.names)
+                for number, name in enumerate(group.names)
             ]
-            for cpu in alike.cpus & cpus:
+            for cpu in group.cpus & cpus:
                 for file, flag in flags:
                     yield f"{CPU_ROOT}/cpu{cpu}/{file}", flag
+
+
+def uncore_files(used: InUse, facts: CpuKnobFacts) -> Iterator[tuple[str, str]]:
+    """Yield path and text of the files of uncore domains.
+
+    Source:
+        nri-plugins and CRI Resource Manager: the largest minimum and the largest
+        maximum of a die, within the limits at boot.
+    """
+    for domain in facts.uncore:
+        words = uncore_words(domain, facts)
+        pairs = [_limits(one, domain, words) for one, its in used if its & domain.cpus]
+        low = max((low for low, _ in pairs if low is not None), default=None)
+        high = max((high for _, high in pairs if high is not None), default=None)
+        if low is not None:
+            yield f"{domain.folder}/min_freq_khz", str(low)
+        if high is not None:
+            # The minimum of one class may be above the maximum of another.
+            yield f"{domain.folder}/max_freq_khz", str(max(high, low or high))
+
+
+def uncore_words(domain: UncoreDomain, facts: CpuKnobFacts) -> Words:
+    """Return the frequencies of a domain; its base is that of its CPUs."""
+    bases = [p.base for p in facts.policies if p.base and p.cpus & domain.cpus]
+    return {
+        FrequencyWord.MIN: domain.min,
+        FrequencyWord.BASE: max(bases, default=None),
+        FrequencyWord.TURBO: domain.max,
+    }
+
+
+def _limits(
+    one: CpuClass, domain: UncoreDomain, words: Words
+) -> tuple[KiloHertz | None, KiloHertz | None]:
+    low = resolved(one.uncore_min, words, domain.min, domain.max)
+    high = resolved(one.uncore_max, words, domain.min, domain.max)
+    if low is not None and high is not None:
+        low = min(low, high)
+    return low, high

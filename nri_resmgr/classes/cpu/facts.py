@@ -1,4 +1,4 @@
-"""What a machine lets us set about its CPUs, and within which limits."""
+"""What can be set about the CPUs of a machine, and within which limits."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 from nri_resmgr.topology.speed_select import Punit
 from nri_resmgr.values import CpuSet, KiloHertz
 
-# Where the kernel has it all; the names of missing things in messages.
+# Also named in messages where they are missing.
 CPU_ROOT: Final = "/sys/devices/system/cpu"
 CPUFREQ_ROOT: Final = f"{CPU_ROOT}/cpufreq"
 UNCORE_ROOT: Final = f"{CPU_ROOT}/intel_uncore_frequency"
@@ -17,18 +17,18 @@ SST_DEVICE: Final = "/dev/isst_interface"
 
 
 class CpufreqPolicy(msgspec.Struct, frozen=True, kw_only=True):
-    """A frequency policy: CPUs that have their frequency in common.
+    """A frequency policy: CPUs that share a frequency.
 
     Attributes:
-        folder: Of its files, as the host knows it.
-        cpus: Its online CPUs; on most machines it is one.
+        folder: The folder of its files, by the host's path.
+        cpus: Its online CPUs; one on most machines.
         driver: The scaling driver.
         min: The lowest frequency of the hardware.
-        max: The highest one, with turbo where that is on.
-        base: The one that is guaranteed; None where the driver does not tell.
-        governors: What the kernel has.
-        governor: The one that was in force when we looked.
-        epps: Words for the energy performance preference; none without it.
+        max: The highest frequency, with turbo if that is on.
+        base: The guaranteed frequency; None if the driver does not report it.
+        governors: The governors of the kernel.
+        governor: The governor in force when this was read.
+        epps: Words for the energy performance preference; empty without it.
     """
 
     folder: str
@@ -46,8 +46,8 @@ class IdleStates(msgspec.Struct, frozen=True):
     """CPUs with the same idle states.
 
     Attributes:
-        cpus: They.
-        names: Of the states, by the kernel's number: ``POLL``, ``C1``, ``C6``.
+        cpus: The CPUs.
+        names: Names of the states, by the kernel's number: ``POLL``, ``C1``, ``C6``.
     """
 
     cpus: CpuSet
@@ -55,13 +55,13 @@ class IdleStates(msgspec.Struct, frozen=True):
 
 
 class UncoreDomain(msgspec.Struct, frozen=True):
-    """What is clocked together beside the cores, such as mesh and caches of a die.
+    """Parts outside the cores with one clock, such as mesh and caches of a die.
 
     Attributes:
-        folder: Of its files, as the host knows it.
-        cpus: The online CPUs that are served by it.
+        folder: The folder of its files, by the host's path.
+        cpus: The online CPUs that it serves.
         min: The lowest frequency at boot.
-        max: The highest one at boot.
+        max: The highest frequency at boot.
     """
 
     folder: str
@@ -71,18 +71,18 @@ class UncoreDomain(msgspec.Struct, frozen=True):
 
 
 class CpuKnobFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """All that CPU classes need to know of a machine.
+    """What CPU classes need to know about a machine.
 
     Attributes:
-        policies: Frequency policies by lowest CPU; none without a cpufreq driver.
-        idle: Idle states; none without a cpuidle driver.
-        uncore: Uncore domains by folder; none without the driver.
+        policies: Frequency policies by lowest CPU; empty without a cpufreq driver.
+        idle: Idle states; empty without a cpuidle driver.
+        uncore: Uncore domains by folder; empty without the driver.
         packages: The online CPUs of each package.
         cores: The online CPUs of each core.
         is_turbo_off: Whether turbo is switched off for the whole machine.
         has_speed_select: Whether there is a device of Intel Speed Select.
-        punits: What it tells, as it was before we changed anything; none where it
-            tells nothing, or not to us.
+        punits: What it reports, without any change of this daemon; empty if it reports
+            nothing or denies access.
     """
 
     policies: tuple[CpufreqPolicy, ...] = ()

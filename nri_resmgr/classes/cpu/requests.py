@@ -1,4 +1,4 @@
-"""What a container asks of its own CPUs beside their class, as CRI-O lets it."""
+"""Requests of containers about their exclusive CPUs, by CRI-O's annotations."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from nri_resmgr.values import CpuSet, InputError
 GOVERNOR_KEY: Final = "cpu-freq-governor.crio.io"
 CSTATES_KEY: Final = "cpu-c-states.crio.io"
 
-# As the kernel writes them: any time to wake, and none at all.
+# In the kernel's form: no limit of the wake-up latency, and no latency at all.
 _ANY, _NONE = "0", "n/a"
 
 _LIMIT: Final = "max_latency:"
@@ -23,7 +23,7 @@ _MOST: Final = (1 << 31) - 1  # the kernel has 32 bits with a sign for it
 
 @dataclass(eq=False)
 class BadCpuClassRequest(InputError):
-    """An annotation about CPUs does not mean anything."""
+    """The value of an annotation about CPUs is invalid."""
 
     key: str
     text: str
@@ -34,11 +34,11 @@ class BadCpuClassRequest(InputError):
 
 
 class CpuClassRequest(msgspec.Struct, frozen=True):
-    """What a container asks of its CPUs.
+    """What a container asks for its exclusive CPUs.
 
     Attributes:
-        cpus: All of them its own.
-        governor: The scaling governor; empty to leave it.
+        cpus: Its exclusive CPUs.
+        governor: The scaling governor; empty for none.
         wake_latency: See `CpuClass.wake_latency`.
     """
 
@@ -47,24 +47,24 @@ class CpuClassRequest(msgspec.Struct, frozen=True):
     wake_latency: str = ""
 
 
-def read_wish(cpus: CpuSet, governor: str, cstates: str) -> CpuClassRequest:
-    """Read the annotations of CRI-O; empty text is as no annotation.
+def read_cpu_request(cpus: CpuSet, governor: str, cstates: str) -> CpuClassRequest:
+    """Read CRI-O's annotations; empty text stands for no annotation.
 
     Args:
-        cpus: Of the container.
-        governor: Of `GOVERNOR_KEY`.
-        cstates: Of `CSTATES_KEY`: ``enable`` all idle states, ``disable`` all but
-            polling, or allow those out of which the CPU wakes in ``max_latency:N``
+        cpus: Exclusive CPUs of the container.
+        governor: Value of `GOVERNOR_KEY`.
+        cstates: Value of `CSTATES_KEY`: ``enable`` all idle states, ``disable`` all but
+            polling, or allow those from which a CPU wakes in ``max_latency:N``
             microseconds.
 
     Raises:
-        BadCpuClassRequest: The last one is something else.
+        BadCpuClassRequest: *cstates* is none of these.
 
     Source:
         CRI-O, high-performance hooks; Linux,
         Documentation/ABI/testing/sysfs-devices-power, pm_qos_resume_latency_us.
 
-    >>> read_wish(CpuSet.of(2), "", "max_latency:10").wake_latency
+    >>> read_cpu_request(CpuSet.of(2), "", "max_latency:10").wake_latency
     '10'
     """
     return CpuClassRequest(cpus, governor, _latency(cstates) if cstates else "")
@@ -73,40 +73,40 @@ def read_wish(cpus: CpuSet, governor: str, cstates: str) -> CpuClassRequest:
 def with_requests(
     classes: Mapping[str, CpuClass],
     members: Mapping[str, CpuSet],
-    wishes: Iterable[CpuClassRequest],
+    requests: Iterable[CpuClassRequest],
 ) -> tuple[Mapping[str, CpuClass], Mapping[str, CpuSet]]:
-    """Return classes and members in which containers have what they ask for.
+    """Return classes and members with the requests of containers applied.
 
-    CPUs of a wish get a class of their own, like the one that they are in but for the
-    wish. It has the name of both, so nobody can name it in a document.
+    The CPUs of a request get a class of their own: a copy of their class with the
+    request in it. Its name, made of both, cannot occur in a document.
 
     Args:
-        classes: By name.
+        classes: Classes by name.
         members: Class to its CPUs.
-        wishes: Of containers that share no CPU.
+        requests: Requests of containers, which share no CPU.
     """
     found, homes = dict(classes), dict(members)
-    for wish in wishes:
-        unclassed = wish.cpus - CpuSet.union(members.values())
+    for request in requests:
+        unclassed = request.cpus - CpuSet.union(members.values())
         for name, its in ({"": unclassed} | dict(members)).items():
-            cpus = its & wish.cpus
-            if cpus and (wish.governor or wish.wake_latency):
+            cpus = its & request.cpus
+            if cpus and (request.governor or request.wake_latency):
                 like = found.get(name, CpuClass(name=name))
-                one = _wished(like, wish)
+                one = _with_request(like, request)
                 found[one.name] = one
                 homes[name] = homes.get(name, its) - cpus
                 homes[one.name] = homes.get(one.name, CpuSet()) | cpus
     return found, {name: cpus for name, cpus in homes.items() if cpus}
 
 
-def _wished(like: CpuClass, wish: CpuClassRequest) -> CpuClass:
-    parts = [like.name, wish.governor]
-    parts += [f"wake {wish.wake_latency}"] if wish.wake_latency else []
+def _with_request(like: CpuClass, request: CpuClassRequest) -> CpuClass:
+    parts = [like.name, request.governor]
+    parts += [f"wake {request.wake_latency}"] if request.wake_latency else []
     return msgspec.structs.replace(
         like,
         name=" + ".join(part for part in parts if part),
-        governor=wish.governor or like.governor,
-        wake_latency=wish.wake_latency or like.wake_latency,
+        governor=request.governor or like.governor,
+        wake_latency=request.wake_latency or like.wake_latency,
     )
 
 
@@ -119,6 +119,6 @@ def _latency(text: str) -> str:
             return _NONE
         case _ if number != text and number.isascii() and number.isdecimal():
             if (limit := int(number)) <= _MOST:
-                # To the kernel 0 is no limit; who writes it wants the lowest one.
+                # To the kernel 0 means no limit; in an annotation it means the lowest.
                 return str(limit) if limit else _NONE
     raise BadCpuClassRequest(CSTATES_KEY, text)

@@ -1,4 +1,4 @@
-"""Speed Select as CPU classes want it: classes of service, and who is in which."""
+"""Speed Select for CPU classes: classes of service, and the cores in each."""
 
 from __future__ import annotations
 
@@ -7,19 +7,18 @@ from typing import Final
 
 import msgspec
 
-from nri_resmgr.classes.cpu.cpu_class import CpuClass, PctPriority
+from nri_resmgr.classes.cpu.cpu_class import CpuClass, FrequencyWord, PctPriority
 from nri_resmgr.classes.cpu.facts import CpuKnobFacts
-from nri_resmgr.classes.cpu.frequency import FrequencyWord
 from nri_resmgr.classes.cpu.turbo import InUse, Words, in_use, resolved
 from nri_resmgr.topology.speed_select import Clos, ClosOrder, Feature, Punit
 from nri_resmgr.values import CpuSet, KiloHertz
 
 CLOS_OF: Final = {PctPriority.HIGH: 0, PctPriority.LOW: 3}
-"""Classes of service of priorities; 0 is where the hardware has all cores at first."""
+"""Class of service of each priority; the hardware starts with all cores in 0."""
 
 CLOSES: Final = 4
 
-_NO_LIMIT: Final = 255  # of a class of service, in steps of 100 MHz
+_NO_LIMIT: Final = 255  # for a class of service, in steps of 100 MHz
 
 
 def desired_punits(
@@ -27,19 +26,19 @@ def desired_punits(
     members: Mapping[str, CpuSet],
     facts: CpuKnobFacts,
 ) -> tuple[Punit, ...]:
-    """Return the punits as CPU classes want them; none where no class does.
+    """Return the wanted state of punits; empty if no class uses Speed Select.
 
-    With priorities (managed), the classes of service are ranked, turbo goes to who
-    has high priority, and every core without a priority is with the low one, if
-    there is a class for it. With numbers of classes of service, cores are put into
-    them and nothing else is changed.
+    With priorities, the classes of service are ordered, cores with high priority get
+    the turbo, and cores without a priority get the low one, if a class has it. With
+    numbers of classes of service, cores are assigned to these and nothing else is
+    changed.
 
     A core whose threads are in several classes has the lowest class of service.
 
     Args:
-        classes: By name.
+        classes: Classes by name.
         members: Class to its CPUs, each of which is in one class at most.
-        facts: Of the machine, with the punits as they were before us.
+        facts: What the machine has, with the original state of punits.
 
     Source:
         nri-plugins, Priority Core Turbo; Linux,
@@ -55,7 +54,7 @@ def desired_punits(
 
 
 def punit_words(punit: Punit, facts: CpuKnobFacts) -> Words:
-    """Return what the words for frequencies mean to a punit."""
+    """Return the frequencies of a punit."""
     policies = [policy for policy in facts.policies if policy.cpus & punit.cpus]
     lows = [policy.min for policy in policies if policy.min]
     bases = [policy.base for policy in policies if policy.base]
@@ -72,8 +71,8 @@ def high_priority_classes(
 ) -> frozenset[str]:
     """Return the names of the classes whose cores get the most turbo.
 
-    Where others set up the classes of service, it is the one with the highest
-    maximum, of equal ones the first.
+    If other programs set up the classes of service, this is the one with the highest
+    maximum, the first of equal ones.
     """
     if priorities := _priorities(classes):
         high = priorities.get(PctPriority.HIGH)
@@ -90,13 +89,13 @@ def high_priority_classes(
     return frozenset(name for name, number in named.items() if number == best)
 
 
-def room(
+def capacity_of(
     name: str, classes: Mapping[str, CpuClass], facts: CpuKnobFacts, free: CpuSet
 ) -> int:
-    """Return how many of *free* CPUs a class of Speed Select can have.
+    """Return how many of *free* CPUs a class of Speed Select can use.
 
-    Of high priority these are, punit by punit, as many as reach the highest turbo
-    together. Of another class it is all of them, of a class without Speed Select 0.
+    A class with high priority: on each punit as many as reach the highest turbo
+    together. Another class: all of them. A class without Speed Select: 0.
 
     Source:
         nri-plugins, capacity of published CPU classes.
@@ -166,12 +165,12 @@ def _associated(punit: Punit, used: InUse, facts: CpuKnobFacts) -> Punit:
 def _members(
     punit: Punit, facts: CpuKnobFacts, number_of: Callable[[int], int | None]
 ) -> list[CpuSet]:
-    """Return the CPUs of each class of service; cores stay whole.
+    """Return the CPUs of each class of service, by whole cores.
 
     Args:
-        punit: Where they are.
-        facts: Which CPUs are a core.
-        number_of: Of a CPU; None leaves it where it is.
+        punit: The punit.
+        facts: Has the CPUs of each core.
+        number_of: Returns the class of service of a CPU; None for the present one.
     """
     found = [clos.cpus for clos in punit.clos]
     for core in _cores(punit, facts):
@@ -197,7 +196,7 @@ def _limited(one: CpuClass, words: Words, cpus: CpuSet) -> Clos:
 
 
 def _ratio(frequency: KiloHertz | None) -> KiloHertz | None:
-    """Cut a frequency to what the hardware can hold: steps of 100 MHz, in a byte."""
+    """Round a frequency down to steps of 100 MHz; None if it exceeds a byte of them."""
     if frequency is None:
         return None
     ratio = frequency // 100_000

@@ -1,29 +1,33 @@
-"""Who may have turbo, and what the words for frequencies mean on some CPUs."""
+"""Priorities for turbo, and the meaning of words for frequencies on some CPUs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
-from nri_resmgr.classes.cpu.cpu_class import CpuClass, TurboDomain
+from nri_resmgr.classes.cpu.cpu_class import (
+    CpuClass,
+    Frequency,
+    FrequencyWord,
+    TurboDomain,
+)
 from nri_resmgr.classes.cpu.facts import CpufreqPolicy, CpuKnobFacts
-from nri_resmgr.classes.cpu.frequency import Frequency, FrequencyWord
 from nri_resmgr.values import CpuSet, KiloHertz
 
 InUse: TypeAlias = Sequence[tuple[CpuClass, CpuSet]]
-"""Classes with their CPUs, if they have any."""
+"""Classes in use, each with its CPUs."""
 
 Words: TypeAlias = Mapping[FrequencyWord, KiloHertz | None]
-"""What the words mean; None where nobody knows."""
+"""Frequencies that the words mean; None where unknown."""
 
 
 def in_use(classes: Mapping[str, CpuClass], members: Mapping[str, CpuSet]) -> InUse:
-    """Return the classes that are known, by name, with their CPUs."""
+    """Return the classes that have CPUs, in the order of their names."""
     return [(classes[n], members[n]) for n in sorted(members) if n in classes]
 
 
-class Arbiter:
-    """Decides, domain by domain, whose word turbo means turbo.
+class TurboArbiter:
+    """Finds the highest turbo priority in use in each domain.
 
     Source:
         nri-plugins, turbo priorities of CPU classes.
@@ -39,7 +43,7 @@ class Arbiter:
         ]
 
     def top(self, policy: CpufreqPolicy) -> int:
-        """Return the highest priority that is in use where a policy's CPUs are."""
+        """Return the highest priority in use in the domains of a policy's CPUs."""
         return max(
             (top for its, top in self._tops if not its.isdisjoint(policy.cpus)),
             default=0,
@@ -47,14 +51,14 @@ class Arbiter:
 
 
 def cpu_words(policy: CpufreqPolicy, one: CpuClass, top: int) -> Words:
-    """Return what the words mean to a class on the CPUs of a policy.
+    """Return the frequencies that a class gets on the CPUs of a policy.
 
-    Who loses and has no base frequency that the driver tells keeps turbo.
+    A class of lower priority gets the base frequency as turbo, if it is known.
 
     Args:
-        policy: Whose limits are meant.
+        policy: The frequency policy.
         one: The class.
-        top: The highest priority there; see `Arbiter.top`.
+        top: The highest priority in use there; see `TurboArbiter.top`.
     """
     wins = one.turbo_priority >= top
     return {
@@ -70,13 +74,13 @@ def resolved(
     low: KiloHertz | None,
     high: KiloHertz | None,
 ) -> KiloHertz | None:
-    """Return a frequency between limits; None where nothing is wanted or known.
+    """Return a frequency within limits; None if it is not wanted or not known.
 
     Args:
-        wanted: What the class says.
-        words: What the words mean here.
-        low: The lowest one that there is; None where nobody knows.
-        high: The highest one.
+        wanted: The frequency in the class.
+        words: The frequencies that words mean here.
+        low: The lowest possible frequency; None if unknown.
+        high: The highest possible frequency; None if unknown.
     """
     found = words[wanted] if isinstance(wanted, FrequencyWord) else wanted
     if found is None:

@@ -1,4 +1,6 @@
-"""Interrupts: which CPUs take them, by what containers and balloons ask for.
+"""Interrupts: the CPUs that take them, as containers and balloon types ask for.
 
-Pure: interrupts and wishes in, a set of CPUs per interrupt out.
+`requests` are what they ask for, `interrupts` those of a machine. `placement` computes
+a set of CPUs for each interrupt, and the files for it; `irqbalance` the bans that keep
+an irqbalance from undoing it.
 """

@@ -1,4 +1,4 @@
-"""Interrupts of a machine, and patterns that name some of them."""
+"""Interrupts of a machine, and patterns that match them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ALL: Final = ("*",)
 """The default of ``controllableInterrupts``."""
 
 DEFAULT_AFFINITY: Final = "/proc/irq/default_smp_affinity"
-"""Where interrupts that come later are put, as a mask."""
+"""CPUs of interrupts that appear later, as a mask."""
 
 
 class Interrupt(msgspec.Struct, frozen=True):
@@ -27,7 +27,7 @@ class Interrupt(msgspec.Struct, frozen=True):
         number: As in ``/proc/irq``.
         name: Its chip and devices, single blanks between the words:
             ``PCI-MSIX-0000:00:04.0 1-edge eth0-rx-0``.
-        cpus: The CPUs that may take it, but for what we have asked for.
+        cpus: The CPUs that may take it, without any change of this daemon.
     """
 
     number: int
@@ -36,7 +36,7 @@ class Interrupt(msgspec.Struct, frozen=True):
 
     @property
     def path(self) -> str:
-        """The file that tells who takes it."""
+        """The file with the CPUs that may take it."""
         return f"/proc/irq/{self.number}/smp_affinity_list"
 
     def __str__(self) -> str:
@@ -45,13 +45,13 @@ class Interrupt(msgspec.Struct, frozen=True):
 
 @dataclass(eq=False)
 class DeniedInterrupt(PolicyError):
-    """A pattern names an interrupt that ``controllableInterrupts`` leaves out.
+    """A pattern matches an interrupt that ``controllableInterrupts`` leaves out.
 
     Attributes:
-        pattern: What was asked for.
-        number: Of the interrupt.
-        name: Of the interrupt.
-        controllable: The patterns of those that may be moved.
+        pattern: The pattern in the request.
+        number: Number of the interrupt.
+        name: Name of the interrupt.
+        controllable: Patterns of interrupts that may be moved.
     """
 
     pattern: str
@@ -68,16 +68,16 @@ class DeniedInterrupt(PolicyError):
 
 
 def check_pattern(pattern: str) -> None:
-    """Complain about a pattern that can name nothing.
+    """Check that a pattern can match anything.
 
     Raises:
-        BadGlob: A set of signs in it has no end.
+        BadGlob: A set of characters in it has no end.
     """
     check_glob(pattern)
 
 
 def is_named(interrupt: Interrupt, pattern: str) -> bool:
-    """Tell whether a pattern is the number of an interrupt, or a glob of its name.
+    """Return whether a pattern is the number of an interrupt, or a glob of its name.
 
     >>> nic = Interrupt(31, "PCI-MSI 1-edge eth0-rx-0", CpuSet.of(0))
     >>> [is_named(nic, pattern) for pattern in ("31", "*eth0*", "eth0*", "3*")]
@@ -89,7 +89,7 @@ def is_named(interrupt: Interrupt, pattern: str) -> bool:
 
 
 def is_any_named(interrupt: Interrupt, patterns: Iterable[str]) -> bool:
-    """Tell whether any of some patterns names an interrupt."""
+    """Return whether any of some patterns matches an interrupt."""
     return any(is_named(interrupt, pattern) for pattern in patterns)
 
 
@@ -98,15 +98,15 @@ def check_allowed(
     interrupts: Iterable[Interrupt],
     controllable: tuple[str, ...],
 ) -> None:
-    """See that patterns name only interrupts that may be moved.
+    """Check that patterns match only interrupts that may be moved.
 
     Args:
-        patterns: What a container or a balloon type asks for.
-        interrupts: Those of the machine.
-        controllable: Patterns of those that may be moved; all if there is none.
+        patterns: The patterns of a container or a balloon type.
+        interrupts: The interrupts of the machine.
+        controllable: Patterns of interrupts that may be moved; empty for all.
 
     Raises:
-        DeniedInterrupt: Another one is named, the lowest of them.
+        DeniedInterrupt: Another one matches; the lowest of them is reported.
     """
     asked = tuple(patterns)
     for one in interrupts:
@@ -126,10 +126,7 @@ def controlled(
 def changed_since(
     before: Iterable[Interrupt], now: Iterable[Interrupt]
 ) -> tuple[Interrupt, ...]:
-    """Return the interrupts that came, went, or have another name by now.
-
-    One that went is told as it was.
-    """
+    """Return the interrupts that are new, gone, or renamed; a gone one as it was."""
     old = {one.number: one for one in before}
     new = {one.number: one for one in now}
     return tuple(

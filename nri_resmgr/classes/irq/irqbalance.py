@@ -1,4 +1,4 @@
-"""What irqbalance leaves alone, and what it has to, to live beside us."""
+"""Bans of irqbalance: CPUs and interrupts that it leaves alone."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Final
 import msgspec
 
 from nri_resmgr.classes.irq.interrupts import Interrupt
-from nri_resmgr.classes.irq.placement import Placement, Room
+from nri_resmgr.classes.irq.placement import InterruptCpus, InterruptPlacement
 from nri_resmgr.values import NO_CPUS, CpuSet, InputError
 
-# It reads 500 bytes of a request and drops the rest.
+# It reads 500 bytes of a request and ignores the rest.
 _LONGEST: Final = 480
 
 _LIST: Final = "IRQBALANCE_BANNED_CPULIST="
@@ -20,14 +20,14 @@ _MASK: Final = "IRQBALANCE_BANNED_CPUS="
 _BAN: Final = ("-i", "--banirq")
 
 ASK: Final = "setup"
-"""The request for what it leaves alone now."""
+"""The request for its present bans."""
 
 
 class Bans(msgspec.Struct, frozen=True):
-    """What irqbalance leaves alone.
+    """CPUs and interrupts that irqbalance leaves alone.
 
     Attributes:
-        cpus: CPUs that it gives no interrupts to.
+        cpus: CPUs that get no interrupts from it.
         interrupts: Numbers of interrupts that it does not move.
     """
 
@@ -41,14 +41,13 @@ class Bans(msgspec.Struct, frozen=True):
         return bool(self.cpus or self.interrupts)
 
 
-def bans_of_process(environ: str, arguments: str, quiet: CpuSet) -> Bans:
-    """Return what an irqbalance was started with.
+def bans_of_process(environ: str, arguments: str, default: CpuSet) -> Bans:
+    """Return the bans that an irqbalance was started with.
 
     Args:
-        environ: As in ``/proc/PID/environ``.
-        arguments: As in ``/proc/PID/cmdline``.
-        quiet: CPUs of ``isolcpus=`` and ``nohz_full=``: its own choice where it is
-            told none.
+        environ: Text of ``/proc/PID/environ``.
+        arguments: Text of ``/proc/PID/cmdline``.
+        default: CPUs of ``isolcpus=`` and ``nohz_full=``, which it bans by default.
 
     Source:
         irqbalance(1), ENVIRONMENT VARIABLES.
@@ -58,18 +57,18 @@ def bans_of_process(environ: str, arguments: str, quiet: CpuSet) -> Bans:
     lists = (row.removeprefix(_LIST) for row in rows if row.startswith(_LIST))
     mask, listed = next(masks, ""), next(lists, "")
     try:
-        # The old name goes first; an empty one is as none.
-        cpus = CpuSet.from_mask(mask) if mask else CpuSet.parse(listed) or quiet
+        # The old name takes precedence; empty counts as unset.
+        cpus = CpuSet.from_mask(mask) if mask else CpuSet.parse(listed) or default
     except InputError:
-        cpus = quiet
+        cpus = default
     return Bans(cpus, frozenset(_banned(arguments.split("\0"))))
 
 
 def bans_of_reply(text: str) -> Bans | None:
-    """Return what an irqbalance leaves alone now; None if it did not say.
+    """Return the present bans of an irqbalance; None if the reply has none.
 
     Args:
-        text: Its reply, ``SLEEP 10 IRQ 43 LOAD 0 DIFF 0 CLASS 0 BANNED 00000003``.
+        text: Its reply, as ``SLEEP 10 IRQ 43 LOAD 0 DIFF 0 CLASS 0 BANNED 00000003``.
 
     Source:
         irqbalance(1), API.
@@ -86,57 +85,56 @@ def bans_of_reply(text: str) -> Bans | None:
     return Bans(cpus, frozenset(int(one) for one in numbers if one.isdecimal()))
 
 
-def bans_for(placement: Placement, room: Room) -> Bans:
-    """Return what irqbalance has to leave alone for a placement to last.
+def bans_for(placement: InterruptPlacement, irq_cpus: InterruptCpus) -> Bans:
+    """Return the bans that irqbalance needs for a placement to last.
 
-    CPUs that are spared by all, besides those that it spares by itself, are enough
-    for most interrupts, and it goes on to balance those. The others are ours alone.
+    For most interrupts it suffices to ban the CPUs that are spared from all of them;
+    irqbalance still balances these. Other interrupts are banned themselves.
     """
-    ours = {
+    pinned = {
         number
         for number, cpus in placement.cpus.items()
-        if not room.free - cpus <= placement.spared
+        if not irq_cpus.free - cpus <= placement.spared
     }
-    return Bans(placement.spared, placement.claimed & placement.cpus.keys() | ours)
+    return Bans(placement.spared, placement.claimed & placement.cpus.keys() | pinned)
 
 
-def strays(
-    placement: Placement, present: Iterable[Interrupt], room: Room
+def misplaced_interrupts(
+    placement: InterruptPlacement, present: Iterable[Interrupt], irq_cpus: InterruptCpus
 ) -> tuple[Interrupt, ...]:
-    """Return the interrupts that are where they must not be, beside an irqbalance.
+    """Return the interrupts on wrong CPUs, while an irqbalance is running.
 
-    It puts each interrupt that it may move on a CPU of its choice, which is as good
-    as the set that it was given, unless that CPU is spared. What is ours alone has to
-    be as it was placed.
+    It puts each interrupt that it may move on one CPU of its choice, which is right
+    unless that CPU is spared. Banned interrupts must be where they were placed.
 
     Args:
-        placement: What was placed.
-        present: The interrupts as they are now, without any originals.
-        room: Where they may go.
+        placement: The wanted placement.
+        present: The interrupts with their present CPUs.
+        irq_cpus: The CPUs for interrupts.
     """
-    ours = bans_for(placement, room).interrupts
+    pinned = bans_for(placement, irq_cpus).interrupts
     return tuple(
         one
         for one in present
         if one.number in placement.cpus
         and (
             one.cpus != placement.cpus[one.number]
-            if one.number in ours
+            if one.number in pinned
             else not one.cpus.isdisjoint(placement.spared)
         )
     )
 
 
 def requests_for(bans: Bans, own: Bans) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """Write the requests that make an irqbalance leave things alone.
+    """Return the requests that give an irqbalance its bans.
 
     Args:
-        bans: All that it shall leave alone.
-        own: What it was started with.
+        bans: All wanted bans.
+        own: The bans that it was started with.
 
     Returns:
-        The requests, and numbers of interrupts that do not fit into them, the
-        highest ones.
+        The requests, and the numbers of interrupts that do not fit into them: the
+        highest.
 
     Source:
         irqbalance(1), API; as irqbalance 1.9 reads it.

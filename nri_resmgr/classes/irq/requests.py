@@ -1,4 +1,4 @@
-"""What containers and balloon types say about interrupts."""
+"""Requests of containers and balloon types about interrupts."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from nri_resmgr.values import CpuSet
 class IrqAffinity(
     msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
 ):
-    """What a container's ``irq-affinity`` annotation says.
+    """The value of an ``irq-affinity`` annotation.
 
     Attributes:
-        claim: Patterns of interrupts that its CPUs shall take.
-        mask: Patterns of interrupts that its CPUs shall not take.
-        claim_first: Whether its mask counts even against those who claim.
+        claim: Patterns of interrupts for the container's CPUs.
+        mask: Patterns of interrupts to keep away from them.
+        claim_first: Whether the mask applies even to claimed interrupts.
     """
 
     claim: tuple[str, ...] = ()
@@ -30,26 +30,36 @@ class IrqAffinity(
         return (*self.claim, *self.mask)
 
 
-class Wish(msgspec.Struct, frozen=True):
-    """A container with CPUs of its own, and what it says about interrupts."""
+class IrqRequest(
+    msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
+):
+    """What an annotation asks for; `ClassRequest` has the other two fields."""
+
+    affinity: IrqAffinity
+    key: str = ""
+    of_container: bool = False
+
+
+class ContainerCpus(msgspec.Struct, frozen=True):
+    """The exclusive CPUs of a container, and its ``irq-affinity``."""
 
     cpus: CpuSet
     affinity: IrqAffinity
 
 
 class IrqMode(enum.StrEnum):
-    """What the CPUs of a balloon are for interrupts that nobody claims."""
+    """Whether the CPUs of a balloon take unclaimed interrupts."""
 
     SINK = "sink"
     ISOLATE = "isolate"
 
 
 class IrqRule(msgspec.Struct, frozen=True):
-    """What a balloon type says about interrupts.
+    """The options of a balloon type about interrupts.
 
     Attributes:
-        claim: Patterns of interrupts that its CPUs shall take.
-        mode: Whether its CPUs take all others, or none; None for neither.
+        claim: Patterns of interrupts for its CPUs.
+        mode: Whether its CPUs take all other interrupts, or none; None for neither.
     """
 
     claim: tuple[str, ...] = ()
@@ -57,7 +67,7 @@ class IrqRule(msgspec.Struct, frozen=True):
 
 
 class BalloonCpus(msgspec.Struct, frozen=True):
-    """The CPUs of a balloon, and what its type says about interrupts."""
+    """The CPUs of a balloon, and the rule of its type."""
 
     cpus: CpuSet
     rule: IrqRule

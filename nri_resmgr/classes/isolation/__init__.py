@@ -1,4 +1,6 @@
-"""What CRI-O's isolation annotations ask for, and what has to be set for it.
+"""Isolation of containers by CRI-O's annotations, and the settings that it needs.
 
-Pure: annotations and CPUs in, files and their texts out.
+`values` reads annotations into `requests`. `cgroup_files` computes files for quotas and
+load balancing, `host` requests for CPU settings and interrupts. `aspects` lists what is
+isolated, for `status` and metrics.
 """

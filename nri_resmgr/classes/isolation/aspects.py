@@ -1,4 +1,4 @@
-"""What is isolated of a container, each with its CPUs."""
+"""Aspects of isolation of a container, each with its CPUs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from nri_resmgr.classes.isolation.host import quiet_cpus
+from nri_resmgr.classes.isolation.host import interrupt_free_cpus
 from nri_resmgr.classes.isolation.requests import (
     IrqBalancing,
     Isolated,
@@ -21,7 +21,7 @@ _LATENCIES: Final = {"0": "enable", "n/a": "disable"}  # others are microseconds
 
 
 class Aspect(enum.StrEnum):
-    """What an isolation annotation is about; the value is for people and metrics."""
+    """Subject of an isolation annotation; the value is used in messages and metrics."""
 
     LOAD_BALANCING = "load-balancing"
     QUOTA = "quota"
@@ -32,7 +32,7 @@ class Aspect(enum.StrEnum):
 
 
 BY_CGROUP: Final = frozenset((Aspect.LOAD_BALANCING, Aspect.QUOTA))
-"""Those that need the container's cgroup."""
+"""Aspects that need the container's cgroup."""
 
 KEYS: Final = {
     Aspect.LOAD_BALANCING: "cpu-load-balancing.crio.io",
@@ -42,16 +42,16 @@ KEYS: Final = {
     Aspect.GOVERNOR: "cpu-freq-governor.crio.io",
     Aspect.SHARED_CPUS: "cpu-shared.crio.io",
 }
-"""The annotations, without the name of a container behind them."""
+"""The annotations, without the suffix that names a container."""
 
 
 class Isolation(msgspec.Struct, frozen=True):
-    """One thing that is isolated.
+    """One aspect of a container's isolation.
 
     Attributes:
-        what: Which.
-        setting: In the words of its annotation.
-        cpus: About which CPUs it is; the shared ones where these come besides.
+        what: The aspect.
+        setting: The value in the form of its annotation.
+        cpus: The CPUs that it applies to: the shared ones for shared CPUs.
     """
 
     what: Aspect
@@ -59,42 +59,44 @@ class Isolation(msgspec.Struct, frozen=True):
     cpus: CpuSet
 
 
-def aspects_of(wish: IsolationRequest) -> tuple[Aspect, ...]:
-    """Return what a container asks for.
+def aspects_of(request: IsolationRequest) -> tuple[Aspect, ...]:
+    """Return the aspects that a container asks for.
 
     >>> [str(one) for one in aspects_of(IsolationRequest(unlimited=True, shared=True))]
     ['quota', 'shared-cpus']
     """
     asked = {
-        Aspect.LOAD_BALANCING: wish.unbalanced,
-        Aspect.QUOTA: wish.unlimited,
-        Aspect.INTERRUPTS: wish.irq is not IrqBalancing.ENABLED,
-        Aspect.C_STATES: wish.wake_latency,
-        Aspect.GOVERNOR: wish.governor,
-        Aspect.SHARED_CPUS: wish.shared,
+        Aspect.LOAD_BALANCING: request.unbalanced,
+        Aspect.QUOTA: request.unlimited,
+        Aspect.INTERRUPTS: request.irq is not IrqBalancing.ENABLED,
+        Aspect.C_STATES: request.wake_latency,
+        Aspect.GOVERNOR: request.governor,
+        Aspect.SHARED_CPUS: request.shared,
     }
     return tuple(what for what, is_asked in asked.items() if is_asked)
 
 
 def isolations_of(one: Isolated, cpus: CpuSet, machine: Machine) -> Iterator[Isolation]:
-    """Yield what is isolated of a container.
+    """Yield the aspects of a container's isolation.
 
     Args:
-        one: The container, and its own CPUs.
-        cpus: Where it may run; the shared ones among them.
-        machine: Tells which CPUs are of one core.
+        one: The container and its exclusive CPUs.
+        cpus: All CPUs that it may run on, with the shared ones.
+        machine: The machine.
     """
-    wish = one.wish
-    for what in aspects_of(wish):
+    request = one.request
+    for what in aspects_of(request):
         match what:
             case Aspect.INTERRUPTS:
-                yield Isolation(what, wish.irq.value, quiet_cpus([one], machine))
+                yield Isolation(
+                    what, request.irq.value, interrupt_free_cpus([one], machine)
+                )
             case Aspect.C_STATES:
-                latency = wish.wake_latency
+                latency = request.wake_latency
                 setting = _LATENCIES.get(latency, f"max_latency:{latency}")
                 yield Isolation(what, setting, one.cpus)
             case Aspect.GOVERNOR:
-                yield Isolation(what, wish.governor, one.cpus)
+                yield Isolation(what, request.governor, one.cpus)
             case Aspect.SHARED_CPUS:
                 yield Isolation(what, "enable", cpus - one.cpus)
             case _:

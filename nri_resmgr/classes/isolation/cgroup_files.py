@@ -1,4 +1,4 @@
-"""Cgroup files that free isolated containers of quotas and of load balancing."""
+"""Cgroup files that exempt isolated containers from quotas and load balancing."""
 
 from __future__ import annotations
 
@@ -10,40 +10,42 @@ from nri_resmgr.classes.isolation.requests import Isolated
 from nri_resmgr.values import NO_CPUS, CpuSet
 
 
-class CgroupPlace(msgspec.Struct, frozen=True):
+class CgroupPaths(msgspec.Struct, frozen=True):
     """The folders of a container's cgroup, by the host's paths.
 
     Attributes:
-        quotas: Those whose quota counts for it, its pod's first.
-        cpuset: Where its CPUs are.
-        top: Above all cgroups with CPUs; has no settings of its own.
-        is_v2: Whether the cgroups are of version 2.
-        hands_down: Whether those of version 2 hand CPUs down as exclusive ones.
+        quotas: Folders whose quota applies to it, its pod's first.
+        cpuset: The folder with its CPUs.
+        top: The root of all cgroups with CPUs, which has no settings itself.
+        is_v2: Whether this is cgroup v2.
+        has_exclusive: Whether cgroup v2 has ``cpuset.cpus.exclusive``.
     """
 
     quotas: tuple[str, ...]
     cpuset: str
     top: str
     is_v2: bool = True
-    hands_down: bool = True
+    has_exclusive: bool = True
 
 
-Placed = tuple[CgroupPlace, Isolated]
+IsolatedCgroup = tuple[CgroupPaths, Isolated]
 
 
-def cgroup_files(placed: Sequence[Placed], isolated: CpuSet) -> Mapping[str, str]:
-    """Return path and text of the files to write, in this order.
+def cgroup_files(
+    placed: Sequence[IsolatedCgroup], isolated: CpuSet
+) -> Mapping[str, str]:
+    """Return path and text of the files, in the order of writing.
 
-    Without a quota of its own a container still has its pod's, so both go, the
-    pod's first: with version 1 no cgroup may have more than the one above it.
+    A container without a quota is still limited by its pod's, so both are removed, the
+    pod's first: in cgroup v1 no cgroup may have more than its parent.
 
-    Load balancing is taken from CPUs by an isolated partition with version 2: every
-    cgroup above hands the CPUs down as exclusive ones, since Linux 6.7. Version 1 has
-    a switch for each cgroup, which is of use only where all above are off as well.
-    CPUs that the kernel has isolated since the boot are not balanced anyway.
+    In cgroup v2 an isolated partition removes CPUs from load balancing; every cgroup
+    above has to have the CPUs as exclusive ones, since Linux 6.7. Cgroup v1 has a
+    switch in each cgroup, which has an effect only if it is off in all cgroups above.
+    The CPUs of ``isolcpus=`` are never balanced.
 
     Args:
-        placed: Containers and their cgroups.
+        placed: Cgroups and their containers.
         isolated: The CPUs of ``isolcpus=``.
 
     Source:
@@ -52,12 +54,12 @@ def cgroup_files(placed: Sequence[Placed], isolated: CpuSet) -> Mapping[str, str
     """
     files: dict[str, str] = {}
     for place, one in placed:
-        if one.wish.unlimited or one.wish.shared:
+        if one.request.unlimited or one.request.shared:
             name, text = _no_quota(place)
             files |= {f"{folder}/{name}": text for folder in place.quotas}
     asked = [pair for pair in placed if _is_asked_for(pair[1], isolated)]
-    unbalanced = [pair for pair in asked if pair[0].hands_down]
-    files |= _handed_down(unbalanced)
+    unbalanced = [pair for pair in asked if pair[0].has_exclusive]
+    files |= _exclusive_above(unbalanced)
     for place, one in unbalanced:
         if place.is_v2:
             files[f"{place.cpuset}/cpuset.cpus.exclusive"] = str(one.cpus)
@@ -68,28 +70,30 @@ def cgroup_files(placed: Sequence[Placed], isolated: CpuSet) -> Mapping[str, str
 
 
 def ineffective_isolation(
-    placed: Iterable[Placed], isolated: CpuSet, present: Mapping[str, str | None]
+    placed: Iterable[IsolatedCgroup],
+    isolated: CpuSet,
+    present: Mapping[str, str | None],
 ) -> Iterator[tuple[Isolated, str]]:
-    """Yield the containers whose CPUs are balanced all the same, each with the reason.
+    """Yield the containers whose CPUs are still balanced, each with the reason.
 
-    The kernel takes the text of a partition that cannot be, and says so in the file.
+    The kernel accepts an impossible partition, and shows that in the file.
 
     Args:
-        placed: Containers and their cgroups.
+        placed: Cgroups and their containers.
         isolated: The CPUs of ``isolcpus=``.
-        present: What the files of `load_balance_state` hold now.
+        present: Present contents of the files of `load_balance_state`.
     """
     for place, one in placed:
         if _is_asked_for(one, isolated):
             for path in load_balance_state(place):
                 text = present.get(path)
-                if why := _why_in_vain(path, text, place):
+                if why := _why_ineffective(path, text, place):
                     yield one, why
                     break
 
 
-def load_balance_state(place: CgroupPlace) -> tuple[str, ...]:
-    """Return the files that tell whether a container's CPUs are balanced."""
+def load_balance_state(place: CgroupPaths) -> tuple[str, ...]:
+    """Return the files that show whether a container's CPUs are balanced."""
     if place.is_v2:
         return (f"{place.cpuset}/cpuset.cpus.partition",)
     folders = (*_above(place), place.cpuset)
@@ -97,15 +101,15 @@ def load_balance_state(place: CgroupPlace) -> tuple[str, ...]:
 
 
 def _is_asked_for(one: Isolated, isolated: CpuSet) -> bool:
-    return one.wish.unbalanced and not one.cpus <= isolated
+    return one.request.unbalanced and not one.cpus <= isolated
 
 
-def _no_quota(place: CgroupPlace) -> tuple[str, str]:
+def _no_quota(place: CgroupPaths) -> tuple[str, str]:
     return ("cpu.max", "max") if place.is_v2 else ("cpu.cfs_quota_us", "-1")
 
 
-def _handed_down(unbalanced: Iterable[Placed]) -> dict[str, str]:
-    """Give each cgroup above the exclusive CPUs of all below it, top down."""
+def _exclusive_above(unbalanced: Iterable[IsolatedCgroup]) -> dict[str, str]:
+    """Return files that give each cgroup the exclusive CPUs below it, top down."""
     cpus: dict[str, CpuSet] = {}
     for place, one in unbalanced:
         for folder in _above(place) if place.is_v2 else ():
@@ -114,16 +118,16 @@ def _handed_down(unbalanced: Iterable[Placed]) -> dict[str, str]:
     return {f"{one}/cpuset.cpus.exclusive": str(cpus[one]) for one in ordered}
 
 
-def _above(place: CgroupPlace) -> tuple[str, ...]:
-    """Return the folders between the top and a container's own, top down."""
+def _above(place: CgroupPaths) -> tuple[str, ...]:
+    """Return the folders between the top and a container's, top down."""
     *steps, _ = place.cpuset.removeprefix(f"{place.top}/").split("/")
     return tuple(
         "/".join((place.top, *steps[: count + 1])) for count in range(len(steps))
     )
 
 
-def _why_in_vain(path: str, text: str | None, place: CgroupPlace) -> str:
-    if not place.hands_down:
+def _why_ineffective(path: str, text: str | None, place: CgroupPaths) -> str:
+    if not place.has_exclusive:
         return "the kernel has no cpuset.cpus.exclusive, Linux 6.7 has"
     if text is None:
         return f"there is no {path}"

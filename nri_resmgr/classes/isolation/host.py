@@ -1,4 +1,4 @@
-"""What isolated containers ask of the machine: its CPUs, and its interrupts."""
+"""Requests of isolated containers about CPU settings and interrupts."""
 
 from __future__ import annotations
 
@@ -11,33 +11,32 @@ from nri_resmgr.values import CpuSet
 
 
 def cpu_class_requests(isolated: Iterable[Isolated]) -> tuple[CpuClassRequest, ...]:
-    """Return what containers ask of governors and idle states.
+    """Return the requests of containers about governors and idle states.
 
-    `nri_resmgr.classes.cpu.requests.with_requests` puts it on top of CPU classes: what a
-    container asks for wins over what the class of its CPUs says, and the rest of the
-    class stays.
+    `nri_resmgr.classes.cpu.requests.with_requests` applies them: they override the
+    class of the CPUs, of which the rest stays.
     """
     return tuple(
-        CpuClassRequest(one.cpus, one.wish.governor, one.wish.wake_latency)
+        CpuClassRequest(one.cpus, one.request.governor, one.request.wake_latency)
         for one in isolated
-        if one.wish.governor or one.wish.wake_latency
+        if one.request.governor or one.request.wake_latency
     )
 
 
-def quiet_cpus(isolated: Iterable[Isolated], machine: Machine) -> CpuSet:
-    """Return the CPUs that shall take no interrupts.
+def interrupt_free_cpus(isolated: Iterable[Isolated], machine: Machine) -> CpuSet:
+    """Return the CPUs that take no interrupts.
 
-    `nri_resmgr.classes.irq.placement.without_cpus` takes them out of a placement.
+    `nri_resmgr.classes.irq.placement.without_cpus` removes them from a placement.
     """
-    return CpuSet.union(_quiet(one, machine) for one in isolated)
+    return CpuSet.union(_interrupt_free(one, machine) for one in isolated)
 
 
 def housekeeping_cpus(cpus: CpuSet, machine: Machine) -> CpuSet:
-    """Return the first of a container's CPUs, and its own threads of the same core.
+    """Return the first of a container's CPUs, with its other threads of that core.
 
     Args:
-        cpus: Those of the container, at least one.
-        machine: Tells which are of one core.
+        cpus: CPUs of the container, at least one.
+        machine: The machine.
 
     Source:
         CRI-O, ``irq-load-balancing.crio.io: housekeeping``.
@@ -45,8 +44,8 @@ def housekeeping_cpus(cpus: CpuSet, machine: Machine) -> CpuSet:
     return machine.core_of(cpus.first).cpus & cpus
 
 
-def _quiet(one: Isolated, machine: Machine) -> CpuSet:
-    match one.wish.irq:
+def _interrupt_free(one: Isolated, machine: Machine) -> CpuSet:
+    match one.request.irq:
         case IrqBalancing.DISABLED:
             return one.cpus
         case IrqBalancing.HOUSEKEEPING:

@@ -1,4 +1,4 @@
-"""What a container asks for by CRI-O's isolation annotations."""
+"""Requests of containers by CRI-O's isolation annotations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nri_resmgr.values import CpuSet
 class IrqBalancing(enum.StrEnum):
     """Whether a container's CPUs take the interrupts of the machine.
 
-    With `HOUSEKEEPING` its first one does, and the threads of the same core.
+    With `HOUSEKEEPING` its first CPU does, and the threads of the same core.
     """
 
     ENABLED = "enable"
@@ -23,10 +23,10 @@ class IrqBalancing(enum.StrEnum):
 class Mistake(
     msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
 ):
-    """An annotation that means nothing.
+    """An invalid annotation.
 
     Attributes:
-        key: As it is written in the pod.
+        key: The key in the pod.
         why: What is wrong, and what would be accepted.
     """
 
@@ -41,16 +41,16 @@ class IsolationRequest(
     forbid_unknown_fields=True,
     kw_only=True,
 ):
-    """All that a container asks for; each is about CPUs that it has to itself.
+    """The request of a container about its exclusive CPUs.
 
     Attributes:
-        unbalanced: Whether the kernel's scheduler moves no threads between them.
+        unbalanced: Whether the kernel balances no load between them.
         unlimited: Whether it has no CPU quota.
         irq: Whether they take interrupts.
-        governor: Their scaling governor; empty to leave it.
-        wake_latency: See `CpuClass.wake_latency`; empty to leave it.
-        shared: Whether it may run on the shared CPUs besides.
-        mistakes: What of it cannot be read.
+        governor: Their scaling governor; empty for no change.
+        wake_latency: See `CpuClass.wake_latency`; empty for no change.
+        shared: Whether it may run on the shared CPUs as well.
+        mistakes: Its invalid annotations.
     """
 
     unbalanced: bool = False
@@ -63,23 +63,23 @@ class IsolationRequest(
 
     @property
     def is_about_cgroups(self) -> bool:
-        """Whether any of it is set in cgroups."""
+        """Whether any part of it is set in cgroups."""
         return self.unbalanced or self.unlimited or self.shared
 
 
 class Isolated(msgspec.Struct, frozen=True):
-    """A container with CPUs of its own, and what it asks for them.
+    """A container with exclusive CPUs, and its request about them.
 
     Attributes:
         container: Its id.
-        cpus: Those that nobody else runs on.
-        wish: What it asks for.
-        cgroup: Its cgroup as in the OCI spec; empty where untold.
-        pid: Of its first process; 0 where untold.
+        cpus: Its exclusive CPUs.
+        request: What it asks for.
+        cgroup: Its cgroup as in the OCI spec; empty if unknown.
+        pid: The id of its first process; 0 if unknown.
     """
 
     container: str
     cpus: CpuSet
-    wish: IsolationRequest
+    request: IsolationRequest
     cgroup: str = ""
     pid: int = 0

@@ -1,7 +1,7 @@
-"""Readers of CRI-O's isolation annotations; each refuses with what it would accept.
+"""Readers of CRI-O's isolation annotations; each refusal says what is accepted.
 
-CRI-O reads some words to no effect. Here a word that is not known is a mistake: who
-has mistyped one would not see that his container is not isolated.
+CRI-O ignores some unknown words. Here they are mistakes: otherwise a typing error would
+leave a container without isolation, unnoticed.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from nri_resmgr.classes.cpu.requests import BadCpuClassRequest, read_wish
+from nri_resmgr.classes.cpu.requests import BadCpuClassRequest, read_cpu_request
 from nri_resmgr.classes.isolation.requests import IrqBalancing
 from nri_resmgr.values import NO_CPUS, InputError
 
-# What CRI-O read before it had words of its own.
+# Accepted by CRI-O before it had these words.
 _OLD: Final = {"true": IrqBalancing.DISABLED, "false": IrqBalancing.ENABLED}
 
 _GOVERNOR: Final = re.compile(r"[a-z][a-z_]{0,14}", re.ASCII)  # the kernel has 16 bytes
@@ -23,7 +23,7 @@ _SHOWN: Final = 80
 
 @dataclass(eq=False)
 class BadIsolation(InputError):
-    """The value of an isolation annotation means nothing."""
+    """The value of an isolation annotation is invalid."""
 
     text: str
     accepted: str
@@ -55,7 +55,7 @@ def read_enabled(text: str) -> bool:
 
 
 def read_irq_balancing(text: str) -> IrqBalancing:
-    """Read what the CPUs are to the interrupts of the machine.
+    """Read whether CPUs take the interrupts of the machine.
 
     Source:
         CRI-O, ``irq-load-balancing.crio.io``; ``housekeeping`` since its 1.34.
@@ -72,16 +72,16 @@ def read_irq_balancing(text: str) -> IrqBalancing:
 
 
 def read_governor(text: str) -> str:
-    """Read the name of a scaling governor; whether there is one, the host knows."""
+    """Read the name of a scaling governor; the host is not asked whether it exists."""
     if not _GOVERNOR.fullmatch(text):
         raise BadIsolation(text, "a scaling governor such as performance")
     return text
 
 
 def read_wake_latency(text: str) -> str:
-    """Read which idle states are allowed; see `read_wish`."""
+    """Read which idle states are allowed; see `read_cpu_request`."""
     try:
-        found = read_wish(NO_CPUS, "", text).wake_latency
+        found = read_cpu_request(NO_CPUS, "", text).wake_latency
     except BadCpuClassRequest:
         found = ""
     if not found:

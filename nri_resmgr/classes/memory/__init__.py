@@ -1,18 +1,18 @@
 """Memory classes: swap by share of the limit, NUMA policies, limits of misc resources.
 
-A library of its own. `nri_resmgr.config.memory_classes` reads the files of
-nri-plugins' memory-qos and memory-policy.
+A library of its own. `qos` has the classes for swap, `numa` NUMA policies, `misc` the
+limits, and `scopes` finds the annotation that applies to a container. Refusals are in
+`errors`.
+
+`nri_resmgr.config.memory_classes` reads the files of nri-plugins' memory-qos and
+memory-policy.
 """
 
 from __future__ import annotations
 
 from nri_resmgr.classes.memory.errors import (
     BadMemoryAnnotation,
-    MemoryFileNotAllowed,
-    NoMemoryLimit,
     NoSuchNodes,
-    UnknownMemoryClass,
-    UnknownMiscResource,
 )
 from nri_resmgr.classes.memory.misc import (
     CAPACITY_FILE,
@@ -22,24 +22,19 @@ from nri_resmgr.classes.memory.misc import (
     misc_limits,
     read_capacity,
 )
-from nri_resmgr.classes.memory.numa_nodes import (
-    MemoryPlace,
-    ResolvedPolicy,
-    resolve_numa_policy,
-)
-from nri_resmgr.classes.memory.numa_requests import (
+from nri_resmgr.classes.memory.numa import (
     CLASS_KEY,
     POLICY_KEY,
-    NumaPolicyRequest,
-    chosen_numa_policy,
-    numa_policy_request,
-)
-from nri_resmgr.classes.memory.numa_values import (
-    BadMemoryPolicy,
+    MemoryPlace,
     NodeWord,
     NumaPolicy,
+    NumaPolicyRequest,
     PolicyFlag,
     PolicyMode,
+    ResolvedPolicy,
+    chosen_numa_policy,
+    numa_policy_request,
+    resolve_numa_policy,
 )
 from nri_resmgr.classes.memory.qos import (
     QOS_SUFFIX,
@@ -49,7 +44,7 @@ from nri_resmgr.classes.memory.qos import (
     memory_qos_request,
     memory_qos_unified,
 )
-from nri_resmgr.classes.memory.scopes import Spoken, narrowest
+from nri_resmgr.classes.memory.scopes import ScopedAnnotation, narrowest
 
 __all__ = [
     "CAPACITY_FILE",
@@ -59,13 +54,10 @@ __all__ = [
     "POLICY_KEY",
     "QOS_SUFFIX",
     "BadMemoryAnnotation",
-    "BadMemoryPolicy",
-    "MemoryFileNotAllowed",
     "MemoryPlace",
     "MemoryQosClass",
     "MemoryQosConfig",
     "MemoryQosRequest",
-    "NoMemoryLimit",
     "NoSuchNodes",
     "NodeWord",
     "NumaPolicy",
@@ -73,9 +65,7 @@ __all__ = [
     "PolicyFlag",
     "PolicyMode",
     "ResolvedPolicy",
-    "Spoken",
-    "UnknownMemoryClass",
-    "UnknownMiscResource",
+    "ScopedAnnotation",
     "chosen_numa_policy",
     "memory_qos_request",
     "memory_qos_unified",

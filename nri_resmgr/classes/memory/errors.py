@@ -7,16 +7,16 @@ from typing import Final
 
 from nri_resmgr.values import InputError, NodeSet, PolicyError
 
-_SHOWN: Final = 80  # enough to recognize a value by
+_SHOWN: Final = 80  # characters, enough to recognize a value
 
 
 @dataclass(eq=False)
 class BadMemoryAnnotation(InputError):
-    """An annotation about memory means nothing.
+    """An annotation about memory is invalid.
 
     Attributes:
-        key: As it is written in the pod.
-        value: As it is written in the pod.
+        key: The key in the pod.
+        value: The value in the pod.
         why: What is wrong, and what would be accepted.
     """
 
@@ -31,13 +31,13 @@ class BadMemoryAnnotation(InputError):
 
 @dataclass(eq=False)
 class UnknownMemoryClass(PolicyError):
-    """A container asks for a class that nobody wrote.
+    """A container asks for a class that does not exist.
 
     Attributes:
-        title: The container, for people.
-        kind: What it is a class of: memory QoS, memory policy.
-        name: The class that it asks for.
-        known: The names of all classes.
+        title: The container, for messages.
+        kind: The kind of class: memory QoS, memory policy.
+        name: The class.
+        known: Names of all classes.
     """
 
     title: str
@@ -55,11 +55,11 @@ class UnknownMemoryClass(PolicyError):
 
 @dataclass(eq=False)
 class MemoryFileNotAllowed(PolicyError):
-    """A container sets a cgroup file that the operator did not allow.
+    """A container sets a cgroup file that the configuration does not allow.
 
     Attributes:
-        title: The container, for people.
-        file: Of cgroup v2.
+        title: The container, for messages.
+        file: The file of cgroup v2.
         allowed: Files that may be set.
     """
 
@@ -77,12 +77,12 @@ class MemoryFileNotAllowed(PolicyError):
 
 @dataclass(eq=False)
 class NoMemoryLimit(PolicyError):
-    """A class shares out a memory limit that the container does not have.
+    """A class needs a memory limit that the container does not have.
 
     Attributes:
-        title: The container, for people.
+        title: The container, for messages.
         name: The class.
-        share: Which part of the limit is to be swapped, for people.
+        share: The part of the limit to swap, for messages.
     """
 
     title: str
@@ -99,13 +99,13 @@ class NoMemoryLimit(PolicyError):
 
 @dataclass(eq=False)
 class NoSuchNodes(PolicyError):
-    """A memory policy means nodes that the machine or the container has not.
+    """A memory policy means nodes that the machine or the container does not have.
 
     Attributes:
-        title: The container, for people.
-        nodes: As they are written.
+        title: The container, for messages.
+        nodes: The nodes as written.
         meant: The nodes that this means here.
-        why: What is the matter with them.
+        why: What is wrong with them.
     """
 
     title: str
@@ -125,9 +125,9 @@ class UnknownMiscResource(PolicyError):
     """A limit is for a resource that the kernel does not count.
 
     Attributes:
-        title: The container, for people.
+        title: The container, for messages.
         name: The resource.
-        known: Those that ``misc.capacity`` names.
+        known: The resources in ``misc.capacity``.
     """
 
     title: str
@@ -138,5 +138,5 @@ class UnknownMiscResource(PolicyError):
         known = ", ".join(self.known) or "nothing"
         return (
             f"{self.title} limits {self.name} in misc.max; this machine counts "
-            f"{known} (misc.capacity); to help, leave the annotation out"
+            f"{known} (misc.capacity); to help, remove the annotation"
         )

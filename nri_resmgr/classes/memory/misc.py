@@ -1,4 +1,4 @@
-"""Limits of what the misc controller counts: SGX memory, SEV and TDX keys."""
+"""Limits of the misc controller's resources: SGX memory, SEV and TDX keys."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from collections.abc import Mapping
 from typing import Final
 
 from nri_resmgr.classes.memory.errors import BadMemoryAnnotation, UnknownMiscResource
-from nri_resmgr.classes.memory.scopes import Spoken, narrowest
+from nri_resmgr.classes.memory.scopes import ScopedAnnotation, narrowest
 from nri_resmgr.classes.unified import Files
 from nri_resmgr.values import BadQuantity, parse_bytes
 
 EPC_KEY: Final = "epc-limit.nri.io"
-"""Annotation that limits SGX's protected memory, in bytes. Narrower scopes count:
-``/container.NAME``, ``/pod``, nothing."""
+"""Annotation that limits SGX's protected memory, in bytes; the narrowest scope applies:
+``/container.NAME``, ``/pod``, no suffix."""
 
 MISC_KEY: Final = "misc-limit.resource-policy.nri.io"
-"""Annotation that limits any resource, in the same scopes: ``sev_es 4, tdx 2``."""
+"""Annotation that limits any resources, in the same scopes: ``sev_es 4, tdx 2``."""
 
 MISC_FILE: Final = "misc.max"
 CAPACITY_FILE: Final = "misc.capacity"
@@ -27,28 +27,28 @@ _ONE: Final = re.compile(r"([a-z][a-z0-9_]*)[ =]+(\S+)", re.ASCII)
 
 
 def misc_limits(annotations: Mapping[str, str], container: str) -> dict[str, str]:
-    """Read which limits a pod's annotations set for one of its containers.
+    """Read the limits that a pod's annotations set for one of its containers.
 
-    Amounts are Kubernetes quantities or ``max``. An empty value takes away what a
-    wider scope asks for. What ``epc-limit`` says of SGX counts before the other.
+    Amounts are Kubernetes quantities or ``max``. An empty value cancels the request of
+    a wider scope. For SGX, ``epc-limit`` overrides the other annotation.
 
     Returns:
-        The text of a limit by the kernel's name of the resource, in that order.
+        The text of each limit by the kernel's name of the resource, sorted by name.
 
     Raises:
-        BadMemoryAnnotation: A value is none of limits.
+        BadMemoryAnnotation: A value is no list of limits.
 
     Source:
         nri-plugins, ``cmd/plugins/sgx-epc``. Linux, cgroup-v2.rst, "Misc".
     """
     found: dict[str, str] = {}
-    if spoken := narrowest(annotations, MISC_KEY, container):
-        for item in filter(None, (one.strip() for one in spoken.value.split(","))):
+    if annotation := narrowest(annotations, MISC_KEY, container):
+        for item in filter(None, (one.strip() for one in annotation.value.split(","))):
             match = _ONE.fullmatch(item)
             if match is None or match[1] in found:
                 why = "is not a list of limits, each resource once: sev_es 4, tdx 2"
-                raise BadMemoryAnnotation(spoken.key, spoken.value, why)
-            found[match[1]] = _amount(match[2], spoken)
+                raise BadMemoryAnnotation(annotation.key, annotation.value, why)
+            found[match[1]] = _amount(match[2], annotation)
     epc = narrowest(annotations, EPC_KEY, container)
     if epc and epc.value.strip():
         found[_EPC] = _amount(epc.value.strip(), epc)
@@ -56,7 +56,7 @@ def misc_limits(annotations: Mapping[str, str], container: str) -> dict[str, str
 
 
 def read_capacity(text: str | None) -> tuple[str, ...]:
-    r"""Read the names of ``misc.capacity`` of the root cgroup; none where it is absent.
+    r"""Read the resources in ``misc.capacity`` of the root cgroup; None is no file.
 
     >>> read_capacity("sgx_epc 98566144\nsev 10")
     ('sgx_epc', 'sev')
@@ -65,16 +65,16 @@ def read_capacity(text: str | None) -> tuple[str, ...]:
 
 
 def misc_files(limits: Mapping[str, str], known: tuple[str, ...], title: str) -> Files:
-    """Write limits as lines of ``misc.max``; `as_unified` makes them unified values.
+    """Return limits as lines of ``misc.max``, for `as_unified`.
 
     Args:
-        limits: By resource.
-        known: What the kernel counts.
-        title: The container, for people.
+        limits: Limits by resource.
+        known: Resources that the kernel counts.
+        title: The container, for messages.
 
     Raises:
-        UnknownMiscResource: The kernel does not count a resource. It would refuse
-            the limit, and the runtime the container.
+        UnknownMiscResource: The kernel does not count a resource. It would refuse the
+            limit, and then the runtime the container.
     """
     for name in limits:
         if name not in known:
@@ -83,11 +83,11 @@ def misc_files(limits: Mapping[str, str], known: tuple[str, ...], title: str) ->
     return {MISC_FILE: lines} if lines else {}
 
 
-def _amount(text: str, spoken: Spoken) -> str:
+def _amount(text: str, annotation: ScopedAnnotation) -> str:
     if text == _NO_LIMIT:
         return text
     try:
         return str(parse_bytes(text))
     except BadQuantity as error:
-        why = f"is no limit: {error}; a number or max would be one"
-        raise BadMemoryAnnotation(spoken.key, spoken.value, why) from None
+        why = f"is no limit: {error}; expected a quantity or max"
+        raise BadMemoryAnnotation(annotation.key, annotation.value, why) from None

@@ -1,4 +1,4 @@
-"""Memory QoS: how much of its memory limit a container keeps before it is swapped."""
+"""Memory QoS: the share of its memory limit that a container keeps out of swap."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from nri_resmgr.classes.memory.errors import (
     NoMemoryLimit,
     UnknownMemoryClass,
 )
-from nri_resmgr.classes.memory.scopes import Spoken
+from nri_resmgr.classes.memory.scopes import ScopedAnnotation
 from nri_resmgr.values import Bytes
 
 QOS_SUFFIX: Final = ".memory-qos.nri.io"
-"""End of the keys: ``class`` or a cgroup v2 file stands before it. ``/NAME`` behind it
-speaks to the container of that name, nothing behind it to all containers."""
+"""End of the keys, after ``class`` or a file of cgroup v2. With the suffix ``/NAME`` an
+annotation is about the container of that name, without it about all containers."""
 
 WHOLE: Final = 1_000_000
 """All of a limit, in millionths."""
@@ -41,18 +41,17 @@ class MemoryQosClass(msgspec.Struct, frozen=True):
     """How a container shares memory with swap.
 
     Attributes:
-        swapped: Which part of the memory limit is to be in swap, in millionths; 0
-            sets nothing.
+        swapped: The part of the memory limit to swap, in millionths; 0 sets nothing.
     """
 
     swapped: int = 0
 
 
 class MemoryQosConfig(msgspec.Struct, frozen=True):
-    """What an operator wrote.
+    """The configuration.
 
     Attributes:
-        classes: By name.
+        classes: Classes by name.
         files: Files of cgroup v2 that annotations may set.
     """
 
@@ -61,33 +60,33 @@ class MemoryQosConfig(msgspec.Struct, frozen=True):
 
 
 class MemoryQosRequest(msgspec.Struct, frozen=True):
-    """What annotations ask for a container.
+    """The request of annotations for a container.
 
     Attributes:
-        class_name: Empty for no class.
-        files: What to write as it is, by file.
+        class_name: Name of the class; empty for none.
+        files: Files of cgroup v2, each with the annotation that sets it.
     """
 
     class_name: str = ""
-    files: tuple[tuple[str, Spoken], ...] = ()
+    files: tuple[tuple[str, ScopedAnnotation], ...] = ()
 
 
 def memory_qos_request(
     annotations: Mapping[str, str], container: str
 ) -> MemoryQosRequest:
-    """Read what a pod's annotations ask for one of its containers.
+    """Read the request of a pod's annotations for one of its containers.
 
-    For each key the annotation of the container counts, else that of the pod. An
-    empty value asks for nothing, so a container can opt out of what its pod asks for.
+    For each key the annotation of the container overrides that of the pod. An empty
+    value asks for nothing, so a container can opt out.
 
     Source:
-        nri-plugins, ``cmd/plugins/memory-qos``, whose code does not let one opt out.
+        nri-plugins, ``cmd/plugins/memory-qos``, where a container cannot opt out.
     """
-    found: dict[str, Spoken] = {}
+    found: dict[str, ScopedAnnotation] = {}
     for end in (QOS_SUFFIX, f"{QOS_SUFFIX}/{container}"):
         for key in sorted(annotations):
             if key.endswith(end) and (stem := key.removesuffix(end)):
-                found[stem] = Spoken(key, annotations[key])
+                found[stem] = ScopedAnnotation(key, annotations[key])
     asked = {stem: one for stem, one in found.items() if one.value}
     wanted = asked.pop(_CLASS, None)
     return MemoryQosRequest(
@@ -96,55 +95,55 @@ def memory_qos_request(
 
 
 def memory_qos_unified(
-    wish: MemoryQosRequest, config: MemoryQosConfig, limit: Bytes | None, title: str
+    request: MemoryQosRequest, config: MemoryQosConfig, limit: Bytes | None, title: str
 ) -> dict[str, str]:
-    """Work out the files of cgroup v2 that a wish sets.
+    """Compute the files of cgroup v2 that a request sets.
 
     Args:
-        wish: What is asked for.
-        config: What may be asked for.
+        request: The request.
+        config: The configuration.
         limit: The container's memory limit; None, 0 or less for none.
-        title: The container, for people.
+        title: The container, for messages.
 
     Returns:
-        ``linux.resources.unified``: of a class ``memory.high``, the limit less what
-        is to be swapped, rounded down, and unlimited swap. A file that the wish names
-        itself is as it says.
+        ``linux.resources.unified``: a class sets ``memory.high``, to the limit minus
+        the part to swap, rounded down, and unlimited swap. Files that the request names
+        override these.
 
     Raises:
-        UnknownMemoryClass: The class is none of the configuration.
-        NoMemoryLimit: The class shares out a limit, and there is none.
-        MemoryFileNotAllowed: A file is none of those allowed.
+        UnknownMemoryClass: The class does not exist.
+        NoMemoryLimit: The class needs a limit, and there is none.
+        MemoryFileNotAllowed: A file may not be set by annotations.
         BadMemoryAnnotation: The kernel would refuse a value.
     """
     written: dict[str, str] = {}
-    for file, one in wish.files:
+    for file, one in request.files:
         if file not in config.files:
             raise MemoryFileNotAllowed(title, file, config.files)
         written[file] = _checked(file, one)
-    if not wish.class_name:
+    if not request.class_name:
         return written
-    chosen = config.classes.get(wish.class_name)
+    chosen = config.classes.get(request.class_name)
     if chosen is None:
         raise UnknownMemoryClass(
-            title, "memory QoS", wish.class_name, tuple(config.classes)
+            title, "memory QoS", request.class_name, tuple(config.classes)
         )
     if not chosen.swapped:
         return written
     if limit is None or limit <= 0:
         share = f"{chosen.swapped * 100 / WHOLE:g}%"
-        raise NoMemoryLimit(title, wish.class_name, share)
+        raise NoMemoryLimit(title, request.class_name, share)
     high = limit * (WHOLE - chosen.swapped) // WHOLE
     return {_HIGH: str(high), _SWAP: "max"} | written
 
 
-def _checked(file: str, one: Spoken) -> str:
+def _checked(file: str, one: ScopedAnnotation) -> str:
     text = one.value.strip()
     if file in _AMOUNTS and not _AMOUNT.fullmatch(text):
-        accepted = f"is not what {file} takes: bytes (K, M or G may follow) or max"
+        accepted = f"is no value for {file}: bytes, also with K, M or G, or max"
         raise BadMemoryAnnotation(one.key, one.value, accepted)
     if file in _FLAGS and text not in ("0", "1"):
-        accepted = f"is not what {file} takes: 0 or 1"
+        accepted = f"is no value for {file}: 0 or 1"
         raise BadMemoryAnnotation(one.key, one.value, accepted)
     if not text or "\n" in text:
         raise BadMemoryAnnotation(one.key, one.value, "is not one line of text")

@@ -1,4 +1,4 @@
-"""Which annotation of a pod speaks to a container."""
+"""Scopes of annotations: a container, all containers of a pod."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Mapping
 import msgspec
 
 
-class Spoken(msgspec.Struct, frozen=True):
-    """An annotation that speaks to a container.
+class ScopedAnnotation(msgspec.Struct, frozen=True):
+    """An annotation that applies to a container.
 
     Attributes:
-        key: As it is written in the pod.
-        value: As it is written in the pod.
+        key: The key in the pod, with its scope.
+        value: The value in the pod.
     """
 
     key: str
@@ -21,22 +21,22 @@ class Spoken(msgspec.Struct, frozen=True):
 
 def narrowest(
     annotations: Mapping[str, str], key: str, container: str
-) -> Spoken | None:
-    """Find ``KEY/container.NAME``, else ``KEY/pod``, else ``KEY``."""
+) -> ScopedAnnotation | None:
+    """Return the annotation ``KEY/container.NAME``, else ``KEY/pod``, else ``KEY``."""
     return next((found[0] for found in by_scope(annotations, (key,), container)), None)
 
 
 def by_scope(
     annotations: Mapping[str, str], keys: tuple[str, ...], container: str
-) -> list[tuple[Spoken, ...]]:
-    """Find what speaks to a container, the narrowest scope first.
+) -> list[tuple[ScopedAnnotation, ...]]:
+    """Return the annotations that apply to a container, the narrowest scope first.
 
     Returns:
-        For each scope that has any of *keys*, what it has, in their order.
+        For each scope with any of *keys* its annotations, in the order of *keys*.
     """
     scopes = [
         tuple(
-            Spoken(full, annotations[full])
+            ScopedAnnotation(full, annotations[full])
             for key in keys
             if (full := key + scope) in annotations
         )

@@ -1,4 +1,4 @@
-"""The line of schemata for memory bandwidth, in the unit that a machine counts in."""
+"""The line of schemata for memory bandwidth, in the machine's unit."""
 
 from __future__ import annotations
 
@@ -16,43 +16,43 @@ from nri_resmgr.classes.rdt.settings import (
     BANDWIDTH,
     Allocations,
     BandwidthAllocation,
-    Partition,
     RdtClass,
+    RdtPartition,
 )
 
 # AMD64 Technology Platform Quality of Service Extensions: limits count 1/8 GB/s.
 _MBPS_PER_AMD_UNIT: Final = 125
 
 _WANTED: Final = {
-    BandwidthMode.PERCENT: "has no entry in %, which this machine counts in",
+    BandwidthMode.PERCENT: "has no entry in %, the unit of this machine",
     BandwidthMode.MBPS: "has no entry in MBps, and resctrl is mounted with mba_MBps",
     BandwidthMode.AMD: (
-        "has no entry in MBps, and this machine (1/8 GB/s) knows no percent but 100%"
+        "has no entry in MBps, and this machine (1/8 GB/s) has no percent but 100%"
     ),
 }
 
 
-def bandwidth_line(partition: Partition, one: RdtClass, bandwidth: Bandwidth) -> str:
-    """Write the line of a class: ``MB:0=50;1=100``, ended.
+def bandwidth_line(partition: RdtPartition, one: RdtClass, bandwidth: Bandwidth) -> str:
+    """Return the line of a class: ``MB:0=50;1=100``, ended.
 
-    A percent of a class is one of its partition's. In other units the lower of both
-    goes. Where neither asks for anything there is no limit.
+    A percent of a class is relative to its partition. In other units the lower of both
+    applies. Without a request of either there is no limit.
 
     Raises:
         CannotAllocate: There is no entry in a unit that this machine can use.
     """
     fields = []
     for domain in bandwidth.ids:
-        above = _limit((partition.name, ""), partition.allocations, domain, bandwidth)
-        own = _limit(
-            (partition.name, group_of(one)), one.allocations, domain, bandwidth
-        )
-        fields.append(f"{domain}={_within(above, own, bandwidth)}")
+        names = partition.name, ""
+        most = _limit(names, partition.allocations, domain, bandwidth)
+        names = partition.name, group_of(one)
+        limit = _limit(names, one.allocations, domain, bandwidth)
+        fields.append(f"{domain}={_within(most, limit, bandwidth)}")
     return f"{BANDWIDTH}:{';'.join(fields)}\n"
 
 
 def _limit(
-    who: tuple[str, str], asking: Allocations, domain: int, bandwidth: Bandwidth
+    names: tuple[str, str], asking: Allocations, domain: int, bandwidth: Bandwidth
 ) -> int:
     by_id = asking.bandwidth
     share = None if by_id is None else by_id.get(domain) or by_id.get(ALL)
@@ -67,15 +67,15 @@ def _limit(
             found = _amd_units(share, bandwidth.maximum)
     if found is None:
         why = f"{_WANTED[bandwidth.mode]}; it has {_given(share)}"
-        raise CannotAllocate(*who, BANDWIDTH, domain, why)
+        raise CannotAllocate(*names, BANDWIDTH, domain, why)
     return min(found, bandwidth.maximum)
 
 
 def _amd_units(share: BandwidthAllocation, maximum: int) -> int | None:
-    """Round up to units; of percents only no limit has a meaning.
+    """Return a limit in units, rounded up; of percents only 100 has a meaning.
 
-    The largest limit is far above what the memory of one L3 cache gives, so that half
-    of it would be no limit either, and the kernel does not tell the real bandwidth.
+    The largest limit is far above the memory bandwidth of one L3 cache, so that half
+    of it would not limit either, and the kernel does not report the real bandwidth.
     """
     if share.mbps is not None:
         return -(-share.mbps // _MBPS_PER_AMD_UNIT)
@@ -89,13 +89,13 @@ def _given(share: BandwidthAllocation) -> str:
     return ", ".join(given) or "none at all"
 
 
-def _within(above: int, own: int, bandwidth: Bandwidth) -> int:
+def _within(most: int, limit: int, bandwidth: Bandwidth) -> int:
     match bandwidth.mode:
         case BandwidthMode.PERCENT:
-            share = own * max(above, bandwidth.minimum) // PERCENT_MAXIMUM
+            share = limit * max(most, bandwidth.minimum) // PERCENT_MAXIMUM
             return max(share, bandwidth.minimum)
         case BandwidthMode.MBPS:
-            # The minimum is one of the hardware's percents.
-            return min(above, own)
+            # Here the minimum of the hardware is in percent.
+            return min(most, limit)
         case BandwidthMode.AMD:
-            return max(min(above, own), bandwidth.minimum, 1)
+            return max(min(most, limit), bandwidth.minimum, 1)

@@ -1,11 +1,11 @@
-"""Cache lines of schemata: masks of partitions, then of their classes."""
+"""The lines of schemata for caches: masks of partitions, then of their classes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
 
-from nri_resmgr.classes.rdt.capabilities import Cache, Capabilities
+from nri_resmgr.classes.rdt.capabilities import Capabilities, RdtCache
 from nri_resmgr.classes.rdt.checks import group_of
 from nri_resmgr.classes.rdt.errors import CannotAllocate, MaskRefused
 from nri_resmgr.classes.rdt.masks import (
@@ -20,41 +20,41 @@ from nri_resmgr.classes.rdt.settings import (
     BitMask,
     CacheAllocation,
     CacheShare,
-    Partition,
     Percent,
     PercentRange,
     RdtClass,
+    RdtPartition,
 )
 
 UNIFIED: Final = "unified"
 _KINDS: Final = (UNIFIED, "code", "data")
 _WHOLE: Final = CacheAllocation(Percent(100))
 
-# Masks by partition, cache id and kind. Code and data are there if they were given.
+# Masks by partition, cache id and kind. Code and data are in it if they were given.
 PartitionMasks: TypeAlias = Mapping[tuple[str, int, str], int]
 
 
 def rows_of(level: str, machine: Capabilities) -> tuple[tuple[str, str], ...]:
-    """Return the resources of a level, with the kind of share that each one takes.
+    """Return the resources of a level, each with its kind of share.
 
-    >>> rows_of("L3", Capabilities({"L3": Cache(0xFFF, 1, False, 16, (0,))}))
+    >>> rows_of("L3", Capabilities({"L3": RdtCache(0xFFF, 1, False, 16, (0,))}))
     (('L3', 'unified'),)
     """
-    apart = ((f"{level}CODE", "code"), (f"{level}DATA", "data"))
-    rows = ((level, UNIFIED), *apart)
+    split = ((f"{level}CODE", "code"), (f"{level}DATA", "data"))
+    rows = ((level, UNIFIED), *split)
     return tuple(row for row in rows if row[0] in machine.caches)
 
 
 def partition_masks(
-    partitions: Sequence[Partition], level: str, machine: Capabilities
+    partitions: Sequence[RdtPartition], level: str, machine: Capabilities
 ) -> PartitionMasks:
-    """Work out what each partition gets of each cache of a level.
+    """Compute the mask of each partition in each cache of a level.
 
-    All kinds of shares are looked at, whether the machine has code and data apart or
-    not: what is right depends on no mount option.
+    All kinds of shares are checked, whether the machine separates code and data or
+    not: whether a document is valid depends on no mount option.
 
     Raises:
-        CannotAllocate: The shares do not go together, or the machine has no such mask.
+        CannotAllocate: The shares contradict each other, or the cache has no such mask.
     """
     asking = [one for one in partitions if level in one.allocations.caches]
     rows = rows_of(level, machine)
@@ -76,21 +76,22 @@ def partition_masks(
 
 
 def class_line(
-    asking: tuple[Partition, RdtClass],
+    asking: tuple[RdtPartition, RdtClass],
     row: tuple[str, str],
-    cache: Cache,
+    cache: RdtCache,
     masks: PartitionMasks,
 ) -> str:
-    """Write the line of a class for one resource: ``L3:0=fff;1=ff0``, ended.
+    """Return the line of a class for one resource: ``L3:0=fff;1=ff0``, ended.
 
     Args:
-        asking: The class, after its partition.
+        asking: The partition and its class.
         row: One of `rows_of`.
         cache: The resource.
-        masks: Of the resource's level.
+        masks: Masks of the partitions for its level.
 
     Raises:
-        CannotAllocate: The share is not within the partition, or no mask of the cache.
+        CannotAllocate: The share is not within the partition, or the cache has no such
+            mask.
     """
     (partition, one), (resource, kind) = asking, row
     by_id = one.allocations.caches.get(resource[:2])
@@ -139,7 +140,7 @@ def _effective(allocation: CacheAllocation, kind: str) -> CacheShare:
 def _shares(
     allocations: Mapping[str, CacheAllocation], kind: str, place: tuple[str, int]
 ) -> dict[str, CacheShare]:
-    """Return what partitions ask for of one kind: all of them something, or none."""
+    """Return the shares of one kind: those of all partitions, or none."""
     shares: dict[str, CacheShare] = {}
     missing = []
     for name, allocation in allocations.items():
@@ -155,9 +156,9 @@ def _shares(
 
 
 def _divide(
-    shares: Mapping[str, CacheShare], cache: Cache, place: tuple[str, int]
+    shares: Mapping[str, CacheShare], cache: RdtCache, place: tuple[str, int]
 ) -> dict[str, int]:
-    """Give partitions their masks, by what the first one's share looks like."""
+    """Return the masks of partitions; all have the form of the first one's share."""
     first = next(iter(shares.values()), None)
     if first is None:
         return {}
@@ -171,7 +172,7 @@ def _divide(
 
 
 def _absolute(
-    shares: Mapping[str, CacheShare], cache: Cache, place: tuple[str, int]
+    shares: Mapping[str, CacheShare], cache: RdtCache, place: tuple[str, int]
 ) -> dict[str, int]:
     masks: dict[str, int] = {}
     for name, share in shares.items():
@@ -198,10 +199,10 @@ def _percents(
             case BitMask():
                 raise CannotAllocate(name, "", *place, _mixed(shares))
             case PercentRange(low, high):
-                why = f"{low}-{high}% is for classes; a partition is a percent or bits"
+                why = f"{low}-{high}% is for classes; partitions take a percent or bits"
                 raise CannotAllocate(name, "", *place, why)
 
 
 def _mixed(shares: Mapping[str, CacheShare]) -> str:
     names = ", ".join(repr(name) for name in shares)
-    return f"percents and bits do not go together (partitions {names})"
+    return f"percents and bits cannot be combined (partitions {names})"

@@ -9,29 +9,29 @@ from typing import Final
 import msgspec
 
 PERCENT_MAXIMUM: Final = 100
-# The software controller's word for no limit: U32_MAX.
+# The software controller's value for no limit: U32_MAX.
 MBPS_MAXIMUM: Final = (1 << 32) - 1
 # AMD's largest limit, which means none: 1 << 11 units of 1/8 GB/s.
 AMD_MAXIMUM: Final = 1 << 11
 
 
 class BandwidthMode(enum.Enum):
-    """What the numbers of an ``MB`` line count."""
+    """Unit of the numbers in an ``MB`` line."""
 
     PERCENT = "percent"  # Intel, of the bandwidth of a domain
     MBPS = "MBps"  # mounted with mba_MBps
     AMD = "amd"  # units of 1/8 GB/s
 
 
-class Cache(msgspec.Struct, frozen=True):
-    """One folder ``info/L3``, ``info/L2``, ``info/L3CODE`` and so on.
+class RdtCache(msgspec.Struct, frozen=True):
+    """One of the folders ``info/L3``, ``info/L2``, ``info/L3CODE`` and so on.
 
     Attributes:
-        mask: ``cbm_mask``, the bits that a group may have.
+        mask: ``cbm_mask``, the bits that a group may use.
         min_bits: ``min_cbm_bits``; 0 on AMD.
         sparse: ``sparse_masks``: whether masks may have holes.
-        closids: ``num_closids`` as it reads. The kernel has halved it already
-            where code and data are apart.
+        closids: ``num_closids`` as read, which the kernel halves where code and data
+            are separate.
         ids: Cache ids, ascending; they may have gaps.
     """
 
@@ -46,7 +46,8 @@ class Bandwidth(msgspec.Struct, frozen=True):
     """The folder ``info/MB``.
 
     Attributes:
-        minimum: ``min_bandwidth``, in the unit of *mode*.
+        mode: The unit of all numbers.
+        minimum: ``min_bandwidth``.
         granularity: ``bandwidth_gran``; the kernel rounds up to it.
         maximum: The number that means no limit.
         closids: ``num_closids``.
@@ -65,7 +66,8 @@ class Monitoring(msgspec.Struct, frozen=True):
     """The folder ``info/L3_MON``.
 
     Attributes:
-        features: Counters of ``mon_features``; no names of configuration files.
+        features: Counters in ``mon_features``, without names of configuration files.
+        num_rmids: Number of groups that can be monitored.
     """
 
     features: tuple[str, ...]
@@ -73,27 +75,27 @@ class Monitoring(msgspec.Struct, frozen=True):
 
 
 class Capabilities(msgspec.Struct, frozen=True):
-    """What all folders of ``info`` say together.
+    """The contents of ``info``.
 
     Attributes:
-        caches: By the name of the folder: ``L2``, ``L3``, or with code and data apart
+        caches: Caches by folder: ``L2``, ``L3``, or with separate code and data
             ``L2CODE`` and ``L2DATA``, ``L3CODE`` and ``L3DATA``.
-        bandwidth: None where there is no ``MB``.
-        monitoring: None where nothing is counted.
-        io_alloc: Whether devices have the highest closid for themselves.
+        bandwidth: None without ``MB``.
+        monitoring: None without counters.
+        io_alloc: Whether the highest closid is reserved for devices.
     """
 
-    caches: Mapping[str, Cache]
+    caches: Mapping[str, RdtCache]
     bandwidth: Bandwidth | None = None
     monitoring: Monitoring | None = None
     io_alloc: bool = False
 
     @property
     def closids(self) -> int:
-        """Return how many groups there can be, with the root group; 0 if none.
+        """Largest number of groups, with the root group; 0 for none.
 
         Source:
-            Linux resctrl.rst: the fewest of all resources that are enabled.
+            Linux resctrl.rst: the smallest of all enabled resources.
         """
         counts = [cache.closids for cache in self.caches.values()]
         if self.bandwidth is not None:

@@ -1,4 +1,4 @@
-"""What has to hold for partitions and classes on any machine."""
+"""Checks of partitions and classes that hold on any machine."""
 
 from __future__ import annotations
 
@@ -6,12 +6,17 @@ from collections.abc import Iterator
 from typing import Final
 
 from nri_resmgr.classes.rdt.errors import BadClass
-from nri_resmgr.classes.rdt.plan import ROOT_CLASS
-from nri_resmgr.classes.rdt.settings import LEVELS, Partition, RdtClass, RdtConfig
+from nri_resmgr.classes.rdt.settings import (
+    LEVELS,
+    ROOT_CLASS,
+    RdtClass,
+    RdtConfig,
+    RdtPartition,
+)
 
 # PATH_MAX.
 _NAME_LIMIT: Final = 4096
-# What the root of a resctrl file system has by itself.
+# Files and folders in the root of a resctrl file system.
 _RESERVED: Final = frozenset(
     (
         *(".", "..", "info", "mon_data", "mon_groups"),
@@ -22,7 +27,7 @@ _RESERVED: Final = frozenset(
 
 
 def group_of(one: RdtClass) -> str:
-    """Return the name by which a class is known, the same for both of the root group.
+    """Return the name of a class; the same for both names of the root group.
 
     >>> group_of(RdtClass(""))
     'system/default'
@@ -31,7 +36,7 @@ def group_of(one: RdtClass) -> str:
 
 
 def check_config(config: RdtConfig) -> None:
-    """Check names, and that classes ask for nothing that their partition has not.
+    """Check names, and that classes ask only for resources of their partition.
 
     Raises:
         BadClass: The first mistake.
@@ -47,18 +52,18 @@ def check_config(config: RdtConfig) -> None:
         owners[name] = partition.name
         for resource in one.allocations.resources:
             if resource not in partition.allocations.resources:
-                why = "the partition allocates none, so the class has no part of it"
+                why = "the partition allocates none, so the class can have no part"
                 raise BadClass(partition.name, name, resource, why)
 
 
-def classes_of(config: RdtConfig) -> Iterator[tuple[Partition, RdtClass]]:
-    """Iterate over all classes, each after its partition."""
+def classes_of(config: RdtConfig) -> Iterator[tuple[RdtPartition, RdtClass]]:
+    """Yield all classes, each with its partition."""
     for partition in config.partitions:
         for one in partition.classes:
             yield partition, one
 
 
-def _check_partitions(partitions: tuple[Partition, ...]) -> None:
+def _check_partitions(partitions: tuple[RdtPartition, ...]) -> None:
     names = [one.name for one in partitions]
     for name in names:
         if names.count(name) > 1:
@@ -71,7 +76,7 @@ def _check_partitions(partitions: tuple[Partition, ...]) -> None:
                 raise BadClass(one.name, "", level, why)
 
 
-def _check_name(partition: Partition, name: str) -> None:
+def _check_name(partition: RdtPartition, name: str) -> None:
     if name == ROOT_CLASS:
         return
     if name in _RESERVED or "/" in name or "\n" in name or "\0" in name:

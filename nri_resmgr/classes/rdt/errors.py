@@ -1,4 +1,4 @@
-"""What can be wrong with RDT classes, or be too much for a machine."""
+"""Errors in RDT classes, and requests that a machine cannot meet."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from nri_resmgr.values.errors import InputError, PolicyError
 
 @dataclass(eq=False)
 class BadShare(InputError):
-    """Text is not a share of a cache or of bandwidth, or not a list of cache ids."""
+    """Text is no share of a cache or of bandwidth, or no list of cache ids."""
 
     text: str
     why: str
@@ -20,11 +20,13 @@ class BadShare(InputError):
 
 @dataclass(eq=False)
 class BadClass(InputError):
-    """Partitions and classes do not fit together, whatever the machine.
+    """Partitions and classes contradict each other, on any machine.
 
     Attributes:
-        class_name: Empty where the partition as such is wrong.
-        resource: L2, L3 or MB; empty where it is not about one.
+        partition: The partition.
+        class_name: The class; empty if the partition itself is wrong.
+        resource: L2, L3 or MB; empty if no resource is concerned.
+        why: What is wrong.
     """
 
     partition: str
@@ -38,7 +40,7 @@ class BadClass(InputError):
 
 @dataclass(eq=False)
 class MaskRefused(PolicyError):
-    """There is no such mask in a cache."""
+    """A cache has no such mask."""
 
     why: str
 
@@ -48,13 +50,14 @@ class MaskRefused(PolicyError):
 
 @dataclass(eq=False)
 class CannotAllocate(PolicyError):
-    """This machine cannot give a partition or a class what it asks for.
+    """This machine cannot allocate what a partition or a class asks for.
 
     Attributes:
-        partition: Empty where it is about all of them.
-        class_name: Empty where the partition asks.
-        resource: As resctrl names it, with code and data apart: ``L3CODE``.
-        cache_id: None where it is about all of them.
+        partition: The partition; empty for all of them.
+        class_name: The class; empty if the partition asks.
+        resource: Name in resctrl, with separate code and data: ``L3CODE``.
+        cache_id: The cache; None for all of them.
+        why: The reason.
     """
 
     partition: str
@@ -74,10 +77,10 @@ class TooManyClasses(PolicyError):
     """There are more groups than the kernel has closids.
 
     Attributes:
-        wanted: Classes that need a group of their own.
-        taken: Groups of others.
+        wanted: Number of classes that need a group.
+        taken: Number of groups of other programs.
         limit: Closids of the machine; the root group has one of them.
-        has_cdp: Whether code and data are apart, which takes half of them.
+        has_cdp: Whether code and data are separate, which halves the closids.
     """
 
     wanted: int
@@ -87,10 +90,10 @@ class TooManyClasses(PolicyError):
 
     def __str__(self) -> str:
         free = max(self.limit - 1 - self.taken, 0)
-        text = f"{self.wanted} RDT classes need a group, and there is room for {free}"
+        text = f"{self.wanted} RDT classes need a group, and only {free} can be made"
         reason = f"{self.limit} closids (info/*/num_closids), 1 for the root group"
         if self.taken:
-            reason += f", {self.taken} for groups of others"
+            reason += f", {self.taken} for groups of other programs"
         help_ = "have fewer classes"
         if self.has_cdp:
             help_ += ", or mount resctrl without cdp and cdpl2"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from nri_resmgr.classes.rdt.capabilities import PERCENT_MAXIMUM, Cache
+from nri_resmgr.classes.rdt.capabilities import PERCENT_MAXIMUM, RdtCache
 from nri_resmgr.classes.rdt.errors import MaskRefused
 from nri_resmgr.classes.rdt.settings import BitMask, CacheShare, Percent, PercentRange
 
 
 def width_of(mask: int) -> int:
-    """Count the one bits of a mask from bit 0 on, to the first zero.
+    """Return the number of one bits from bit 0 up to the first zero.
 
     >>> width_of(0xFFF)
     12
@@ -18,33 +18,33 @@ def width_of(mask: int) -> int:
     return (mask ^ (mask + 1)).bit_length() - 1
 
 
-def min_bits_of(cache: Cache) -> int:
-    """Return the fewest bits that a share has.
+def min_bits_of(cache: RdtCache) -> int:
+    """Return the smallest number of bits of a share.
 
-    AMD takes empty masks. A group with one could fill nothing into the cache, which
-    nobody means who asks for a percent of it.
+    AMD accepts empty masks, but a group with one could use nothing of the cache, which
+    a percent never means.
     """
     return max(cache.min_bits, 1)
 
 
 def divide(shares: Mapping[str, int], width: int, min_bits: int) -> dict[str, int]:
-    """Give partitions masks side by side, from bit 0 up, by their names.
+    """Return adjacent masks of partitions, from bit 0 up, in the order of their names.
 
     >>> {name: hex(bits) for name, bits in divide({"a": 75, "b": 25}, 20, 1).items()}
     {'a': '0x7fff', 'b': '0xf8000'}
 
     Args:
         shares: Percent by partition.
-        width: Bits of the cache.
-        min_bits: The fewest for each partition; at least 1.
+        width: Number of bits of the cache.
+        min_bits: Smallest number of bits of a partition; at least 1.
 
     Raises:
-        MaskRefused: The shares are over 100% together, or nothing, or need more bits
-            than there are.
+        MaskRefused: The shares are over 100% together, or all 0, or need more bits than
+            the cache has.
 
     Source:
         goresctrl, ``pkg/rdt/config.go``: the same steps on whole numbers. It refuses
-        shares if rounding one up leaves less than the fewest bits to a larger one.
+        shares if rounding one up leaves too few bits for a larger one.
     """
     total = sum(shares.values())
     if total > PERCENT_MAXIMUM:
@@ -61,20 +61,20 @@ def divide(shares: Mapping[str, int], width: int, min_bits: int) -> dict[str, in
 
 
 def _widths(
-    shares: Mapping[str, int], total: int, room: int, min_bits: int
+    shares: Mapping[str, int], total: int, bits: int, min_bits: int
 ) -> dict[str, int]:
-    """Share out *room* bits, the smallest first: those may have to be rounded up."""
+    """Divide *bits* bits, the smallest share first: it may have to be rounded up."""
     least = min_bits * len(shares)
-    if room < least:
+    if bits < least:
         raise MaskRefused(
-            f"{total}% together is {room} bits: not {min_bits} for each partition"
+            f"{total}% together is {bits} bits: less than {min_bits} for each partition"
         )
     widths: dict[str, int] = {}
-    left = room
+    left = bits
     for name in sorted(shares, key=lambda name: (shares[name], name)):
-        least -= min_bits  # of those that come after
-        # The percent that the rest stands for, rounded down.
-        percent_left = left * total // room
+        least -= min_bits  # for the following partitions
+        # The percent that the remaining bits stand for, rounded down.
+        percent_left = left * total // bits
         wide = max(shares[name] * left // percent_left, min_bits)
         widths[name] = min(wide, left - least) if least else left
         left -= widths[name]
@@ -84,18 +84,18 @@ def _widths(
 def narrow(base: int, share: CacheShare, min_bits: int) -> int:
     """Return the part of a partition's mask that a class gets.
 
-    Percents count the bits that are set, so that a mask with holes has shares as well.
+    Percents count the set bits, so that a mask with holes has shares as well.
 
     >>> hex(narrow(0xFF00, PercentRange(99, 100), 4))
     '0xf000'
 
     Args:
         base: The partition's mask.
-        share: Of it; bits are counted from its lowest.
-        min_bits: The fewest bits; percents are widened to it.
+        share: The share of the class; bits are counted from the lowest of the mask.
+        min_bits: Smallest number of bits; percents are widened to it.
 
     Raises:
-        MaskRefused: The share is none of the mask, or not within it.
+        MaskRefused: The share is empty or not within the mask.
     """
     match share:
         case BitMask(bits):
@@ -123,18 +123,18 @@ def _range_of(base: int, low: int, high: int, min_bits: int) -> int:
     down = min(missing, first)
     first, last = first - down, last + missing - down
     if last >= count:
-        raise MaskRefused(f"the partition has {count} bits, under {min_bits}")
+        raise MaskRefused(f"the partition has {count} bits, less than {min_bits}")
     return sum(1 << place for place in places[first : last + 1])
 
 
-def check_mask(mask: int, cache: Cache) -> int:
-    """Return a mask that the kernel takes.
+def check_mask(mask: int, cache: RdtCache) -> int:
+    """Return a mask that the kernel accepts.
 
     Raises:
         MaskRefused: It is empty, too wide, too narrow, or has holes.
 
     Source:
-        Linux ``cbm_validate``: with holes, the lowest run has to have the fewest bits.
+        Linux ``cbm_validate``: with holes, the lowest run needs ``min_cbm_bits``.
     """
     if not mask:
         raise MaskRefused("the mask is empty")

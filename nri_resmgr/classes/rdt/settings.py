@@ -1,4 +1,4 @@
-"""What an operator wrote about RDT: partitions, classes, the shares of both."""
+"""RDT as an operator configures it: partitions, classes, and their shares."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-# The key of what goes for all cache ids that no other key names.
+# The key for all cache ids that no other key names.
 ALL: Final = -1
 LEVELS: Final = ("L2", "L3")
 BANDWIDTH: Final = "MB"
+
+# The class whose group is the root of the file system; documents may also write "".
+ROOT_CLASS: Final = "system/default"
 
 
 class Percent(msgspec.Struct, frozen=True):
@@ -44,10 +47,12 @@ class CacheAllocation(msgspec.Struct, frozen=True):
 
 
 class BandwidthAllocation(msgspec.Struct, frozen=True):
-    """A share of one domain's memory bandwidth, in the units that were given.
+    """A share of one domain's memory bandwidth, in the configured units.
 
     Attributes:
-        unknown: Entries in no known unit, as they were written.
+        percent: Of the bandwidth; None without such an entry.
+        mbps: MB per second; None without such an entry.
+        unknown: Entries in unknown units, as written.
     """
 
     percent: int | None = None
@@ -56,13 +61,14 @@ class BandwidthAllocation(msgspec.Struct, frozen=True):
 
 
 class Allocations(msgspec.Struct, frozen=True):
-    """What a partition or a class asks for, by cache id or `ALL`.
+    """Shares of a partition or a class, by cache id or `ALL`.
 
-    An id that is not named gets everything. A resource that is not there is not
-    asked for at all.
+    An id that is not named gets everything. A resource that is not named is not
+    allocated.
 
     Attributes:
-        caches: By one of `LEVELS`.
+        caches: Shares by level, one of `LEVELS`.
+        bandwidth: Shares of memory bandwidth; None for none.
     """
 
     caches: Mapping[str, Mapping[int, CacheAllocation]] = {}
@@ -70,16 +76,19 @@ class Allocations(msgspec.Struct, frozen=True):
 
     @property
     def resources(self) -> tuple[str, ...]:
-        """Return the names of what is asked for: some of L2, L3, MB."""
+        """Names of the allocated resources: some of L2, L3, MB."""
         levels = tuple(level for level in LEVELS if level in self.caches)
         return levels if self.bandwidth is None else (*levels, BANDWIDTH)
 
 
 class RdtClass(msgspec.Struct, frozen=True):
-    """A group of resctrl; what it asks for is a part of its partition.
+    """A class, which is a group of resctrl with shares of its partition.
 
     Attributes:
         name: `ROOT_CLASS` or empty text for the root group.
+        allocations: Its shares.
+        deny_pod_annotation: Whether annotations of a pod may not choose it.
+        deny_container_annotation: Whether annotations of a container may not.
     """
 
     name: str
@@ -88,8 +97,8 @@ class RdtClass(msgspec.Struct, frozen=True):
     deny_container_annotation: bool = False
 
 
-class Partition(msgspec.Struct, frozen=True):
-    """A part of each cache that no other partition has, and who shares it."""
+class RdtPartition(msgspec.Struct, frozen=True):
+    """A part of each cache that no other partition uses, and the classes in it."""
 
     name: str
     allocations: Allocations = Allocations()
@@ -100,9 +109,9 @@ class RdtConfig(msgspec.Struct, frozen=True):
     """All partitions.
 
     Attributes:
-        required: Resources, some of L2, L3, MB, that a machine has to have if a class
-            asks for them; others are left out where they are missing.
+        required: Resources, some of L2, L3, MB, that must exist if a class asks for
+            them; others are ignored where they are missing.
     """
 
-    partitions: tuple[Partition, ...] = ()
+    partitions: tuple[RdtPartition, ...] = ()
     required: frozenset[str] = frozenset()

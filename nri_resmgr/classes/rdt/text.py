@@ -18,7 +18,7 @@ from nri_resmgr.classes.rdt.settings import (
 
 # cbm_mask has 32 bits; goresctrl's masks have 64.
 _MOST_BITS: Final = 64
-# An id is 32 bits wide in the kernel. A range is as long as its ids are many.
+# An id has 32 bits in the kernel. The length of a range is its number of ids.
 _MOST_ID: Final = (1 << 32) - 1
 _LONGEST_RANGE: Final = 4096
 _MOST_MBPS: Final = (1 << 32) - 1
@@ -35,7 +35,7 @@ def parse_cache_share(text: str) -> CacheShare:
     True
 
     Raises:
-        BadShare: It has none of the four forms, or is over 100%.
+        BadShare: The text has none of the four forms, or is over 100%.
     """
     if (found := re.fullmatch(r"(\d{1,3})%", text, re.ASCII)) is not None:
         return Percent(_percent(text, found[1]))
@@ -58,19 +58,19 @@ def parse_cache_ids(text: str) -> tuple[int, ...]:
     ((0, 2, 3), (-1,))
 
     Raises:
-        BadShare: It is no list of ids, or has one twice.
+        BadShare: The text is no list of ids, or has one twice.
     """
     return (ALL,) if text == "all" else _numbers(text, _MOST_ID)
 
 
 def parse_bandwidth(entries: Iterable[object]) -> BandwidthAllocation:
-    """Read a list of bandwidths, one for each unit that a machine may count in.
+    """Read a list of bandwidths, one for each unit that a machine may use.
 
     >>> parse_bandwidth(["50%", "1000MBps"])
     BandwidthAllocation(percent=50, mbps=1000, unknown=())
 
     Raises:
-        BadShare: A number is none, or too large, or a unit comes twice.
+        BadShare: A number is invalid or too large, or a unit comes twice.
     """
     percent: int | None = None
     mbps: int | None = None
@@ -103,7 +103,7 @@ def _numbers(text: str, most: int) -> tuple[int, ...]:
         first, dash, last = part.partition("-")
         low = high = _number(text, first, most)
         if dash and (high := _number(text, last, most)) <= low:
-            raise BadShare(text, f"the range {part} ends not above its start")
+            raise BadShare(text, f"the range {part} does not end above its start")
         if high - low >= _LONGEST_RANGE:
             raise BadShare(text, f"the range {part} is over {_LONGEST_RANGE} long")
         for number in range(low, high + 1):
@@ -116,7 +116,7 @@ def _numbers(text: str, most: int) -> tuple[int, ...]:
 def _number(text: str, digits: str, most: int) -> int:
     if not re.fullmatch(r"\d+", digits, re.ASCII):
         raise BadShare(text, f"{digits!r} is not a number")
-    # Thousands of digits would take their time.
+    # Converting thousands of digits would take long.
     if len(digits) > len(str(_MOST_ID)) or int(digits) > most:
         raise BadShare(text, f"{digits[:20]} is over {most}")
     return int(digits)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from nri_resmgr.classes.isolation.cgroup_files import (
-    CgroupPlace,
-    Placed,
+    IsolatedCgroup,
     ineffective_isolation,
     load_balance_state,
 )
@@ -27,7 +26,7 @@ class IsolatedCgroups:
         self._tree = tree
         self._finder = CgroupFinder(tree)
 
-    def find(self, isolated: Iterable[Isolated]) -> tuple[Placed, ...]:
+    def find(self, isolated: Iterable[Isolated]) -> tuple[IsolatedCgroup, ...]:
         """Return the cgroups of containers whose isolation sets cgroup files.
 
         Raises:
@@ -36,12 +35,12 @@ class IsolatedCgroups:
         return tuple(
             (self._cgroup(place), one)
             for one in isolated
-            if one.wish.is_about_cgroups
+            if one.request.is_about_cgroups
             and (place := self._finder.find(one.container, one.cgroup, one.pid))
         )
 
     def ineffective(
-        self, placed: Iterable[Placed], isolated: CpuSet
+        self, placed: Iterable[IsolatedCgroup], isolated: CpuSet
     ) -> tuple[tuple[Isolated, str], ...]:
         """Return containers whose CPUs the scheduler still balances, with the reason.
 
@@ -52,15 +51,15 @@ class IsolatedCgroups:
         Raises:
             UnreadableHostFile: A file is there and cannot be read.
         """
-        unbalanced = [pair for pair in placed if pair[1].wish.unbalanced]
+        unbalanced = [pair for pair in placed if pair[1].request.unbalanced]
         paths = {path for place, _ in unbalanced for path in load_balance_state(place)}
         present = {path: self._tree.read(path) for path in sorted(paths)}
         return tuple(ineffective_isolation(unbalanced, isolated, present))
 
-    def _cgroup(self, place: CgroupFolders) -> CgroupPlace:
+    def _cgroup(self, place: CgroupFolders) -> CgroupPaths:
         is_v2 = self._finder.is_v2
         exclusive = f"{place.cpuset}/cpuset.cpus.exclusive"
-        return CgroupPlace(
+        return CgroupPaths(
             tuple(
                 dict.fromkeys((*_pod_of(place.cpu_scope), place.cpu_scope, place.cpu))
             ),

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 
 from nri_resmgr.classes.rdt.capabilities import BandwidthMode, Capabilities
-from nri_resmgr.classes.rdt.plan import ROOT_CLASS, Plan
+from nri_resmgr.classes.rdt.plan import Plan
+from nri_resmgr.classes.rdt.settings import ROOT_CLASS
 from nri_resmgr.host.boot_journal import boot_of
 from nri_resmgr.host.mounts import find_resctrl_mount
 from nri_resmgr.host.resctrl.apply import (

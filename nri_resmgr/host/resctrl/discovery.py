@@ -11,9 +11,9 @@ from nri_resmgr.classes.rdt.capabilities import (
     PERCENT_MAXIMUM,
     Bandwidth,
     BandwidthMode,
-    Cache,
     Capabilities,
     Monitoring,
+    RdtCache,
 )
 from nri_resmgr.host.resctrl.files import ResctrlFiles
 from nri_resmgr.host.resctrl.groups import names_in, read_if_there
@@ -99,8 +99,8 @@ def _ids(files: ResctrlFiles) -> dict[str, tuple[int, ...]]:
     return {name: tuple(sorted(values)) for name, values in found.items()}
 
 
-def _cache(files: ResctrlFiles, name: str, ids: tuple[int, ...]) -> Cache:
-    return Cache(
+def _cache(files: ResctrlFiles, name: str, ids: tuple[int, ...]) -> RdtCache:
+    return RdtCache(
         mask=_number(files, f"{name}/cbm_mask", 16),
         min_bits=_number(files, f"{name}/min_cbm_bits"),
         # Kernels without the file reject masks with holes.

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 
 import msgspec
 
-from nri_resmgr.classes.rdt.plan import ROOT_CLASS
+from nri_resmgr.classes.rdt.settings import ROOT_CLASS
 from nri_resmgr.host.resctrl.errors import (
     ExclusiveOverlap,
     ForeignGroup,

@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from nri_resmgr.classes.rdt.plan import ROOT_CLASS
+from nri_resmgr.classes.rdt.settings import ROOT_CLASS
 from nri_resmgr.host.resctrl.errors import GroupRefused
 from nri_resmgr.host.resctrl.files import ResctrlFiles
 from nri_resmgr.host.resctrl.groups import (

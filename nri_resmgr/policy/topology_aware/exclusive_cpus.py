@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import chain
 
-from nri_resmgr.classes.irq.requests import Wish
+from nri_resmgr.classes.irq.requests import ContainerCpus
 from nri_resmgr.classes.isolation.requests import Isolated
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.policy.host_use import CpuClassRules, HostUse
@@ -56,7 +56,7 @@ def host_use_of(state: TopologyAwareState, settings: TopologyAwareSettings) -> H
     return HostUse(
         _cpus_by_class(exclusive, settings),
         tuple(
-            Wish(cpus, spec.preferences.irq.affinity)
+            ContainerCpus(cpus, spec.preferences.irq.affinity)
             for spec, cpus in exclusive
             if spec.preferences.irq
         ),

@@ -13,7 +13,7 @@ from nri_resmgr.classes.blockio import (
     BlockIoClass,
     DeviceNumber,
     Features,
-    Found,
+    MatchedDevices,
     patterns_of,
     resolve,
 )
@@ -58,8 +58,8 @@ def cases(*names: str) -> list[tuple[str, dict[str, Any]]]:
     ]
 
 
-def devices_of(pattern: str) -> Found:
-    return Found(
+def devices_of(pattern: str) -> MatchedDevices:
+    return MatchedDevices(
         tuple(d for n, d in DEVICES.items() if fnmatchcase(f"/dev/{n}", pattern))
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from nri_resmgr.classes.blockio import Limits, ParameterSet
+from nri_resmgr.classes.blockio import IoLimits, ParameterSet
 from nri_resmgr.config import BadSetting
 from nri_resmgr.config.blockio import BlockIoControl, read_block_io_control
 from nri_resmgr.config.table import Table
@@ -27,7 +27,7 @@ def read(text: str) -> BlockIoControl:
         pytest.param(
             "blockio: {enable: true, classes: {a: [{weight: 10}], b: null}}",
             BlockIoControl(
-                enabled=True, classes={"a": (ParameterSet((), Limits(10)),), "b": ()}
+                enabled=True, classes={"a": (ParameterSet((), IoLimits(10)),), "b": ()}
             ),
             id="classes of our own",
         ),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from nri_resmgr.classes.blockio import (
     BlockIoClass,
     Features,
-    Limits,
+    IoLimits,
     ParameterSet,
     changes,
     patterns_of,
@@ -27,8 +27,8 @@ weights = st.none() | st.integers(10, 1000)
 sets = st.builds(
     ParameterSet,
     st.lists(st.sampled_from(PATTERNS), min_size=1, max_size=2).map(tuple),
-    st.builds(Limits, weights, rates, rates, rates, rates),
-) | st.builds(ParameterSet, st.just(()), st.builds(Limits, weights))
+    st.builds(IoLimits, weights, rates, rates, rates, rates),
+) | st.builds(ParameterSet, st.just(()), st.builds(IoLimits, weights))
 classes = st.lists(sets, max_size=4).map(tuple)
 cgroups = st.sampled_from(list(CGROUPS.values()))
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import msgspec
 from hypothesis import strategies as st
 
-from nri_resmgr.classes.cpu.cpu_class import CpuClass
+from nri_resmgr.classes.cpu.cpu_class import CpuClass, FrequencyWord
 from nri_resmgr.classes.cpu.facts import CpufreqPolicy, CpuKnobFacts, IdleStates
-from nri_resmgr.classes.cpu.frequency import FrequencyWord
 from nri_resmgr.values import CpuSet, KiloHertz
 from tests.classes.cpu.machines import EPPS, SERVER, policy, uncore
 

@@ -6,9 +6,8 @@ import msgspec
 import pytest
 
 from nri_resmgr.classes.cpu.check import check
-from nri_resmgr.classes.cpu.cpu_class import CpuClass, PctPriority
+from nri_resmgr.classes.cpu.cpu_class import CpuClass, FrequencyWord, PctPriority
 from nri_resmgr.classes.cpu.facts import CpuKnobFacts
-from nri_resmgr.classes.cpu.frequency import FrequencyWord
 from nri_resmgr.topology.speed_select import Feature, Punit
 from nri_resmgr.values import KiloHertz
 from tests.classes.cpu.machines import BARE, OLD, SERVER, cpus, policy
@@ -33,7 +32,7 @@ def punits(power: Feature, turbo: Feature = Feature.OFF) -> CpuKnobFacts:
 
 
 @pytest.mark.parametrize(
-    ("facts", "wishes", "told"),
+    ("facts", "requests", "told"),
     [
         pytest.param(
             SERVER,
@@ -72,7 +71,7 @@ def punits(power: Feature, turbo: Feature = Feature.OFF) -> CpuKnobFacts:
             SERVER,
             {"disabled_cstates": ("c6",)},
             (
-                "! disabledCstates: no state 'c6', there is POLL C1 C6 "
+                "! disabledCstates: no state 'c6'; available: POLL C1 C6 "
                 f"({CPU}/cpu*/cpuidle/state*/name)"
             ),
             id="an unknown idle state",
@@ -89,23 +88,20 @@ def punits(power: Feature, turbo: Feature = Feature.OFF) -> CpuKnobFacts:
         pytest.param(
             SERVER,
             {"uncore_max": KiloHertz(9_000_000)},
-            (
-                "uncoreMaxFreq: 9000000 kHz is outside 800000 to 2400000, and cut to "
-                f"it ({U0})"
-            ),
+            (f"uncoreMaxFreq: 9 GHz is above 2.4 GHz, which is set ({U0})"),
             id="a die is not as fast",
         ),
         pytest.param(
             msgspec.structs.replace(SERVER, policies=()),
             {"uncore_max": FrequencyWord.BASE},
-            f"uncoreMaxFreq: nobody knows what base is here; give a number ({U0})",
+            f"uncoreMaxFreq: base is unknown here; give a number ({U0})",
             id="a die without a base frequency",
         ),
         pytest.param(
             OLD,
             {"max": FrequencyWord.BASE},
             (
-                "! maxFreq: the driver does not tell what base is; give a number "
+                "! maxFreq: the driver does not report base; give a number "
                 f"({P0}/base_frequency)"
             ),
             id="no base frequency",
@@ -113,13 +109,13 @@ def punits(power: Feature, turbo: Feature = Feature.OFF) -> CpuKnobFacts:
         pytest.param(
             SERVER,
             {"min": KiloHertz(700_000)},
-            f"minFreq: 700000 kHz is outside 800000 to 3800000, and cut to it ({P0})",
+            f"minFreq: 0.7 GHz is below 0.8 GHz, which is set ({P0})",
             id="a frequency below the hardware's",
         ),
         pytest.param(
             SERVER,
             {"min": FrequencyWord.TURBO, "max": FrequencyWord.BASE},
-            f"minFreq: 3800000 kHz is above maxFreq, 2000000, and cut to it ({P0})",
+            f"minFreq: 3.8 GHz is above maxFreq, 2 GHz, which is set ({P0})",
             id="a minimum above its maximum",
         ),
         pytest.param(
@@ -132,7 +128,7 @@ def punits(power: Feature, turbo: Feature = Feature.OFF) -> CpuKnobFacts:
             OLD,
             {"governor": "perfomance"},
             (
-                "! freqGovernor: no governor 'perfomance', there is ondemand "
+                "! freqGovernor: no governor 'perfomance'; available: ondemand "
                 f"performance powersave schedutil ({P0}/scaling_available_governors)"
             ),
             id="an unknown governor",
@@ -141,8 +137,8 @@ def punits(power: Feature, turbo: Feature = Feature.OFF) -> CpuKnobFacts:
             HYBRID,
             {"governor": "powersave"},
             (
-                "freqGovernor: no governor 'powersave', there is schedutil, on 1 of 2 "
-                f"policies ({CPU}/cpufreq/policy1/scaling_available_governors)"
+                "freqGovernor: no governor 'powersave'; available: schedutil, on 1 of "
+                f"2 policies ({CPU}/cpufreq/policy1/scaling_available_governors)"
             ),
             id="a governor that some CPUs lack",
         ),
@@ -159,8 +155,8 @@ def punits(power: Feature, turbo: Feature = Feature.OFF) -> CpuKnobFacts:
             SERVER,
             {"epp": "fast"},
             (
-                "! energyPerformancePreference: no preference 'fast', there is default "
-                "performance balance_performance balance_power power "
+                "! energyPerformancePreference: no preference 'fast'; available: "
+                "default performance balance_performance balance_power power "
                 f"({P0}/energy_performance_available_preferences)"
             ),
             id="an unknown preference",
@@ -169,7 +165,7 @@ def punits(power: Feature, turbo: Feature = Feature.OFF) -> CpuKnobFacts:
             SERVER,
             {"epp": 256},
             (
-                "energyPerformancePreference: 256 is above 255, and not written "
+                "energyPerformancePreference: 256 is above 255, so it is not written "
                 f"({CPU}/cpufreq)"
             ),
             id="a preference beyond a byte",
@@ -198,8 +194,8 @@ def punits(power: Feature, turbo: Feature = Feature.OFF) -> CpuKnobFacts:
             SERVER,
             {"pct_priority": PctPriority.HIGH},
             (
-                "! pctPriority: no driver of Intel Speed Select; load isst_if_common "
-                f"and its kin ({SST})"
+                "! pctPriority: no driver of Intel Speed Select; load the isst_* "
+                f"modules of this CPU ({SST})"
             ),
             id="no Speed Select",
         ),
@@ -207,15 +203,15 @@ def punits(power: Feature, turbo: Feature = Feature.OFF) -> CpuKnobFacts:
             msgspec.structs.replace(SERVER, has_speed_select=True),
             {"sst_clos": 1},
             (
-                "! sstClosID: the driver of Intel Speed Select tells nothing, or not "
-                f"to us ({SST})"
+                "! sstClosID: the driver of Intel Speed Select reports nothing, or "
+                f"denies access ({SST})"
             ),
             id="a device that does not answer",
         ),
         pytest.param(
             punits(Feature.ON, Feature.ON),
             {"sst_clos": 4},
-            f"! sstClosID: 4 is no class of service, they are 0 to 3 ({SST})",
+            f"! sstClosID: 4 is no class of service, expected 0 to 3 ({SST})",
             id="no such class of service",
         ),
         pytest.param(
@@ -249,9 +245,9 @@ def punits(power: Feature, turbo: Feature = Feature.OFF) -> CpuKnobFacts:
     ],
 )
 def test_what_cannot_be_done_is_told(
-    facts: CpuKnobFacts, wishes: dict[str, object], told: str
+    facts: CpuKnobFacts, requests: dict[str, object], told: str
 ) -> None:
-    one = CpuClass(name="a", **wishes)  # type: ignore[arg-type] # of many kinds
+    one = CpuClass(name="a", **requests)  # type: ignore[arg-type] # of many kinds
     found = check({"a": one}, facts)
 
     start = "CPU class a, "
@@ -268,7 +264,7 @@ def test_who_cannot_lose_turbo_is_told() -> None:
 
     (found,) = check(classes, OLD)
     assert str(found) == (
-        "CPU class slow, turboPriority: the driver tells no base frequency: it keeps "
-        f"turbo beside a priority of 1 ({P0}/base_frequency)"
+        "CPU class slow, turboPriority: the driver reports no base frequency: turbo "
+        f"stays beside a priority of 1 ({P0}/base_frequency)"
     )
     assert check(classes, SERVER) == ()

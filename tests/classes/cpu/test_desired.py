@@ -5,11 +5,10 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from nri_resmgr.classes.cpu.cpu_class import CpuClass, TurboDomain
+from nri_resmgr.classes.cpu.cpu_class import CpuClass, FrequencyWord, TurboDomain
 from nri_resmgr.classes.cpu.cpufreq import SharedPolicy, shared_policies
 from nri_resmgr.classes.cpu.desired import desired
 from nri_resmgr.classes.cpu.facts import CpuKnobFacts
-from nri_resmgr.classes.cpu.frequency import FrequencyWord
 from nri_resmgr.values import KiloHertz
 from tests.classes.cpu.machines import BARE, OLD, SERVER, cpus, policy, short
 
@@ -34,12 +33,12 @@ def wanted(
     return {short(path): text for path, text in files.items()}
 
 
-def named(name: str, **wishes: object) -> CpuClass:
-    return CpuClass(name=name, **wishes)  # type: ignore[arg-type] # of many kinds
+def named(name: str, **requests: object) -> CpuClass:
+    return CpuClass(name=name, **requests)  # type: ignore[arg-type] # of many kinds
 
 
 @pytest.mark.parametrize(
-    ("wishes", "files"),
+    ("requests", "files"),
     [
         pytest.param({}, {}, id="a class that says nothing changes nothing"),
         pytest.param(
@@ -111,9 +110,9 @@ def named(name: str, **wishes: object) -> CpuClass:
     ],
 )
 def test_a_class_alone_on_its_cpu(
-    wishes: dict[str, object], files: dict[str, str]
+    requests: dict[str, object], files: dict[str, str]
 ) -> None:
-    found = wanted(SERVER, (named("a", **wishes), "1"))
+    found = wanted(SERVER, (named("a", **requests), "1"))
 
     assert list(found.items()) == list(files.items())
 
@@ -199,7 +198,7 @@ QUIET = named(
                 "p0/min_freq": "1000000",
                 "p0/max_freq": "2000000",
             },
-            id="of everything the more demanding wish",
+            id="of everything the more demanding request",
         ),
         pytest.param(
             named("silent"),

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nri_resmgr.classes.cpu.cpu_class import CpuClass, TurboDomain
+from nri_resmgr.classes.cpu.cpu_class import CpuClass, FrequencyWord, TurboDomain
 from nri_resmgr.classes.cpu.desired import desired
 from nri_resmgr.classes.cpu.facts import (
     CPU_ROOT,
@@ -15,7 +15,6 @@ from nri_resmgr.classes.cpu.facts import (
     CpuKnobFacts,
     UncoreDomain,
 )
-from nri_resmgr.classes.cpu.frequency import FrequencyWord
 from nri_resmgr.values import CpuSet
 from tests.classes.cpu.draws import CLASSES, COUNT, MEMBERS, machines
 from tests.examples import examples
@@ -37,15 +36,15 @@ def meant(
     one: CpuClass, policy: CpufreqPolicy, others: list[CpuClass], *, maximum: bool
 ) -> int | None:
     """Work out what one class alone would have on a policy; None for nothing."""
-    wish = one.max if maximum else one.min
+    request = one.max if maximum else one.min
     loses = any(other.turbo_priority > one.turbo_priority for other in others)
-    if wish is FrequencyWord.TURBO and loses:
-        wish = FrequencyWord.BASE if policy.base else wish
-    if isinstance(wish, FrequencyWord):
-        wish = {"min": policy.min, "base": policy.base, "turbo": policy.max}[wish]
-    if wish is None:
+    if request is FrequencyWord.TURBO and loses:
+        request = FrequencyWord.BASE if policy.base else request
+    if isinstance(request, FrequencyWord):
+        request = {"min": policy.min, "base": policy.base, "turbo": policy.max}[request]
+    if request is None:
         return None
-    cut: int = sorted((policy.min or 0, wish, policy.max or wish))[1]
+    cut: int = sorted((policy.min or 0, request, policy.max or request))[1]
     if maximum:
         return cut
     top = meant(one, policy, others, maximum=True)
@@ -165,8 +164,11 @@ def test_a_die_is_as_fast_as_its_most_demanding_cpu(
         for cpu in domain.cpus:
             one = home(cpu, classes, members) or CpuClass(name="")
             low, high = (
-                cut_to(domain, words[wish] if isinstance(wish, FrequencyWord) else wish)
-                for wish in (one.uncore_min, one.uncore_max)
+                cut_to(
+                    domain,
+                    words[request] if isinstance(request, FrequencyWord) else request,
+                )
+                for request in (one.uncore_min, one.uncore_max)
             )
             lows.append(min(low, high or low))
             highs.append(high)
@@ -175,6 +177,8 @@ def test_a_die_is_as_fast_as_its_most_demanding_cpu(
         assert (number(files, f"{domain.folder}/max_freq_khz") or 0) == top
 
 
-def cut_to(domain: UncoreDomain, wish: int | None) -> int:
-    """Cut a wish to the limits of a domain; 0 for none."""
-    return sorted((domain.min or 0, wish, domain.max or wish))[1] if wish else 0
+def cut_to(domain: UncoreDomain, request: int | None) -> int:
+    """Cut a request to the limits of a domain; 0 for none."""
+    return (
+        sorted((domain.min or 0, request, domain.max or request))[1] if request else 0
+    )

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import yaml
 
-from nri_resmgr.classes.cpu.cpu_class import CpuClass
-from nri_resmgr.classes.cpu.frequency import FrequencyWord
+from nri_resmgr.classes.cpu.cpu_class import CpuClass, FrequencyWord
 from nri_resmgr.config.cpu_classes import read_cpu_classes
 from nri_resmgr.config.table import Table
 from nri_resmgr.values import KiloHertz

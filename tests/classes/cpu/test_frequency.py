@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nri_resmgr.classes.cpu.frequency import (
+from nri_resmgr.classes.cpu.cpu_class import (
     BadFrequency,
     Frequency,
     FrequencyWord,

@@ -5,10 +5,13 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from nri_resmgr.classes.cpu.cpu_class import CpuClass, PctPriority
+from nri_resmgr.classes.cpu.cpu_class import CpuClass, FrequencyWord, PctPriority
 from nri_resmgr.classes.cpu.facts import CpuKnobFacts
-from nri_resmgr.classes.cpu.frequency import FrequencyWord
-from nri_resmgr.classes.cpu.sst import desired_punits, high_priority_classes, room
+from nri_resmgr.classes.cpu.sst import (
+    capacity_of,
+    desired_punits,
+    high_priority_classes,
+)
 from nri_resmgr.topology.speed_select import (
     Clos,
     ClosOrder,
@@ -166,7 +169,10 @@ def test_without_such_classes_nothing_is_wanted(facts: CpuKnobFacts) -> None:
 def test_how_many_cpus_a_class_can_have(
     classes: tuple[CpuClass, ...], free: str, name: str, count: int
 ) -> None:
-    assert room(name, {one.name: one for one in classes}, FACTS, cpus(free)) == count
+    assert (
+        capacity_of(name, {one.name: one for one in classes}, FACTS, cpus(free))
+        == count
+    )
 
 
 def test_of_equal_limits_the_first_class_of_service_is_the_high_one() -> None:

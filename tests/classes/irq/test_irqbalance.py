@@ -5,28 +5,32 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from nri_resmgr.classes.irq.balloons import placed_for_balloons
-from nri_resmgr.classes.irq.containers import placed_for_containers
 from nri_resmgr.classes.irq.interrupts import Interrupt
 from nri_resmgr.classes.irq.irqbalance import (
     Bans,
     bans_for,
     bans_of_process,
     bans_of_reply,
+    misplaced_interrupts,
     requests_for,
-    strays,
 )
-from nri_resmgr.classes.irq.placement import Placement, Room, without_cpus
+from nri_resmgr.classes.irq.placement import (
+    InterruptCpus,
+    InterruptPlacement,
+    placed_for_balloons,
+    placed_for_containers,
+    without_cpus,
+)
 from nri_resmgr.classes.irq.requests import (
     BalloonCpus,
+    ContainerCpus,
     IrqAffinity,
     IrqMode,
     IrqRule,
-    Wish,
 )
 from nri_resmgr.values import NO_CPUS, CpuSet
 
-ROOM = Room(CpuSet.parse("2-7"), default=CpuSet.parse("0-7"))
+IRQ_CPUS = InterruptCpus(CpuSet.parse("2-7"), default=CpuSet.parse("0-7"))
 # As irqbalance leaves them: each on one CPU.
 DISK = Interrupt(28, "nvme0q0", CpuSet.of(4))
 NIC = Interrupt(31, "eth0-rx-0", CpuSet.of(2))
@@ -126,25 +130,25 @@ def test_what_balloons_need(
         for cpus, claim, mode in balloons
     ]
 
-    assert bans_for(placed_for_balloons(ALL, found, ROOM), ROOM) == expected
+    assert bans_for(placed_for_balloons(ALL, found, IRQ_CPUS), IRQ_CPUS) == expected
 
 
 def test_what_irqbalance_spares_by_itself_makes_no_interrupt_ours() -> None:
     balloons = [BalloonCpus(CpuSet.of(4), IrqRule((), IrqMode.ISOLATE))]
-    room = msgspec.structs.replace(ROOM, banned=CpuSet.of(2))
-    placement = placed_for_balloons(ALL, balloons, room)
+    irq_cpus = msgspec.structs.replace(IRQ_CPUS, banned=CpuSet.of(2))
+    placement = placed_for_balloons(ALL, balloons, irq_cpus)
 
-    assert bans_for(placement, room) == bans("4")
+    assert bans_for(placement, irq_cpus) == bans("4")
 
 
 def test_interrupts_that_some_cpus_do_not_take_are_ours_alone() -> None:
-    wishes = [Wish(CpuSet.of(3), IrqAffinity(mask=("nvme*",)))]
-    masked = placed_for_containers(ALL, wishes, ROOM)
-    both = without_cpus(masked, ALL, CpuSet.of(2), ROOM)
+    containers = [ContainerCpus(CpuSet.of(3), IrqAffinity(mask=("nvme*",)))]
+    masked = placed_for_containers(ALL, containers, IRQ_CPUS)
+    both = without_cpus(masked, ALL, CpuSet.of(2), IRQ_CPUS)
 
-    assert bans_for(masked, ROOM) == bans("", 28)
+    assert bans_for(masked, IRQ_CPUS) == bans("", 28)
     # The other one is on any CPU but the second.
-    assert bans_for(both, ROOM) == bans("2", 28)
+    assert bans_for(both, IRQ_CPUS) == bans("2", 28)
 
 
 @pytest.mark.parametrize(
@@ -164,18 +168,20 @@ def test_a_choice_of_irqbalance_is_as_good_unless_it_is_spared(
 ) -> None:
     rules = [("4-5", IrqRule((), IrqMode.ISOLATE)), ("6", IrqRule(("eth*",)))]
     balloons = [BalloonCpus(CpuSet.parse(cpus), rule) for cpus, rule in rules]
-    placement = placed_for_balloons(ALL, balloons, ROOM)
+    placement = placed_for_balloons(ALL, balloons, IRQ_CPUS)
     present = (
         Interrupt(28, DISK.name, CpuSet.parse(disk)),
         Interrupt(31, NIC.name, CpuSet.parse(nic)),
         Interrupt(33, "ttyS0", CpuSet.of(4)),
     )
 
-    assert [one.number for one in strays(placement, present, ROOM)] == stray
+    assert [
+        one.number for one in misplaced_interrupts(placement, present, IRQ_CPUS)
+    ] == stray
 
 
 def test_nothing_placed_needs_nothing() -> None:
-    assert not bans_for(Placement(), ROOM)
+    assert not bans_for(InterruptPlacement(), IRQ_CPUS)
 
 
 @pytest.mark.parametrize(

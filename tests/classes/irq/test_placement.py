@@ -4,39 +4,41 @@ from __future__ import annotations
 
 import pytest
 
-from nri_resmgr.classes.irq.balloons import placed_for_balloons
-from nri_resmgr.classes.irq.containers import placed_for_containers
 from nri_resmgr.classes.irq.interrupts import Interrupt
 from nri_resmgr.classes.irq.placement import (
-    Placement,
-    Room,
+    InterruptCpus,
+    InterruptPlacement,
     desired_files,
+    placed_for_balloons,
+    placed_for_containers,
     without_cpus,
 )
 from nri_resmgr.classes.irq.requests import (
     BalloonCpus,
+    ContainerCpus,
     IrqAffinity,
     IrqMode,
     IrqRule,
-    Wish,
 )
 from nri_resmgr.values import NO_CPUS, CpuSet
 
 # CPUs 0 and 1 are the system's; the policy works with 2 to 7.
-ROOM = Room(CpuSet.parse("2-7"))
+IRQ_CPUS = InterruptCpus(CpuSet.parse("2-7"))
 DISK = Interrupt(28, "nvme0q0", CpuSet.parse("0-7"))
 NIC = Interrupt(31, "eth0-rx-0", CpuSet.parse("4-5"))
 SYSTEM = Interrupt(33, "ttyS0", CpuSet.parse("0-1"))
 ALL = (DISK, NIC, SYSTEM)
 
 
-def texts(placement: Placement) -> dict[int, str]:
+def texts(placement: InterruptPlacement) -> dict[int, str]:
     return {number: str(cpus) for number, cpus in placement.cpus.items()}
 
 
-def wish(cpus: str, claim: str = "", mask: str = "", *, first: bool = False) -> Wish:
+def container(
+    cpus: str, claim: str = "", mask: str = "", *, first: bool = False
+) -> ContainerCpus:
     affinity = IrqAffinity(tuple(claim.split()), tuple(mask.split()), first)
-    return Wish(CpuSet.parse(cpus), affinity)
+    return ContainerCpus(CpuSet.parse(cpus), affinity)
 
 
 def balloon(cpus: str, claim: str = "", mode: IrqMode | None = None) -> BalloonCpus:
@@ -44,51 +46,59 @@ def balloon(cpus: str, claim: str = "", mode: IrqMode | None = None) -> BalloonC
 
 
 @pytest.mark.parametrize(
-    ("wishes", "expected"),
+    ("containers", "expected"),
     [
         pytest.param([], {}, id="nobody asks for anything"),
-        pytest.param([wish("2-3", "eth*")], {31: "2-3"}, id="a claim"),
+        pytest.param([container("2-3", "eth*")], {31: "2-3"}, id="a claim"),
         pytest.param(
-            [wish("2", "eth*"), wish("6", "31")], {31: "2,6"}, id="two claim the same"
+            [container("2", "eth*"), container("6", "31")],
+            {31: "2,6"},
+            id="two claim the same",
         ),
         pytest.param(
-            [wish("2-3", mask="*")],
+            [container("2-3", mask="*")],
             {28: "4-7", 31: "4-7", 33: "4-7"},
             id="a mask of all",
         ),
         pytest.param(
-            [wish("2", mask="28"), wish("5", mask="28 eth*")],
+            [container("2", mask="28"), container("5", mask="28 eth*")],
             {28: "3-4,6-7", 31: "2-4,6-7"},
             id="masks add up",
         ),
         pytest.param(
-            [wish("2-3", "eth*", "*")],
+            [container("2-3", "eth*", "*")],
             {28: "4-7", 31: "2-3", 33: "4-7"},
             id="a claim wins against a mask of the same container",
         ),
         pytest.param(
-            [wish("2-3", "eth*"), wish("4", "eth*", "*", first=True)],
+            [container("2-3", "eth*"), container("4", "eth*", "*", first=True)],
             {28: "2-3,5-7", 31: "2-3", 33: "2-3,5-7"},
             id="but not where the mask counts against claims",
         ),
     ],
 )
-def test_containers(wishes: list[Wish], expected: dict[int, str]) -> None:
-    assert texts(placed_for_containers(ALL, wishes, ROOM)) == expected
+def test_containers(containers: list[ContainerCpus], expected: dict[int, str]) -> None:
+    assert texts(placed_for_containers(ALL, containers, IRQ_CPUS)) == expected
 
 
 def test_an_interrupt_without_any_cpu_left_stays_where_it_is() -> None:
-    wishes = [wish("2-3", "eth*", "eth*", first=True), wish("2-7", mask="28")]
-    placement = placed_for_containers(ALL, wishes, ROOM)
+    containers = [
+        container("2-3", "eth*", "eth*", first=True),
+        container("2-7", mask="28"),
+    ]
+    placement = placed_for_containers(ALL, containers, IRQ_CPUS)
 
-    assert placement == Placement({}, frozenset((31,)), (28, 31))
+    assert placement == InterruptPlacement({}, frozenset((31,)), (28, 31))
 
 
 def test_banned_cpus_take_only_what_is_claimed_for_them() -> None:
-    room = Room(ROOM.available, CpuSet.parse("6-7"))
-    wishes = [wish("2-3", mask="28"), wish("6", "eth*")]
+    irq_cpus = InterruptCpus(IRQ_CPUS.available, CpuSet.parse("6-7"))
+    containers = [container("2-3", mask="28"), container("6", "eth*")]
 
-    assert texts(placed_for_containers(ALL, wishes, room)) == {28: "4-5", 31: "6"}
+    assert texts(placed_for_containers(ALL, containers, irq_cpus)) == {
+        28: "4-5",
+        31: "6",
+    }
 
 
 @pytest.mark.parametrize(
@@ -128,14 +138,16 @@ def test_banned_cpus_take_only_what_is_claimed_for_them() -> None:
     ],
 )
 def test_balloons(balloons: list[BalloonCpus], expected: dict[int, str]) -> None:
-    assert texts(placed_for_balloons(ALL, balloons, ROOM)) == expected
+    assert texts(placed_for_balloons(ALL, balloons, IRQ_CPUS)) == expected
 
 
 def test_isolation_of_every_cpu_leaves_an_interrupt_where_it_is() -> None:
     isolated = CpuSet.parse("2-7")
-    placement = placed_for_balloons(ALL, [balloon("2-7", mode=IrqMode.ISOLATE)], ROOM)
+    placement = placed_for_balloons(
+        ALL, [balloon("2-7", mode=IrqMode.ISOLATE)], IRQ_CPUS
+    )
 
-    assert placement == Placement(
+    assert placement == InterruptPlacement(
         {28: CpuSet.parse("0-1")}, unplaced=(31,), spared=isolated
     )
 
@@ -151,8 +163,8 @@ def test_isolation_of_every_cpu_leaves_an_interrupt_where_it_is() -> None:
 def test_interrupts_to_come(
     mode: IrqMode | None, claim: str, default: str | None
 ) -> None:
-    room = Room(ROOM.available, default=CpuSet.parse("0-7"))
-    placement = placed_for_balloons(ALL, [balloon("6-7", claim, mode)], room)
+    irq_cpus = InterruptCpus(IRQ_CPUS.available, default=CpuSet.parse("0-7"))
+    placement = placed_for_balloons(ALL, [balloon("6-7", claim, mode)], irq_cpus)
 
     assert placement.default == (default and CpuSet.parse(default))
 
@@ -169,32 +181,32 @@ def test_interrupts_to_come(
 def test_cpus_are_taken_out_of_all_interrupts(
     masked: str, expected: dict[int, str], default: str | None
 ) -> None:
-    room = Room(ROOM.available, default=CpuSet.parse("0-7"))
-    placement = without_cpus(Placement(), ALL, CpuSet.parse(masked), room)
+    irq_cpus = InterruptCpus(IRQ_CPUS.available, default=CpuSet.parse("0-7"))
+    placement = without_cpus(InterruptPlacement(), ALL, CpuSet.parse(masked), irq_cpus)
 
     assert texts(placement) == expected
     assert placement.default == (default and CpuSet.parse(default))
 
 
 def test_what_is_claimed_stays_claimed_when_cpus_are_taken_out() -> None:
-    claimed = placed_for_containers(ALL, [wish("4", "eth*")], ROOM)
-    placement = without_cpus(claimed, ALL, CpuSet.parse("4-5"), ROOM)
+    claimed = placed_for_containers(ALL, [container("4", "eth*")], IRQ_CPUS)
+    placement = without_cpus(claimed, ALL, CpuSet.parse("4-5"), IRQ_CPUS)
 
     assert texts(placement) == {28: "0-3,6-7", 31: "4"}
 
 
 def test_taking_out_every_cpu_leaves_interrupts_where_they_are() -> None:
-    room = Room(ROOM.available, default=CpuSet.parse("2-3"))
+    irq_cpus = InterruptCpus(IRQ_CPUS.available, default=CpuSet.parse("2-3"))
     masked = CpuSet.parse("2-7")
-    placement = without_cpus(Placement(), ALL, masked, room)
+    placement = without_cpus(InterruptPlacement(), ALL, masked, irq_cpus)
 
-    assert placement == Placement(
+    assert placement == InterruptPlacement(
         {28: CpuSet.parse("0-1")}, unplaced=(31,), spared=masked
     )
 
 
 def test_the_files_are_a_mask_and_lists_in_order() -> None:
-    placement = Placement(
+    placement = InterruptPlacement(
         {31: CpuSet.parse("2-3,6"), 28: CpuSet.of(40)}, default=CpuSet.parse("0-5,33")
     )
 
@@ -203,5 +215,5 @@ def test_the_files_are_a_mask_and_lists_in_order() -> None:
         ("/proc/irq/28/smp_affinity_list", "40"),
         ("/proc/irq/31/smp_affinity_list", "2-3,6"),
     ]
-    assert desired_files(Placement(), ALL) == {}
-    assert Room(NO_CPUS).free == NO_CPUS
+    assert desired_files(InterruptPlacement(), ALL) == {}
+    assert InterruptCpus(NO_CPUS).free == NO_CPUS

@@ -76,4 +76,4 @@ def test_each_annotation_is_told_alone(
     ]
 
     assert rows == ([found] if found else [])
-    assert [each.value for each in aspects_of(one.wish)] == [row[0] for row in rows]
+    assert [each.value for each in aspects_of(one.request)] == [row[0] for row in rows]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nri_resmgr.classes.isolation.cgroup_files import (
-    CgroupPlace,
+    CgroupPaths,
     cgroup_files,
     ineffective_isolation,
     load_balance_state,
@@ -24,19 +24,19 @@ UNBALANCED = IsolationRequest(unbalanced=True)
 UNLIMITED = IsolationRequest(unlimited=True)
 
 
-def place(pod: str, container: str) -> CgroupPlace:
+def place(pod: str, container: str) -> CgroupPaths:
     folder = f"{KUBEPODS}/{pod}/{container}"
-    return CgroupPlace((f"{KUBEPODS}/{pod}", folder), folder, TOP)
+    return CgroupPaths((f"{KUBEPODS}/{pod}", folder), folder, TOP)
 
 
-def isolated(cpus: str, wish: IsolationRequest) -> Isolated:
-    return Isolated("c", CpuSet.parse(cpus), wish)
+def isolated(cpus: str, request: IsolationRequest) -> Isolated:
+    return Isolated("c", CpuSet.parse(cpus), request)
 
 
-def old_place(pod: str, container: str) -> CgroupPlace:
+def old_place(pod: str, container: str) -> CgroupPaths:
     cpu = f"{TOP}/cpu/kubepods/{pod}"
     cpuset = f"{TOP}/cpuset/kubepods/{pod}/{container}"
-    return CgroupPlace(
+    return CgroupPaths(
         (cpu, f"{cpu}/{container}"), cpuset, f"{TOP}/cpuset", is_v2=False
     )
 
@@ -51,8 +51,8 @@ def test_a_quota_goes_with_that_of_the_pod() -> None:
 
 
 def test_shared_cpus_are_of_no_use_within_a_quota() -> None:
-    wish = IsolationRequest(shared=True)
-    found = cgroup_files([(place("p", "c"), isolated("1", wish))], NO_CPUS)
+    request = IsolationRequest(shared=True)
+    found = cgroup_files([(place("p", "c"), isolated("1", request))], NO_CPUS)
 
     assert [*found.values()] == ["max", "max"]
 
@@ -78,8 +78,8 @@ def test_cpus_are_handed_down_before_they_are_a_partition() -> None:
 
 
 def test_cgroups_of_version_1_have_switches_of_their_own() -> None:
-    wish = IsolationRequest(unbalanced=True, unlimited=True)
-    found = cgroup_files([(old_place("p", "c"), isolated("1", wish))], NO_CPUS)
+    request = IsolationRequest(unbalanced=True, unlimited=True)
+    found = cgroup_files([(old_place("p", "c"), isolated("1", request))], NO_CPUS)
 
     assert list(found.items()) == [
         (f"{TOP}/cpu/kubepods/p/cpu.cfs_quota_us", "-1"),
@@ -95,7 +95,7 @@ def test_cpus_of_isolcpus_are_not_balanced_anyway() -> None:
     assert list(ineffective_isolation(placed, CpuSet.parse("2-5"), {})) == []
 
 
-def ineffective(one: CgroupPlace, present: Mapping[str, str | None]) -> list[str]:
+def ineffective(one: CgroupPaths, present: Mapping[str, str | None]) -> list[str]:
     placed = [(one, isolated("1", UNBALANCED))]
     return [why for _, why in ineffective_isolation(placed, NO_CPUS, present)]
 
@@ -112,7 +112,7 @@ def test_a_partition_that_the_kernel_refused_is_told() -> None:
 
 
 def test_old_kernels_do_not_hand_cpus_down() -> None:
-    one = msgspec.structs.replace(place("p", "c"), hands_down=False)
+    one = msgspec.structs.replace(place("p", "c"), has_exclusive=False)
     placed = [(one, isolated("1", UNBALANCED))]
 
     assert cgroup_files(placed, NO_CPUS) == {}
@@ -162,7 +162,7 @@ def test_no_cgroup_has_exclusive_cpus_that_the_one_above_does_not_hand_down(
         else:
             assert folder in written
 
-    owned = {home.cpuset: one.cpus for home, one in placed if one.wish.unbalanced}
+    owned = {home.cpuset: one.cpus for home, one in placed if one.request.unbalanced}
     assert {key: written[key] for key in owned} == owned
     assert written.keys() == {TOP} | {
         above for key in owned for above in (key, key.rpartition("/")[0], KUBEPODS)

@@ -8,7 +8,7 @@ from nri_resmgr.classes.cpu.requests import CpuClassRequest
 from nri_resmgr.classes.isolation.host import (
     cpu_class_requests,
     housekeeping_cpus,
-    quiet_cpus,
+    interrupt_free_cpus,
 )
 from nri_resmgr.classes.isolation.requests import (
     IrqBalancing,
@@ -21,8 +21,8 @@ from nri_resmgr.values import CpuSet
 CORES = parse_spec("1s4c2t memory=16Gi")  # CPU 0 and 4 are of one core
 
 
-def isolated(cpus: str, wish: IsolationRequest) -> Isolated:
-    return Isolated("c", CpuSet.parse(cpus), wish)
+def isolated(cpus: str, request: IsolationRequest) -> Isolated:
+    return Isolated("c", CpuSet.parse(cpus), request)
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_housekeeping_is_for_the_first_core(cpus: str, kept: str) -> None:
 
 
 def test_cpus_are_quiet_as_far_as_their_containers_ask() -> None:
-    found = quiet_cpus(
+    found = interrupt_free_cpus(
         [
             isolated("0,4", IsolationRequest()),
             isolated("1,5", IsolationRequest(irq=IrqBalancing.DISABLED)),
@@ -48,7 +48,7 @@ def test_cpus_are_quiet_as_far_as_their_containers_ask() -> None:
     )
 
     assert found == CpuSet.parse("1,3,5,7")
-    assert quiet_cpus([], CORES) == CpuSet()
+    assert interrupt_free_cpus([], CORES) == CpuSet()
 
 
 def test_governors_and_idle_states_are_wishes_about_cpus() -> None:

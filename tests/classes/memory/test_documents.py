@@ -194,8 +194,7 @@ NODES = "expected all, allowed-mems, cpu-packages, cpu-nodes, max-dist:N or a li
         ),
         pytest.param(
             "{mode: MPOL_INTERLEAVE, nodes: all, flags: [MPOL_F_NUMA_BALANCING]}",
-            "$.flags: MPOL_F_NUMA_BALANCING only goes with MPOL_BIND or "
-            "MPOL_PREFERRED_MANY",
+            "$.flags: MPOL_F_NUMA_BALANCING needs MPOL_BIND or MPOL_PREFERRED_MANY",
             id="balancing of what is spread",
         ),
         pytest.param("[]", "$: expected a mapping", id="a list"),

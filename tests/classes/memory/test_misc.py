@@ -62,13 +62,13 @@ def test_annotations_limit(annotations: dict[str, str], limits: dict[str, str]) 
         pytest.param(
             {EPC: "-1"},
             "annotation epc-limit.nri.io: '-1' is no limit: bad quantity '-1': "
-            "negative; a number or max would be one",
+            "negative; expected a quantity or max",
             id="a negative number",
         ),
         pytest.param(
             {f"{EPC}/pod": "much"},
             "annotation epc-limit.nri.io/pod: 'much' is no limit: bad quantity 'much': "
-            "not a number with a Kubernetes suffix; a number or max would be one",
+            "not a number with a Kubernetes suffix; expected a quantity or max",
             id="no number",
         ),
         pytest.param(
@@ -124,5 +124,5 @@ def test_what_the_machine_does_not_count_is_refused(
 
     assert str(error.value) == (
         "default/shop/web limits sgx_epc in misc.max; this machine counts "
-        f"{counted} (misc.capacity); to help, leave the annotation out"
+        f"{counted} (misc.capacity); to help, remove the annotation"
     )

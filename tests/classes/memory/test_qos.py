@@ -32,9 +32,9 @@ SWAP = "memory.swap.max.memory-qos.nri.io"
 
 
 def files(annotations: dict[str, str], limit: int | None) -> dict[str, str]:
-    wish = memory_qos_request(annotations, "web")
+    request = memory_qos_request(annotations, "web")
     size = None if limit is None else Bytes(limit)
-    return memory_qos_unified(wish, CONFIG, size, "default/shop/web")
+    return memory_qos_unified(request, CONFIG, size, "default/shop/web")
 
 
 @pytest.mark.parametrize(
@@ -164,20 +164,20 @@ def test_annotations_set(
         ),
         pytest.param(
             {f"{HIGH}/web": "1Gi"},
-            f"annotation {HIGH}/web: '1Gi' is not what memory.high takes: bytes (K, M "
-            "or G may follow) or max",
+            f"annotation {HIGH}/web: '1Gi' is no value for memory.high: bytes, also "
+            "with K, M or G, or max",
             id="a quantity of Kubernetes, which the kernel does not know",
         ),
         pytest.param(
             {HIGH: "-1"},
-            f"annotation {HIGH}: '-1' is not what memory.high takes: bytes (K, M or "
-            "G may follow) or max",
+            f"annotation {HIGH}: '-1' is no value for memory.high: bytes, also with "
+            "K, M or G, or max",
             id="a negative number",
         ),
         pytest.param(
             {"memory.oom.group.memory-qos.nri.io": "true"},
-            "annotation memory.oom.group.memory-qos.nri.io: 'true' is not what "
-            "memory.oom.group takes: 0 or 1",
+            "annotation memory.oom.group.memory-qos.nri.io: 'true' is no value "
+            "for memory.oom.group: 0 or 1",
             id="a flag that is no number",
         ),
         pytest.param(
@@ -204,9 +204,9 @@ def test_no_limit_is_written_in_several_ways(limit: int | None) -> None:
 
 
 def test_where_nothing_is_allowed_that_is_said() -> None:
-    wish = memory_qos_request({HIGH: "1"}, "web")
+    request = memory_qos_request({HIGH: "1"}, "web")
     with pytest.raises(ResmgrError, match=r"not allowed; none is; to help"):
-        memory_qos_unified(wish, MemoryQosConfig({}), None, "web")
+        memory_qos_unified(request, MemoryQosConfig({}), None, "web")
 
 
 @given(st.integers(1, 1 << 50), st.integers(1, 1_000_000))
@@ -214,8 +214,8 @@ def test_high_is_the_largest_part_that_leaves_the_share(
     limit: int, swapped: int
 ) -> None:
     config = MemoryQosConfig({"some": MemoryQosClass(swapped)})
-    wish = memory_qos_request({CLASS: "some"}, "web")
-    high = int(memory_qos_unified(wish, config, Bytes(limit), "web")["memory.high"])
+    request = memory_qos_request({CLASS: "some"}, "web")
+    high = int(memory_qos_unified(request, config, Bytes(limit), "web")["memory.high"])
 
     # At least the share is over the line, and one byte more would be too much.
     assert (limit - high) * 1_000_000 >= limit * swapped

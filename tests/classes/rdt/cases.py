@@ -15,11 +15,11 @@ from nri_resmgr.classes.rdt.capabilities import (
     PERCENT_MAXIMUM,
     Bandwidth,
     BandwidthMode,
-    Cache,
     Capabilities,
+    RdtCache,
 )
-from nri_resmgr.classes.rdt.plan import ROOT_CLASS, Plan
-from nri_resmgr.classes.rdt.resolve import plan_of
+from nri_resmgr.classes.rdt.plan import Plan, plan_of
+from nri_resmgr.classes.rdt.settings import ROOT_CLASS
 from nri_resmgr.config.rdt import read_rdt_document
 from nri_resmgr.values import CpuSet, ResmgrError
 
@@ -88,8 +88,8 @@ def cases() -> Iterator[Case]:
             yield Case(f"{path.stem}: {row['case']}", row, machine)
 
 
-def _cache(row: dict[str, Any]) -> Cache:
-    return Cache(
+def _cache(row: dict[str, Any]) -> RdtCache:
+    return RdtCache(
         (1 << row["bits"]) - 1,
         row.get("min", 1),
         row.get("sparse", False),

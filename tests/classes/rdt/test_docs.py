@@ -11,9 +11,9 @@ import yaml
 from nri_resmgr.classes.rdt import (
     Bandwidth,
     BandwidthMode,
-    Cache,
     Capabilities,
     Plan,
+    RdtCache,
     plan_of,
 )
 from nri_resmgr.config.rdt import read_rdt_document
@@ -31,7 +31,7 @@ def test_the_examples_run() -> None:
 def test_the_file_of_the_page_gives_what_it_says() -> None:
     # Examples of documents stand in a list, so their fences are indented.
     [text] = re.findall(r"(?ms)^```yaml\n(.*?)```", PAGE.read_text())
-    cache = Cache(0xFFFFF, 1, False, 8, (0, 1, 2, 3))
+    cache = RdtCache(0xFFFFF, 1, False, 8, (0, 1, 2, 3))
     machine = Capabilities(
         {"L3CODE": cache, "L3DATA": cache},
         Bandwidth(BandwidthMode.PERCENT, 10, 10, 100, 8, (0, 1, 2, 3)),

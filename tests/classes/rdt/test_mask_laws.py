@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nri_resmgr.classes.rdt.capabilities import Cache
+from nri_resmgr.classes.rdt.capabilities import RdtCache
 from nri_resmgr.classes.rdt.errors import MaskRefused
 from nri_resmgr.classes.rdt.masks import check_mask, divide, narrow, width_of
 from nri_resmgr.classes.rdt.settings import BitMask, Percent, PercentRange
@@ -99,7 +99,9 @@ def test_a_narrow_class_is_widened_downwards_then_upwards(
     share = PercentRange(data.draw(st.integers(1, high)), high)
     plain = places(narrow(base, share, 1))
     if count < min_bits:
-        with pytest.raises(MaskRefused, match=f"has {count} bits, under {min_bits}"):
+        with pytest.raises(
+            MaskRefused, match=f"has {count} bits, less than {min_bits}"
+        ):
             narrow(base, share, min_bits)
         return
     wide = places(narrow(base, share, min_bits))
@@ -135,7 +137,9 @@ def test_bits_are_counted_from_the_lowest_of_the_partition(
 
 
 _CACHES = st.builds(
-    lambda width, min_bits, sparse: Cache((1 << width) - 1, min_bits, sparse, 16, (0,)),
+    lambda width, min_bits, sparse: RdtCache(
+        (1 << width) - 1, min_bits, sparse, 16, (0,)
+    ),
     st.integers(1, 12),
     st.integers(0, 4),
     st.booleans(),
@@ -143,7 +147,7 @@ _CACHES = st.builds(
 
 
 @given(st.integers(0, (1 << 13) - 1), _CACHES)
-def test_a_mask_is_what_the_kernel_takes(mask: int, cache: Cache) -> None:
+def test_a_mask_is_what_the_kernel_takes(mask: int, cache: RdtCache) -> None:
     # The lowest run of ones, after the lowest zeros, and what is above it.
     found = re.fullmatch(r"(?P<above>.*?)(?P<run>1+)0*", f"{mask:b}")
     good = (

@@ -8,20 +8,19 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from nri_resmgr.classes.rdt.capabilities import Cache, Capabilities
+from nri_resmgr.classes.rdt.capabilities import Capabilities, RdtCache
 from nri_resmgr.classes.rdt.errors import BadClass, BadShare, CannotAllocate
-from nri_resmgr.classes.rdt.plan import Plan
-from nri_resmgr.classes.rdt.resolve import plan_of
+from nri_resmgr.classes.rdt.plan import Plan, plan_of
 from nri_resmgr.classes.rdt.settings import (
     ALL,
     Allocations,
     BitMask,
     CacheAllocation,
-    Partition,
     Percent,
     PercentRange,
     RdtClass,
     RdtConfig,
+    RdtPartition,
 )
 from nri_resmgr.classes.rdt.text import parse_cache_ids, parse_cache_share
 from nri_resmgr.config.errors import BadSetting
@@ -44,7 +43,7 @@ def masks_of(text: str) -> dict[str, dict[int, int]]:
 
 @st.composite
 def machines(draw: st.DrawFn) -> Capabilities:
-    cache = Cache(
+    cache = RdtCache(
         (1 << draw(st.integers(4, 32))) - 1, draw(st.integers(0, 3)), False, 16, _IDS
     )
     names = draw(st.sampled_from([("L3",), ("L3CODE", "L3DATA")]))
@@ -71,7 +70,7 @@ def partitions(draw: st.DrawFn) -> RdtConfig:
 
     return RdtConfig(
         tuple(
-            Partition(
+            RdtPartition(
                 f"p{at}",
                 by_ids(share),
                 (RdtClass(f"whole{at}"), RdtClass(f"part{at}", by_ids(own))),
@@ -164,7 +163,7 @@ _DOCUMENTS = st.recursive(
 
 @given(_DOCUMENTS, _DOCUMENTS)
 def test_any_document_is_read_or_refused(options: object, rows: object) -> None:
-    machine = Capabilities({"L3": Cache(0xFF, 1, False, 16, (0,))})
+    machine = Capabilities({"L3": RdtCache(0xFF, 1, False, 16, (0,))})
     for document in (
         rows,
         {"options": options, "partitions": rows},
@@ -179,13 +178,15 @@ def test_any_document_is_read_or_refused(options: object, rows: object) -> None:
 
 
 def test_a_name_is_under_4096_characters() -> None:
-    machine = Capabilities({"L3": Cache(0xFF, 1, False, 16, (0,))})
+    machine = Capabilities({"L3": RdtCache(0xFF, 1, False, 16, (0,))})
     name = "n" * 4095
-    plan = plan_of(RdtConfig((Partition("p", classes=(RdtClass(name),)),)), machine)
+    plan = plan_of(RdtConfig((RdtPartition("p", classes=(RdtClass(name),)),)), machine)
 
     assert plan == Plan({name: "L3:0=ff\n"})
     with pytest.raises(BadClass) as found:
-        plan_of(RdtConfig((Partition("p", classes=(RdtClass(f"{name}n"),)),)), machine)
+        plan_of(
+            RdtConfig((RdtPartition("p", classes=(RdtClass(f"{name}n"),)),)), machine
+        )
     assert str(found.value) == (
         f"RDT partition 'p', class '{'n' * 20}…': the name has to be under 4096"
         " characters"
@@ -194,4 +195,4 @@ def test_a_name_is_under_4096_characters() -> None:
 
 def test_a_partition_comes_once() -> None:
     with pytest.raises(BadClass, match="RDT partition 'p': there is another"):
-        plan_of(RdtConfig((Partition("p"), Partition("p"))), Capabilities({}))
+        plan_of(RdtConfig((RdtPartition("p"), RdtPartition("p"))), Capabilities({}))

@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from nri_resmgr.classes.rdt.plan import ROOT_CLASS, Plan
+from nri_resmgr.classes.rdt.plan import Plan
+from nri_resmgr.classes.rdt.settings import ROOT_CLASS
 from nri_resmgr.host.resctrl import ResctrlDrift, ResctrlOptions, ResctrlReport
 from nri_resmgr.host.resctrl.errors import (
     BadGroupName,

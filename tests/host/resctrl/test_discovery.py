@@ -9,9 +9,9 @@ import pytest
 from nri_resmgr.classes.rdt.capabilities import (
     Bandwidth,
     BandwidthMode,
-    Cache,
     Capabilities,
     Monitoring,
+    RdtCache,
 )
 from nri_resmgr.classes.rdt.plan import Plan
 from nri_resmgr.host import BadHostFile, HostTree, MissingHostFile
@@ -35,7 +35,7 @@ def control_of(root: Path) -> RdtControl:
         pytest.param(
             Hardware(),
             Capabilities(
-                {"L3": Cache(0xFFFFF, 1, False, 16, (0, 1))},
+                {"L3": RdtCache(0xFFFFF, 1, False, 16, (0, 1))},
                 Bandwidth(BandwidthMode.PERCENT, 10, 10, 100, 8, (0, 1)),
                 MONITORING,
             ),
@@ -48,9 +48,9 @@ def control_of(root: Path) -> RdtControl:
             ),
             Capabilities(
                 {
-                    "L2": Cache(0xFF, 2, True, 8, (0, 1, 2, 3)),
-                    "L3CODE": Cache(0xFFFFF, 1, False, 8, (0, 1)),
-                    "L3DATA": Cache(0xFFFFF, 1, False, 8, (0, 1)),
+                    "L2": RdtCache(0xFF, 2, True, 8, (0, 1, 2, 3)),
+                    "L3CODE": RdtCache(0xFFFFF, 1, False, 8, (0, 1)),
+                    "L3DATA": RdtCache(0xFFFFF, 1, False, 8, (0, 1)),
                 },
                 Bandwidth(BandwidthMode.MBPS, 0, 1, (1 << 32) - 1, 8, (0, 1)),
                 MONITORING,
@@ -62,7 +62,7 @@ def control_of(root: Path) -> RdtControl:
                 l3=Ways(16, (0, 5), 16, 0), throttle=Throttle("AMD", 0, 1, 16), rmids=0
             ),
             Capabilities(
-                {"L3": Cache(0xFFFF, 0, False, 16, (0, 5))},
+                {"L3": RdtCache(0xFFFF, 0, False, 16, (0, 5))},
                 Bandwidth(BandwidthMode.AMD, 0, 1, 2048, 16, (0, 5)),
             ),
             id="AMD, gaps between ids, nothing counted",

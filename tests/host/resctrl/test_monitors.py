@@ -8,7 +8,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from nri_resmgr.classes.rdt.plan import ROOT_CLASS, Plan
+from nri_resmgr.classes.rdt.plan import Plan
+from nri_resmgr.classes.rdt.settings import ROOT_CLASS
 from nri_resmgr.host import HostTree
 from nri_resmgr.host.resctrl import Count, RdtControl
 from nri_resmgr.host.resctrl.errors import BadGroupName, GroupRefused, UnknownGroup

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from nri_resmgr.classes.rdt.plan import ROOT_CLASS, Plan
+from nri_resmgr.classes.rdt.plan import Plan
+from nri_resmgr.classes.rdt.settings import ROOT_CLASS
 from nri_resmgr.host import HostTree
 from nri_resmgr.host.cgroups.threads import UnseenThreads, threads_of
 from nri_resmgr.host.resctrl.errors import GroupRefused, UnknownGroup

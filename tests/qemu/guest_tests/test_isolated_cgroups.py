@@ -9,7 +9,7 @@ from typing import Final
 
 import pytest
 
-from nri_resmgr.classes.isolation.cgroup_files import Placed, cgroup_files
+from nri_resmgr.classes.isolation.cgroup_files import IsolatedCgroup, cgroup_files
 from nri_resmgr.classes.isolation.requests import Isolated, IsolationRequest
 from nri_resmgr.host.boot_journal import boot_of
 from nri_resmgr.host.cgroups.isolated import IsolatedCgroups
@@ -65,7 +65,7 @@ def out_of_domains() -> str:
     return str(found - at_boot)
 
 
-def placed(*containers: Isolated) -> tuple[Placed, ...]:
+def placed(*containers: Isolated) -> tuple[IsolatedCgroup, ...]:
     return IsolatedCgroups(TREE).find(containers)
 
 

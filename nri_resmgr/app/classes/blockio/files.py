@@ -1,4 +1,4 @@
-"""Block I/O files of running containers: as configured, on the disks there are."""
+"""Applier of block I/O classes: cgroup files of running containers as configured."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from nri_resmgr.stub.update_sender import UpdateSender
 Files: TypeAlias = Mapping[str, Mapping[str, str]]
 """Files and their contents, by container."""
 
-PERIOD: Final = 30.0  # seconds between two looks for disks
+PERIOD: Final = 30.0  # seconds between two searches for devices: disks come and go
 
 
 class UpdatingPolicy(PolicyInForce, Protocol):
@@ -37,14 +37,14 @@ class BlockIoFiles:
     """Applies block I/O classes to running containers; an `Applier`.
 
     Args:
-        policy: Knows the containers.
-        writer: Writes files.
-        record: Keeps what was written.
-        period: Seconds between two looks for disks.
+        policy: The policy in force, with the containers.
+        writer: Writer of the files.
+        record: Record of the files, for the next start.
+        period: Seconds between two searches for devices.
 
     Attributes:
-        writer: Writes files.
-        period: Seconds between two looks for disks.
+        writer: Writer of the files.
+        period: Seconds between two searches for devices.
     """
 
     def __init__(
@@ -61,15 +61,15 @@ class BlockIoFiles:
         self._written: dict[str, Mapping[str, str]] = {}
 
     def configured(self) -> None:
-        """Forget problems: they were those of another configuration."""
+        """Remove the problems of the previous configuration."""
         self.writer.host.problems.forget()
 
     def note(self, event: Event) -> bool:
-        """Have all containers looked at when the runtime lists them."""
+        """Return whether the runtime has listed all containers."""
         return isinstance(event, Synchronized)
 
-    def next_step(self, *, looks: bool) -> BlockIoStep:  # noqa: ARG002 - it always looks
-        """Return the classes and all containers."""
+    def next_step(self, *, looks: bool) -> BlockIoStep:  # noqa: ARG002 - every step searches for devices
+        """Return a step for all containers."""
         host = self.writer.host
         config, members = self._wanted()
         entries = self._subject.state.ledger.entries
@@ -80,23 +80,23 @@ class BlockIoFiles:
         return BlockIoStep(self, config, members)
 
     def update_of(self, container: str) -> ContainerUpdate | None:
-        """Return the files of a container that have changed since its creation."""
+        """Return the files of a container that were written since its creation."""
         if not (files := self._written.get(container)):
             return None
-        # The files are written already: a failure, of a container that is gone,
-        # does not matter.
+        # The files are written already, so a failure, as of a removed container, is
+        # harmless.
         return with_unified(ContainerUpdate(container), files).ignoring_failure()
 
     async def finish(self, written: Files) -> None:
-        """Send what was written to the runtime, and keep it for the next start."""
+        """Send the written files to the runtime, and record them for the next start."""
         if written:
             self._written |= written
-            # Else the runtime writes its old values with its next update.
+            # Otherwise the runtime restores its old values with its next update.
             self._subject.updates.send(self.update_of, written)
         await asyncio.to_thread(self._record.save, self.writer.host)
 
     def restore(self) -> None:
-        """Do nothing: the files go with their containers."""
+        """Do nothing: the files end with their containers."""
 
     def _wanted(self) -> tuple[BlockIoConfig, tuple[Member, ...]]:
         subject = self._subject
@@ -110,10 +110,10 @@ class BlockIoFiles:
 
 @attrs.define(eq=False)
 class BlockIoStep:
-    """Block I/O classes and containers at one moment.
+    """Classes and containers at one moment.
 
     Attributes:
-        files: Where it is applied.
+        files: The applier.
         config: The classes.
         members: All containers.
     """
@@ -126,10 +126,10 @@ class BlockIoStep:
     def apply(self) -> None:
         """Write the files that have changed."""
         writer = self.files.writer
-        # A class that the runtime gave by its name stays as long as the container.
-        if self.config or writer.host.given:
-            self._written = writer.put(self.config, self.members)
+        # Classes of the runtime, set by name, are never changed here.
+        if self.config or writer.host.applied:
+            self._written = writer.write(self.config, self.members)
 
     async def report(self) -> None:
-        """Send the runtime what was written, and keep it."""
+        """Send the written files to the runtime, and record them."""
         await self.files.finish(self._written)

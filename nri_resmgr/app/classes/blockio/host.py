@@ -1,4 +1,4 @@
-"""Block I/O classes on the devices of this host, and who has been given which."""
+"""State of block I/O classes on this host: devices, and files of each container."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ _NO_FEATURES: Final = Features(is_v2=True, has_throttles=False)
 
 
 class BlockIoHost:
-    """Classes as this host has them. Threads may ask and tell.
+    """Classes on the devices of this host. Safe for use by several threads.
 
     Args:
-        tree: The host; None where there are no devices.
+        tree: The host; None for one without devices.
 
     Attributes:
-        features: Which files cgroups have.
-        given: The files that each container has, by its id, as far as we gave them.
-        rest: Lines that a new container's runtime cannot be told, by its id.
-        problems: Those with these classes.
+        features: The files that cgroups have.
+        applied: The files that this daemon has set, by the id of the container.
+        rest: Lines for new containers that their runtime cannot write, by id.
+        problems: Problems with these classes.
     """
 
     def __init__(self, tree: Tree | None) -> None:
@@ -48,22 +48,22 @@ class BlockIoHost:
         self._classes: Mapping[str, BlockIoClass] | None = None
         self._looking = threading.Lock()
         self.features = _NO_FEATURES
-        self.given: dict[str, Files] = {}
+        self.applied: dict[str, Files] = {}
         self.rest: dict[str, Files] = {}
         self.problems = ClassProblems("blockio")
 
     @property
     def top(self) -> str:
-        """The root of the cgroups that have the files."""
+        """Root of the cgroups that have the files."""
         return CGROUP_ROOT if self.features.is_v2 else _V1_TOP
 
     def classes(self, config: BlockIoConfig) -> Mapping[str, BlockIoClass]:
-        """Return the classes as they were when somebody looked last."""
+        """Return the classes on the devices found by the last search."""
         found = self._classes if config == self._config else None
         return self.look(config) if found is None else found
 
     def look(self, config: BlockIoConfig) -> Mapping[str, BlockIoClass]:
-        """Look for devices again: disks come and go."""
+        """Search for devices, and return the classes on them."""
         with self._looking:
             found = self._resolved(config)
             if self._classes is not None and found != self._classes:
@@ -75,30 +75,30 @@ class BlockIoHost:
         return found
 
     def current(self, config: BlockIoConfig, name: str) -> BlockIoClass | None:
-        """Return a class of which all devices are there right now."""
+        """Return a class on devices that are all present right now."""
         found = self.classes(config).get(name)
         tree = self._tree
         if found and tree and found.devices:
             numbers = (one.device.number for one in found.devices)
-            # The kernel refuses devices that are gone, and the runtime the container.
+            # The kernel refuses missing devices, and then the runtime the container.
             if any(tree.target(f"/sys/dev/block/{n}") is None for n in numbers):
                 found = self.look(config).get(name)
         return found
 
-    def give(self, container: str, files: Files) -> None:
-        """Note what a container has now."""
+    def note_applied(self, container: str, files: Files) -> None:
+        """Note the files that a container has now."""
         if files:
-            self.given[container] = files
+            self.applied[container] = files
         else:
-            self.given.pop(container, None)
+            self.applied.pop(container, None)
 
     def notices(self, one: BlockIoClass) -> tuple[Notice, ...]:
-        """Say what a class asks for and this host does not have."""
+        """Return what a class asks for and this host does not have."""
         return (*one.notices, *one.left_out(self.features))
 
     def keep_only(self, containers: Collection[str]) -> None:
-        """Forget the others."""
-        for kept in (self.given, self.rest):
+        """Remove all but these containers."""
+        for kept in (self.applied, self.rest):
             for key in kept.keys() - set(containers):
                 kept.pop(key, None)
 

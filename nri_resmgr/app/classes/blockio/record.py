@@ -1,9 +1,9 @@
-"""Which block I/O files containers have, kept for the next start."""
+"""Record of the block I/O files of containers, for the next start."""
 
 from __future__ import annotations
 
 import json
-from typing import Any, Final
+from typing import Final
 
 from nri_resmgr.app.classes.blockio.host import BlockIoHost
 from nri_resmgr.classes.unified import Files
@@ -17,13 +17,13 @@ _NAME: Final = "blockio"
 
 
 class BlockIoRecord:
-    """Knows after a restart what is to be taken away from whom.
+    """Stores the files that this daemon has set.
 
-    Without it, limits of a class that went meanwhile would stay, and every container
-    would be told its limits again.
+    Without it, a restart would leave the limits of removed classes in force, and send
+    every container's limits again.
 
     Args:
-        keeper: A `StateDir`; None where no state is kept.
+        keeper: A `StateDir`; None for no record.
     """
 
     def __init__(self, keeper: TextStore | None) -> None:
@@ -31,26 +31,28 @@ class BlockIoRecord:
         self._text: str | None = None
 
     def load(self, host: BlockIoHost) -> None:
-        """Take up what an earlier process gave."""
+        """Load the files that an earlier process has set."""
         if self._keeper is None:
             return
         try:
             text = self._keeper.read(_NAME)
-            given = {} if text is None else _parsed(text)
+            applied = {} if text is None else _parsed(text)
         except ValueError:
             log.warning("blockio.record-bad", path=self._keeper.set_aside(_NAME))
         except HostError as error:
             log.warning("blockio.record-unreadable", why=str(error))
         else:
             self._text = text
-            host.given = given | host.given
+            host.applied = applied | host.applied
 
     def save(self, host: BlockIoHost) -> None:
-        """Keep what containers have now, if that is news."""
+        """Store the files that containers have now, if they have changed."""
         if self._keeper is None:
             return
         text = (
-            json.dumps(dict(sorted(host.given.copy().items()))) if host.given else None
+            json.dumps(dict(sorted(host.applied.copy().items())))
+            if host.applied
+            else None
         )
         if text == self._text:
             return
@@ -67,22 +69,22 @@ class BlockIoRecord:
 
 
 def _parsed(text: str) -> dict[str, Files]:
-    """Take a text apart.
+    """Read a record.
 
     Raises:
-        ValueError: It is no record.
+        ValueError: The text is no record.
     """
     document = json.loads(text)
     if not isinstance(document, dict):
-        raise ValueError("no mapping")  # noqa: TRY004 - nobody's bug: a file is bad
+        raise ValueError("no mapping")  # noqa: TRY004 - the file is bad, not a caller
     return {key: _files(one) for key, one in document.items()}
 
 
-def _files(found: Any) -> Files:
+def _files(found: object) -> Files:
     if isinstance(found, dict) and all(_is_lines(one) for one in found.values()):
         return {name: tuple(lines) for name, lines in found.items()}
     raise ValueError("no files")
 
 
-def _is_lines(found: Any) -> bool:
+def _is_lines(found: object) -> bool:
     return isinstance(found, list) and all(isinstance(one, str) for one in found)

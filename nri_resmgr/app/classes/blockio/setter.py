@@ -1,17 +1,17 @@
-"""Block I/O classes into adjustments: by name, or as files of a container's cgroup."""
+"""Setter of block I/O classes: by name, or as files of a container's cgroup."""
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from nri_resmgr.app.classes.blockio.writer import BlockIoWriter
-from nri_resmgr.app.classes.setter import ClassSetter, NewContainer
+from nri_resmgr.app.classes.setter import ClassSetter, NewContainer, PolicyDecision
 from nri_resmgr.app.classes.unified import with_unified
-from nri_resmgr.classes.choice import Choice, UnknownClass, choose
+from nri_resmgr.classes.choice import ClassChoice, UnknownClass, choose
 from nri_resmgr.config.blockio import BlockIoControl
 from nri_resmgr.host.cgroups.containers import CgroupReference
-from nri_resmgr.policy.decision import Decision
 from nri_resmgr.policy.events import ContainerSpec
+from nri_resmgr.policy.ledger import KnowsContainers
 from nri_resmgr.policy.views import ViewedPolicy
 from nri_resmgr.stub.adjustment import ContainerAdjustment
 
@@ -19,19 +19,22 @@ KIND: Final = "block I/O"
 
 
 class BlockIoSetter(ClassSetter):
-    """Gives a container its class at its creation.
+    """Adds a container's class to its adjustment.
 
-    Where the document has no classes, the runtime has them, and is told a name.
-    Otherwise it is told the files, and needs no configuration of its own.
+    If the configuration has no classes, those of the runtime are used, by name.
+    Otherwise the files are sent, and the runtime needs no configuration of its own.
 
     Args:
-        use: What the configuration says.
-        policy: Knows the classes of places.
-        writer: Writes what the runtime cannot be told; its host knows the devices.
+        use: The configuration.
+        policy: The policy in force; has the classes of balloon types.
+        writer: Writer of what the runtime cannot write.
     """
 
     def __init__(
-        self, use: BlockIoControl, policy: ViewedPolicy[Any], writer: BlockIoWriter
+        self,
+        use: BlockIoControl,
+        policy: ViewedPolicy[KnowsContainers],
+        writer: BlockIoWriter,
     ) -> None:
         self._use = use
         self._policy = policy
@@ -39,21 +42,21 @@ class BlockIoSetter(ClassSetter):
         self._host = writer.host
 
     def check(self, new: NewContainer) -> None:
-        """Judge an annotation; classes of the runtime are the runtime's to judge.
+        """Check the class that an annotation names; the runtime checks its own.
 
         Raises:
-            UnknownClass: It names no class.
+            UnknownClass: There is no such class.
         """
-        wish, classes = new.spec.preferences.blockio_class, self._use.classes
-        if wish is not None and classes is not None and wish.name not in classes:
+        request, classes = new.spec.preferences.blockio_class, self._use.classes
+        if request is not None and classes is not None and request.name not in classes:
             title = new.spec.title
-            raise UnknownClass(title, KIND, wish.name, wish.key, tuple(classes))
+            raise UnknownClass(title, KIND, request.name, request.key, tuple(classes))
 
     def add(
         self,
         adjustment: ContainerAdjustment,
         new: NewContainer,
-        decision: Decision[Any],
+        decision: PolicyDecision,
     ) -> ContainerAdjustment:
         """Add the container's class, if it has one."""
         choice = blockio_choice(new.spec, self._use, self._policy, decision.state)
@@ -66,29 +69,32 @@ class BlockIoSetter(ClassSetter):
             why = "there is no such class"
             self._host.problems.drop(choice, new.spec.title, why)
             return adjustment
-        # Not by line: who writes so cannot be told from who does not.
-        told = found.unified(self._host.features)
-        self._host.give(new.spec.id, found.files(self._host.features))
-        if told.rest:
-            self._host.rest[new.spec.id] = told.rest
-        return with_unified(adjustment, told.values)
+        # Not line by line: runtimes do not show whether they write so.
+        unified = found.unified(self._host.features)
+        self._host.note_applied(new.spec.id, found.files(self._host.features))
+        if unified.rest:
+            self._host.rest[new.spec.id] = unified.rest
+        return with_unified(adjustment, unified.values)
 
     def start(
         self,
-        begun: NewContainer,
-        decision: Decision[Any],  # noqa: ARG002 - does not depend on the place
+        new: NewContainer,
+        decision: PolicyDecision,  # noqa: ARG002 - does not depend on the place
     ) -> None:
-        """Write what the runtime could not be told, before the process runs."""
-        spec = begun.spec
+        """Write the lines that the runtime cannot write, before the process runs."""
+        spec = new.spec
         self._writer.write_rest(
             CgroupReference(spec.id, spec.cgroup, spec.pid), spec.title
         )
 
 
 def blockio_choice(
-    spec: ContainerSpec, use: BlockIoControl, policy: ViewedPolicy[Any], state: Any
-) -> Choice | None:
-    """Find the class of a container that the policy has placed."""
+    spec: ContainerSpec,
+    use: BlockIoControl,
+    policy: ViewedPolicy[KnowsContainers],
+    state: KnowsContainers,
+) -> ClassChoice | None:
+    """Return the class of a container that the policy has placed."""
     given = policy.classes_of(state, spec.id).blockio
     qos = spec.qos if use.by_qos else None
     return choose(spec.preferences.blockio_class, given, qos)

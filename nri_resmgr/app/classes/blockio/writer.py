@@ -1,4 +1,4 @@
-"""Writes block I/O files into the cgroups of running containers."""
+"""Writer of block I/O files in the cgroups of containers."""
 
 from __future__ import annotations
 
@@ -16,59 +16,59 @@ from nri_resmgr.values import HostError
 
 
 class BlockIoWriter:
-    """Writes files of cgroups; for a thread.
+    """Writes files of cgroups; in a thread.
 
     Args:
-        tree: The host; None where there is none to write to.
-        host: Knows the classes, and keeps which container has which.
+        tree: The host; None for one that cannot be written to.
+        host: State of the classes, which this updates.
 
     Attributes:
-        host: The same.
+        host: State of the classes.
     """
 
     def __init__(self, tree: WritableTree | None, host: BlockIoHost) -> None:
         self._tree = tree
         self.host = host
 
-    def put(
+    def write(
         self, config: BlockIoConfig, members: Iterable[Member]
     ) -> dict[str, Mapping[str, str]]:
         """Write the files of containers whose classes have changed.
 
         Args:
-            config: The classes; empty where there are none any more.
+            config: The classes; empty for none any more.
             members: The containers.
 
         Returns:
-            What has to be sent to the runtime, by the container's id: it would write
-            old values again with its next update.
+            The files to send to the runtime, by container id: otherwise it restores
+            the old values with its next update.
         """
         classes = self.host.look(config)
-        news = {}
+        changes = {}
         for member in members:
             one, features = classes.get(member.name), self.host.features
             new = one.files(features) if one else {}
-            old = self.host.given.get(member.whom.id, {})
+            old = self.host.applied.get(member.reference.id, {})
             lines = changed_files(old, new, features)
             if lines and not self._write(member, lines):
                 continue
-            self.host.give(member.whom.id, new)
+            self.host.note_applied(member.reference.id, new)
             if lines:
-                news[member.whom.id] = as_unified(lines, by_line=False).values
-        return news if self.host.features.is_v2 else {}
+                changes[member.reference.id] = as_unified(lines, by_line=False).values
+        return changes if self.host.features.is_v2 else {}
 
-    def write_rest(self, whom: CgroupReference, title: str) -> None:
-        """Write what could not be sent to the runtime of a new container."""
-        lines = self.host.rest.pop(whom.id, None)
+    def write_rest(self, reference: CgroupReference, title: str) -> None:
+        """Write the lines of a new container that its runtime cannot write."""
+        lines = self.host.rest.pop(reference.id, None)
         if lines is not None:
-            self._write(Member(whom, title, "", None), lines)
+            self._write(Member(reference, title, "", None), lines)
 
     def _write(self, member: Member, lines: Files) -> bool:
         tree, problems = self._tree, self.host.problems
         if tree is None:
             return False
         try:
-            folder = self._folder(tree, member.whom)
+            folder = self._folder(tree, member.reference)
         except HostError as error:
             problems.fail(member.title, str(error))
             return False
@@ -81,9 +81,9 @@ class BlockIoWriter:
         problems.clear(member.title)
         return True
 
-    def _folder(self, tree: WritableTree, whom: CgroupReference) -> str:
-        """Find the cgroup; version 1 has the same path below another root."""
-        place = CgroupFinder(tree).find(whom.id, whom.path, whom.pid)
+    def _folder(self, tree: WritableTree, reference: CgroupReference) -> str:
+        """Return the cgroup's folder; v1 has the same path below another root."""
+        place = CgroupFinder(tree).find(reference.id, reference.path, reference.pid)
         if place is None:
             return ""
         if self.host.features.is_v2:

@@ -1,4 +1,4 @@
-"""Which containers ask for which memory class."""
+"""Running containers with memory classes, for metrics and `status`."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class MemoryOwner(msgspec.Struct, frozen=True):
 
     Attributes:
         kind: ``memory-qos`` or ``memory-policy``.
-        name: Of the class.
-        title: Of the container.
+        name: Name of the class.
+        title: The container, for messages.
     """
 
     kind: str
@@ -34,7 +34,7 @@ class MemoryOwner(msgspec.Struct, frozen=True):
 
 
 def memory_owners(subject: PolicyInForce) -> Iterator[MemoryOwner]:
-    """Yield all containers with classes that there are, of kinds that are on."""
+    """Yield all containers with a memory class that the configuration defines."""
     config = subject.config
     qos = config.memory_qos.classes if config.memory_qos else {}
     policies = config.memory_policy.classes if config.memory_policy else {}
@@ -52,7 +52,7 @@ def memory_owners(subject: PolicyInForce) -> Iterator[MemoryOwner]:
 
 def _policy_class(spec: ContainerSpec) -> str:
     try:
-        wish = numa_policy_request(spec.pod_tags, spec.name)
+        request = numa_policy_request(spec.pod_tags, spec.name)
     except BadMemoryAnnotation:
-        return ""  # it ran before anybody could refuse it
-    return wish.class_name if wish else ""
+        return ""  # it was created before this daemon could refuse it
+    return request.class_name if request else ""

@@ -1,4 +1,4 @@
-"""Limits of misc resources: one by the runtime, more of them by us before the start."""
+"""Limits of misc resources: the first set by the runtime, the others by this daemon."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from nri_resmgr.values import HostError
 
 @dataclass(eq=False)
 class LimitsNotWritten(HostError):
-    """A container cannot have its limits, and is not started without them.
+    """The limits of a container cannot be written; it is not started without them.
 
     Attributes:
-        title: The container, for people.
+        title: The container, for messages.
         why: What failed.
     """
 
@@ -41,41 +41,41 @@ class LimitsNotWritten(HostError):
 def misc_unified(
     annotations: Mapping[str, str], container: str, tree: Tree | None, title: str
 ) -> dict[str, str]:
-    """Work out what the runtime sets of a container's limits.
+    """Return the limit of a container that the runtime sets.
 
     Args:
         annotations: Of its pod.
         container: Its name in the pod.
-        tree: The host; None where there is nothing to look up.
-        title: The container, for people.
+        tree: The host; None without one.
+        title: The container, for messages.
 
     Returns:
-        ``linux.resources.unified``: the first limit, because runtimes may write the
-        file at once, and the kernel takes one line. `write_rest` writes the others.
+        ``linux.resources.unified``, with the first limit only: runtimes may write the
+        file at once, and the kernel accepts one line. `write_rest` writes the others.
 
     Raises:
-        ResmgrError: A limit means nothing, or the host does not count the resource.
+        ResmgrError: A limit is invalid, or the host does not count the resource.
     """
     return dict(_unified(annotations, container, tree, title).values)
 
 
-def write_rest(begun: NewContainer, tree: Tree | None) -> None:
-    """Write the limits that the runtime has not set; nothing of it runs yet.
+def write_rest(new: NewContainer, tree: Tree | None) -> None:
+    """Write the limits that the runtime has not set, before the container starts.
 
     Args:
-        begun: It is about to be started.
-        tree: The host; None where there is nothing to write.
+        new: The container.
+        tree: The host; None without one.
 
     Raises:
         LimitsNotWritten: Its cgroup is not found, or the kernel refuses a limit.
     """
     if tree is None:
         return
-    spec, title = begun.spec, begun.spec.title
-    rest = _unified(begun.pod.annotations, spec.name, tree, title).rest
+    spec, title = new.spec, new.spec.title
+    rest = _unified(new.pod.annotations, spec.name, tree, title).rest
     if not rest:
         return
-    place = CgroupFinder(tree).find(spec.id, spec.cgroup, begun.container.pid)
+    place = CgroupFinder(tree).find(spec.id, spec.cgroup, new.container.pid)
     if place is None:
         raise LimitsNotWritten(title, f"it has no cgroup {spec.cgroup}".rstrip())
     failed: tuple[FailedWrite, ...]
@@ -90,7 +90,7 @@ def _unified(
     limits = misc_limits(annotations, container)
     if not limits:
         return Unified({}, {})
-    check_version(("misc.max",), tree, title)  # or it seems to count nothing
+    check_version(("misc.max",), tree, title)  # else no resource would seem counted
     known = tuple(limits) if tree is None else _counted(tree)
     return as_unified(misc_files(limits, known, title), by_line=False)
 

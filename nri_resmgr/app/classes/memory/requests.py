@@ -1,4 +1,4 @@
-"""What the annotations of one container say about its memory, and what comes of it."""
+"""Requests of one container about its memory: read, checked, and added to messages."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ from nri_resmgr.topology import Machine
 from nri_resmgr.values import PolicyError
 
 POLICY_LEVEL: Final = NriLevel(0, 12)
-"""The first release whose runtimes set memory policies; older ones drop them."""
+"""First NRI release with memory policies; older runtimes drop them."""
 
 
 @dataclass(eq=False)
 class RuntimeSetsNoPolicies(PolicyError):
-    """A container asks for a memory policy that nobody would set.
+    """A container asks for a memory policy, which the runtime cannot set.
 
     Attributes:
-        title: The container, for people.
-        runtime: The runtime, for people.
+        title: The container, for messages.
+        runtime: The runtime, for messages.
         level: Its NRI release.
     """
 
@@ -57,15 +57,15 @@ class RuntimeSetsNoPolicies(PolicyError):
         )
 
 
-class AskedMemory:
-    """Read as late as something is asked of it, and once.
+class ContainerMemory:
+    """The memory requests of a container; each is read when needed, and once.
 
     Args:
         new: The container.
-        config: What may be asked for.
-        runtime: To whom adjustments are sent. Where it does not tell its NRI level, a
-            policy is sent: what it does not know does no harm.
-        tree: The host; None where there is nothing to look up.
+        config: The classes, and what annotations may set.
+        runtime: The container runtime. If its NRI release is unknown, a policy is
+            sent: a runtime ignores fields that it does not know.
+        tree: The host; None without one.
     """
 
     def __init__(
@@ -82,10 +82,10 @@ class AskedMemory:
         self._found: ResolvedPolicy | None = None
 
     def check(self) -> None:
-        """Judge everything but the nodes of a policy.
+        """Check everything but the nodes of a policy.
 
         Raises:
-            ResmgrError: Something cannot be had.
+            ResmgrError: A request cannot be met.
         """
         check_version((*self._qos, *self._misc), self._tree, self._title)
         level = self._runtime.level
@@ -93,29 +93,29 @@ class AskedMemory:
             raise RuntimeSetsNoPolicies(self._title, str(self._runtime), level)
 
     def find_nodes(self, pin: Pin, machine: Machine) -> None:
-        """Work out the nodes of its policy, if it has one.
+        """Resolve the nodes of its NUMA policy, if it has one.
 
         Args:
-            pin: Where it is put.
-            machine: Of which it is a part.
+            pin: The CPUs and memory nodes of the container.
+            machine: The machine.
 
         Raises:
-            NoSuchNodes: None of them has memory that it may use.
+            NoSuchNodes: None of the nodes has memory that it may use.
         """
         if self._policy is not None:
             place = MemoryPlace(pin.cpus, pin.mems)
             self._found = resolve_numa_policy(self._policy, place, machine, self._title)
 
     def add(self, adjustment: ContainerAdjustment) -> ContainerAdjustment:
-        """Add what the runtime is to set; all was judged before."""
-        told = with_unified(adjustment, self._misc | self._qos)
-        return told if self._found is None else _with_policy(told, self._found)
+        """Add what the runtime sets; all of it has been checked."""
+        result = with_unified(adjustment, self._misc | self._qos)
+        return result if self._found is None else _with_policy(result, self._found)
 
-    def follow(self, update: ContainerUpdate) -> ContainerUpdate:
+    def update(self, update: ContainerUpdate) -> ContainerUpdate:
         """Add what depends on the memory limit.
 
         Raises:
-            ResmgrError: With this limit nothing can be had.
+            ResmgrError: The request cannot be met with this limit.
         """
         check_version(self._qos, self._tree, self._title)
         return with_unified(update, self._qos)
@@ -133,9 +133,9 @@ class AskedMemory:
         config = self._config.memory_qos
         if config is None:
             return {}
-        wish = memory_qos_request(self._new.pod.annotations, self._name)
+        request = memory_qos_request(self._new.pod.annotations, self._name)
         limit = self._new.spec.memory_limit
-        return memory_qos_unified(wish, config, limit, self._title)
+        return memory_qos_unified(request, config, limit, self._title)
 
     @cached_property
     def _misc(self) -> dict[str, str]:
@@ -149,18 +149,20 @@ class AskedMemory:
         config = self._config.memory_policy
         if config is None:
             return None
-        wish = numa_policy_request(self._new.pod.annotations, self._name)
-        if wish is None:
+        request = numa_policy_request(self._new.pod.annotations, self._name)
+        if request is None:
             return None
-        return chosen_numa_policy(wish, config.classes, parse_numa_policy, self._title)
+        return chosen_numa_policy(
+            request, config.classes, parse_numa_policy, self._title
+        )
 
 
 def _with_policy(
-    told: ContainerAdjustment, found: ResolvedPolicy
+    adjustment: ContainerAdjustment, found: ResolvedPolicy
 ) -> ContainerAdjustment:
     policy = MemoryPolicy(
         MemoryPolicyMode[found.mode.name],
         str(found.nodes),
         tuple(MemoryPolicyFlag[flag.name] for flag in found.flags),
     )
-    return told.set_memory_policy(policy)
+    return adjustment.set_memory_policy(policy)

@@ -1,37 +1,38 @@
-"""Memory classes and limits of misc resources, of containers that ask for them."""
+"""Setter of memory QoS classes, NUMA policies and limits of misc resources."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
-from nri_resmgr.app.classes.setter import ClassSetter, NewContainer
+from nri_resmgr.app.classes.setter import ClassSetter, NewContainer, PolicyDecision
 from nri_resmgr.config import PolicyConfig
 from nri_resmgr.host.tree import Tree
 from nri_resmgr.log import Logger
-from nri_resmgr.policy.decision import Decision
 from nri_resmgr.stub.adjustment import ContainerAdjustment
 from nri_resmgr.stub.runtime_info import RuntimeInfo
 from nri_resmgr.stub.update import ContainerUpdate
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import ResmgrError
 
+if TYPE_CHECKING:
+    from nri_resmgr.app.classes.memory.requests import ContainerMemory
+
 log = Logger(__name__)
 
-# What all keys have in common, and few pods have in theirs; and what tells them from
-# those of other kinds.
+# All handled keys have the first, few others do; the second excludes other kinds.
 _COMMON: Final = ".nri.io"
 _OURS: Final = ("memory-qos.", "memory-policy.", "epc-limit.", "misc-limit.")
 
 
 class MemorySetter(ClassSetter):
-    """Asks those who know of one kind each, where a pod has annotations of ours.
+    """Applies the memory requests of pods with such annotations.
 
     Args:
-        config: Which classes there are.
-        runtime: To whom adjustments are sent.
-        machine: Where the containers are.
-        tree: The host; None where there is nothing to look up.
+        config: The classes, and what annotations may set.
+        runtime: The container runtime.
+        machine: The machine that the containers run on.
+        tree: The host; None without one.
     """
 
     def __init__(
@@ -45,65 +46,62 @@ class MemorySetter(ClassSetter):
         self._runtime = runtime
         self._machine = machine
         self._tree = tree
-        self._last: tuple[Any, Any] = (None, None)
+        self._last: tuple[NewContainer, ContainerMemory] | None = None
 
     def concerns(self, new: NewContainer) -> bool:
-        """Tell whether its pod has annotations of ours."""
+        """Return whether its pod has such annotations."""
         return _is_ours(new.pod.annotations)
 
     def check(self, new: NewContainer) -> None:
-        """Judge what the annotations say, without regard to the place."""
-        self._asked(new).check()
+        """Check what does not depend on the container's place."""
+        self._requests(new).check()
 
-    def judge(self, new: NewContainer, decision: Decision[Any]) -> None:
-        """Judge whether the nodes of a policy are any that it may use."""
-        self._asked(new).find_nodes(decision.pin, self._machine)
+    def check_placement(self, new: NewContainer, decision: PolicyDecision) -> None:
+        """Check the nodes of a NUMA policy against those of the container."""
+        self._requests(new).find_nodes(decision.pin, self._machine)
 
     def add(
         self,
         adjustment: ContainerAdjustment,
         new: NewContainer,
-        decision: Decision[Any],  # noqa: ARG002 - was judged before
+        decision: PolicyDecision,  # noqa: ARG002 - checked before
     ) -> ContainerAdjustment:
-        """Add files of cgroup v2, and a memory policy."""
-        told: ContainerAdjustment = self._asked(new).add(adjustment)
-        return told
+        """Add files of cgroup v2, and a NUMA policy."""
+        return self._requests(new).add(adjustment)
 
     def start(
         self,
-        begun: NewContainer,
-        decision: Decision[Any],  # noqa: ARG002 - does not depend on the place
+        new: NewContainer,
+        decision: PolicyDecision,  # noqa: ARG002 - does not depend on the place
     ) -> None:
-        """Write limits of which the runtime can set one only."""
+        """Write the misc limits after the first, which the runtime sets."""
         if self._config.misc_limits:
-            from nri_resmgr.app.classes.memory.misc_limits import (
-                write_rest,  # few pods limit any
-            )
+            # Late: few pods have such limits.
+            from nri_resmgr.app.classes.memory.misc_limits import write_rest
 
-            write_rest(begun, self._tree)
+            write_rest(new, self._tree)
 
     def update(
         self,
         update: ContainerUpdate,
-        resized: NewContainer,
-        decision: Decision[Any],  # noqa: ARG002 - does not depend on the place
+        new: NewContainer,
+        decision: PolicyDecision,  # noqa: ARG002 - does not depend on the place
     ) -> ContainerUpdate:
-        """Share out another memory limit."""
+        """Add the files that depend on the memory limit."""
         try:
-            told: ContainerUpdate = self._asked(resized).follow(update)
+            return self._requests(new).update(update)
         except ResmgrError as error:
-            # It was fine with the amounts before, which hold until the next ones.
+            # The values of the earlier limit stay in force.
             log.warning("memory-class.not-applied", why=str(error))
             return update
-        return told
 
-    def _asked(self, new: NewContainer) -> Any:
-        if self._last[0] is not new:
-            # Late: few pods have annotations of ours.
-            from nri_resmgr.app.classes.memory.requests import AskedMemory
+    def _requests(self, new: NewContainer) -> ContainerMemory:
+        if self._last is None or self._last[0] is not new:
+            # Late: few pods have such annotations.
+            from nri_resmgr.app.classes.memory.requests import ContainerMemory
 
-            asked = AskedMemory(new, self._config, self._runtime, self._tree)
-            self._last = (new, asked)
+            found = ContainerMemory(new, self._config, self._runtime, self._tree)
+            self._last = (new, found)
         return self._last[1]
 
 

@@ -1,4 +1,4 @@
-"""RDT groups of the host: made as configured, with the running containers in them."""
+"""Applier of RDT classes: groups as configured, with the running containers in them."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from nri_resmgr.app.observers.policy_in_force import PolicyInForce
 from nri_resmgr.config.rdt import RdtUse
 from nri_resmgr.policy.events import Event, PodStopped, Started, Synchronized
 
-# A process that the runtime starts in a container later is of the class that the
-# container was created with.
-PERIOD: Final = 30.0  # seconds between two looks at all containers
+# Needed because a process that the runtime adds to a running container starts in the
+# class that the container was created with.
+PERIOD: Final = 30.0  # seconds between two comparisons of all containers
 
 
 class RdtGroups:
     """Applies RDT classes; an `Applier`.
 
     Args:
-        subject: Knows the containers.
-        host: The groups as they are.
-        writer: Writes groups.
-        period: Seconds between two looks at all containers.
+        subject: The policy in force, with the containers.
+        host: State of the groups.
+        writer: Writer of the groups.
+        period: Seconds between two comparisons of all containers.
 
     Attributes:
-        host: The groups as they are.
-        writer: Writes groups.
-        period: Seconds between two looks at all containers.
+        host: State of the groups.
+        writer: Writer of the groups.
+        period: Seconds between two comparisons of all containers.
     """
 
     def __init__(
@@ -45,23 +45,23 @@ class RdtGroups:
         self.writer = writer
         self.period: float | None = period
         self._subject = subject
-        self._is_configured = True  # anew, since the last step
-        self._is_whole = True  # all containers are due
+        self._is_configured = True  # since the last step
+        self._are_all_due = True
         self._started: set[str] = set()
         self._pods: dict[str, str] = {}
 
     def configured(self) -> None:
-        """Make the groups anew, with the next step."""
+        """Have the next step make the groups again."""
         self.host.unsettle()
-        self._is_configured = self._is_whole = True
+        self._is_configured = self._are_all_due = True
 
     def note(self, event: Event) -> bool:
-        """Note containers that start, and pods that are gone."""
+        """Note started containers and stopped pods; return whether a step is due."""
         match event:
             case Started(container):
                 self._started.add(container)
             case Synchronized():
-                self._is_whole = True
+                self._are_all_due = True
             case PodStopped(pod):
                 return self._pods.pop(pod, None) is not None
             case _:
@@ -69,25 +69,25 @@ class RdtGroups:
         return True
 
     def next_step(self, *, looks: bool) -> RdtStep:
-        """Return what is due; all containers if it *looks*."""
+        """Return the due containers; all of them if it *looks*."""
         use = self._subject.config.rdt
         members = self._members(use)
-        is_whole = looks or self._is_whole
-        started = tuple(one for one in members if one.whom.id in self._started)
+        are_all_due = looks or self._are_all_due
+        started = tuple(one for one in members if one.reference.id in self._started)
         step = RdtStep(
             groups=self,
             use=use,
             members=members,
-            due=members if is_whole else started,
+            due=members if are_all_due else started,
             pods=frozenset(self._pods.values()),
             is_configured=self._is_configured,
         )
-        self._is_configured = self._is_whole = False
+        self._is_configured = self._are_all_due = False
         self._started.clear()
         return step
 
     def restore(self) -> None:
-        """Remove the groups, and set those of others back."""
+        """Remove the groups made here, and restore changed ones of others."""
         self.writer.restore()
 
     def _members(self, use: RdtUse | None) -> tuple[Member, ...]:
@@ -105,15 +105,15 @@ class RdtGroups:
 
 @attrs.define(eq=False)
 class RdtStep:
-    """RDT groups and containers at one moment.
+    """Configuration and containers at one moment.
 
     Attributes:
-        groups: Where it is applied.
+        groups: The applier.
         use: The configuration; None for no groups.
         members: All containers.
-        due: Those whose threads are to be moved.
-        pods: The pods that there are, by the names of their monitoring groups.
-        is_configured: Whether the configuration is another one.
+        due: Containers whose threads are to be moved.
+        pods: Names of the monitoring groups of present pods.
+        is_configured: Whether the configuration is new.
     """
 
     groups: RdtGroups
@@ -124,15 +124,15 @@ class RdtStep:
     is_configured: bool
 
     def apply(self) -> None:
-        """Make groups if they are not as configured, and move containers."""
+        """Make the groups if they are not as configured, and move containers."""
         use, writer = self.use, self.groups.writer
         self.groups.host.problems.keep_only({one.title for one in self.members})
         if self.is_configured or writer.is_due(use):
             writer.set_up(use, self.members)
         if use is not None:
-            writer.put(self.due, monitors=use.monitors)
+            writer.move(self.due, monitors=use.monitors)
             writer.look()
             writer.prune(self.pods if use.monitors else ())
 
     async def report(self) -> None:
-        """Do nothing: the writer has noted problems with the host."""
+        """Do nothing: the writer has reported its problems."""

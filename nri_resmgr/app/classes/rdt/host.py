@@ -1,8 +1,9 @@
-"""The state of the host's RDT groups: kept by the writer, read by setters."""
+"""State of the host's RDT groups: updated by the writer, read by setters."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 import msgspec
 
@@ -11,15 +12,15 @@ from nri_resmgr.classes.rdt import ROOT_CLASS, Plan
 from nri_resmgr.host.resctrl import RdtControl
 from nri_resmgr.values import HostError
 
-PENDING = "its groups are not made yet"
+PENDING: Final = "its groups are not made yet"
 
 
-class Seen(msgspec.Struct, frozen=True):
-    """A group as somebody saw it last.
+class GroupState(msgspec.Struct, frozen=True):
+    """A group as last read.
 
     Attributes:
         schemata: In the form of a plan.
-        threads: How many are in it.
+        threads: Number of threads in it.
     """
 
     schemata: str
@@ -27,27 +28,27 @@ class Seen(msgspec.Struct, frozen=True):
 
 
 class RdtHost:
-    """What is known of the host's RDT classes.
+    """State of the host's RDT classes.
 
     Attributes:
-        control: The resctrl file system; None where there is none, or nobody looked.
-        plan: What was made of the configuration; None where nothing was.
-        seen: The groups that there are, by class; the root group's first.
-        why: Why classes are not what the configuration says; empty where they are.
-        is_settled: Whether somebody has tried to make the groups.
-        problems: Those with these classes.
+        control: The resctrl file system; None without one, or before the first step.
+        plan: The groups made from the configuration; None for none.
+        groups: The present groups by class, the root group first.
+        why: Why classes are not as configured; empty where they are.
+        is_settled: Whether the writer has tried to make the groups.
+        problems: Problems with these classes.
     """
 
     def __init__(self) -> None:
         self.control: RdtControl | None = None
         self.plan: Plan | None = None
-        self.seen: Mapping[str, Seen] = {}
+        self.groups: Mapping[str, GroupState] = {}
         self.why = PENDING
         self.is_settled = False
         self.problems = ClassProblems("rdt")
 
     def names(self) -> tuple[str, ...]:
-        """Return the classes that the host has now; the root group's first."""
+        """Return the classes that the host has now, the root group first."""
         if self.control is None:
             return ()
         try:
@@ -56,33 +57,33 @@ class RdtHost:
             return ()
 
     def has(self, name: str) -> bool:
-        """Tell whether a container can be given a class now."""
+        """Return whether the host has a class now."""
         try:
             return self.control is not None and self.control.has_class(name)
         except HostError:
             return False
 
     def unsettle(self) -> None:
-        """Note that another configuration is in force, and nobody has acted yet."""
+        """Note that another configuration is in force and not applied yet."""
         self.is_settled, self.why = False, PENDING
         self.problems.forget()
 
     def look(self) -> None:
-        """See which groups there are; reads some files for each.
+        """Read the present groups; reads some files for each.
 
         Raises:
-            HostError: The kernel does not say.
+            HostError: They cannot be read.
         """
-        found: dict[str, Seen] = {}
+        found: dict[str, GroupState] = {}
         if (control := self.control) is not None:
             for name in self.names():
                 if (schemata := control.schemata_of(name)) is not None:
-                    found[name] = Seen(schemata, len(control.tasks(name)))
-        self.seen = found
+                    found[name] = GroupState(schemata, len(control.tasks(name)))
+        self.groups = found
 
     def settle(
         self, control: RdtControl | None, plan: Plan | None, why: str = ""
     ) -> None:
-        """Note what was made of the groups."""
+        """Store the outcome of making the groups."""
         self.control, self.plan, self.why = control, plan, why
         self.is_settled = True

@@ -1,14 +1,14 @@
-"""RDT classes into adjustments: only those whose groups are there."""
+"""Setter of RDT classes: names those that have a group on the host."""
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from nri_proto import NriLevel
 from nri_resmgr.app.classes.rdt.host import RdtHost
-from nri_resmgr.app.classes.setter import ClassSetter, NewContainer
+from nri_resmgr.app.classes.setter import ClassSetter, NewContainer, PolicyDecision
 from nri_resmgr.classes.choice import (
-    Choice,
+    ClassChoice,
     ClassDenied,
     ClassMissing,
     Origin,
@@ -18,37 +18,37 @@ from nri_resmgr.classes.choice import (
 from nri_resmgr.classes.rdt import ROOT_CLASS
 from nri_resmgr.classes.rdt.checks import classes_of, group_of
 from nri_resmgr.config.rdt import RdtUse
-from nri_resmgr.policy.decision import Decision
 from nri_resmgr.policy.events import ContainerSpec
+from nri_resmgr.policy.ledger import KnowsContainers
 from nri_resmgr.policy.views import ViewedPolicy
 from nri_resmgr.stub.adjustment import ContainerAdjustment
 from nri_resmgr.stub.runtime_info import RuntimeInfo
 
 KIND: Final = "RDT"
 
-# The first release that has the group's own name. `rdt_class` is a class of the
-# runtime's, before which CRI-O puts a prefix.
+# First NRI release with the group's own name. `rdt_class` is a class of the runtime,
+# to which CRI-O adds a prefix.
 CLOS_LEVEL: Final = NriLevel(0, 11)
 
 
 class RdtSetter(ClassSetter):
-    """Names a container's class, which a runtime takes at its creation only.
+    """Names a container's class, which runtimes accept at its creation only.
 
-    A container whose class is not there yet is moved into it later: see
+    A container whose class has no group yet is moved into it later, by
     `nri_resmgr.app.classes.rdt.writer`.
 
     Args:
-        use: What the configuration says.
-        runtime: To whom adjustments are sent.
-        policy: Knows the classes of places.
-        host: Knows which groups there are.
+        use: The configuration.
+        runtime: The container runtime.
+        policy: The policy in force; has the classes of balloon types.
+        host: State of the groups.
     """
 
     def __init__(
         self,
         use: RdtUse,
         runtime: RuntimeInfo,
-        policy: ViewedPolicy[Any],
+        policy: ViewedPolicy[KnowsContainers],
         host: RdtHost,
     ) -> None:
         self._use = use
@@ -59,27 +59,27 @@ class RdtSetter(ClassSetter):
         self._classes = {group_of(one): one for _, one in rows}
 
     def check(self, new: NewContainer) -> None:
-        """Judge an annotation.
+        """Check the class that an annotation names.
 
         Raises:
-            UnknownClass: It names no class.
-            ClassDenied: It may not name this one.
-            ClassMissing: The class is configured, and has no group here.
+            UnknownClass: There is no such class.
+            ClassDenied: The annotation may not name it.
+            ClassMissing: The class is configured and has no group here.
         """
-        wish = new.spec.preferences.rdt_class
-        if wish is None:
+        request = new.spec.preferences.rdt_class
+        if request is None:
             return
-        about = (new.spec.title, KIND, wish.name, wish.key)
-        is_missing = self._host.is_settled and not self._host.has(wish.name)
+        about = (new.spec.title, KIND, request.name, request.key)
+        is_missing = self._host.is_settled and not self._host.has(request.name)
         if self._use.config is None:
             if is_missing and self._host.control is not None:
                 raise UnknownClass(*about, self._host.names())
-        elif wish.name not in {ROOT_CLASS, *self._classes}:
+        elif request.name not in {ROOT_CLASS, *self._classes}:
             raise UnknownClass(*about, tuple(self._classes))
-        found = self._classes.get(wish.name)
-        if found and found.deny_container_annotation and wish.of_container:
+        found = self._classes.get(request.name)
+        if found and found.deny_container_annotation and request.of_container:
             raise ClassDenied(*about, "kubernetes.denyContainerAnnotation")
-        if found and found.deny_pod_annotation and not wish.of_container:
+        if found and found.deny_pod_annotation and not request.of_container:
             raise ClassDenied(*about, "kubernetes.denyPodAnnotation")
         if is_missing:
             raise ClassMissing(*about, self._host.why or "its group is gone")
@@ -88,11 +88,11 @@ class RdtSetter(ClassSetter):
         self,
         adjustment: ContainerAdjustment,
         new: NewContainer,
-        decision: Decision[Any],
+        decision: PolicyDecision,
     ) -> ContainerAdjustment:
-        """Name the container's class, if it has one and the host has that."""
+        """Name the container's class, if the host has a group for it."""
         choice = rdt_choice(new.spec, self._use, self._policy, decision.state)
-        # Who has none inherits the root group.
+        # A container without a class starts in the root group.
         if choice is None or choice.name == ROOT_CLASS:
             return adjustment
         if self._host.has(choice.name):
@@ -110,8 +110,11 @@ class RdtSetter(ClassSetter):
 
 
 def rdt_choice(
-    spec: ContainerSpec, use: RdtUse, policy: ViewedPolicy[Any], state: Any
-) -> Choice | None:
-    """Find the class of a container that the policy has placed."""
+    spec: ContainerSpec,
+    use: RdtUse,
+    policy: ViewedPolicy[KnowsContainers],
+    state: KnowsContainers,
+) -> ClassChoice | None:
+    """Return the class of a container that the policy has placed."""
     given = policy.classes_of(state, spec.id).rdt
     return choose(spec.preferences.rdt_class, given, spec.qos if use.by_qos else None)

@@ -26,12 +26,12 @@ _MONITORING: Final = "monitoring"
 
 
 class RdtWriter:
-    """Writes to resctrl; for a thread, and one call at a time.
+    """Writes to resctrl; in a thread, and one call at a time.
 
     Args:
         tree: The host.
-        host: Takes the outcome.
-        open_control: Opens resctrl; raises `HostError` where it cannot.
+        host: State of the groups, which this updates.
+        open_control: Opens resctrl, or raises `HostError`.
     """
 
     def __init__(
@@ -49,48 +49,48 @@ class RdtWriter:
     def set_up(self, use: RdtUse | None, members: Collection[Member]) -> None:
         """Make groups as configured; None removes those that were made.
 
-        Problems are noted with the host, and nothing is done by halves.
+        A failure is reported in the state of the host, and leaves no partial change.
         """
         problems = self._host.problems
         try:
             plan = self._made(use, members)
         except ResctrlNotMounted as error:
-            # Such a machine may have the same document as others: no failure.
+            # No failure: the same document may serve machines without RDT.
             self._host.settle(None, None, str(error))
         except ResmgrError as error:
             problems.fail(_GROUPS, str(error))
             self._host.settle(self._control, self._host.plan, str(error))
-            self._control = None  # it may be mounted anew
+            self._control = None  # resctrl may be mounted again
         else:
             problems.clear(_GROUPS)
             self._host.settle(self._control if use else None, plan)
 
-    def put(self, members: Iterable[Member], *, monitors: bool) -> None:
-        """Move containers into their classes, and out of other classes of ours."""
+    def move(self, members: Iterable[Member], *, monitors: bool) -> None:
+        """Move containers into their classes, and out of other classes made here."""
         if self._host.control is None:
             return
         try:
-            sorting = _Sorting(self._tree, self._host, monitors=monitors)
+            mover = _ContainerMover(self._tree, self._host, monitors=monitors)
         except HostError as error:
             self._host.problems.fail(_GROUPS, str(error))
             return
         for member in members:
             try:
-                sorting.put(member)
+                mover.move(member)
             except HostError as error:
                 self._host.problems.fail(member.title, str(error))
             else:
                 self._host.problems.clear(member.title)
 
     def look(self) -> None:
-        """Read which groups there are now, for `status`."""
+        """Read the present groups, for `status`."""
         try:
             self._host.look()
         except HostError as error:
             self._host.problems.fail(_GROUPS, str(error))
 
     def prune(self, pods: Collection[str]) -> None:
-        """Remove the monitoring groups of pods that are gone."""
+        """Remove the monitoring groups of pods other than *pods*."""
         control = self._control
         if control is None:
             return
@@ -103,7 +103,7 @@ class RdtWriter:
             self._host.problems.fail(_MONITORING, str(error))
 
     def is_due(self, use: RdtUse | None) -> bool:
-        """Tell whether groups are not what was made of them, or could not be made."""
+        """Return whether groups are missing, failed, or were changed by others."""
         if use is None:
             return False
         is_lacking = (
@@ -112,10 +112,10 @@ class RdtWriter:
         return is_lacking or self._has_drifted()
 
     def restore(self) -> None:
-        """Undo all changes of this process, and of those before it."""
+        """Undo all changes of this process and of earlier ones."""
         try:
             control = self._opened(self._options)
-            # Most hosts have nothing of ours, and some have a lock in use.
+            # Most hosts have no changes, and on some the lock is in use.
             if control.journal.load() != ResctrlRecord():
                 report = control.restore()
                 log.info("rdt.restored", removed=report.removed, failed=report.failed)
@@ -156,7 +156,7 @@ class RdtWriter:
         try:
             report = control.apply(plan)
         except GroupInUse as error:
-            # Those that we know cannot stay, whatever they ask for.
+            # Known containers leave a group before its removal, whatever they ask for.
             self._empty(control, error.name, members)
             report = control.apply(plan)
         log.info(
@@ -185,11 +185,11 @@ class RdtWriter:
                 control.move(threads, member.name if stays else ROOT_CLASS)
 
 
-class _Sorting:
-    """Moves containers, by one look at which threads are in which group."""
+class _ContainerMover:
+    """Moves containers; reads once which threads are in which group."""
 
     def __init__(self, tree: Tree, host: RdtHost, *, monitors: bool) -> None:
-        assert host.control is not None  # noqa: S101 - the caller has looked
+        assert host.control is not None  # noqa: S101 - the caller has checked it
         self._tree = tree
         self._host = host
         self._control = control = host.control
@@ -200,7 +200,7 @@ class _Sorting:
         }
         self._ours = frozenset(host.plan.schemata) if host.plan else frozenset[str]()
 
-    def put(self, member: Member) -> None:
+    def move(self, member: Member) -> None:
         threads = _threads(self._tree, self._places, member)
         present = threads()
         if not present:
@@ -214,7 +214,7 @@ class _Sorting:
             self._control.move(threads, name, monitor)
 
     def _target(self, member: Member, now: set[str]) -> str:
-        """Find the group; a container without a class stays where others put it."""
+        """Return the group; a container without a class stays in groups of others."""
         if member.name and self._host.has(member.name):
             return member.name
         if now & self._ours:
@@ -222,11 +222,12 @@ class _Sorting:
         return next(iter(now)) if len(now) == 1 else ""
 
     def _monitor(self, pod: str, name: str) -> str:
-        """Have a monitoring group; without one the class holds all the same."""
+        """Make the monitoring group of a pod; return its name, empty without one."""
         try:
             if pod:
                 self._control.monitor(pod, name)
         except HostError as error:
+            # The container gets its class all the same.
             self._host.problems.fail(_MONITORING, str(error))
             return ""
         return pod
@@ -235,15 +236,15 @@ class _Sorting:
 def _threads(
     tree: Tree, places: CgroupFinder, member: Member
 ) -> Callable[[], frozenset[int]]:
-    whom = member.whom
-    place = places.find(whom.id, whom.path, whom.pid)
+    reference = member.reference
+    place = places.find(reference.id, reference.path, reference.pid)
     if place is None:
         return frozenset
     return lambda: threads_of(tree, place.scope)
 
 
-class _Kept:
-    """A journal where no state is kept: it ends with the process."""
+class _InMemoryState:
+    """Stands for the state directory where there is none."""
 
     def __init__(self) -> None:
         self._texts: dict[str, str] = {}
@@ -265,11 +266,11 @@ class _Kept:
 def opener(
     tree: Tree, keeper: TextStore | None
 ) -> Callable[[ResctrlOptions], RdtControl]:
-    """Return what opens the resctrl file system of a host.
+    """Return a function that opens the resctrl file system of a host.
 
     Args:
         tree: The host.
-        keeper: Where the journal is kept; None for in this process only.
+        keeper: The state directory; None keeps the journal in this process only.
     """
-    kept = keeper or _Kept()
-    return lambda options: RdtControl.open(tree, kept, options)
+    state = keeper or _InMemoryState()
+    return lambda options: RdtControl.open(tree, state, options)

@@ -14,7 +14,7 @@ from nri_resmgr.classes.cpu.desired import desired
 from nri_resmgr.classes.cpu.requests import (
     BadCpuClassRequest,
     CpuClassRequest,
-    read_wish,
+    read_cpu_request,
     with_requests,
 )
 from nri_resmgr.values import CpuSet
@@ -38,7 +38,7 @@ CLASSES = {"fast": FAST}
     ],
 )
 def test_idle_states_are_read(text: str, latency: str) -> None:
-    found = read_wish(cpus("1"), "performance", text)
+    found = read_cpu_request(cpus("1"), "performance", text)
 
     assert found == CpuClassRequest(cpus("1"), "performance", latency)
 
@@ -46,21 +46,21 @@ def test_idle_states_are_read(text: str, latency: str) -> None:
 @pytest.mark.parametrize(
     "text", ["on", "10", "max_latency:", "max_latency:-1", "max_latency:2147483648"]
 )
-def test_what_is_no_wish_is_told(text: str) -> None:
+def test_what_is_no_request_is_reported(text: str) -> None:
     complaint = (
         "cpu-c-states.crio.io: expected enable, disable or max_latency:MICROSECONDS, "
         f"not {text!r}"
     )
     with pytest.raises(BadCpuClassRequest, match=re.escape(complaint)):
-        read_wish(cpus("1"), "", text)
+        read_cpu_request(cpus("1"), "", text)
 
 
 def test_a_wish_is_on_top_of_the_class() -> None:
-    wishes = [
+    requests = [
         CpuClassRequest(cpus("1-2"), "performance", "n/a"),
         CpuClassRequest(cpus("3"), "", "5"),
     ]
-    classes, members = with_requests(CLASSES, {"fast": cpus("0-1")}, wishes)
+    classes, members = with_requests(CLASSES, {"fast": cpus("0-1")}, requests)
 
     assert classes == {
         "fast": FAST,
@@ -83,10 +83,13 @@ def test_a_wish_is_on_top_of_the_class() -> None:
     }
 
 
-def test_like_wishes_are_one_class() -> None:
-    wishes = [CpuClassRequest(cpus("0"), "", "5"), CpuClassRequest(cpus("1"), "", "5")]
+def test_like_requests_are_one_class() -> None:
+    requests = [
+        CpuClassRequest(cpus("0"), "", "5"),
+        CpuClassRequest(cpus("1"), "", "5"),
+    ]
 
-    _, members = with_requests(CLASSES, {"fast": cpus("0-1")}, wishes)
+    _, members = with_requests(CLASSES, {"fast": cpus("0-1")}, requests)
     assert members == {"fast + wake 5": cpus("0-1")}
 
 
@@ -116,8 +119,10 @@ def test_every_cpu_keeps_its_class_but_for_its_wish(
     members: dict[str, CpuSet], asked: list[tuple[str, str]]
 ) -> None:
     before = {name: msgspec.structs.replace(FAST, name=name) for name in NAMES}
-    wishes = [CpuClassRequest(CpuSet.of(cpu), *wish) for cpu, wish in enumerate(asked)]
-    classes, after = with_requests(before, members, wishes)
+    requests = [
+        CpuClassRequest(CpuSet.of(cpu), *request) for cpu, request in enumerate(asked)
+    ]
+    classes, after = with_requests(before, members, requests)
 
     for cpu, (governor, latency) in enumerate(asked):
         was = [before[name] for name, its in members.items() if cpu in its]

@@ -8,7 +8,7 @@ from nri_resmgr.classes.memory import (
     NumaPolicy,
     NumaPolicyRequest,
     PolicyMode,
-    Spoken,
+    ScopedAnnotation,
     chosen_numa_policy,
     numa_policy_request,
 )
@@ -22,13 +22,13 @@ TITLE = "default/shop/web"
 
 
 @pytest.mark.parametrize(
-    ("annotations", "wish"),
+    ("annotations", "asked"),
     [
         pytest.param({}, None, id="nothing asked"),
         pytest.param({CLASS: "near"}, NumaPolicyRequest("near"), id="a class"),
         pytest.param(
             {POLICY: BIND},
-            NumaPolicyRequest(policy=Spoken(POLICY, BIND)),
+            NumaPolicyRequest(policy=ScopedAnnotation(POLICY, BIND)),
             id="a policy",
         ),
         pytest.param(
@@ -43,7 +43,7 @@ TITLE = "default/shop/web"
         ),
         pytest.param(
             {CLASS: "near", f"{POLICY}/container.web": BIND},
-            NumaPolicyRequest(policy=Spoken(f"{POLICY}/container.web", BIND)),
+            NumaPolicyRequest(policy=ScopedAnnotation(f"{POLICY}/container.web", BIND)),
             id="a policy of the container against a class of the pod",
         ),
         pytest.param(
@@ -71,9 +71,9 @@ TITLE = "default/shop/web"
     ],
 )
 def test_annotations_ask_for(
-    annotations: dict[str, str], wish: NumaPolicyRequest | None
+    annotations: dict[str, str], asked: NumaPolicyRequest | None
 ) -> None:
-    assert numa_policy_request(annotations, "web") == wish
+    assert numa_policy_request(annotations, "web") == asked
 
 
 @pytest.mark.parametrize("scope", ["", "/pod", "/container.web"])
@@ -82,8 +82,8 @@ def test_class_and_policy_of_one_scope_exclude_each_other(scope: str) -> None:
         numa_policy_request({POLICY + scope: BIND, CLASS + scope: "near"}, "web")
 
     assert str(error.value) == (
-        f"annotation {CLASS}{scope}: 'near' goes without {POLICY}{scope}: one of both "
-        "has to go"
+        f"annotation {CLASS}{scope}: 'near' cannot be combined with "
+        f"{POLICY}{scope}: remove one of them"
     )
 
 
@@ -96,11 +96,11 @@ def test_a_wider_scope_may_have_both() -> None:
 NEAR = NumaPolicy(PolicyMode.BIND, "cpu-nodes")
 
 
-def test_a_wish_is_for_a_class_or_for_what_it_says() -> None:
+def test_a_request_is_for_a_class_or_for_what_it_says() -> None:
     classes = {"near": NEAR}
     by_name, spoken = (
         NumaPolicyRequest("near"),
-        NumaPolicyRequest("", Spoken(POLICY, BIND)),
+        NumaPolicyRequest("", ScopedAnnotation(POLICY, BIND)),
     )
 
     assert chosen_numa_policy(by_name, classes, parse_numa_policy, TITLE) == NEAR
@@ -109,7 +109,7 @@ def test_a_wish_is_for_a_class_or_for_what_it_says() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wish", "complaint"),
+    ("asked", "complaint"),
     [
         pytest.param(
             NumaPolicyRequest("far"),
@@ -118,25 +118,27 @@ def test_a_wish_is_for_a_class_or_for_what_it_says() -> None:
             id="a class that is not there",
         ),
         pytest.param(
-            NumaPolicyRequest(policy=Spoken(POLICY, "{mode: BIND}")),
+            NumaPolicyRequest(policy=ScopedAnnotation(POLICY, "{mode: BIND}")),
             f"annotation {POLICY}: '{{mode: BIND}}' is no memory policy: $.mode: "
             "unknown value, did you mean MPOL_BIND?",
             id="a mode by half of its name",
         ),
         pytest.param(
-            NumaPolicyRequest(policy=Spoken(POLICY, "{")),
+            NumaPolicyRequest(policy=ScopedAnnotation(POLICY, "{")),
             f"annotation {POLICY}: '{{' is no memory policy: ",
             id="no YAML",
         ),
         pytest.param(
-            NumaPolicyRequest(policy=Spoken(POLICY, "# " + "x" * 5000)),
+            NumaPolicyRequest(policy=ScopedAnnotation(POLICY, "# " + "x" * 5000)),
             "is no memory policy: 5002 characters, expected at most 4096",
             id="a book",
         ),
     ],
 )
-def test_a_wish_that_cannot_be_granted(wish: NumaPolicyRequest, complaint: str) -> None:
+def test_a_request_that_cannot_be_granted(
+    asked: NumaPolicyRequest, complaint: str
+) -> None:
     with pytest.raises(ResmgrError) as error:
-        chosen_numa_policy(wish, {"near": NEAR}, parse_numa_policy, TITLE)
+        chosen_numa_policy(asked, {"near": NEAR}, parse_numa_policy, TITLE)
 
     assert complaint in str(error.value)
