@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from nri_resmgr.cli.render_events import event_line
-from nri_resmgr.cli.render_explain import render_explanation
+from nri_resmgr.cli.events import event_line
+from nri_resmgr.cli.explain import render_explanation
 from nri_resmgr.cli.render_status import render_status
 from nri_resmgr.cli.render_top import colored, render_frame
 from nri_resmgr.control.explain import explanation_of
@@ -86,7 +86,7 @@ def node() -> Parts:
 
 
 def state() -> dict[str, Any]:
-    found = state_of(node().subject)
+    found = state_of(node().daemon)
     found["daemon"] |= {"version": "0.1.0", "uptimeSeconds": 3725}
     return found
 
@@ -96,7 +96,7 @@ def test_the_status_is_a_summary_and_two_tables() -> None:
 
 
 def test_without_containers_there_is_no_table_of_them() -> None:
-    assert "QoS" not in render_status(state_of(make_parts().subject))
+    assert "QoS" not in render_status(state_of(make_parts().daemon))
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_the_summary(changes: dict[str, Any], line: str) -> None:
 
 
 def test_an_explanation_says_what_why_and_how() -> None:
-    answer = explanation_of(node().subject, "own", "")
+    answer = explanation_of(node().daemon, "own", "")
 
     assert render_explanation(answer) == EXPLANATION
 
@@ -165,7 +165,7 @@ def test_an_explanation_says_what_why_and_how() -> None:
 def test_who_is_gone_is_explained_by_what_is_known() -> None:
     parts = node()
     parts.stop("own")
-    lines = render_explanation(explanation_of(parts.subject, "own", "")).splitlines()
+    lines = render_explanation(explanation_of(parts.daemon, "own", "")).splitlines()
 
     assert lines[:2] == [
         "shop/own/main, which is gone",
@@ -177,7 +177,7 @@ def test_who_is_gone_is_explained_by_what_is_known() -> None:
 def test_what_was_refused_is_told_in_the_runtimes_words() -> None:
     parts = node()
     parts.run("huge", 64)
-    text = render_explanation(explanation_of(parts.subject, "huge", ""))
+    text = render_explanation(explanation_of(parts.daemon, "huge", ""))
 
     assert text.startswith("refused of late\n  2023-11-14T22:13:23.000Z  #4  ")
     assert "NoPoolFits  shop/huge/main asks for 64 CPUs of its own" in text
@@ -240,7 +240,7 @@ def test_colours_are_all_that_a_terminal_adds() -> None:
 
 def test_maps_of_large_nodes_are_folded() -> None:
     parts = make_parts("1s1n40c1t")
-    frame = render_frame(state_of(parts.subject), HOST | {"pressure": {}}, 30)
+    frame = render_frame(state_of(parts.daemon), HOST | {"pressure": {}}, 30)
 
     assert frame.splitlines()[4:8] == [
         "node 0    r······· ········",
@@ -253,6 +253,6 @@ def test_maps_of_large_nodes_are_folded() -> None:
 def test_names_are_cut_to_the_width() -> None:
     parts = make_parts()
     parts.run("a-very-long-name-of-a-pod", 2)
-    frame = render_frame(state_of(parts.subject), HOST, 30)
+    frame = render_frame(state_of(parts.daemon), HOST, 30)
 
     assert "A shop/a-very-long-name-of-a-…" in frame.splitlines()

@@ -12,16 +12,18 @@ from pathlib import Path
 import pytest
 
 from nri_resmgr.cli import launcher
-from nri_resmgr.cli.byte_code import compile_folders
-from nri_resmgr.cli.install import Folders, find_program, install, uninstall
-from nri_resmgr.cli.install_errors import (
+from nri_resmgr.cli.install import (
     AlreadyInstalled,
+    Folders,
     FolderUnusable,
     NoSuchPlugin,
     NotInstalled,
     WouldBreakRuntime,
+    find_program,
+    install,
+    uninstall,
 )
-from nri_resmgr.cli.launcher import MARK, import_path, launcher_text
+from nri_resmgr.cli.launcher import MARK, compile_folders, import_path, launcher_text
 from nri_resmgr.stub import Identity
 from nri_resmgr.testing import Options, Runtime
 from tests.cli.command import nri_resmgr

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nri_resmgr.control.candidates import candidates_of
+from nri_resmgr.control.explain import candidates_of
 from nri_resmgr.policy.decision import Rule
 from tests.control.daemon_parts import make_parts
 from tests.examples import examples
@@ -46,7 +46,7 @@ def test_each_has_its_merits_in_the_order_in_which_they_count() -> None:
         "NUMA node #1",
         "socket #0",
     ]
-    first, second = ([tuple(m.values()) for m in one["merits"]] for one in found[:2])
+    first, second = ([tuple(m.values()) for m in one["scores"]] for one in found[:2])
     differing = [pair for pair in zip(first, second, strict=True) if len({*pair}) > 1]
     assert differing[0] == (("spread", 3000), ("spread", 2000))
     assert found[0]["decided"] == "spread"

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pytest
 
-from nri_resmgr.cli.render_explain import render_explanation
+from nri_resmgr.cli.explain import render_explanation
 from nri_resmgr.cli.render_status import render_status
 from nri_resmgr.control.client import Client
 from tests.control.daemon_parts import ask

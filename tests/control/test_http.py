@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from nri_resmgr.control.http import (
-    Limits,
-    Reply,
-    Request,
+    ClientLimits,
+    HttpReply,
+    HttpRequest,
     RequestRefused,
     Routes,
     Site,
@@ -42,7 +42,7 @@ class Wrong(InputError):
         return "that is no pod"
 
 
-def echo(request: Request) -> Reply:
+def echo(request: HttpRequest) -> HttpReply:
     return json_reply(
         {
             "query": dict(request.query),
@@ -52,29 +52,29 @@ def echo(request: Request) -> Reply:
     )
 
 
-async def later(_: Request) -> Reply:
+async def later(_: HttpRequest) -> HttpReply:
     await asyncio.sleep(0)
     return text_reply("later\n")
 
 
-def refuse(_: Request) -> Reply:
+def refuse(_: HttpRequest) -> HttpReply:
     raise RequestRefused(409, "not now")
 
 
-def fail(_: Request) -> Reply:
+def fail(_: HttpRequest) -> HttpReply:
     raise Failing
 
 
-def mistake(_: Request) -> Reply:
+def mistake(_: HttpRequest) -> HttpReply:
     raise Wrong
 
 
-def three(_: Request) -> Reply:
+def three(_: HttpRequest) -> HttpReply:
     async def pieces() -> AsyncIterator[bytes]:
         for piece in (b"one\n", b"", b"two\n", b"three\n"):
             yield piece
 
-    return Reply(pieces())
+    return HttpReply(pieces())
 
 
 ROUTES: Routes = {
@@ -87,7 +87,7 @@ ROUTES: Routes = {
     ("GET", "/mistake"): mistake,
     ("GET", "/three"): three,
 }
-LIMITS = Limits(head=500, body=100, connections=2, seconds=0.2)
+LIMITS = ClientLimits(head=500, body=100, connections=2, seconds=0.2)
 
 
 @pytest.fixture
@@ -219,7 +219,7 @@ async def test_the_standard_librarys_client_understands_us(server: str) -> None:
 
 
 async def test_a_fault_of_ours_is_told_without_its_data(tmp_path: Path) -> None:
-    def broken(_: Request) -> Reply:
+    def broken(_: HttpRequest) -> HttpReply:
         raise ZeroDivisionError("secret")
 
     async with serving(Site({("GET", "/"): broken}), tmp_path / "s") as path:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nri_resmgr.control.http_request import Head, Request, RequestRefused, read_head
+from nri_resmgr.control.http_request import Head, HttpRequest, RequestRefused, read_head
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
 TOKENS = st.text(string.ascii_letters + string.digits + "-_", min_size=1)
@@ -38,7 +38,9 @@ def test_what_a_client_writes_is_what_is_read(
     text = f"{method} {target} HTTP/1.1\r\n" + "".join(f"{one}\r\n" for one in lines)
 
     assert read_head(f"{text}\r\n".encode()) == Head(
-        Request(method, f"/{path}", MappingProxyType(query)), length, knows_chunks=True
+        HttpRequest(method, f"/{path}", MappingProxyType(query)),
+        length,
+        knows_chunks=True,
     )
 
 

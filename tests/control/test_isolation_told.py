@@ -9,10 +9,10 @@ from typing import Any, Final
 
 import pytest
 
-from nri_resmgr.cli.render_explain import render_explanation
+from nri_resmgr.cli.explain import render_explanation
 from nri_resmgr.cli.render_status import render_status
 from nri_resmgr.control.client import Client
-from nri_resmgr.control.containers import view_of
+from nri_resmgr.control.containers import snapshot_of
 from nri_resmgr.control.isolation import isolation_sentences
 from tests.app.node import running_node
 from tests.control.daemon_parts import ask
@@ -169,6 +169,6 @@ async def test_why_a_container_is_isolated_or_not(
             policy=node.plugin, host=None, verification=lambda: None
         )
         spec_of_web = node.plugin.state.ledger.entries["web"].spec
-        found = list(isolation_sentences(spec_of_web, view_of(subject), subject))
+        found = list(isolation_sentences(spec_of_web, snapshot_of(subject), subject))
 
     assert found == told

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from nri_resmgr.control.client import Client, NoDaemon, NotForUs, Refused
+from nri_resmgr.control.client import AccessDenied, Client, NoDaemon, QueryRefused
 from nri_resmgr.control.listener import ControlSocketUnusable, control_socket
 from nri_resmgr.host.trust import UntrustedState
 from tests.control.daemon_parts import ask, asking, make_parts, skip_unless_root
@@ -155,7 +155,7 @@ async def test_another_user_is_kept_out_by_the_system(tmp_path: Path) -> None:
         path = str(tmp_path / "run" / "control.sock")
         said = await asyncio.to_thread(asked_by_nobody, path)
 
-    assert said == f"{NotForUs.__name__} {NotForUs(path)}\n"
+    assert said == f"{AccessDenied.__name__} {AccessDenied(path)}\n"
 
 
 @pytest.mark.process
@@ -173,5 +173,5 @@ async def test_another_user_is_kept_out_even_where_the_system_lets_it_in(
             said = await asyncio.to_thread(asked_by_nobody, path)
             state = await ask(client, "/v1/state")
 
-    assert said == f"{Refused.__name__} user 65534 may not ask; only root may\n"
+    assert said == f"{QueryRefused.__name__} user 65534 may not ask; only root may\n"
     assert state["kind"] == "State"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from nri_resmgr.app.metrics.of_classes import series_of_classes
 from nri_resmgr.app.metrics.text import render
-from nri_resmgr.cli.render_classes import class_lines, class_tables
+from nri_resmgr.cli.render_status import class_lines, class_tables
 from nri_resmgr.control.classes import classes_of
 from tests.app.memory_node import CLASS, MACHINE, POLICY, QOS, SPEC, v2_host
 from tests.app.node import running_node

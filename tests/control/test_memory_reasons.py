@@ -98,7 +98,7 @@ def test_an_explanation_has_it() -> None:
     parts.policy.create_container(
         pod, Container(id="web", name="main", pod_sandbox_id=pod.id)
     )
-    (found,) = explanation_of(parts.subject, "web", "")["containers"]
+    (found,) = explanation_of(parts.daemon, "web", "")["containers"]
 
     assert found["host"] == [
         f"memory policy, class near, by annotation {CLASS}: {NEAR}, set at creation"

@@ -11,10 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from nri_resmgr.cli.enable_runtime_errors import UnusableConfig
-from nri_resmgr.cli.enable_runtime_files import HostFolder
+from nri_resmgr.cli.enable_runtime.files import HostFolder, UnusableConfig
 from nri_resmgr.runtimes.containerd import MAIN
-from nri_resmgr.runtimes.switch import Change
+from nri_resmgr.runtimes.switch import FileChange
 from tests.cli.command import ROOT, nri_resmgr
 from tests.runtimes.containerd_files import DEBIAN, DROP_IN, IMPORTS, STOCK_1_7
 
@@ -237,7 +236,9 @@ def test_flags_that_make_no_sense(words: tuple[str, ...], node: Node) -> None:
 def test_what_changed_meanwhile_is_not_overwritten(node: Node) -> None:
     node.put(MAIN, "new")
     with pytest.raises(UnusableConfig, match="changed meanwhile"):
-        HostFolder(str(node.root)).apply(Change(MAIN, "old", "x", is_edit=True), KEPT)
+        HostFolder(str(node.root)).apply(
+            FileChange(MAIN, "old", "x", is_edit=True), KEPT
+        )
 
     assert node.files() == {MAIN: "new"}
 
@@ -269,7 +270,7 @@ def test_systemd_is_asked_to_restart(
         program = tmp_path / "systemctl"
         program.write_text(f"#!/bin/sh\n{script}\n")
         program.chmod(0o755)
-    code = "from nri_resmgr.cli.enable_runtime_work import restart as r"
+    code = "from nri_resmgr.cli.enable_runtime.command import restart as r"
     done = subprocess.run(
         [sys.executable, "-c", f"{code}\nr('crio.service')"],
         env={"PATH": str(tmp_path), "PYTHONPATH": str(ROOT)},

@@ -73,7 +73,7 @@ def test_a_scenario_is_read_to_the_letter() -> None:
         (
             Create("db", db),
             Update("db", larger),
-            Restart(remembers=True),
+            Restart(restores=True),
             Reconfigure(document({"reservedResources": {"cpu": 2}})),
             Wait(60),
             Stop("db"),
