@@ -81,7 +81,7 @@ def _words(event: Data) -> Iterator[str]:
     title, why = event.get("title", ""), event.get("why", "")
     # Sentences often begin with the container that they are about.
     yield "" if title and why.startswith(title) else title
-    yield event.get("word", "")
+    yield event.get("category", "")
     yield why
     containers = event.get("containers", [])
     if len(containers) > _MOST_NAMED:

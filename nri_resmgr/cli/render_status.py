@@ -158,7 +158,7 @@ def _containers(containers: list[Data]) -> str:
     )
     verified = any(one["verification"] for one in containers)
     return format_table(
-        (*header, "nodes", "request from", *(("verified",) if verified else ())),
+        (*header, "nodes", "request from", *(("in force",) if verified else ())),
         [
             (
                 f"{one['namespace']}/{one['pod']}/{one['name']}",

@@ -289,7 +289,7 @@ def test_the_command_tells_what_it_did(folders: Folders, hello: str) -> None:
         0,
         [
             f"installed {folders.plugins}/10-hello",
-            "restart the runtime to have it started",
+            "restart the runtime to start the plugin",
         ],
     )
     assert (went.returncode, went.stdout) == (
@@ -327,7 +327,7 @@ def test_what_is_installed_is_compiled(shop: Path, folders: Folders) -> None:
 
     assert done.stdout.splitlines()[-2:] == [
         f"installed {folders.plugins}/10-shop",
-        "restart the runtime to have it started",
+        "restart the runtime to start the plugin",
     ]
     assert missing.exists()
     # As the interpreter of the launcher would have it, and not of another version.

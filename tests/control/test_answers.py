@@ -235,12 +235,12 @@ async def test_a_reload_is_done_when_it_is_answered(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("path", "why"),
     [
-        ("/v1/explain", "which pod? ?pod=NAME, and &container=NAME"),
-        ("/v1/explain?pod=x", "no container here, or gone of late, fits 'x'"),
+        ("/v1/explain", "expected ?pod=NAME, and optionally &container=NAME"),
+        ("/v1/explain?pod=x", "no running or recently removed container matches 'x'"),
         ("/v1/explain?pid=x", "unknown parameter 'pid'; known: pod, container"),
-        ("/v1/events?since=-1", "since=-1: the number of an event is needed"),
-        ("/v1/events?follow=yes", "follow=yes: 0 or 1 is needed"),
-        ("/v2/state", "nothing is at /v2/state"),
+        ("/v1/events?since=-1", "since=-1: expected the number of an event"),
+        ("/v1/events?follow=yes", "follow=yes: expected 0 or 1"),
+        ("/v2/state", "no such path: /v2/state"),
     ],
 )
 async def test_a_wrong_question_is_answered_with_a_sentence(
@@ -265,7 +265,7 @@ async def test_a_level_that_is_none_changes_nothing(body: bytes) -> None:
     parts = make_parts()
     before = parts.daemon.levels.as_data()
     put: Any = routes_of(parts.daemon)["PUT", "/v1/log"]
-    with pytest.raises(Exception, match=r"JSON|want"):
+    with pytest.raises(Exception, match=r"JSON|expected"):
         put(HttpRequest("PUT", "/v1/log", body=body))
 
     assert parts.daemon.levels.as_data() == before

@@ -86,7 +86,7 @@ def faults(path: str, reply: HttpReply) -> list[str]:
 async def test_a_body_that_is_too_large_is_refused(tmp_path: Path) -> None:
     async with asking(make_parts(), tmp_path) as client:
         rule = {"pattern": "x" * 5000, "level": "debug"}
-        with pytest.raises(QueryRefused, match="at most 4096 bytes") as raised:
+        with pytest.raises(QueryRefused, match="the body exceeds 4096 bytes") as raised:
             await asyncio.to_thread(client.put, "/v1/log", rule)
 
     assert raised.value.status == 413

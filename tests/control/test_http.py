@@ -151,7 +151,7 @@ def told(answer: bytes) -> tuple[int, str]:
         ),
         pytest.param(
             b"GET /none HTTP/1.1\r\n" + HOST,
-            (404, "nothing is at /none\n"),
+            (404, "no such path: /none\n"),
             id="an unknown path",
         ),
         pytest.param(
@@ -171,7 +171,7 @@ def told(answer: bytes) -> tuple[int, str]:
         ),
         pytest.param(
             b"PUT /echo HTTP/1.1\r\nContent-Length: 101\r\n" + HOST,
-            (413, "at most 100 bytes, please\n"),
+            (413, "the body exceeds 100 bytes\n"),
             id="a body that is too long is not read",
         ),
         pytest.param(
@@ -181,7 +181,7 @@ def told(answer: bytes) -> tuple[int, str]:
         ),
         pytest.param(
             b"\x16\x03\x01 hello\r\n\r\n",
-            (400, "not a request of HTTP/1.1\n"),
+            (400, "not an HTTP/1.1 request\n"),
             id="something else than HTTP",
         ),
     ],
@@ -225,7 +225,7 @@ async def test_a_fault_of_ours_is_told_without_its_data(tmp_path: Path) -> None:
     async with serving(Site({("GET", "/"): broken}), tmp_path / "s") as path:
         answer = await asked(path, b"GET / HTTP/1.1\r\n" + HOST)
 
-    assert told(answer) == (500, "a fault of ours; the log has more\n")
+    assert told(answer) == (500, "internal error; see the log\n")
 
 
 async def test_who_may_not_ask_is_told_why(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from tests.app.memory_node import CLASS, MACHINE, POLICY, QOS, SPEC, v2_host
 from tests.app.node import running_node
 from tests.control.json_schema import mistakes
 
-KEYS = ("kind", "name", "means", "containers")
+KEYS = ("kind", "name", "settings", "containers")
 ROWS: tuple[tuple[str, str, str, list[str]], ...] = (
     ("memory-qos", "bronze", "50% of the limit swapped", ["default/a/a"]),
     ("memory-qos", "none", "0% of the limit swapped", []),

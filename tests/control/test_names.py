@@ -41,8 +41,8 @@ def test_who_is_meant(
 @pytest.mark.parametrize(
     ("pod", "container", "why"),
     [
-        ("db", "", "'db' may be any of shop/db, test/db; say more of the name"),
-        ("web", "g", "'g' may be any of logs, nginx; say more of the name"),
+        ("db", "", "'db' matches shop/db, test/db; give a longer name"),
+        ("web", "g", "'g' matches logs, nginx; give a longer name"),
     ],
 )
 def test_who_may_be_meant_is_listed(pod: str, container: str, why: str) -> None:
@@ -54,7 +54,7 @@ def test_who_may_be_meant_is_listed(pod: str, container: str, why: str) -> None:
 
 def test_no_more_than_five_are_listed() -> None:
     known = [NamedContainer("shop", f"web-{n}", "main", f"c{n}") for n in range(7)]
-    with pytest.raises(RequestRefused, match="web-4 and 2 more; say more"):
+    with pytest.raises(RequestRefused, match="web-4 and 2 more; give a longer"):
         find("web", "", known)
 
 

@@ -45,5 +45,5 @@ async def test_a_fault_is_told(state: Faulty | None, *, has_begun: bool) -> None
 
     assert (reconcilers.host.applier is not None) is has_begun
     assert found is not None
-    assert (found["followed"], found["whyNot"]) == (False, WHY)
+    assert (found["applied"], found["problem"]) == (False, WHY)
     assert followed(reconcilers.host, parts) == "nri_resmgr_host_settings_applied 0"

@@ -73,7 +73,7 @@ def test_a_file_is_edited_and_comes_back_as_it_was(node: Node) -> None:
     )
     assert files == {MAIN: ON, KEPT: STOCK_1_7}
     assert stat.S_IMODE(mode) == 0o640
-    assert again.stdout.endswith("nothing to do: the configuration has NRI on\n")
+    assert again.stdout.endswith("nothing to do: NRI is enabled\n")
     assert went.stdout.splitlines()[1] == f"restored {MAIN}"
     assert node.files() == {MAIN: STOCK_1_7}
     assert (before.st_ino, before.st_mode, before.st_mtime) == (
@@ -197,7 +197,7 @@ def import_missing(node: Node) -> None:
         pytest.param(leading_out, "leads out of the host's root", id="a link away"),
         pytest.param(writable, "can be written by others", id="anybody's file"),
         pytest.param(in_a_writable_folder, "by others", id="anybody's folder"),
-        pytest.param(pipe, "is no regular file", id="a pipe"),
+        pytest.param(pipe, "is not a regular file", id="a pipe"),
         pytest.param(foreign, "belongs to user 1234, not to 0", id="somebody's"),
         pytest.param(import_missing, "is imported and missing", id="no such import"),
     ],
@@ -235,7 +235,7 @@ def test_flags_that_make_no_sense(words: tuple[str, ...], node: Node) -> None:
 
 def test_what_changed_meanwhile_is_not_overwritten(node: Node) -> None:
     node.put(MAIN, "new")
-    with pytest.raises(UnusableConfig, match="changed meanwhile"):
+    with pytest.raises(UnusableConfig, match="changed in the meantime"):
         HostFolder(str(node.root)).apply(
             FileChange(MAIN, "old", "x", is_edit=True), KEPT
         )

@@ -182,7 +182,7 @@ def test_what_was_changed_since_is_not_lost() -> None:
         switched_back(since)
 
     assert str(refusal.value) == (
-        f"{MAIN} was changed after NRI was switched on in it; the original is "
+        f"{MAIN} was changed after NRI was enabled in it; the original is "
         f"{backup_of(MAIN)}: merge them by hand"
     )
     # And what is asked for later goes into the changed file.
@@ -224,6 +224,6 @@ def test_a_setting_that_keeps_plugins_out_is_told() -> None:
     (note,) = switched_on(only(text), KEYS.wanted()).notes
 
     assert note == (
-        "disable_connections is set: only plugins that the runtime launches are "
-        "served, no service, no pod"
+        "disable_connections is set: only launched plugins are served, not a service "
+        "or a pod"
     )

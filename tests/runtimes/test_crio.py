@@ -18,9 +18,7 @@ from nri_resmgr.values.errors import InputError
 
 DROP_IN = f"{FOLDER}/90-nri-resmgr.conf"
 TIMES = 'nri_plugin_registration_timeout = "9s"\n  nri_plugin_request_timeout = "3s"\n'
-KEPT_OUT = (
-    "is set: only plugins that the runtime launches are served, no service, no pod"
-)
+KEPT_OUT = "is set: only launched plugins are served, not a service or a pod"
 # As CRI-O writes it, in our words: what has its default is a comment.
 STOCK = """\
 [crio]

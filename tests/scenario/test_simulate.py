@@ -122,8 +122,8 @@ def test_time_that_passes_ends_a_cold_start() -> None:
         pytest.param(
             "\n  - {stop: x}", "$.story[0]: there is no container 'x'", id="x"
         ),
-        pytest.param("\n  - {delete: x}", "$.story[0]: nothing named 'x'", id="no run"),
-        pytest.param(WEB + WEB, "$.story[1]: 'web' was run already", id="twice"),
+        pytest.param("\n  - {delete: x}", "$.story[0]: no step has run 'x'", id="none"),
+        pytest.param(WEB + WEB, "$.story[1]: 'web' runs already", id="twice"),
     ],
 )
 def test_a_step_that_cannot_happen_is_a_mistake(story: str, sentence: str) -> None:

@@ -22,11 +22,17 @@ from nri_resmgr.policy.population import oldest_first
 from nri_resmgr.policy.scheduling import scheduling_of
 from nri_resmgr.policy.topology_aware.adopt import adopt
 from nri_resmgr.policy.topology_aware.cold_start import ends_to_come, warm_up
-from nri_resmgr.policy.topology_aware.demand import Demand, demand_of
+from nri_resmgr.policy.topology_aware.demand import (
+    RESERVED_POOL,
+    CpuKind,
+    Demand,
+    demand_of,
+)
 from nri_resmgr.policy.topology_aware.exclusive_cpus import check_wishes
 from nri_resmgr.policy.topology_aware.former_places import known_from, with_places
 from nri_resmgr.policy.topology_aware.pins import resources_of
 from nri_resmgr.policy.topology_aware.place import Earlier, Placement, move, place
+from nri_resmgr.policy.topology_aware.pool_ledger import Grant
 from nri_resmgr.policy.topology_aware.pools import PoolTree
 from nri_resmgr.policy.topology_aware.promise import size_of
 from nri_resmgr.policy.topology_aware.settings import (
@@ -246,11 +252,20 @@ class TopologyAwarePolicy(PolicyBase[TopologyAwareState]):
             pin.cpus,
             found.detail,
             pin.mems,
-            pool=self.tree.pools[found.grant.pool].name,
+            pool=self._pool_name(found.grant),
             decided=found.decided,
             tried=found.tried,
             source=str(spec.source),
         )
+
+    def _pool_name(self, grant: Grant) -> str:
+        """Return the name of a grant's pool, the same as in `pools`."""
+        if grant.kind is CpuKind.RESERVED:
+            return RESERVED_POOL
+        # The CPUs of such a container are not ours: it is in no pool.
+        if grant.kind is CpuKind.PRESERVED:
+            return ""
+        return self.tree.pools[grant.pool].name
 
 
 def _same(new: Demand, old: Demand) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nri_resmgr.policy.capacity import PoolUse
-from nri_resmgr.policy.topology_aware.demand import CpuKind
+from nri_resmgr.policy.topology_aware.demand import RESERVED_POOL, CpuKind
 from nri_resmgr.policy.topology_aware.pools import Pool
 from nri_resmgr.policy.topology_aware.state import TopologyAwareState
 from nri_resmgr.values import Bytes, MilliCpus
@@ -55,7 +55,7 @@ def _of_reserved(state: TopologyAwareState) -> PoolUse:
     books, cpus = state.books, state.books.tree.root.reserved
     return PoolUse(
         kind="reserved",
-        name="reserved CPUs",
+        name=RESERVED_POOL,
         cpus=cpus,
         reserved=cpus,
         capacity=MilliCpus(_CPU * len(cpus)),
