@@ -9,6 +9,7 @@ from nri_resmgr.app.host_settings.wanted import use_in_force
 from nri_resmgr.classes.cpu.facts import CPU_ROOT, CpuKnobFacts
 from nri_resmgr.control.containers import Data, PolicySnapshot
 from nri_resmgr.control.daemon_view import DaemonView
+from nri_resmgr.control.isolation import isolated_of
 from nri_resmgr.policy.host_use import HostUse
 from nri_resmgr.values import CpuSet
 
@@ -65,9 +66,6 @@ def _isolated(
     use: HostUse, snapshot: PolicySnapshot, daemon: DaemonView, last: Round | None
 ) -> Iterator[Data]:
     if use.isolated:
-        # Few nodes have isolated containers.
-        from nri_resmgr.control.isolation import isolated_of
-
         yield from isolated_of(use, snapshot, daemon.policy.machine, last)
 
 

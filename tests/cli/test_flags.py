@@ -141,7 +141,7 @@ def test_a_mistake_is_told_and_the_status_is_2(
 
     assert (done.returncode, done.stdout) == (2, "")
     (said,) = done.stderr.splitlines()
-    assert f": {sentence}; nri-resmgr" in said
+    assert f": {sentence}; see nri-resmgr" in said
     assert "Traceback" not in done.stderr
 
 

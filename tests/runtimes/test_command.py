@@ -68,7 +68,7 @@ def test_a_file_is_edited_and_comes_back_as_it_was(node: Node) -> None:
             "containerd (socket /run/containerd/containerd.sock)",
             f"edited {MAIN}",
             f"the original is {KEPT}",
-            "restart it to have an effect: systemctl restart containerd",
+            "restart it to apply the change: systemctl restart containerd",
         ],
     )
     assert files == {MAIN: ON, KEPT: STOCK_1_7}
@@ -195,11 +195,11 @@ def import_missing(node: Node) -> None:
         pytest.param(linked, "is a link to ", id="a link"),
         pytest.param(linked_folder, "is a link to ", id="a link above it"),
         pytest.param(leading_out, "leads out of the host's root", id="a link away"),
-        pytest.param(writable, "can be written by others", id="anybody's file"),
+        pytest.param(writable, "is writable by others", id="anybody's file"),
         pytest.param(in_a_writable_folder, "by others", id="anybody's folder"),
         pytest.param(pipe, "is not a regular file", id="a pipe"),
-        pytest.param(foreign, "belongs to user 1234, not to 0", id="somebody's"),
-        pytest.param(import_missing, "is imported and missing", id="no such import"),
+        pytest.param(foreign, "belongs to user 1234; run", id="somebody's"),
+        pytest.param(import_missing, "is imported, but missing", id="no such import"),
     ],
 )
 def test_what_is_not_safe_to_write_is_left(

@@ -58,7 +58,7 @@ RUN_READ = """
 import sys
 from nri_resmgr.cli.main import build_parser
 build_parser({}, "run").parse_args(["run"])
-print(*({"shutil", "bz2", "lzma", "zlib"} & sys.modules.keys()))
+print(*({"shutil", "bz2", "lzma"} & sys.modules.keys()))
 """
 
 
