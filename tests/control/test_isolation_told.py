@@ -116,8 +116,10 @@ async def test_what_is_isolated_is_told_and_what_is_not_in_force(
             2,
             {"cpu-c-states.crio.io": "disable"},
             [
-                "CPU 1,5: no idle states except polling, "
-                "by annotation cpu-c-states.crio.io"
+                (
+                    "CPU 1,5: no idle states except polling, "
+                    "by annotation cpu-c-states.crio.io"
+                )
             ],
             id="no idle states",
         ),
