@@ -1,1 +1,7 @@
-"""The command nri-resmgr: what runs, composed of everything below."""
+"""The command ``nri-resmgr``: one module per command.
+
+`commands` has the table of commands. The module of a command defines
+``add_arguments``, which describes its flags, and ``run``; `main` imports only the
+chosen one. `flags`, `chosen_machine`, `tables` and `amounts` are shared; a module
+``render_*`` formats what a command shows.
+"""

@@ -1,4 +1,4 @@
-"""Amounts and times as people read them."""
+"""Amounts and times as text."""
 
 from __future__ import annotations
 
@@ -7,29 +7,27 @@ from typing import Final
 from nri_resmgr.values import MilliCpus
 from nri_resmgr.values.quantities import format_cpus
 
-_UNITS: Final = ("B", "Ki", "Mi", "Gi", "Ti", "Pi")
+_UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _STEP: Final = 1024
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
 
 def size_text(amount: int | None) -> str:
-    """Write bytes with one digit after the point at most.
+    """Format bytes with a binary unit and at most one digit after the point.
 
     >>> size_text(17179869184), size_text(1536 << 20), size_text(0), size_text(None)
-    ('16Gi', '1.5Gi', '0', '-')
+    ('16 GiB', '1.5 GiB', '0 B', '-')
     """
     if amount is None:
         return "-"
     size, unit = float(amount), 0
     while round(size, 1) >= _STEP and unit < len(_UNITS) - 1:
         size, unit = size / _STEP, unit + 1
-    if not amount:
-        return "0"
-    return f"{size:.1f}".removesuffix(".0") + _UNITS[unit]
+    return f"{size:.1f}".removesuffix(".0") + f" {_UNITS[unit]}"
 
 
 def cpus_text(amount: int | None) -> str:
-    """Write thousandths of a CPU as Kubernetes does.
+    """Format thousandths of a CPU as Kubernetes does.
 
     >>> cpus_text(2000), cpus_text(1500), cpus_text(None)
     ('2', '1500m', '-')
@@ -38,7 +36,7 @@ def cpus_text(amount: int | None) -> str:
 
 
 def duration_text(seconds: int) -> str:
-    """Write a time span with its two largest units.
+    """Format a time span with its two largest units.
 
     >>> duration_text(59), duration_text(3725), duration_text(200000)
     ('59 s', '1 h 2 min', '2 d 7 h')
@@ -52,11 +50,20 @@ def duration_text(seconds: int) -> str:
     return f"{seconds // _DAY} d {seconds % _DAY // _HOUR} h"
 
 
-def how_many(cpus: str) -> int:
+def count_cpus(cpus: str) -> int:
     """Count the CPUs of a list.
 
-    >>> how_many("0-3,8"), how_many("")
+    >>> count_cpus("0-3,8"), count_cpus("")
     (5, 0)
     """
     ends = (part.partition("-") for part in cpus.split(",") if part)
     return sum(int(last or first) - int(first) + 1 for first, _, last in ends)
+
+
+def count_text(count: int, one: str, many: str) -> str:
+    """Format a count with its noun.
+
+    >>> count_text(1, "class", "classes"), count_text(2, "class", "classes")
+    ('1 class', '2 classes')
+    """
+    return f"{count} {one if count == 1 else many}"

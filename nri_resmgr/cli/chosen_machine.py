@@ -1,4 +1,4 @@
-"""The machine that a command is told: made up, from a dump, or this one."""
+"""The machine that a command works on: synthetic, from a dump, or this one."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from nri_resmgr.topology.synthetic import parse_spec
 
 
 def named_machine(text: str) -> Machine:
-    """Read a spec, or the dump of that name.
+    """Parse the spec of a synthetic machine, or load the dump of that name.
 
     Raises:
-        BadMachineSpec: There is no such file, and no machine is written so.
-        BadDump: The file is no dump.
-        UnreadableFile: It cannot be read.
+        BadMachineSpec: There is no such file, and the text is not a spec.
+        BadDump: The file is not a dump.
+        UnreadableFile: The file cannot be read.
     """
     path = Path(text)
     try:
@@ -31,10 +31,10 @@ def named_machine(text: str) -> Machine:
 
 
 def this_machine(options: argparse.Namespace) -> Machine:
-    """Read the machine that the flags of the host are about.
+    """Read the machine of the host that the flags name.
 
     Raises:
-        ResmgrError: It cannot be read.
+        ResmgrError: The machine cannot be read.
     """
     kinds = read_memory_kinds(options.memory_kinds)
     return read_machine(HostTree(options.host_root), kinds)

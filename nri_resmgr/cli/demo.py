@@ -1,4 +1,4 @@
-"""The demo: our test runtime, the real plugin process, a real socket between."""
+"""``nri-resmgr demo``: the real plugin process with the test runtime."""
 
 from __future__ import annotations
 
@@ -7,31 +7,36 @@ import asyncio
 import contextlib
 import sys
 import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import attrs
+import msgspec
 
-from nri_resmgr.cli.main import main
-from nri_resmgr.cli.placements import Placement, format_placements
+from nri_resmgr.cli import run as run_command
+from nri_resmgr.cli.flags import Parser, process_environment
 from nri_resmgr.cli.workload import Workload
 from nri_resmgr.daemon.defaults import DEFAULT_INDEX, DEFAULT_NAME
 from nri_resmgr.host.machine.discovery import read_machine
 from nri_resmgr.host.machine.sysfs_writer import sysfs_files, write_tree
 from nri_resmgr.host.tree import HostTree
+from nri_resmgr.stub.transport import DEFAULT_SOCKET
 from nri_resmgr.testing import Runtime
 from nri_resmgr.topology import Machine
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import CpuSet, InputError, QosClass
 
-# Two sockets with two nodes each show more than most laptops can.
-MADE_UP: Final = "2s2n2c2t"
-# Its largest moment holds 6 exclusive CPUs, beside a reserved and a shared one.
+# Two sockets with two nodes each show more than most laptops.
+SYNTHETIC: Final = "2s2n2c2t"
+# At most 6 exclusive CPUs at once, a reserved and a shared one.
 _ENOUGH_CPUS: Final = 8
 
-_PAUSE: Final = 0.7  # seconds between pictures, for people
+_PAUSE: Final = 0.7  # seconds between two tables on a terminal
 _PLUGIN: Final = f"{DEFAULT_INDEX}-{DEFAULT_NAME}"
+
+EXCLUSIVE, SHARED, FREE = "█", "▒", "·"
 
 _WEB = Workload("web", QosClass.BURSTABLE, 500)
 _LOGS = Workload("logs", QosClass.BEST_EFFORT)
@@ -41,34 +46,76 @@ _DB = Workload("db", QosClass.GUARANTEED, 4000)
 
 @dataclass(eq=False)
 class MachineTooSmall(InputError):
-    """The made-up machine cannot hold the demo's workload."""
+    """The synthetic machine cannot hold the demo's workload."""
 
     spec: str
     cpus: int
 
     def __str__(self) -> str:
         return (
-            f"machine {self.spec!r} has CPUs: {self.cpus}; "
+            f"machine {self.spec!r} has {self.cpus} CPUs; "
             f"the demo needs {_ENOUGH_CPUS} or more"
         )
 
 
-def demo(options: argparse.Namespace) -> int:
-    """Serve the runtime of this machine if asked to and there, else show.
+class DemoRow(msgspec.Struct, frozen=True):
+    """A container in the table."""
+
+    name: str
+    qos: str
+    asks: str
+    cpus: CpuSet
+    mems: str
+    exclusive: bool = False
+
+
+def add_arguments(
+    parser: argparse.ArgumentParser,
+    environment: Mapping[str, str],  # noqa: ARG001 - no flag has a variable
+) -> None:
+    """Describe the command."""
+    parser.description = (
+        "Start a test runtime, the plugin and a small workload, and show the CPUs of "
+        "each container."
+    )
+    parser.add_argument(
+        "--machine",
+        metavar="SPEC",
+        help="a synthetic machine such as 2s2n4c2t; default is this machine, or "
+        f"{SYNTHETIC} if it has fewer than {_ENOUGH_CPUS} CPUs",
+    )
+    parser.add_argument(
+        "--unless-socket",
+        nargs="?",
+        const=DEFAULT_SOCKET,
+        metavar="PATH",
+        help="serve the runtime at this socket instead, if the socket exists "
+        f"({DEFAULT_SOCKET})",
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Play the demo, or serve the runtime of this machine if its socket exists.
 
     Raises:
-        MachineTooSmall: The made-up machine cannot hold the workload.
-        BadMachineSpec: The text makes no machine.
+        MachineTooSmall: The synthetic machine cannot hold the workload.
+        BadMachineSpec: The text is not the spec of a machine.
     """
     path = options.unless_socket
     if path is not None and Path(path).is_socket():
-        print(f"{path} is there: serving this machine's runtime; Ctrl-C ends it")
-        return main(["run", "--nri-socket", path])
+        print(f"{path} exists: serving this machine's runtime; Ctrl-C ends it")
+        return _serve(path)
     if path is not None:
-        print(f"No NRI socket at {path}, so here is a demo with our test runtime.\n")
+        print(f"No NRI socket at {path}: starting a demo with the test runtime.\n")
     with contextlib.suppress(KeyboardInterrupt):
         asyncio.run(_play(options.machine))
     return 0
+
+
+def _serve(path: str) -> int:
+    parser = Parser(prog="nri-resmgr run")
+    run_command.add_arguments(parser, process_environment())
+    return run_command.run(parser.parse_args(["--nri-socket", path]))
 
 
 async def _play(spec: str | None) -> None:
@@ -89,17 +136,17 @@ def _find_machine(spec: str | None, folder: Path) -> tuple[Path, Machine, str]:
         machine = read_machine(HostTree("/"))
         if len(machine.online) >= _ENOUGH_CPUS:
             return Path("/"), machine, "This machine"
-    made_up = spec or MADE_UP
-    machine = parse_spec(made_up)
+    chosen = spec or SYNTHETIC
+    machine = parse_spec(chosen)
     if len(machine.online) < _ENOUGH_CPUS:
-        raise MachineTooSmall(made_up, len(machine.online))
+        raise MachineTooSmall(chosen, len(machine.online))
     write_tree(sysfs_files(machine), folder / "host")
-    return folder / "host", machine, f"A made-up machine, {made_up}"
+    return folder / "host", machine, f"A synthetic machine, {chosen}"
 
 
 @attrs.define(eq=False, repr=False)
 class _Show:
-    """Pods come and go; after each step, a picture of what the runtime was told."""
+    """Starts and stops pods, and prints after each step the pinning of containers."""
 
     runtime: Runtime
     machine: Machine
@@ -108,48 +155,48 @@ class _Show:
     plugin: asyncio.subprocess.Process | None = None
 
     async def play(self) -> None:
-        """Go through the steps."""
+        """Run all steps."""
         await self.start_plugin()
-        await self.come("Two pods that share", _WEB, _LOGS)
-        await self.come(
-            "A Guaranteed pod with whole CPUs: the others make room", _CACHE
+        await self.start("Two pods with shared CPUs", _WEB, _LOGS)
+        await self.start(
+            "A Guaranteed pod with exclusive CPUs: the others lose these", _CACHE
         )
-        await self.come("A larger one", _DB)
+        await self.start("A larger one", _DB)
         await self.end_plugin()
-        await self.go("The plugin is killed; a pod goes meanwhile", _CACHE)
+        await self.stop("The plugin is killed, and a pod ends meanwhile", _CACHE)
         await self.start_plugin()
-        await self.picture(
-            "It comes back: nothing moved, the free CPUs are shared again"
+        await self.show(
+            "The plugin restarts: nothing moves, the free CPUs are shared again"
         )
-        await self.go("The larger one goes, too", _DB)
+        await self.stop("The larger one ends as well", _DB)
 
-    async def come(self, title: str, *workloads: Workload) -> None:
-        """Start pods as the runtime does when the kubelet asks."""
+    async def start(self, title: str, *workloads: Workload) -> None:
+        """Start pods as a runtime does for the kubelet."""
         for workload in workloads:
             pod = await self.runtime.run_pod(workload.pod)
             created = await self.runtime.create_container(pod.id, workload.container)
             await self.runtime.start_container(created.container.id)
             self.running.append(workload)
-        await self.picture(title)
+        await self.show(title)
 
-    async def go(self, title: str, workload: Workload) -> None:
+    async def stop(self, title: str, workload: Workload) -> None:
         """Stop and remove a pod."""
         await self.runtime.stop_pod(workload.pod.id)
         await self.runtime.remove_pod(workload.pod.id)
         self.running.remove(workload)
-        await self.picture(title)
+        await self.show(title)
 
-    async def picture(self, title: str) -> None:
-        """Print what the runtime knows of its containers."""
-        rows = (self._placement(workload) for workload in self.running)
+    async def show(self, title: str) -> None:
+        """Print the pinning that the runtime has of its containers."""
+        rows = (self._row(workload) for workload in self.running)
         print(f"{title}\n{format_placements(self.machine, rows)}\n", flush=True)
         if sys.stdout.isatty():
             await asyncio.sleep(_PAUSE)
 
-    def _placement(self, workload: Workload) -> Placement:
+    def _row(self, workload: Workload) -> DemoRow:
         message = self.runtime.world.containers[workload.container.id]
         cpu = message.linux.resources.cpu
-        return Placement(
+        return DemoRow(
             name=workload.name,
             qos=workload.qos,
             asks=workload.asks,
@@ -159,7 +206,7 @@ class _Show:
         )
 
     async def start_plugin(self) -> None:
-        """Start the real daemon in a process of its own."""
+        """Start the daemon in a process of its own."""
         self.plugin = await asyncio.create_subprocess_exec(
             sys.executable,
             *("-m", "nri_resmgr", "run", "--log-level", "warning"),
@@ -173,10 +220,49 @@ class _Show:
         await self.runtime.synchronized(_PLUGIN)
 
     async def end_plugin(self) -> None:
-        """Kill it, as a crash would."""
+        """Kill the daemon, as in a crash."""
         if self.plugin is not None:
             with contextlib.suppress(ProcessLookupError):
                 self.plugin.kill()
             await self.plugin.wait()
             await self.runtime.gone(_PLUGIN)
             self.plugin = None
+
+
+def format_placements(machine: Machine, rows: Iterable[DemoRow]) -> str:
+    """Format a table with a map of the machine's CPUs, node by node.
+
+    >>> from nri_resmgr.topology.synthetic import parse_spec
+    >>> row = DemoRow("db", "Guaranteed", "1 CPU", CpuSet.of(1), "0", exclusive=True)
+    >>> print(format_placements(parse_spec("1s1n2c1t"), [row]))
+    container  qos         asks   memory  CPUs  map
+    db         Guaranteed  1 CPU  0       1     ·█
+    """
+    header = ("container", "qos", "asks", "memory", "CPUs", "map")
+    lines = [header, *(_cells(machine, row) for row in rows)]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(header))]
+    return "\n".join(_padded(line, widths) for line in lines)
+
+
+def _cells(machine: Machine, row: DemoRow) -> tuple[str, ...]:
+    drawn = EXCLUSIVE if row.exclusive else SHARED
+    cpus = row.cpus or machine.online  # not pinned: anywhere
+    nodes = (node.cpus & machine.online for node in machine.nodes)
+    groups = ("".join(_map(node, cpus, drawn)) for node in nodes if node)
+    return (
+        row.name,
+        row.qos,
+        row.asks,
+        row.mems,
+        str(row.cpus) or "any",
+        " ".join(groups),
+    )
+
+
+def _map(node: CpuSet, cpus: CpuSet, drawn: str) -> Iterator[str]:
+    return (drawn if cpu in cpus else FREE for cpu in node)
+
+
+def _padded(cells: Sequence[str], widths: Sequence[int]) -> str:
+    padded = (cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
+    return "  ".join(padded).rstrip()

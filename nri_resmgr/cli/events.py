@@ -1,19 +1,55 @@
-"""``nri-resmgr events``: what happened, and what goes on."""
+"""``nri-resmgr events``: recent decisions and refusals, and those to come."""
 
 from __future__ import annotations
 
 import argparse
 import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
-from nri_resmgr.cli.render_events import event_line
+from nri_resmgr.cli.flags import Flags, add_control_flag, add_output
 from nri_resmgr.control.client import AnswerLost, Client
 
+Data = Mapping[str, Any]
 
-def events(options: argparse.Namespace) -> int:
+# More containers, as after a synchronization, are counted by their rules.
+_MOST_NAMED: Final = 3
+
+
+def add_arguments(
+    parser: argparse.ArgumentParser, environment: Mapping[str, str]
+) -> None:
+    """Describe the command; *environment* gives defaults."""
+    parser.description = (
+        "Show recent events: decisions with their reasons, refusals, sessions, "
+        "configurations."
+    )
+    parser.epilog = "examples: events --follow; events --since 120 -o json"
+    parser.add_argument(
+        "-f", "--follow", action="store_true", help="continue with new events"
+    )
+    parser.add_argument(
+        "--since",
+        type=_event_number,
+        default=0,
+        metavar="N",
+        help="show only events after number N; default all that are kept",
+    )
+    add_control_flag(Flags(parser, environment))
+    add_output(
+        parser,
+        "text",
+        "json",
+        help_text="text, or a JSON object per line; default %(default)s",
+    )
+
+
+def run(options: argparse.Namespace) -> int:
     """Print a line per event.
 
     Raises:
-        AnswerLost: The daemon ended while it was followed.
+        AnswerLost: The daemon ended while its events were followed.
     """
     path, follow = options.control_socket, "1" if options.follow else "0"
     lines = Client(path).lines("/v1/events", since=str(options.since), follow=follow)
@@ -25,3 +61,51 @@ def events(options: argparse.Namespace) -> int:
     if options.follow:
         raise AnswerLost(path, "the daemon has ended")
     return 0
+
+
+def event_line(event: Data) -> str:
+    """Format an event or a gap as one line."""
+    if event["kind"] == "gap":
+        return _gap(event)
+    words = [event["time"], f"#{event['number']}", event["kind"], *_words(event)]
+    return "  ".join(word for word in words if word)
+
+
+def _gap(event: Data) -> str:
+    if event["missed"]:
+        return f"... {event['missed']} events are no longer kept"
+    return "... the daemon was restarted"
+
+
+def _words(event: Data) -> Iterator[str]:
+    title, why = event.get("title", ""), event.get("why", "")
+    # Sentences often begin with the container that they are about.
+    yield "" if title and why.startswith(title) else title
+    yield event.get("category", "")
+    yield why
+    containers = event.get("containers", [])
+    if len(containers) > _MOST_NAMED:
+        rules = Counter(one["rule"] for one in containers)
+        counts = ", ".join(f"{count} {rule}" for rule, count in rules.items())
+        yield f"{len(containers)} containers: {counts}"
+    else:
+        yield from map(_container, containers)
+    if updates := event.get("updates", 0):
+        yield f"updated {updates} other{'s' if updates > 1 else ''}"
+
+
+def _container(one: Data) -> str:
+    title = one.get("title") or one["id"]
+    keys = ("cpus", "mems", "pool", "decided", "detail")
+    facts = (f"{key}={_quoted(one[key])}" for key in keys if key in one)
+    return " ".join((title, one["rule"], *facts))
+
+
+def _quoted(text: str) -> str:
+    return f"'{text}'" if " " in text else text
+
+
+def _event_number(text: str) -> int:
+    if not (text.isascii() and text.isdigit()):
+        raise argparse.ArgumentTypeError(f"{text!r} is not the number of an event")
+    return int(text)

@@ -1,4 +1,4 @@
-"""Flags that can also come from the environment."""
+"""Flags, which environment variables can set as well, and those that commands share."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any, Final, NoReturn, Protocol
+from typing import Any, Final, NoReturn
+
+from nri_resmgr.daemon.defaults import DEFAULT_CONTROL_SOCKET
 
 PREFIX: Final = "NRI_RESMGR_"
 
@@ -15,43 +17,39 @@ _BAD_INPUT: Final = 2  # the exit status
 
 _DAY: Final = 86_400  # seconds
 
-# Where nobody knows, as shutil has it.
+# The width where stdout is no terminal, as in shutil.
 _COLUMNS: Final = 80
 
 
-class Commands(Protocol):
-    """What argparse returns for subcommands; its class has no public name."""
+class Help(argparse.HelpFormatter):
+    """Help as wide as the terminal; text of several lines keeps its lines.
 
-    def add_parser(self, name: str, **how: Any) -> argparse.ArgumentParser:
-        """Add a subcommand."""
-
-
-class Help(argparse.RawDescriptionHelpFormatter):
-    """As wide as the terminal, without asking shutil.
-
-    argparse makes a formatter for each flag, with or without ``--help``, and shutil
-    imports libraries that compress: 3 ms of a start.
+    The width is not from shutil, as in argparse: argparse makes a formatter for each
+    flag, with or without ``--help``, and shutil imports compression libraries, which
+    takes 3 ms of a start.
     """
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, width=_terminal_columns() - 2)
 
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return text if "\n" in text else super()._fill_text(text, width, indent)
+
 
 class Parser(argparse.ArgumentParser):
-    """Tells a mistake in one sentence, without the usage above it."""
+    """An argument parser that reports a mistake in one sentence, without the usage."""
 
     def error(self, message: str) -> NoReturn:
         """End the process as for any other bad input."""
-        self.exit(
-            _BAD_INPUT, f"{self.prog}: {message}; {self.prog} --help tells more\n"
-        )
+        self.exit(_BAD_INPUT, f"{self.prog}: {message}; see {self.prog} --help\n")
 
 
 class Flags:
     """Adds flags to a parser, each with its variable ``NRI_RESMGR_*``.
 
-    The command line goes before the environment, and that before the default. A
-    value from the environment is checked like one from the command line.
+    The command line has precedence over the environment, and the environment over
+    the default. A value from the environment is checked like one from the command
+    line.
     """
 
     def __init__(
@@ -83,23 +81,55 @@ class Flags:
 
 
 def add_output(
-    parser: argparse.ArgumentParser, *forms: str, told: str = "default %(default)s"
+    parser: argparse.ArgumentParser,
+    *forms: str,
+    help_text: str = "output format, default %(default)s",
 ) -> None:
-    """Add ``-o``, the form of what is printed; the first one is the default."""
-    parser.add_argument("-o", "--output", choices=forms, default=forms[0], help=told)
+    """Add ``-o``, the output format; the first one is the default."""
+    parser.add_argument(
+        "-o", "--output", choices=forms, default=forms[0], help=help_text
+    )
+
+
+def add_host_flags(flags: Flags) -> None:
+    """Add the flags of commands that read the host's machine."""
+    flags.add(
+        "--host-root",
+        default="/",
+        metavar="PATH",
+        help="folder where the host's /sys and /proc are mounted",
+    )
+    flags.add(
+        "--memory-kinds",
+        default="",
+        metavar="NODES=KIND",
+        help="memory technology of nodes that the host reports wrongly, "
+        "such as '2-3=hbm 4=cxl'",
+    )
+
+
+def add_control_flag(flags: Flags) -> None:
+    """Add the flag of the daemon and of its clients."""
+    flags.add(
+        "--control-socket",
+        default=DEFAULT_CONTROL_SOCKET,
+        metavar="PATH",
+        help="path of the daemon's control socket; empty for none "
+        f"({DEFAULT_CONTROL_SOCKET})",
+    )
 
 
 @cache
 def _terminal_columns() -> int:
     try:
-        told = int(os.environ.get("COLUMNS", "0"))
-        return told or os.get_terminal_size(sys.stdout.fileno()).columns or _COLUMNS
+        columns = int(os.environ.get("COLUMNS", "0"))
+        return columns or os.get_terminal_size(sys.stdout.fileno()).columns or _COLUMNS
     except (AttributeError, OSError, ValueError):  # no stdout, no terminal, no number
         return _COLUMNS
 
 
 def variable_of(flag: str) -> str:
-    """Name the environment variable of a flag.
+    """Return the environment variable of a flag.
 
     >>> variable_of("--nri-socket")
     'NRI_RESMGR_NRI_SOCKET'
@@ -108,12 +138,12 @@ def variable_of(flag: str) -> str:
 
 
 def process_environment() -> Mapping[str, str]:
-    """Return the environment that flags are looked up in."""
+    """Return the environment variables of this process."""
     return os.environ
 
 
 def seconds(text: str) -> float:
-    """Take a flag's value as seconds: 0, or from 1 to a day."""
+    """Parse a flag's value as seconds: 0, or from 1 to a day."""
     try:
         value = float(text)
     except ValueError:
@@ -124,7 +154,7 @@ def seconds(text: str) -> float:
 
 
 def one_of(*words: str) -> Callable[[str], str]:
-    """Make a flag's type that takes one of *words*.
+    """Return a flag's type that accepts only *words*.
 
     argparse checks ``choices`` on the command line only, not in defaults.
     """
@@ -132,7 +162,7 @@ def one_of(*words: str) -> Callable[[str], str]:
     def check(text: str) -> str:
         if text not in words:
             known = ", ".join(words)
-            raise argparse.ArgumentTypeError(f"{text!r} is none of {known}")
+            raise argparse.ArgumentTypeError(f"{text!r} is not one of {known}")
         return text
 
     return check

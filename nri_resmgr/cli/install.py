@@ -1,40 +1,102 @@
-"""Put a plugin's launcher where the runtime starts it from, and take it away."""
+"""``nri-resmgr install``: write a plugin's launcher, or remove it."""
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import os
 import stat
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
-from nri_resmgr.cli.byte_code import compile_folders
-from nri_resmgr.cli.install_errors import (
-    AlreadyInstalled,
-    FolderUnusable,
-    NoSuchPlugin,
-    NotInstalled,
-    WouldBreakRuntime,
+from nri_resmgr.cli.launcher import (
+    MARK,
+    NEEDED,
+    compile_folders,
+    launcher_text,
+    packages,
 )
-from nri_resmgr.cli.launcher import MARK, NEEDED, launcher_text, packages
+from nri_resmgr.daemon.defaults import DEFAULT_INDEX, DEFAULT_NAME
 from nri_resmgr.host.text_file import read_text_file
 from nri_resmgr.stub.errors import BadIdentity
 from nri_resmgr.stub.identity import Identity
+from nri_resmgr.values.errors import HostError, InputError
 
 _EXECUTABLE: Final = stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH
 
 
+@dataclass(eq=False)
+class NoSuchPlugin(InputError):
+    """No program has that name or path."""
+
+    plugin: str
+    known: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return (
+            f"no plugin {self.plugin!r}: give the path of a Python file, of a folder "
+            f"with __main__.py, or one of {', '.join(self.known) or 'nothing shipped'}"
+        )
+
+
+@dataclass(eq=False)
+class AlreadyInstalled(InputError):
+    """A launcher of that name is in the folder."""
+
+    path: Path
+
+    def __str__(self) -> str:
+        return f"{self.path} exists: uninstall it first, or choose another name"
+
+
+@dataclass(eq=False)
+class NotInstalled(InputError):
+    """No launcher written by `install` has that name."""
+
+    plugin: str
+    folder: Path
+
+    def __str__(self) -> str:
+        return f"no plugin {self.plugin!r} that nri-resmgr installed in {self.folder}"
+
+
+@dataclass(eq=False)
+class WouldBreakRuntime(HostError):
+    """The plugin folder has executables with which NRI refuses to start."""
+
+    paths: tuple[Path, ...]
+
+    def __str__(self) -> str:
+        names = ", ".join(str(path) for path in self.paths)
+        return (
+            f"{names}: an executable without an NN-name makes the runtime's NRI, and "
+            "with it the runtime, fail to start; remove it or its x bits first"
+        )
+
+
+@dataclass(eq=False)
+class FolderUnusable(HostError):
+    """A folder or file of the installation cannot be written."""
+
+    path: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"cannot write {self.path}: {self.why.lower()}; is this process root?"
+
+
 class Installation(msgspec.Struct, frozen=True):
-    """What was installed.
+    """An installed plugin.
 
     Attributes:
         launcher: The program that the runtime starts.
-        config: Where its configuration belongs; it may be absent.
-        config_is_new: Whether it was written.
+        config: The path of its configuration, which may be missing.
+        config_is_new: Whether that file was written.
         not_compiled: Why some byte code could not be written; empty if all is there.
     """
 
@@ -45,31 +107,89 @@ class Installation(msgspec.Struct, frozen=True):
 
 
 class Folders(msgspec.Struct, frozen=True):
-    """The runtime's two folders, `plugin_path` and `plugin_config_path`."""
+    """The runtime's `plugin_path` and `plugin_config_path`."""
 
     plugins: Path
     configs: Path
 
 
+def add_arguments(
+    parser: argparse.ArgumentParser,
+    environment: Mapping[str, str],  # noqa: ARG001 - no flag has a variable
+) -> None:
+    """Describe ``install``."""
+    parser.description = "Write a launcher of a plugin to the runtime's plugin folder."
+    parser.add_argument(
+        "plugin",
+        nargs="?",
+        default=DEFAULT_NAME,
+        help=f"name of a shipped plugin, or path of a program; default {DEFAULT_NAME}",
+    )
+    parser.add_argument("--name", help="name to register, default the program's name")
+    parser.add_argument(
+        "--index",
+        default=DEFAULT_INDEX,
+        help="place among the plugins, 00 to 99, default %(default)s",
+    )
+    parser.add_argument(
+        "--config",
+        type=Path,
+        metavar="FILE",
+        help="configuration to install, default a sample",
+    )
+    add_folder_flags(parser)
+
+
+def add_folder_flags(parser: argparse.ArgumentParser) -> None:
+    """Add the flags of the runtime's folders."""
+    parser.add_argument(
+        "--plugin-dir",
+        type=Path,
+        default=Path("/opt/nri/plugins"),
+        help="the runtime's plugin_path, default %(default)s",
+    )
+    parser.add_argument(
+        "--config-dir",
+        type=Path,
+        default=Path("/etc/nri/conf.d"),
+        help="the runtime's plugin_config_path, default %(default)s",
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Install a plugin."""
+    identity = Identity(options.name or default_name(options.plugin), options.index)
+    folders = Folders(options.plugin_dir, options.config_dir)
+    done = install(options.plugin, identity, folders, options.config)
+    print(f"installed {done.launcher}")
+    if done.config.exists():
+        state = "written" if done.config_is_new else "unchanged"
+        print(f"configuration {done.config}: {state}")
+    if done.not_compiled:
+        print(f"byte code not written, starts are slower: {done.not_compiled}")
+    print("restart the runtime to start the plugin")
+    return 0
+
+
 def install(
     plugin: str, identity: Identity, folders: Folders, config: Path | None = None
 ) -> Installation:
-    """Write the launcher and, unless there is one, the configuration file.
+    """Write the launcher and, if it is missing, the configuration file.
 
-    Byte code of all that the launcher imports is written first.
+    Byte code of all modules that the launcher imports is written first.
 
     Args:
         plugin: A shipped plugin's name, or the path of a program.
-        identity: As which the runtime shall launch it.
-        folders: Made if they are missing.
+        identity: The name and index under which the runtime launches it.
+        folders: Created if they are missing.
         config: A document to copy; None takes the shipped sample, if any.
 
     Raises:
         NoSuchPlugin: *plugin* names no program.
         UnreadableFile: *config* cannot be read.
-        AlreadyInstalled: A launcher of that name is there, under any index.
-        WouldBreakRuntime: The runtime could not start with what is there.
-        FolderUnusable: The system refuses to write.
+        AlreadyInstalled: There is a launcher of that name, under any index.
+        WouldBreakRuntime: The runtime could not start with the files in the folder.
+        FolderUnusable: The operating system refuses to write.
     """
     program = find_program(plugin)
     config_path = folders.configs / f"{identity}.conf"
@@ -79,13 +199,13 @@ def install(
         folders.configs.mkdir(parents=True, exist_ok=True)
         _check_folder(folders.plugins, identity)
         text = _config_text(plugin, config)
-        # Before the launcher: a runtime that starts right now would compile as well.
+        # Before the launcher: a runtime that starts now would compile as well.
         not_compiled = compile_folders(_imported(program))
         is_new = text is not None and not config_path.exists()
         if is_new and text is not None:
             _write_whole(config_path, text)
         _write_whole(launcher, launcher_text(program))
-        # Last and after the rename: until then the runtime does not see it.
+        # Last, after the rename: until then the runtime does not see the file.
         launcher.chmod(0o755)
     return Installation(launcher, config_path, is_new, not_compiled)
 
@@ -96,17 +216,17 @@ def uninstall(plugin: str, folders: Folders, *, purge: bool = False) -> list[Pat
     Args:
         plugin: ``NN-name``, or a name under any index.
         folders: Where to look.
-        purge: Whether to remove its configuration, too.
+        purge: Whether to remove its configuration as well.
 
     Returns:
-        What was removed.
+        The removed files.
 
     Raises:
-        NotInstalled: Nothing of ours has that name.
-        FolderUnusable: The system refuses to remove it.
+        NotInstalled: No launcher written by `install` has that name.
+        FolderUnusable: The operating system refuses to remove it.
     """
     with _writing():
-        found = [path for path in _ours(folders.plugins) if _is_called(path, plugin)]
+        found = [one for one in _installed(folders.plugins) if _is_called(one, plugin)]
         if not found:
             raise NotInstalled(plugin, folders.plugins)
         if purge:
@@ -120,7 +240,7 @@ def uninstall(plugin: str, folders: Folders, *, purge: bool = False) -> list[Pat
 def shipped(kind: str) -> Path:
     """Return the folder of shipped ``plugins`` or ``conf.d``.
 
-    They are data of the distribution; in a checkout they stand beside the package.
+    They are data of the distribution; in a checkout they are next to the package.
     """
     checkout = Path(__file__).parents[2] / kind
     if checkout.is_dir():
@@ -129,7 +249,7 @@ def shipped(kind: str) -> Path:
 
 
 def find_program(plugin: str) -> Path:
-    """Find what to run for a shipped plugin's name or a path.
+    """Return the program of a shipped plugin's name or of a path.
 
     Raises:
         NoSuchPlugin: Neither names a program.
@@ -143,12 +263,12 @@ def find_program(plugin: str) -> Path:
 
 
 def default_name(plugin: str) -> str:
-    """Name a plugin after its program: ``hello`` for ``./hello.py``."""
+    """Return the name of a plugin's program: ``hello`` for ``./hello.py``."""
     return Path(plugin).absolute().name.removesuffix(".py")
 
 
 def _imported(program: Path) -> list[Path]:
-    # A program that is one file is compiled by the launcher, each time.
+    # The launcher itself compiles a program that is one file, at each start.
     own = [program] if program.is_dir() else []
     return [*packages(NEEDED), *own]
 
@@ -171,7 +291,7 @@ def _check_folder(folder: Path, identity: Identity) -> None:
 
 
 def _is_executable(path: Path) -> bool:
-    # As Go does it: a link is no folder, whatever it leads to, and has all x bits.
+    # As in Go: a link is not a folder, whatever its target, and has all x bits.
     mode = path.lstat().st_mode
     return not stat.S_ISDIR(mode) and bool(mode & _EXECUTABLE)
 
@@ -188,7 +308,7 @@ def _is_called(path: Path, plugin: str) -> bool:
     return plugin in (path.name, path.name.partition("-")[2])
 
 
-def _ours(folder: Path) -> list[Path]:
+def _installed(folder: Path) -> list[Path]:
     if not folder.is_dir():
         return []
     files = [path for path in sorted(folder.iterdir()) if path.is_file()]
@@ -196,7 +316,7 @@ def _ours(folder: Path) -> list[Path]:
 
 
 def _config_text(plugin: str, config: Path | None) -> str | None:
-    # A program's path has no sample: only names are shipped.
+    # A path has no sample: only plugins named without a path are shipped.
     sample = shipped("conf.d") / f"{Path(plugin).name}.conf"
     if config is None and (Path(plugin).name != plugin or not sample.is_file()):
         return None
@@ -204,7 +324,7 @@ def _config_text(plugin: str, config: Path | None) -> str | None:
 
 
 def _write_whole(path: Path, text: str) -> None:
-    # No x bit and a dot in front: a runtime that starts right now skips it.
+    # Without x bits and with a leading dot: a runtime that starts now skips the file.
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     draft.write_text(text, encoding="utf-8")
     draft.chmod(0o644)

@@ -1,18 +1,41 @@
-"""``nri-resmgr log``: the levels of the daemon's log."""
+"""``nri-resmgr log``: show or set the levels of the daemon's log."""
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from nri_resmgr.cli.flags import Flags, add_control_flag, add_output
 from nri_resmgr.cli.tables import format_table
 from nri_resmgr.control.client import Client
 
 
-def log(options: argparse.Namespace) -> int:
-    """Set levels, if one is given, and print what they are."""
+def add_arguments(
+    parser: argparse.ArgumentParser, environment: Mapping[str, str]
+) -> None:
+    """Describe the command; *environment* gives defaults."""
+    parser.description = "Show the log levels, or set those of some components."
+    parser.epilog = "examples: log; log debug; log debug stub 'policy.*'"
+    parser.add_argument(
+        "level",
+        nargs="?",
+        metavar="LEVEL",
+        help="level to set: debug, info, warning or error",
+    )
+    parser.add_argument(
+        "patterns",
+        nargs="*",
+        metavar="PATTERN",
+        help="components to set it for, such as stub or 'app.*'; default all",
+    )
+    add_control_flag(Flags(parser, environment))
+    add_output(parser, "text", "json")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Set levels, if one is given, and print the levels in force."""
     client = Client(options.control_socket)
     answer: dict[str, Any] = {}
     if options.level:
@@ -29,7 +52,7 @@ def log(options: argparse.Namespace) -> int:
 
 def _lines(levels: dict[str, Any]) -> Iterator[str]:
     if levels["debugAll"]:
-        yield "everything is at debug, until the next SIGUSR1"
+        yield "all components are at debug until the next SIGUSR1"
     yield format_table(("pattern", "level"), levels["rules"].items())
     yield ""
     yield format_table(("component", "level"), levels["components"].items())

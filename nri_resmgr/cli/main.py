@@ -1,4 +1,4 @@
-"""The command line: reads arguments, hands over to what they ask for."""
+"""The command line: parses the arguments and runs the chosen command."""
 
 from __future__ import annotations
 
@@ -9,31 +9,25 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from nri_resmgr.cli.flags import (
-    Commands,
-    Flags,
-    Help,
-    Parser,
-    process_environment,
-)
-from nri_resmgr.cli.run_flags import add_run_flags
+from nri_resmgr.cli.commands import COMMANDS
+from nri_resmgr.cli.flags import Help, Parser, process_environment
 from nri_resmgr.stub.serve import FAILED, exit_status
 from nri_resmgr.values.errors import ResmgrError
 
-INTERRUPTED: Final = 128 + signal.SIGINT  # as shells have it
+INTERRUPTED: Final = 128 + signal.SIGINT  # as in shells
 
 _EXAMPLES: Final = """\
 examples:
   nri-resmgr run                          serve the runtime of this machine
   nri-resmgr run --dry-run                decide and report, change nothing
-  nri-resmgr run --config-file my.yaml    with this configuration, whatever comes
-  nri-resmgr check my.yaml                is it right, and what comes of it
+  nri-resmgr run --config-file my.yaml    with this configuration only
+  nri-resmgr check my.yaml                validate a configuration, show its pools
   nri-resmgr simulate pods.yaml           where would these pods run
-  nri-resmgr demo                         see it work without a runtime
-  nri-resmgr topology                     what the machine is
-  nri-resmgr install                      let the runtime start it
-  nri-resmgr install ./hello.py --index 10    the same for a plugin of yours
-  nri-resmgr enable-runtime --dry-run     switch NRI on in containerd or CRI-O
+  nri-resmgr demo                         try it without a runtime
+  nri-resmgr topology                     show CPUs, caches and NUMA nodes
+  nri-resmgr install                      let the runtime start the plugin
+  nri-resmgr install ./hello.py --index 10    the same for a plugin of your own
+  nri-resmgr enable-runtime --dry-run     enable NRI in containerd or CRI-O
 
 exit status: 0 done, 1 failed, 2 bad input
 """
@@ -43,8 +37,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return its exit status."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     if not words or (words[0].startswith("-") and words[0] not in ("-h", "--help")):
-        words.insert(0, "run")  # what a runtime starts has no arguments
-    parser = build_parser(process_environment(), only_run=words[0] == "run")
+        words.insert(0, "run")  # a runtime starts plugins without arguments
+    parser = build_parser(process_environment(), words[0])
     options = parser.parse_args(words)
     try:
         status: int = options.command(options)
@@ -54,20 +48,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # Whoever read our output has seen enough; Python would say so at exit.
+        # The reader of our output, such as `head`, has ended. Without another
+        # standard output, Python would report the same error again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     return status
 
 
 def build_parser(
-    environment: Mapping[str, str], *, only_run: bool = False
+    environment: Mapping[str, str], chosen: str | None = None
 ) -> argparse.ArgumentParser:
     """Describe the commands.
 
     Args:
-        environment: Gives defaults.
-        only_run: Leave out the others, which take 25 million instructions.
+        environment: Gives defaults of flags.
+        chosen: The word on the command line. Only that command is described: the
+            others cost 25 million instructions of each start. None describes all.
     """
     parser = Parser(
         prog="nri-resmgr",
@@ -75,30 +71,16 @@ def build_parser(
         epilog=_EXAMPLES,
         formatter_class=Help,
     )
-    commands = parser.add_subparsers(
+    parsers = parser.add_subparsers(
         title="commands", required=True, metavar="COMMAND", prog=parser.prog
     )
-    _add_run(commands, environment)
-    if not only_run:
-        from nri_resmgr.cli.other_commands import add_other_commands
-
-        add_other_commands(commands, environment)
+    # Without a match, all names are there for --help and for the error message.
+    for command in [one for one in COMMANDS if one.name == chosen] or COMMANDS:
+        described = parsers.add_parser(
+            command.name, help=command.help, formatter_class=Help
+        )
+        if chosen in (None, command.name):
+            module = command.load()
+            module.add_arguments(described, environment)
+            described.set_defaults(command=module.run)
     return parser
-
-
-def _add_run(commands: Commands, environment: Mapping[str, str]) -> None:
-    parser = commands.add_parser(
-        "run",
-        help="be the plugin: decide where containers run (the default)",
-        description="Register with the runtime and decide where containers run.",
-        formatter_class=Help,
-    )
-    add_run_flags(Flags(parser, environment))
-    parser.set_defaults(command=_run)
-
-
-def _run(options: argparse.Namespace) -> int:
-    # Late: what a mistake on the command line tells needs none of it.
-    from nri_resmgr.daemon.run import run
-
-    return run(options)

@@ -1,17 +1,29 @@
-"""``nri-resmgr reload``: the configuration file is read again."""
+"""``nri-resmgr reload``: make the daemon read its configuration file again."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 
+from nri_resmgr.cli.flags import Flags, add_control_flag
 from nri_resmgr.control.client import Client
 
 
-def reload(options: argparse.Namespace) -> int:
-    """Have it done; the daemon's refusal is an error."""
+def add_arguments(
+    parser: argparse.ArgumentParser, environment: Mapping[str, str]
+) -> None:
+    """Describe the command; *environment* gives defaults."""
+    parser.description = (
+        "Make the daemon read its configuration file again, and show the result."
+    )
+    add_control_flag(Flags(parser, environment))
+
+
+def run(options: argparse.Namespace) -> int:
+    """Request a reload; the daemon's refusal is an error."""
     client = Client(options.control_socket)
     client.post("/v1/reload")
     found = client.get("/v1/state")["configuration"]
-    where = f"{found['source']} {found['name']}".strip()
-    print(f"{found['kind']} from {where}, generation {found['generation']}")
+    source = f"{found['source']} {found['name']}".strip()
+    print(f"{found['kind']} from {source}, generation {found['generation']}")
     return 0

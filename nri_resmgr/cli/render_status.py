@@ -1,25 +1,33 @@
-"""The state of a daemon and its node, as tables for people."""
+"""The state of a daemon and its node as tables and sentences."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from nri_resmgr.cli.amounts import cpus_text, duration_text, how_many, size_text
-from nri_resmgr.cli.render_classes import class_lines, class_tables
-from nri_resmgr.cli.render_host import class_table, host_lines, isolation_table
+from nri_resmgr.cli.amounts import (
+    count_cpus,
+    count_text,
+    cpus_text,
+    duration_text,
+    size_text,
+)
 from nri_resmgr.cli.tables import format_table
 
 Data = Mapping[str, Any]
 
-CLASSES: Final = ("exclusive", "shared", "reserved", "isolated", "idle")
+CPU_KINDS: Final = ("exclusive", "shared", "reserved", "isolated", "idle")
+
+_RDT: Final = ("RDT class", "wanted", "found", "threads", "containers")
+_BLOCKIO: Final = ("block I/O class", "files", "problems", "containers")
+_MEMORY: Final = ("memory class", "kind", "settings", "containers")
 
 
 def render_status(state: Data) -> str:
     """Write the summary, the pools and the containers."""
     parts = ["\n".join(_summary(state)), _pools(state["pools"])]
     if state["host"] and state["host"]["classes"]:
-        parts.append(class_table(state["host"]))
+        parts.append(cpu_class_table(state["host"]))
     if state["host"] and state["host"]["isolated"]:
         parts.append(isolation_table(state["host"]))
     parts += class_tables(state["classes"])
@@ -29,7 +37,7 @@ def render_status(state: Data) -> str:
 
 
 def session_text(state: Data) -> str:
-    """Say how it stands with the runtime."""
+    """Describe the session with the runtime."""
     runtime, session = state["runtime"], state["session"]
     if not runtime["name"]:
         why = f": {session['lostWhy']}" if session["lostWhy"] else ""
@@ -39,9 +47,9 @@ def session_text(state: Data) -> str:
 
 
 def in_force_text(found: Data) -> str:
-    """Say what a look at a container's cgroup showed."""
+    """Describe the last comparison of a container's cgroup with its decision."""
     differences = (f"{one['kind']} {one['found']}" for one in found["differences"])
-    abandoned = " (given up)" if found["abandoned"] else ""
+    abandoned = " (repairs abandoned)" if found["abandoned"] else ""
     text: str = found["why"] or ", ".join(differences)
     return f"{found['verdict']}{': ' if text else ''}{text}{abandoned}"
 
@@ -49,7 +57,7 @@ def in_force_text(found: Data) -> str:
 def _summary(state: Data) -> Iterator[str]:
     daemon, session = state["daemon"], state["session"]
     version = f" {daemon['version']}" if daemon["version"] else ""
-    dry = "; dry run: nothing is adjusted" if daemon["dryRun"] else ""
+    dry = "; dry run: nothing is changed" if daemon["dryRun"] else ""
     since = duration_text(daemon["uptimeSeconds"])
     yield f"nri-resmgr{version} as {daemon['plugin']}, up {since}{dry}"
     number = f", session {session['number']}" if session["number"] > 1 else ""
@@ -60,15 +68,19 @@ def _summary(state: Data) -> Iterator[str]:
         yield _row("kubelet", manager["why"])
     if found := state["verification"]:
         yield _row("verified", _verified(found))
-    if (kept := state["checkpoint"]) and kept["isFailing"]:
-        yield _row("state", "not written: a restart will look where containers run")
+    if updates := state["pendingUpdates"]["count"]:
+        waited = duration_text(int(state["pendingUpdates"]["oldestSeconds"]))
+        pending = count_text(updates, "update", "updates")
+        yield _row("runtime", f"{pending} pending, the oldest for {waited}")
+    if (checkpoint := state["checkpoint"]) and checkpoint["isFailing"]:
+        yield _row("state", "not written: a restart has to infer placements")
     if host := state["host"]:
         for place, line in enumerate(host_lines(host)):
             yield _row("" if place else "host", line)
     yield from (_row(*line) for line in class_lines(state["classes"]))
     cpus = state["cpus"]
-    counts = ", ".join(f"{how_many(cpus[word])} {word}" for word in CLASSES)
-    yield _row("CPUs", f"{how_many(cpus['online'])} online: {counts}")
+    counts = ", ".join(f"{count_cpus(cpus[word])} {word}" for word in CPU_KINDS)
+    yield _row("CPUs", f"{count_cpus(cpus['online'])} online: {counts}")
     for node in state["nodes"]:
         yield _row(f"node {node['id']}", _node(node))
 
@@ -92,7 +104,7 @@ def _configuration(found: Data) -> Iterator[str]:
         where = f"{error['source']} {error['name']}".strip()
         yield _row("", f"refused at {error['when']} from {where}: {error['why']}")
     if found["ineffective"]:
-        yield _row("", f"without effect: {', '.join(found['ineffective'])}")
+        yield _row("", f"no effect: {', '.join(found['ineffective'])}")
 
 
 def _node(node: Data) -> str:
@@ -110,7 +122,7 @@ def _pools(pools: list[Data]) -> str:
         depths[pool["name"]] = depths.get(pool["within"], -1) + 1
     header = ("pool", "kind", "CPUs", "shared", "exclusive", "capacity", "granted")
     return format_table(
-        (*header, "free", "memory", "promised", "containers"),
+        (*header, "free", "nodes", "memory", "containers"),
         [
             (
                 "  " * depths[pool["name"]] + pool["name"],
@@ -134,7 +146,16 @@ def _has_memory(pool: Data) -> bool:
 
 
 def _containers(containers: list[Data]) -> str:
-    header = ("container", "QoS", "asks", "limit", "memory", "pool", "CPUs", "own")
+    header = (
+        "container",
+        "QoS",
+        "asks",
+        "limit",
+        "memory",
+        "pool",
+        "CPUs",
+        "exclusive",
+    )
     verified = any(one["verification"] for one in containers)
     return format_table(
         (*header, "nodes", "request from", *(("in force",) if verified else ())),
@@ -159,3 +180,118 @@ def _containers(containers: list[Data]) -> str:
 
 def _row(title: str, text: str) -> str:
     return f"{title:<13}  {text}"
+
+
+def class_lines(found: Data) -> Iterator[tuple[str, str]]:
+    """Describe each kind of class in sentences, each with a title."""
+    for kind, title in (("rdt", "RDT"), ("blockio", "block I/O")):
+        if (one := found[kind]) is None:
+            continue
+        counts = [count_text(len(one["classes"]), "class", "classes")]
+        if one["dropped"]:
+            containers = count_text(one["dropped"], "container", "containers")
+            counts.append(f"{containers} created without a class")
+        yield title, ", ".join(counts)
+        if problem := one.get("problem"):
+            yield "", f"not as configured: {problem}"
+        for failing in one["failing"]:
+            if failing["why"] != one.get("problem"):
+                yield "", f"{failing['what']}: {failing['why']}"
+
+
+def class_tables(found: Data) -> Iterator[str]:
+    """Format a table for each kind that has classes."""
+    rdt, blockio = found["rdt"], found["blockio"]
+    if rdt and rdt["classes"]:
+        yield format_table(_RDT, [_rdt_row(one) for one in rdt["classes"]])
+    if blockio and blockio["classes"]:
+        yield format_table(_BLOCKIO, [_blockio_row(one) for one in blockio["classes"]])
+    if (memory := found["memory"]) and memory["classes"]:
+        yield format_table(_MEMORY, [_memory_row(one) for one in memory["classes"]])
+
+
+def _rdt_row(one: Data) -> tuple[str, ...]:
+    wanted = " ".join(one["wanted"]) or ("-" if one["managed"] else "foreign group")
+    found = " ".join(one["found"]) or "-"
+    return (one["name"], wanted, found, str(one["threads"]), _count(one))
+
+
+def _blockio_row(one: Data) -> tuple[str, ...]:
+    files = "; ".join(
+        f"{file} {line}" for file, lines in one["files"].items() for line in lines
+    )
+    return (one["name"], files or "-", "; ".join(one["notices"]) or "-", _count(one))
+
+
+def _memory_row(one: Data) -> tuple[str, ...]:
+    return (one["name"], one["kind"], one["settings"], _count(one))
+
+
+def _count(one: Data) -> str:
+    return str(len(one["containers"]))
+
+
+def host_lines(found: Data) -> Iterator[str]:
+    """Describe the settings of the host in sentences."""
+    if not found["applied"]:
+        yield f"not applied: {found['problem']}"
+    if files := found["files"]:
+        yield ", ".join(_counts(found))
+        for one in files["failing"][:1]:
+            more = _more(files["failing"])
+            yield f"cannot write {one['value']!r} to {one['path']}: {one['why']}{more}"
+        for one in files["drifting"][:1]:
+            more = _more(files["drifting"])
+            what = f"has {one['found']!r} instead of {one['wanted']!r}{more}"
+            yield f"{one['path']} {what}"
+    for one in found["speedSelect"]:
+        yield f"punit {one['punit']}: {one['wanted']}"
+
+
+def cpu_class_table(found: Data) -> str:
+    """Format CPU classes with the settings of their CPUs, wanted and found."""
+    header = ("CPU class", "CPUs", "containers", "setting", "wanted", "found")
+    return format_table(
+        header, [row for one in found["classes"] for row in _rows_of(one)]
+    )
+
+
+def isolation_table(found: Data) -> str:
+    """Format the isolation of containers, with the CPUs that it is about."""
+    header = ("isolated container", "exclusive", "what", "setting", "CPUs", "problem")
+    rows = []
+    for one in found["isolated"]:
+        head = (one["container"], one["cpus"])
+        for each in one["isolations"]:
+            cpus, problem = each["cpus"] or "-", each["problem"] or "-"
+            rows.append((*head, each["what"], each["setting"], cpus, problem))
+            head = ("", "")
+    return format_table(header, rows)
+
+
+def _rows_of(one: Data) -> Iterator[tuple[str, ...]]:
+    head = (one["name"], one["cpus"], str(len(one["containers"])))
+    for setting in one["settings"]:
+        values = (" ".join(setting[key]) for key in ("wanted", "found"))
+        yield (*head, setting["what"], *(value or "-" for value in values))
+        head = ("", "", "")
+    if not one["settings"]:
+        yield (*head, "-", "-", "-")
+
+
+def _counts(found: Data) -> Iterator[str]:
+    files, interrupts = found["files"], found["interrupts"]
+    yield f"{files['wanted']} files set"
+    counts = {
+        "failing": len(files["failing"]),
+        "changed by other programs": len(files["drifting"]),
+        "abandoned": len(files["abandoned"]),
+        "interrupts placed": len(interrupts["placed"]),
+        "not placed": len(interrupts["unplaced"]),
+        "refused by the kernel": len(interrupts["refused"]),
+    }
+    yield from (f"{count} {what}" for what, count in counts.items() if count)
+
+
+def _more(found: list[Data]) -> str:
+    return f", and {len(found) - 1} more" if len(found) > 1 else ""

@@ -1,4 +1,4 @@
-"""One frame of ``top``: who has which CPUs, memory by node, and how busy it is."""
+"""One frame of ``top``: CPUs and their owners, memory by node, and pressure."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from nri_resmgr.cli.amounts import duration_text, how_many, size_text
-from nri_resmgr.cli.render_status import CLASSES, session_text
+from nri_resmgr.cli.amounts import count_cpus, duration_text, size_text
+from nri_resmgr.cli.render_status import CPU_KINDS, session_text
 from nri_resmgr.values import CpuSet
 
 Data = Mapping[str, Any]
@@ -17,7 +17,7 @@ Paint: TypeAlias = Callable[[str, str], str]
 """Colours a text (the second) by the name of a style."""
 
 MARKS: Final = {"shared": "s", "reserved": "r", "isolated": "i", "idle": "·"}
-"""Of CPUs that nobody has to himself."""
+"""Of CPUs that are not exclusive to one container or balloon."""
 
 _LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 _LABEL: Final = 10  # columns before a map or a bar
@@ -36,11 +36,11 @@ _STYLES: Final = {
     "bar": "32",
 } | {f"owner {number}": code for number, code in enumerate(_OWNERS)}
 
-_HIGH: Final = 20.0  # per cent of the time that somebody waited
+_HIGH: Final = 20.0  # per cent of the time in which some task waited
 
 
 def plain(_: str, text: str) -> str:
-    """Leave a text as it is."""
+    """Return a text without colour."""
     return text
 
 
@@ -50,12 +50,12 @@ def colored(style: str, text: str) -> str:
 
 
 class Owner(msgspec.Struct, frozen=True):
-    """Who has CPUs of its own, be it a container or a balloon.
+    """A container or balloon with exclusive CPUs.
 
     Attributes:
-        name: For people.
-        cpus: What it has.
-        letter: In the map.
+        name: Its name in the legend.
+        cpus: Its exclusive CPUs.
+        letter: Its mark in the map.
         style: Its colour.
     """
 
@@ -66,7 +66,7 @@ class Owner(msgspec.Struct, frozen=True):
 
 
 def render_frame(state: Data, host: Data, width: int, paint: Paint = plain) -> str:
-    """Draw everything, in lines no longer than *width* where that can be."""
+    """Draw a frame, in lines of at most *width* columns where possible."""
     owners = owners_of(state)
     blocks = (
         list(_head(state, paint)),
@@ -79,7 +79,7 @@ def render_frame(state: Data, host: Data, width: int, paint: Paint = plain) -> s
 
 
 def owners_of(state: Data) -> tuple[Owner, ...]:
-    """Find who has CPUs of its own, by the first of them."""
+    """Find the containers and balloons with exclusive CPUs, by the first CPU."""
     found = [
         (
             f"{one['namespace']}/{one['pod']}/{one['name']}",
@@ -114,8 +114,8 @@ def _head(state: Data, paint: Paint) -> Iterator[str]:
     if error := state["configuration"]["error"]:
         yield paint("high", f"configuration refused: {error['why']}")
     cpus = state["cpus"]
-    counts = "  ".join(f"{word} {how_many(cpus[word])}" for word in CLASSES)
-    yield f"CPUs      {counts}  of {how_many(cpus['online'])}"
+    counts = "  ".join(f"{word} {count_cpus(cpus[word])}" for word in CPU_KINDS)
+    yield f"CPUs      {counts}  of {count_cpus(cpus['online'])}"
 
 
 def _map(
@@ -146,10 +146,10 @@ def _drawn(state: Data, owners: Sequence[Owner], paint: Paint) -> Mapping[int, s
 
 def _legend(owners: Sequence[Owner], width: int, paint: Paint) -> Iterator[str]:
     yield "  ".join(f"{paint(word, mark)} {word}" for word, mark in MARKS.items())
-    room = width - len("A ")
+    columns = width - len("A ")
     for owner in owners:
         text = f"{owner.name}  {owner.cpus}"
-        shown = text if len(text) <= room else f"{text[: room - 1]}…"
+        shown = text if len(text) <= columns else f"{text[: columns - 1]}…"
         yield f"{paint(owner.style, owner.letter)} {shown}"
 
 
@@ -162,12 +162,12 @@ def _memory(state: Data, host: Data, paint: Paint) -> Iterator[str]:
             continue
         full = min(round(_BAR * granted / capacity), _BAR)
         bar = paint("bar", "#" * full) + "." * (_BAR - full)
-        promised = ""
+        grants = ""
         if memory["granted"] is not None:
-            promised = f"{size_text(granted)} granted of "
-        busy = "" if now is None else f", {size_text(now)} in use"
+            grants = f"{size_text(granted)} granted of "
+        in_use = "" if now is None else f", {size_text(now)} in use"
         label = f"node {node['id']}"
-        size = f"{promised}{size_text(capacity)} {node['kind']}{busy}"
+        size = f"{grants}{size_text(capacity)} {node['kind']}{in_use}"
         yield f"{label:<{_LABEL}}[{bar}] {size}"
 
 

@@ -1,86 +1,115 @@
-"""``nri-resmgr replay``: what would be decided otherwise, had this been in force."""
+"""``nri-resmgr replay``: repeat the decisions of a recording, show what differs."""
 
 from __future__ import annotations
 
 import argparse
+import asyncio
+import json
+import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from nri_resmgr.cli.flags import Commands, Help, add_output
+import msgspec
+import yaml
+from google.protobuf.json_format import MessageToDict
+
+from nri_resmgr.cli.chosen_machine import named_machine
+from nri_resmgr.cli.flags import add_output
+from nri_resmgr.cli.simulate import BadFile
+from nri_resmgr.cli.tables import format_changes
+from nri_resmgr.config import parse_config
+from nri_resmgr.host.text_file import UnreadableFile, read_text_file
+from nri_resmgr.log.output import LogFormat, configure_logging
+from nri_resmgr.recordings.entries import (
+    Answered,
+    Called,
+    Configured,
+    Decided,
+    Entry,
+    MachineChanged,
+    RecordedCheckpoint,
+    RecordedRefusal,
+)
+from nri_resmgr.scenario.compare import REFUSED
+from nri_resmgr.scenario.differences import Outcome, Replacements
+from nri_resmgr.scenario.load import Recording, load_recording
+from nri_resmgr.scenario.replay import Replay
+from nri_resmgr.topology.text import format_tree
+from nri_resmgr.values import InputError
 
 _EXAMPLES: Final = """\
 examples:
   nri-resmgr run --record /var/lib/nri-resmgr/today.rec    record a node
   nri-resmgr replay today.rec                              does this version differ?
-  nri-resmgr replay today.rec --config-file new.yaml       would this document?
-  nri-resmgr replay today.rec --show                       read what was said
+  nri-resmgr replay today.rec --config-file new.yaml       would this configuration?
+  nri-resmgr replay today.rec --show                       print its messages
 
 exit status: 0 nothing differs; 1 something differs, or failed; 2 bad input
 """
 
+# Increased when a key is removed or changes its meaning.
+FORMAT: Final = 1
 
-def add_replay(commands: Commands) -> None:
+_HEADER: Final = ("after", "container", "what", "recorded", "now")
+_SECOND: Final = 1_000_000_000
+
+
+def add_arguments(
+    parser: argparse.ArgumentParser,
+    environment: Mapping[str, str],  # noqa: ARG001 - no flag has a variable
+) -> None:
     """Describe the command."""
-    parser = commands.add_parser(
-        "replay",
-        help="decide a recording again, and show what differs",
-        description="Take the requests of a recording to the real plugin, in the "
-        "recording's own time, and show what is decided otherwise.",
-        epilog=_EXAMPLES,
-        formatter_class=Help,
+    parser.description = (
+        "Send the requests of a recording to the real plugin, at their recorded times, "
+        "and show which decisions differ."
     )
-    parser.add_argument("file", type=Path, metavar="FILE")
+    parser.epilog = _EXAMPLES
+    parser.add_argument("file", type=Path, metavar="FILE", help="a recording")
     parser.add_argument(
-        "--config-file", type=Path, metavar="FILE", help="a configuration instead"
+        "--config-file",
+        type=Path,
+        metavar="FILE",
+        help="configuration to use, default the recorded one",
     )
     parser.add_argument(
         "--topology",
         metavar="SPEC|DUMP",
-        help="another machine: a made-up one, or a file of `topology dump`",
+        help="another machine: a synthetic one, or a file of `topology dump`; default "
+        "is the recorded one",
     )
     parser.add_argument(
-        "--show", action="store_true", help="print what was said, and decide nothing"
+        "--show",
+        action="store_true",
+        help="print the recorded messages and decisions, and exit",
     )
     add_output(parser, "table", "json")
-    parser.set_defaults(command=replay)
 
 
-def replay(options: argparse.Namespace) -> int:
-    """Replay a recording, or show it.
+def run(options: argparse.Namespace) -> int:
+    """Replay a recording, or print it.
 
     Raises:
         ResmgrError: Bad input.
     """
-    # Late: other commands need none of it.
-    import asyncio
-    import sys
-
-    from nri_resmgr.cli.replayed import print_recording, show_outcome
-    from nri_resmgr.log.output import LogFormat, configure_logging
-    from nri_resmgr.scenario.replay import Replay
-
     recording = _load(options.file)
     if recording.cut:
         print(
-            f"nri-resmgr: {recording.cut}; this is about what is before",
+            f"nri-resmgr: {recording.cut}; only what is before is used",
             file=sys.stderr,
         )
     if options.show:
         print_recording(recording, options.output)
         return 0
-    # What is logged now was logged then, or is among the differences.
+    # Warnings of the replay were logged then, or are among the differences.
     configure_logging("error", LogFormat.TEXT)
-    instead = _instead(options)
-    going = Replay(recording.header, recording.entries, instead)
-    outcome = asyncio.run(going.run())
+    replay = Replay(recording.header, recording.entries, _replacements(options))
+    outcome = asyncio.run(replay.run())
     print(show_outcome(recording, outcome, options.output))
     return int(bool(outcome.differences))
 
 
-def _load(path: Path) -> Any:
-    from nri_resmgr.host.text_file import UnreadableFile
-    from nri_resmgr.scenario.load import load_recording
-
+def _load(path: Path) -> Recording:
     try:
         with path.open(encoding="utf-8", errors="replace") as lines:
             return load_recording(lines, str(path))
@@ -89,14 +118,7 @@ def _load(path: Path) -> Any:
         raise UnreadableFile(path, why) from None
 
 
-def _instead(options: argparse.Namespace) -> Any:
-    from nri_resmgr.cli.chosen_machine import named_machine
-    from nri_resmgr.cli.simulate import BadFile
-    from nri_resmgr.config import parse_config
-    from nri_resmgr.host.text_file import read_text_file
-    from nri_resmgr.scenario.differences import Instead
-    from nri_resmgr.values import InputError
-
+def _replacements(options: argparse.Namespace) -> Replacements:
     document = None
     if options.config_file:
         document = read_text_file(options.config_file)
@@ -105,4 +127,127 @@ def _instead(options: argparse.Namespace) -> Any:
         except InputError as mistake:
             raise BadFile(options.config_file, mistake) from None
     machine = named_machine(options.topology) if options.topology else None
-    return Instead(document, machine)
+    return Replacements(document, machine)
+
+
+def show_outcome(recording: Recording, outcome: Outcome, output: str) -> str:
+    """Format differences as a table, or as JSON; times count from the beginning."""
+    began = recording.header.time
+    if output == "json":
+        documents = [
+            {**msgspec.structs.asdict(one), "after": (one.time - began) / _SECOND}
+            for one in outcome.differences
+        ]
+        found = {
+            "format": FORMAT,
+            "requests": outcome.requests,
+            "decisions": outcome.decisions,
+            "differences": documents,
+            "cut": recording.cut,
+        }
+        return json.dumps(found, indent=2)
+    counts = f"{outcome.requests} requests, {outcome.decisions} decisions"
+    if not outcome.differences:
+        return f"{counts}: no difference"
+    rows = (
+        (_after(one.time, began), one.title, one.what, one.recorded, one.now)
+        for one in outcome.differences
+    )
+    table = format_changes(_HEADER, rows, REFUSED)
+    return f"{table}\n\n{counts}, {len(outcome.differences)} differences"
+
+
+def print_recording(recording: Recording, output: str) -> None:
+    """Print the entries of a recording, as text or as lines of JSON."""
+    began = recording.header.time
+    if output == "json":
+        for entry in recording.entries:
+            row = {"after": (entry.time - began) / _SECOND, **_plain(entry)}
+            print(json.dumps(row))
+        return
+    header = recording.header
+    print(f"recorded by nri-resmgr {header.version or '(unknown)'}")
+    print(format_tree(header.machine))
+    for entry in recording.entries:
+        print(f"\n{_after(entry.time, began)}  {_headline(entry)}")
+        for line in _body(entry):
+            print(f"    {line}")
+
+
+def _after(time: int, began: int) -> str:
+    return f"+{(time - began) / _SECOND:.3f}s"
+
+
+def _headline(entry: Entry) -> str:
+    match entry:
+        case Called():
+            ends = "plugin -> runtime" if entry.is_ours else "runtime -> plugin"
+            return f"{ends}  {entry.method} #{entry.number}"
+        case Answered():
+            ends = "plugin <- runtime" if not entry.is_ours else "runtime <- plugin"
+            failed = f" failed with {entry.code}: {entry.why}" if entry.code else ""
+            return f"{ends}  {entry.method} #{entry.number}{failed}"
+        case Decided():
+            return f"decided  {entry.event}"
+        case RecordedRefusal():
+            return f"refused  {entry.title}"
+    return _HEADLINES[type(entry)]
+
+
+_HEADLINES: Final = {
+    RecordedCheckpoint: "state of an earlier process",
+    Configured: "configuration in force",
+    MachineChanged: "machine changed",
+}
+
+
+def _body(entry: Entry) -> Iterator[str]:
+    match entry:
+        case Called() | Answered():
+            text = (
+                yaml.safe_dump(_message(entry), sort_keys=False) if entry.body else ""
+            )
+            yield from () if text == "{}\n" else text.splitlines()
+        case Decided():
+            for one in entry.reasons:
+                where = f"CPUs {one.cpus or 'any'}, nodes {one.mems or 'any'}"
+                pool = f", pool {one.pool}" if one.pool else ""
+                yield f"{one.title or one.container}: {where}{pool}, {one.rule.value}"
+        case RecordedRefusal():
+            yield entry.why
+        case RecordedCheckpoint():
+            yield from entry.text.splitlines()[:1]
+        case Configured():
+            yield from entry.text.splitlines() or ["(the built-in default)"]
+        case MachineChanged():
+            yield from format_tree(entry.machine).splitlines()
+
+
+def _message(entry: Called | Answered) -> dict[str, Any]:
+    if entry.body is None:
+        return {}
+    found: dict[str, Any] = MessageToDict(entry.body, preserving_proto_field_name=True)
+    return found
+
+
+def _plain(entry: Entry) -> dict[str, Any]:
+    kind = type(entry).__name__.lower()
+    match entry:
+        case Called() | Answered():
+            row = {"method": entry.method, "number": entry.number}
+            sender = "plugin" if entry.is_ours else "runtime"
+            row |= {"sender": sender, "message": _message(entry)}
+            if isinstance(entry, Answered) and entry.code:
+                row |= {"code": entry.code, "why": entry.why}
+            return {"kind": kind, **row}
+        case Decided():
+            return {
+                "kind": kind,
+                "event": entry.event,
+                "containers": list(_body(entry)),
+            }
+        case RecordedRefusal():
+            return {"kind": kind, "title": entry.title, "why": entry.why}
+        case Configured() | RecordedCheckpoint():
+            return {"kind": kind, "text": entry.text}
+    return {"kind": kind, "machine": list(_body(entry))}

@@ -1,36 +1,71 @@
-"""``nri-resmgr simulate``: what would become of a workload on a machine."""
+"""``nri-resmgr simulate``: where the containers of a workload would run."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from nri_resmgr.cli.flags import Commands, Flags, Help, add_output
-from nri_resmgr.cli.run_flags import add_host_flags
-from nri_resmgr.values import InputError
+from nri_resmgr.cli.amounts import size_text
+from nri_resmgr.cli.chosen_machine import named_machine, this_machine
+from nri_resmgr.cli.flags import Flags, add_host_flags, add_output
+from nri_resmgr.cli.tables import format_changes, format_table
+from nri_resmgr.host.text_file import read_text_file
+from nri_resmgr.log.output import LogFormat, configure_logging
+from nri_resmgr.policy.views import PoolUse
+from nri_resmgr.scenario.compare import REFUSED, changes_between
+from nri_resmgr.scenario.document import (
+    changes_document,
+    findings_document,
+    largest_of,
+)
+from nri_resmgr.scenario.findings import Findings, PlacedContainer, Spread, findings_of
+from nri_resmgr.scenario.manifests import read_workload
+from nri_resmgr.scenario.node import InProcessNode, RefusedRequest
+from nri_resmgr.scenario.picture import picture_html, picture_svg
+from nri_resmgr.scenario.play import Player
+from nri_resmgr.scenario.steps import Scenario
+from nri_resmgr.topology import Machine
+from nri_resmgr.values import InputError, format_cpus
 
 _EXAMPLES: Final = """\
 examples:
-  nri-resmgr simulate --topology 2s2n8c2t pods.yaml         a made-up machine
-  nri-resmgr simulate --topology node7.tgz deployment.yaml  another one, by its dump
+  nri-resmgr simulate --topology 2s2n8c2t pods.yaml         a synthetic machine
+  nri-resmgr simulate --topology node7.tgz deployment.yaml  a dump of another one
   nri-resmgr simulate --config-file a.yaml --against b.yaml pods.yaml
   nri-resmgr simulate --picture node.svg pods.yaml          this machine, as a picture
 
-WORKLOAD is a scenario, or Kubernetes manifests of pods and what makes pods.
+WORKLOAD is a scenario, or Kubernetes manifests of pods, Deployments and the like.
 
-exit status: 0 done, also where containers were refused; 1 the two configurations of
+exit status: 0 done, also if containers were refused; 1 the two configurations of
 --against differ; 2 bad input
 """
 
 _SUFFIXES: Final = (".svg", ".html")
+_PLACEMENTS: Final = (
+    *(
+        "container",
+        "qos",
+        "asks",
+        "memory",
+        "CPUs",
+        "exclusive",
+        "nodes",
+        "pool",
+        "rule",
+    ),
+)
+_POOLS: Final = ("pool", "kind", "CPUs", "granted", "free", "largest", "memory")
+_MOST_NAMES: Final = 5
+_CHANGES: Final = ("container", "what", "before", "after")
 
 
 @dataclass(eq=False)
 class BadFile(InputError):
-    """A file that the command line names has a mistake in it."""
+    """A file of the command line has a mistake."""
 
     path: Path
     mistake: Exception
@@ -50,54 +85,62 @@ class NoPicture(InputError):
         return f"--picture {self.path}: {self.why}"
 
 
-def add_simulate(commands: Commands, environment: Mapping[str, str]) -> None:
-    """Describe the command."""
-    parser = commands.add_parser(
-        "simulate",
-        help="say where the containers of a workload would run",
-        description="Place a workload by the real policy, on a machine that need not "
-        "be there, and show who is where, what is refused, and what is left.",
-        epilog=_EXAMPLES,
-        formatter_class=Help,
+def add_arguments(
+    parser: argparse.ArgumentParser, environment: Mapping[str, str]
+) -> None:
+    """Describe the command; *environment* gives defaults."""
+    parser.description = (
+        "Place a workload by the real policy, on this machine or on a synthetic one. "
+        "Show the placements, what is refused, and the headroom."
     )
-    parser.add_argument("workload", type=Path, metavar="WORKLOAD")
+    parser.epilog = _EXAMPLES
+    parser.add_argument(
+        "workload", type=Path, metavar="WORKLOAD", help="a scenario, or manifests"
+    )
     parser.add_argument(
         "--topology",
         metavar="SPEC|DUMP",
-        help="a made-up machine such as 2s2n4c2t, or a file of `topology dump`; "
+        help="a synthetic machine such as 2s2n4c2t, or a file of `topology dump`; "
         "default is the scenario's, or this machine",
     )
     add_host_flags(Flags(parser, environment))
-    parser.add_argument("--config-file", type=Path, metavar="FILE")
     parser.add_argument(
-        "--against", type=Path, metavar="FILE", help="show what differs with this one"
+        "--config-file",
+        type=Path,
+        metavar="FILE",
+        help="configuration to use, default the scenario's",
     )
     parser.add_argument(
-        "--picture", type=Path, metavar="FILE", help="draw it: .svg or .html"
+        "--against",
+        type=Path,
+        metavar="FILE",
+        help="another configuration; show only what differs with it",
+    )
+    parser.add_argument(
+        "--picture",
+        type=Path,
+        metavar="FILE",
+        help="file to draw the machine in, .svg or .html",
     )
     add_output(parser, "table", "json")
-    parser.set_defaults(command=simulate)
 
 
-def simulate(options: argparse.Namespace) -> int:
-    """Play the workload, once or with two configurations, and show what came of it.
+def run(options: argparse.Namespace) -> int:
+    """Play the workload, with one or two configurations, and print the result.
 
     Raises:
         ResmgrError: Bad input, or this machine cannot be read.
     """
     if options.picture and options.picture.suffix not in _SUFFIXES:
-        raise NoPicture(options.picture, f"its name ends in none of {_SUFFIXES}")
-    # Late: other commands need none of it.
-    from nri_resmgr.cli.simulated import show_changes, show_findings
-    from nri_resmgr.host.text_file import read_text_file
-    from nri_resmgr.scenario.manifests import read_workload
-
-    _log_warnings()
+        expected = " or ".join(_SUFFIXES)
+        raise NoPicture(options.picture, f"expected a name that ends in {expected}")
+    configure_logging("warning", LogFormat.TEXT)
     try:
         scenario = read_workload(read_text_file(options.workload))
     except InputError as mistake:
         raise BadFile(options.workload, mistake) from None
-    machine = _machine(options, scenario.machine)
+    spec = options.topology or scenario.machine
+    machine = named_machine(spec) if spec else this_machine(options)
     found = _play(machine, scenario, options.config_file)
     if options.picture:
         _draw(found, options.picture)
@@ -110,19 +153,7 @@ def simulate(options: argparse.Namespace) -> int:
     return int(differ)
 
 
-def _machine(options: argparse.Namespace, told: str) -> Any:
-    from nri_resmgr.cli.chosen_machine import named_machine, this_machine
-
-    text = options.topology or told
-    return named_machine(text) if text else this_machine(options)
-
-
-def _play(machine: Any, scenario: Any, config_file: Path | None) -> Any:
-    from nri_resmgr.host.text_file import read_text_file
-    from nri_resmgr.scenario.findings import findings_of
-    from nri_resmgr.scenario.node import InProcessNode
-    from nri_resmgr.scenario.play import Player
-
+def _play(machine: Machine, scenario: Scenario, config_file: Path | None) -> Findings:
     document = read_text_file(config_file) if config_file else scenario.document
     try:
         node = InProcessNode(machine, document)
@@ -132,9 +163,7 @@ def _play(machine: Any, scenario: Any, config_file: Path | None) -> Any:
     return findings_of(node)
 
 
-def _draw(found: Any, path: Path) -> None:
-    from nri_resmgr.scenario.picture import picture_html, picture_svg
-
+def _draw(found: Findings, path: Path) -> None:
     draw = picture_html if path.suffix == ".html" else picture_svg
     try:
         path.write_text(draw(found), encoding="utf-8")
@@ -142,7 +171,99 @@ def _draw(found: Any, path: Path) -> None:
         raise NoPicture(path, (error.strerror or str(error)).lower()) from None
 
 
-def _log_warnings() -> None:
-    from nri_resmgr.log.output import LogFormat, configure_logging
+def show_findings(found: Findings, output: str) -> str:
+    """Format findings as tables, or as JSON."""
+    if output == "json":
+        return json.dumps(findings_document(found), indent=2)
+    return "\n\n".join(_sections(found))
 
-    configure_logging("warning", LogFormat.TEXT)
+
+def show_changes(first: Findings, second: Findings, output: str) -> tuple[str, bool]:
+    """Format the differences; return also whether there are any."""
+    changes = changes_between(first, second)
+    if output == "json":
+        return json.dumps(changes_document(changes), indent=2), bool(changes)
+    if not changes:
+        return "no difference", False
+    rows = ((one.title, one.what, one.before, one.after) for one in changes)
+    return format_changes(_CHANGES, rows, REFUSED), True
+
+
+def _sections(found: Findings) -> Iterator[str]:
+    yield f"{found.kind} on {len(found.machine.online)} CPUs"
+    if found.placements:
+        yield format_table(_PLACEMENTS, map(_placement, found.placements))
+    if found.refusals:
+        refused = (f"  {_sentence(one)}" for one in found.refusals)
+        yield "\n".join(("refused", *refused))
+    yield format_table(_POOLS, (_pool(one) for one in found.pools))
+    yield "\n".join(_headroom(found))
+    if scattered := tuple(_scattered(found)):
+        yield "\n".join(scattered)
+
+
+def _placement(one: PlacedContainer) -> Sequence[str]:
+    return (
+        one.title,
+        one.qos.value,
+        format_cpus(one.request),
+        size_text(one.memory or None),
+        str(one.cpus) or "any",
+        str(one.exclusive) or "-",
+        str(one.mems) or "any",
+        one.pool,
+        one.rule,
+    )
+
+
+def _sentence(one: RefusedRequest) -> str:
+    return one.why if one.why.startswith(one.title) else f"{one.title}: {one.why}"
+
+
+def _pool(one: PoolUse) -> Sequence[str]:
+    memory = "-"
+    if one.memory:
+        granted, whole = size_text(one.memory_granted), size_text(one.memory)
+        memory = f"{granted} of {whole}"
+    return (
+        one.name,
+        one.kind,
+        str(one.cpus),
+        f"{format_cpus(one.granted)} of {format_cpus(one.capacity)}",
+        format_cpus(one.free),
+        str(largest_of(one)),
+        memory,
+    )
+
+
+def _headroom(found: Findings) -> Iterator[str]:
+    largest = found.largest
+    yield (
+        f"one more container could be granted {largest.anywhere} whole CPUs; "
+        f"in one socket {largest.in_socket}, in one NUMA node {largest.in_node}, "
+        f"behind one L3 cache {largest.in_l3}"
+    )
+    if found.stranded:
+        yield f"free CPUs that share a core with an exclusive CPU: {found.stranded}"
+
+
+def _scattered(found: Findings) -> Iterator[str]:
+    for kind, spread in (
+        ("exclusive", found.spread),
+        ("shared", found.shared_spread),
+    ):
+        for part, titles in _parts(spread):
+            names = ", ".join(titles[:_MOST_NAMES])
+            more = len(titles) - _MOST_NAMES
+            rest = f" and {more} more" if more > 0 else ""
+            yield f"{kind} CPUs in several {part}: {len(titles)} ({names}{rest})"
+
+
+def _parts(spread: Spread) -> Iterator[tuple[str, tuple[str, ...]]]:
+    for part, titles in (
+        ("sockets", spread.sockets),
+        ("NUMA nodes", spread.nodes),
+        ("L3 caches", spread.l3),
+    ):
+        if titles:
+            yield part, titles

@@ -1,4 +1,4 @@
-"""Rows and columns of text."""
+"""Tables of text."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 
 def format_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Line up columns, two blanks apart.
+    """Align columns, two blanks apart.
 
     >>> print(format_table(("name", "CPUs"), [("web", "0-3"), ("database", "4")]))
     name      CPUs
@@ -26,12 +26,13 @@ def format_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 def format_changes(
     header: Sequence[str], rows: Iterable[Sequence[str]], refused: str
 ) -> str:
-    """Line up changes, with the sentences of refusals below.
+    """Align changes in a table, with the sentences of refusals below.
 
     Args:
-        header: The last two columns are what was, and what is.
-        rows: Their last three are what, before and after; empty for nothing.
-        refused: As *what* of a row whose last two are sentences.
+        header: Of the columns; the last two are the old and the new value.
+        rows: The last three cells are the property, its old and its new value, which
+            are empty for none.
+        refused: The property of rows whose values are sentences.
     """
     cells, sentences = [], []
     for row in rows:

@@ -1,4 +1,4 @@
-"""``nri-resmgr top``: a live picture of the node."""
+"""``nri-resmgr top``: CPUs, memory and pressure of the node, live."""
 
 from __future__ import annotations
 
@@ -12,13 +12,17 @@ import sys
 import termios
 import time
 import tty
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
+from nri_resmgr.cli.flags import Flags, add_control_flag, add_output
 from nri_resmgr.cli.render_top import Paint, colored, plain, render_frame
 from nri_resmgr.control.client import AnswerLost, Client, NoDaemon
 
-# ECMA-48 and xterm: another screen, no cursor; and back.
+_INTERVAL: Final = 2.0  # seconds
+_MIN_INTERVAL, _MAX_INTERVAL = 0.1, 3600.0
+
+# ECMA-48 and xterm: the alternate screen without a cursor, and back.
 _ENTER: Final = "\x1b[?1049h\x1b[?25l"
 _LEAVE: Final = "\x1b[?25h\x1b[?1049l"
 _FROM_THE_TOP: Final = "\x1b[H"
@@ -26,11 +30,37 @@ _ERASE_LINE: Final = "\x1b[K"
 _ERASE_BELOW: Final = "\x1b[J"
 
 
-def top(options: argparse.Namespace) -> int:
-    """Print pictures until told to stop; just one, if so asked.
+def add_arguments(
+    parser: argparse.ArgumentParser, environment: Mapping[str, str]
+) -> None:
+    """Describe the command; *environment* gives defaults."""
+    parser.description = (
+        "Draw the machine's CPUs with the containers that hold them, memory by node, "
+        "and pressure, repeatedly. q or Ctrl-C ends it."
+    )
+    parser.epilog = "examples: top; top --once; top --interval 0.5"
+    parser.add_argument("--once", action="store_true", help="print one frame and exit")
+    parser.add_argument(
+        "--interval",
+        type=_seconds,
+        default=_INTERVAL,
+        metavar="SECONDS",
+        help="time between two frames in seconds, default %(default)s",
+    )
+    add_control_flag(Flags(parser, environment))
+    add_output(
+        parser,
+        "text",
+        "json",
+        help_text="text, or a JSON object per frame; default %(default)s",
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print frames until interrupted; only one with ``--once``.
 
     Raises:
-        NoDaemon: Nobody is there to begin with.
+        NoDaemon: There is no daemon at the start.
     """
     client = Client(options.control_socket)
     if options.output == "json":
@@ -40,7 +70,7 @@ def top(options: argparse.Namespace) -> int:
     if options.once or not live:
         return _print_all(options, lambda: _frame(client, paint))
     first = _frame(client, paint)
-    with _own_screen():
+    with _alternate_screen():
         _draw(first)
         while not _is_ended(options.interval):
             _draw(_frame_or_why(client, paint))
@@ -68,7 +98,7 @@ def _frame(client: Client, paint: Paint) -> str:
 def _frame_or_why(client: Client, paint: Paint) -> str:
     try:
         return _frame(client, paint)
-    except (NoDaemon, AnswerLost) as error:  # it may come back
+    except (NoDaemon, AnswerLost) as error:  # it may be restarted
         return str(error)
 
 
@@ -79,7 +109,7 @@ def _draw(frame: str) -> None:
 
 
 def _is_ended(seconds: float) -> bool:
-    """Wait for the next picture; tell whether somebody pressed q, or hung up."""
+    """Wait for the next frame; return whether q was pressed or the terminal closed."""
     deadline = time.monotonic() + seconds
     if not sys.stdin.isatty():
         time.sleep(seconds)
@@ -92,8 +122,8 @@ def _is_ended(seconds: float) -> bool:
 
 
 @contextlib.contextmanager
-def _own_screen() -> Iterator[None]:
-    """Leave the terminal as it was found, keys without echo in between."""
+def _alternate_screen() -> Iterator[None]:
+    """Use the alternate screen without echo; restore the terminal at the end."""
     keys = sys.stdin.fileno() if sys.stdin.isatty() else None
     before = termios.tcgetattr(keys) if keys is not None else None
     if keys is not None:
@@ -105,3 +135,13 @@ def _own_screen() -> Iterator[None]:
         print(_LEAVE, end="", flush=True)
         if keys is not None and before is not None:
             termios.tcsetattr(keys, termios.TCSADRAIN, before)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not _MIN_INTERVAL <= seconds <= _MAX_INTERVAL:
+        raise argparse.ArgumentTypeError(f"{text!r} is not 0.1 to 3600 seconds")
+    return seconds

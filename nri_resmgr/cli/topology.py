@@ -1,4 +1,4 @@
-"""``nri-resmgr topology``: what the machine is, for people, programs, bug reports."""
+"""``nri-resmgr topology``: show the machine, or write it to a file."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import argparse
 import contextlib
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from nri_resmgr.daemon.memory_kinds import read_memory_kinds
-from nri_resmgr.host.machine.discovery import read_machine
+import yaml
+
+from nri_resmgr.cli.chosen_machine import this_machine
+from nri_resmgr.cli.flags import Flags, add_host_flags, add_output
 from nri_resmgr.host.machine.dump import load_dump, load_files, write_dump
 from nri_resmgr.host.machine.sysfs_writer import sysfs_files, write_tree
 from nri_resmgr.host.text_file import UnreadableFile
@@ -25,7 +27,7 @@ from nri_resmgr.values import HostError
 
 @dataclass(eq=False)
 class CannotWrite(HostError):
-    """The system refuses to write what was asked for."""
+    """The operating system refuses to write the file."""
 
     path: Path
     why: str
@@ -34,16 +36,44 @@ class CannotWrite(HostError):
         return f"cannot write {self.path}: {self.why.lower()}"
 
 
+def add_arguments(
+    parser: argparse.ArgumentParser, environment: Mapping[str, str]
+) -> None:
+    """Describe the command; *environment* gives defaults."""
+    parser.description = "Show the machine as the policies see it."
+    parser.epilog = (
+        "examples: topology -o json; topology dump node7.tgz; "
+        "topology --load node7.tgz; topology --machine 2s2n8c2t sysfs /tmp/host"
+    )
+    add_host_flags(Flags(parser, environment))
+    source = parser.add_mutually_exclusive_group()
+    source.add_argument("--machine", metavar="SPEC", help="a synthetic machine")
+    source.add_argument("--load", type=Path, metavar="FILE", help="a dump")
+    add_output(parser, "tree", "json", "yaml")
+    parser.set_defaults(action=show)
+    actions = parser.add_subparsers(title="instead of showing it", metavar="")
+    to_archive = actions.add_parser("dump", help="write an archive for --load")
+    to_archive.add_argument("file", type=Path, metavar="FILE")
+    to_archive.set_defaults(action=dump)
+    to_folder = actions.add_parser("sysfs", help="write its sysfs files")
+    to_folder.add_argument("folder", type=Path, metavar="FOLDER")
+    to_folder.set_defaults(action=sysfs)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Show the machine, or write it."""
+    status: int = options.action(options)
+    return status
+
+
 def show(options: argparse.Namespace) -> int:
-    """Print the model as a tree, JSON or YAML."""
+    """Print the machine as a tree, JSON or YAML."""
     machine = _machine(options)
     match options.output:
         case "json":
             json.dump(to_document(machine), sys.stdout, indent=2)
             print()
         case "yaml":
-            import yaml
-
             yaml.safe_dump(to_document(machine), sys.stdout, sort_keys=False)
         case _:
             print(format_tree(machine))
@@ -51,7 +81,7 @@ def show(options: argparse.Namespace) -> int:
 
 
 def dump(options: argparse.Namespace) -> int:
-    """Write the machine and the files it was read from into one archive."""
+    """Write the machine and the files it was read from to one archive."""
     try:
         machine = write_dump(_tree(options), options.file)
     except OSError as error:
@@ -61,13 +91,13 @@ def dump(options: argparse.Namespace) -> int:
 
 
 def sysfs(options: argparse.Namespace) -> int:
-    """Write the machine as the sysfs files that tell of it."""
+    """Write the machine as sysfs files."""
     machine = _machine(options)
     try:
         write_tree(sysfs_files(machine), options.folder)
     except OSError as error:
         raise CannotWrite(options.folder, error.strerror or str(error)) from None
-    print(f"{options.folder}: a root for programs that read sysfs")
+    print(f"{options.folder}: a host root with the sysfs files of the machine")
     return 0
 
 
@@ -77,8 +107,7 @@ def _machine(options: argparse.Namespace) -> Machine:
     if options.load is not None:
         with _reading(options.load):
             return load_dump(options.load)
-    kinds = read_memory_kinds(options.memory_kinds)
-    return read_machine(HostTree(options.host_root), kinds)
+    return this_machine(options)
 
 
 def _tree(options: argparse.Namespace) -> Tree:

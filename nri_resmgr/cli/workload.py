@@ -1,4 +1,4 @@
-"""Pods of a made-up workload, as a kubelet would ask for them."""
+"""Pods of a synthetic workload, as a kubelet would request them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nri_resmgr.stub import Container, Pod
 from nri_resmgr.values import Bytes, MilliCpus, QosClass
 
 _GIB: Final = Bytes(1 << 30)
-_CAPACITY: Final = Bytes(64 << 30)  # of whatever node; nobody here asks for a share
+_CAPACITY: Final = Bytes(64 << 30)  # of the node; no pod here requests a share of it
 
 
 class Workload(msgspec.Struct, frozen=True):
@@ -36,7 +36,7 @@ class Workload(msgspec.Struct, frozen=True):
 
     @property
     def pod(self) -> Pod:
-        """The sandbox, in the cgroup that tells its QoS class."""
+        """The sandbox, in the cgroup of its QoS class."""
         return msgspec.structs.replace(
             pod_of(self.name, self._row), id=f"pod-{self.name}"
         )

@@ -1,4 +1,4 @@
-"""RDT, block I/O and memory classes: what they are to be, are, and who has them."""
+"""RDT, block I/O and memory classes as JSON data: settings, problems, containers."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from nri_resmgr.app.classes.problems import ClassProblems
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.classes.choice import ClassChoice, ClassRequest, Origin
 from nri_resmgr.control.containers import Data
-from nri_resmgr.control.memory_classes import memory_classes_of
 from nri_resmgr.policy.events import ContainerSpec
 
-if TYPE_CHECKING:  # few nodes have classes
+if TYPE_CHECKING:  # heavy; few nodes have classes
     from nri_resmgr.app.classes.blockio.host import BlockIoHost
     from nri_resmgr.classes.blockio import BlockIoClass
 
@@ -21,39 +20,42 @@ _ORIGINS: Final = {Origin.TYPE: "by its balloon type", Origin.QOS: "by its QoS c
 
 
 def classes_of(policy: ResourcePolicy) -> Data:
-    """Say how it is with each kind; None for one that is switched off."""
+    """Describe each kind of class; None for a kind that is off."""
     return {
         "rdt": _rdt(policy),
         "blockio": _blockio(policy),
-        "memory": memory_classes_of(policy),
+        "memory": _memory(policy),
     }
 
 
 def class_sentences(spec: ContainerSpec, policy: ResourcePolicy) -> Iterator[str]:
-    """Say which RDT and block I/O class a container is to have, and why."""
+    """Yield which RDT and block I/O class a container should have, and why."""
     config, prefers = policy.config, spec.preferences
     if (rdt := config.rdt) is not None:
+        # Few nodes have classes.
         from nri_resmgr.app.classes.rdt.setter import rdt_choice
 
         choice = rdt_choice(spec, rdt, policy.policy, policy.state)
         if choice:
             host = policy.class_hosts.rdt
-            lacks = "" if host.has(choice.name) else "; there is no such group now"
-            yield f"RDT class {choice.name}, {_why(choice, prefers.rdt_class)}{lacks}"
+            missing = "" if host.has(choice.name) else "; the group does not exist"
+            why = _why(choice, prefers.rdt_class)
+            yield f"RDT class {choice.name}, {why}{missing}"
     if (blockio := config.blockio) is not None:
+        # Few nodes have classes.
         from nri_resmgr.app.classes.blockio.setter import blockio_choice
 
         choice = blockio_choice(spec, blockio, policy.policy, policy.state)
         if choice:
             known = blockio.classes is None or choice.name in blockio.classes
-            lacks = "" if known else "; there is no such class"
+            missing = "" if known else "; the class does not exist"
             why = _why(choice, prefers.blockio_class)
-            yield f"block I/O class {choice.name}, {why}{lacks}"
+            yield f"block I/O class {choice.name}, {why}{missing}"
 
 
-def _why(choice: ClassChoice, wish: ClassRequest | None) -> str:
-    if wish is not None:
-        return f"by annotation {wish.key}"
+def _why(choice: ClassChoice, request: ClassRequest | None) -> str:
+    if request is not None:
+        return f"by annotation {request.key}"
     return _ORIGINS[choice.origin]
 
 
@@ -61,25 +63,26 @@ def _rdt(policy: ResourcePolicy) -> Data | None:
     use = policy.config.rdt
     if use is None:
         return None
-    from nri_resmgr.app.classes.rdt.setter import rdt_choice  # few nodes have classes
+    # Few nodes have classes.
+    from nri_resmgr.app.classes.rdt.setter import rdt_choice
 
     host = policy.class_hosts.rdt
-    owners = _owners(
+    members = _members(
         policy, lambda spec: rdt_choice(spec, use, policy.policy, policy.state)
     )
     wanted: Mapping[str, str] = host.plan.schemata if host.plan else {}
     names = dict.fromkeys((*wanted, *host.groups))
     return {
-        "whyNot": host.why,
+        "problem": host.why,
         "monitorsPods": use.monitors,
         "classes": [
             {
                 "name": name,
-                "ours": name in wanted,
+                "managed": name in wanted,
                 "wanted": _lines(wanted.get(name)),
                 "found": _lines(found.schemata if found else ""),
                 "threads": found.threads if found else 0,
-                "containers": owners.get(name, []),
+                "containers": members.get(name, []),
             }
             for name, found in ((name, host.groups.get(name)) for name in names)
         ],
@@ -91,10 +94,11 @@ def _blockio(policy: ResourcePolicy) -> Data | None:
     use = policy.config.blockio
     if use is None:
         return None
+    # Few nodes have classes.
     from nri_resmgr.app.classes.blockio.setter import blockio_choice
 
     host = policy.class_hosts.blockio
-    owners = _owners(
+    members = _members(
         policy, lambda spec: blockio_choice(spec, use, policy.policy, policy.state)
     )
     classes = {} if use.classes is None else host.classes(use.classes)
@@ -105,15 +109,53 @@ def _blockio(policy: ResourcePolicy) -> Data | None:
                 "name": name,
                 "files": _files(classes, name, host),
                 "notices": _notices(classes, name, host),
-                "containers": owners.get(name, []),
+                "containers": members.get(name, []),
             }
-            for name in dict.fromkeys((*classes, *sorted(owners)))
+            for name in dict.fromkeys((*classes, *sorted(members)))
         ],
         **_problems(host.problems),
     }
 
 
-def _owners(
+def _memory(policy: ResourcePolicy) -> Data | None:
+    config = policy.config
+    if config.memory_qos is None and config.memory_policy is None:
+        return None
+    # Few nodes have classes.
+    from nri_resmgr.app.classes.memory.containers import memory_owners
+
+    owners: dict[tuple[str, str], list[str]] = {}
+    for one in memory_owners(policy):
+        owners.setdefault((one.kind, one.name), []).append(one.title)
+    return {
+        "classes": [
+            {
+                "kind": kind,
+                "name": name,
+                "settings": settings,
+                "containers": sorted(owners.get((kind, name), ())),
+            }
+            for kind, name, settings in _memory_settings(policy)
+        ]
+    }
+
+
+def _memory_settings(policy: ResourcePolicy) -> Iterator[tuple[str, str, str]]:
+    # Few nodes have classes.
+    from nri_resmgr.app.classes.memory.containers import POLICY, QOS
+    from nri_resmgr.classes.memory.qos import WHOLE
+
+    config = policy.config
+    if config.memory_qos is not None:
+        for name, one in config.memory_qos.classes.items():
+            yield QOS, name, f"{one.swapped * 100 / WHOLE:g}% of the limit swapped"
+    if config.memory_policy is not None:
+        for name, numa in config.memory_policy.classes.items():
+            words = (numa.mode, numa.nodes, *numa.flags)
+            yield POLICY, name, " ".join(filter(None, words))
+
+
+def _members(
     policy: ResourcePolicy, choice_of: Callable[[ContainerSpec], ClassChoice | None]
 ) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}

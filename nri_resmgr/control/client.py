@@ -1,4 +1,4 @@
-"""Asks a running daemon over its control socket."""
+"""Queries a running daemon over its control socket."""
 
 from __future__ import annotations
 
@@ -13,36 +13,36 @@ from urllib.parse import urlencode
 
 from nri_resmgr.values import InputError, ResmgrError
 
-_PATIENCE: Final = 10.0  # seconds for an answer
+_TIMEOUT: Final = 10.0  # seconds for an answer
 _OK: Final = 200
 
 
 @dataclass(eq=False)
 class NoDaemon(ResmgrError):
-    """Nobody answers at the control socket."""
+    """No daemon answers at the control socket."""
 
     path: str
 
     def __str__(self) -> str:
         return (
-            f"no daemon listens on {self.path}; is nri-resmgr running, and with this "
+            f"no daemon listens on {self.path}; is nri-resmgr running with this "
             "--control-socket?"
         )
 
 
 @dataclass(eq=False)
-class NotForUs(ResmgrError):
-    """The system does not let us to the control socket."""
+class AccessDenied(ResmgrError):
+    """This user has no access to the control socket."""
 
     path: str
 
     def __str__(self) -> str:
-        return f"permission denied on {self.path}: only root may ask the daemon"
+        return f"permission denied on {self.path}: only root has access"
 
 
 @dataclass(eq=False)
 class AnswerLost(ResmgrError):
-    """The daemon hung up, or said what no daemon of ours says."""
+    """The daemon closed the connection, or its answer is malformed."""
 
     path: str
     why: str
@@ -52,8 +52,8 @@ class AnswerLost(ResmgrError):
 
 
 @dataclass(eq=False)
-class Refused(InputError):
-    """The daemon does not answer this question."""
+class QueryRefused(InputError):
+    """The daemon refused a query."""
 
     status: int
     why: str
@@ -74,7 +74,7 @@ class _UnixConnection(http.client.HTTPConnection):
 
 
 class Client:
-    """Asks one question per connection.
+    """Sends one query per connection.
 
     Args:
         path: The control socket.
@@ -84,35 +84,37 @@ class Client:
         self._path = path
 
     def get(self, path: str, **query: str) -> dict[str, Any]:
-        """Ask for what is at a path.
+        """Get the document at a path.
 
         Raises:
-            NoDaemon: Nobody is there.
-            NotForUs: We may not ask.
-            Refused: The question was wrong.
-            AnswerLost: It was not answered to the end.
+            NoDaemon: No daemon listens.
+            AccessDenied: This user has no access.
+            QueryRefused: The daemon refused the query.
+            AnswerLost: The answer is incomplete or malformed.
         """
-        return self._ask("GET", _target(path, query))
+        return self._query("GET", _target(path, query))
 
     def put(self, path: str, document: Mapping[str, Any]) -> dict[str, Any]:
-        """Change what is at a path; raises what `get` does."""
-        return self._ask("PUT", path, json.dumps(document))
+        """Change the document at a path; raises what `get` does."""
+        return self._query("PUT", path, json.dumps(document))
 
     def post(self, path: str) -> dict[str, Any]:
-        """Have something done; raises what `get` does."""
-        return self._ask("POST", path)
+        """Request an action; raises what `get` does."""
+        return self._query("POST", path)
 
     def lines(self, path: str, **query: str) -> Iterator[dict[str, Any]]:
-        """Yield the lines of an answer as they come, for as long as it takes.
+        """Yield the lines of an answer as they arrive, without a timeout.
 
         Raises what `get` does.
         """
         target = _target(path, query)
-        with self._answer("GET", target, patience=None) as answer:
+        with self._answer("GET", target, timeout=None) as answer:
             while line := answer.readline():
                 yield json.loads(line)
 
-    def _ask(self, method: str, target: str, body: str | None = None) -> dict[str, Any]:
+    def _query(
+        self, method: str, target: str, body: str | None = None
+    ) -> dict[str, Any]:
         with self._answer(method, target, body) as answer:
             found: dict[str, Any] = json.loads(answer.read())
             return found
@@ -123,23 +125,23 @@ class Client:
         method: str,
         target: str,
         body: str | None = None,
-        patience: float | None = _PATIENCE,
+        timeout: float | None = _TIMEOUT,
     ) -> Iterator[http.client.HTTPResponse]:
-        connection = _UnixConnection(self._path, patience)
+        connection = _UnixConnection(self._path, timeout)
         try:
             connection.request(method, target, body)
             answer = connection.getresponse()
             if answer.status != _OK:
-                raise Refused(answer.status, _why(answer))
+                raise QueryRefused(answer.status, _why(answer))
             yield answer
         except (FileNotFoundError, ConnectionRefusedError):
             raise NoDaemon(self._path) from None
         except PermissionError:
-            raise NotForUs(self._path) from None
+            raise AccessDenied(self._path) from None
         except TimeoutError:
             raise AnswerLost(self._path, "no answer in time") from None
         except (OSError, http.client.HTTPException, ValueError) as error:
-            raise AnswerLost(self._path, str(error) or "it hung up") from None
+            raise AnswerLost(self._path, str(error) or "connection closed") from None
         finally:
             connection.close()
 

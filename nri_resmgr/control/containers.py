@@ -1,33 +1,33 @@
-"""What containers ask for and have, as plain data; nothing that pods keep secret."""
+"""Containers as JSON data: requests, pinning, verification; nothing secret."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
 from nri_resmgr.app.verification.verifier import Verification
-from nri_resmgr.control.subject import Subject
+from nri_resmgr.control.daemon_view import DaemonView
 from nri_resmgr.control.times import time_text
-from nri_resmgr.control.verification import verified_container
 from nri_resmgr.policy.events import NO_PIN, ContainerSpec, Pin, RequestOrigin
 from nri_resmgr.policy.views import PoolUse
 from nri_resmgr.values import NO_CPUS, CpuSet
 
-Data = dict[str, Any]
+Data: TypeAlias = dict[str, Any]
+"""JSON data of an answer."""
 
 
-class View(msgspec.Struct, frozen=True):
+class PolicySnapshot(msgspec.Struct, frozen=True):
     """The policy's state at one moment.
 
     Attributes:
-        specs: The containers that are here, by id.
-        pins: What should hold for them.
+        specs: The present containers, by id.
+        pins: The pinning that each should have.
         pools: The pools.
         pool_of: The name of each container's pool.
-        exclusive: CPUs that one container each has to itself.
-        verification: Compares decisions with the kernel's word; None where nobody does.
+        exclusive: All exclusive CPUs.
+        verification: Compares cgroups with decisions; None if it is off.
     """
 
     specs: Mapping[str, ContainerSpec]
@@ -38,33 +38,33 @@ class View(msgspec.Struct, frozen=True):
     verification: Verification | None
 
 
-def view_of(subject: Subject) -> View:
-    """Look at what holds now."""
-    policy, state = subject.policy.policy, subject.policy.state
+def snapshot_of(daemon: DaemonView) -> PolicySnapshot:
+    """Take a snapshot of the policy."""
+    policy, state = daemon.policy.policy, daemon.policy.state
     pools = policy.pools(state)
-    return View(
+    return PolicySnapshot(
         specs={key: entry.spec for key, entry in state.ledger.entries.items()},
         pins=policy.pins(state),
         pools=pools,
         pool_of={one: pool.name for pool in pools for one in pool.containers},
         exclusive=CpuSet.union(pool.exclusive for pool in pools),
-        verification=subject.verification(),
+        verification=daemon.verification(),
     )
 
 
-def containers_of(view: View) -> Iterator[Data]:
-    """Yield a row per container, by namespace, pod and age."""
-    specs = view.specs.values()
+def containers_of(snapshot: PolicySnapshot) -> Iterator[Data]:
+    """Yield the data of each container, sorted by namespace, pod and age."""
+    specs = snapshot.specs.values()
     for spec in sorted(specs, key=lambda s: (s.namespace, s.pod_name, s.created, s.id)):
-        yield container_of(spec, view)
+        yield container_of(spec, snapshot)
 
 
-def container_of(spec: ContainerSpec, view: View) -> Data:
-    """Describe one container that is here.
+def container_of(spec: ContainerSpec, snapshot: PolicySnapshot) -> Data:
+    """Describe a present container.
 
-    Its labels, annotations, environment and arguments stay where they are.
+    Labels, annotations, environment and arguments may be secret and are left out.
     """
-    pin = view.pins.get(spec.id, NO_PIN)
+    pin = snapshot.pins.get(spec.id, NO_PIN)
     return {
         "id": spec.id,
         "namespace": spec.namespace,
@@ -72,16 +72,16 @@ def container_of(spec: ContainerSpec, view: View) -> Data:
         "podUid": spec.pod_uid,
         "name": spec.name,
         "qos": spec.qos.value,
-        "pool": view.pool_of.get(spec.id, ""),
+        "pool": snapshot.pool_of.get(spec.id, ""),
         "cpus": str(pin.cpus),
-        "exclusive": str(pin.cpus & view.exclusive if pin.cpus else NO_CPUS),
+        "exclusive": str(pin.cpus & snapshot.exclusive if pin.cpus else NO_CPUS),
         "mems": str(pin.mems),
         "request": _request_of(spec),
         "source": spec.source.value,
         "accuracy": "exact" if spec.source is RequestOrigin.ANNOTATION else "estimated",
         "created": time_text(spec.created),
         "started": time_text(spec.started),
-        "verification": verified_container(view.verification, spec.id),
+        "verification": verified_container(snapshot.verification, spec.id),
     }
 
 
@@ -91,4 +91,35 @@ def _request_of(spec: ContainerSpec) -> Data:
         "cpuLimit": spec.limit,
         "memory": spec.memory_request,
         "memoryLimit": spec.memory_limit,
+    }
+
+
+def verification_of(found: Verification | None) -> Data | None:
+    """Describe the last verification of all cgroups; None if it is off."""
+    if found is None:
+        return None
+    counts = found.counts()
+    return {
+        "intervalSeconds": found.options.interval,
+        "repairs": found.options.repairs,
+        "rounds": found.rounds,
+        "last": time_text(found.ended),
+        "containers": {word.value: counts[word] for word in sorted(counts)},
+    }
+
+
+def verified_container(found: Verification | None, container: str) -> Data | None:
+    """Describe the last verification of a container; None if it is off."""
+    if found is None:
+        return None
+    finding = found.finding_of(container)
+    return {
+        "verdict": finding.verdict.value,
+        "differences": [
+            {"kind": one.kind.value, "wanted": one.wanted, "found": one.found}
+            for one in finding.differences
+        ],
+        "why": finding.why,
+        "repairs": found.repairs.attempts_of(container),
+        "abandoned": found.repairs.is_abandoned(container),
     }

@@ -1,4 +1,4 @@
-"""``GET /v1/events``: what happened, a JSON object per line, and what goes on."""
+"""``GET /v1/events``: recent events and those to come, one JSON object per line."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Any, Final
 
 from nri_resmgr.app.observing.history import History, Row
-from nri_resmgr.control.subject import API_VERSION
+from nri_resmgr.control.daemon_view import API_VERSION
 from nri_resmgr.control.times import time_text
 from nri_resmgr.policy.decision import Reason
 
-_AT_ONCE: Final = 100  # rows between two looks at whether the client keeps up
+_AT_ONCE: Final = 100  # rows that are sent before the client is waited for
 
 GAP: Final = "gap"
-"""The kind of a line that stands for events that are no longer kept."""
+"""The kind of a line that replaces events that are no longer kept."""
 
 
 def event_of(row: Row) -> dict[str, Any]:
-    """Describe a row; what it has not is left out."""
+    """Describe a row; empty fields are left out."""
     event: dict[str, Any] = {
         "number": row.number,
         "time": time_text(row.time),
         "kind": row.kind,
         "title": row.title,
-        "word": row.word,
+        "category": row.word,
         "why": row.why,
         "containers": [reason_of(reason) for reason in row.reasons],
         "updates": len(row.updates),
@@ -33,7 +33,7 @@ def event_of(row: Row) -> dict[str, Any]:
 
 
 def reason_of(reason: Reason) -> dict[str, Any]:
-    """Describe a decision on one container; what it does not say is left out."""
+    """Describe a decision on one container; empty fields are left out."""
     found = {
         "id": reason.container,
         "title": reason.title,
@@ -54,14 +54,14 @@ async def event_lines(
 ) -> AsyncIterator[bytes]:
     """Yield a heading, then the events after *since*, then those to come.
 
-    A client that reads slower than things happen has no queue here: it reads on
-    from the history, and where that has moved on, a gap says how much was missed.
+    There is no queue for a client that reads slower than events happen: it continues
+    from the history, and a gap counts the events that are no longer kept.
     """
     first, last = history.first, history.last
     heading = {"apiVersion": API_VERSION, "kind": "EventList"}
     yield _line(heading | {"first": first, "last": last})
     at = since
-    if at > last:  # a number from before our start
+    if at > last:  # a number of an earlier process
         at = 0
         yield _line({"kind": GAP, "missed": 0, "next": first})
     while True:

@@ -1,31 +1,30 @@
-"""``GET /v1/host``: how busy the kernel says the machine is."""
+"""``GET /v1/host``: pressure and used memory of the machine."""
 
 from __future__ import annotations
 
 import msgspec
 
 from nri_resmgr.control.containers import Data
-from nri_resmgr.control.subject import API_VERSION, Subject
+from nri_resmgr.control.daemon_view import API_VERSION, DaemonView
 from nri_resmgr.host.machine.nodes import used_memory
 from nri_resmgr.host.pressure import Pressure, Stall, read_pressure
 
 
-def host_of(subject: Subject) -> Data:
-    """Read pressure and used memory now.
+def host_of(daemon: DaemonView) -> Data:
+    """Read pressure and used memory from the kernel.
 
     Raises:
-        HostError: A file is there and cannot be read.
+        HostError: A file exists and cannot be read.
     """
-    nodes = subject.policy.machine.nodes
+    nodes = daemon.policy.machine.nodes
     return {
         "apiVersion": API_VERSION,
         "kind": "Host",
         "pressure": {
-            name: _pressure(one) for name, one in read_pressure(subject.tree).items()
+            name: _pressure(one) for name, one in read_pressure(daemon.tree).items()
         },
         "nodes": [
-            {"id": node.id, "used": used_memory(subject.tree, node.id)}
-            for node in nodes
+            {"id": node.id, "used": used_memory(daemon.tree, node.id)} for node in nodes
         ],
     }
 

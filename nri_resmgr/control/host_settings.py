@@ -1,4 +1,4 @@
-"""What a policy wants of its host's own settings, and what these are, as plain data."""
+"""CPU classes, files and interrupts of the host as JSON data, wanted and found."""
 
 from __future__ import annotations
 
@@ -7,69 +7,70 @@ from typing import TYPE_CHECKING, Final
 
 from nri_resmgr.app.host_settings.wanted import use_in_force
 from nri_resmgr.classes.cpu.facts import CPU_ROOT, CpuKnobFacts
-from nri_resmgr.control.containers import Data, View
-from nri_resmgr.control.subject import Subject
+from nri_resmgr.control.containers import Data, PolicySnapshot
+from nri_resmgr.control.daemon_view import DaemonView
+from nri_resmgr.control.isolation import isolated_of
 from nri_resmgr.policy.host_use import HostUse
 from nri_resmgr.values import CpuSet
 
-if TYPE_CHECKING:  # few nodes have any
+if TYPE_CHECKING:  # heavy; few nodes have host settings
     from nri_resmgr.app.host_settings.report import HostReport, Round
 
-_OF_POLICY: Final = (
+_POLICY_FILES: Final = (
     "scaling_governor",
     "energy_performance_preference",
     "scaling_min_freq",
     "scaling_max_freq",
 )
-_OF_UNCORE: Final = ("min_freq_khz", "max_freq_khz")
+_UNCORE_FILES: Final = ("min_freq_khz", "max_freq_khz")
 
 
-def host_settings_of(subject: Subject, view: View) -> Data | None:
-    """Say which CPUs are in which class, and how the host is set; None for nothing."""
-    host, use = subject.host, use_in_force(subject.policy)
+def host_settings_of(daemon: DaemonView, snapshot: PolicySnapshot) -> Data | None:
+    """Describe CPU classes and the settings of the host; None if there are none."""
+    host, use = daemon.host, use_in_force(daemon.policy)
     report = host.applier.report if host and host.applier else None
     last = report.last if report else None
     if use.is_idle and not (report and report.failing):
         return None
-    why_not = host.problem if host else ""
+    problem = host.problem if host else ""
     if report is not None:
-        why_not = why_not or report.why_not
-    elif not why_not:
-        why_not = "nothing runs yet"
+        problem = problem or report.why_not
+    elif not problem:
+        problem = "the first round has not run yet"
     found: Data = {
-        "followed": not why_not,
-        "whyNot": why_not,
-        "classes": list(_classes(use, view, last)),
-        "isolated": list(_isolated(use, view, subject, last)),
+        "applied": not problem,
+        "problem": problem,
+        "classes": list(_classes(use, snapshot, last)),
+        "isolated": list(_isolated(use, snapshot, daemon, last)),
     }
-    return found | _of_report(report)
+    return found | _report_data(report)
 
 
-def _classes(use: HostUse, view: View, last: Round | None) -> Iterator[Data]:
+def _classes(
+    use: HostUse, snapshot: PolicySnapshot, last: Round | None
+) -> Iterator[Data]:
     for name, cpus in sorted(use.cpu_classes.items()):
         yield {
             "name": name,
             "cpus": str(cpus),
             "containers": sorted(
                 spec.title
-                for key, spec in view.specs.items()
-                if key in view.pins and not view.pins[key].cpus.isdisjoint(cpus)
+                for key, spec in snapshot.specs.items()
+                if key in snapshot.pins and not snapshot.pins[key].cpus.isdisjoint(cpus)
             ),
             "settings": list(_settings(cpus, last)) if last else [],
         }
 
 
 def _isolated(
-    use: HostUse, view: View, subject: Subject, last: Round | None
+    use: HostUse, snapshot: PolicySnapshot, daemon: DaemonView, last: Round | None
 ) -> Iterator[Data]:
     if use.isolated:
-        from nri_resmgr.control.isolation import isolated_of  # few nodes have any
-
-        yield from isolated_of(use, view, subject.policy.machine, last)
+        yield from isolated_of(use, snapshot, daemon.policy.machine, last)
 
 
 def _settings(cpus: CpuSet, last: Round) -> Iterator[Data]:
-    """Yield what is set for some CPUs: each value that any of them has."""
+    """Yield the settings of some CPUs: each value that any of them has."""
     wanted: dict[str, set[str]] = {}
     found: dict[str, set[str]] = {}
     files = last.plan.files
@@ -84,21 +85,21 @@ def _settings(cpus: CpuSet, last: Round) -> Iterator[Data]:
 def _paths(cpus: CpuSet, facts: CpuKnobFacts) -> Iterator[tuple[str, str]]:
     for policy in facts.policies:
         if not policy.cpus.isdisjoint(cpus):
-            for name in _OF_POLICY:
+            for name in _POLICY_FILES:
                 yield name, f"{policy.folder}/{name}"
-    for alike in facts.idle:
-        for cpu in alike.cpus & cpus:
-            for number, state in enumerate(alike.names):
+    for group in facts.idle:
+        for cpu in group.cpus & cpus:
+            for number, state in enumerate(group.names):
                 file = f"cpuidle/state{number}/disable"
                 yield f"{state} disable", f"{CPU_ROOT}/cpu{cpu}/{file}"
     for domain in facts.uncore:
         if not domain.cpus.isdisjoint(cpus):
-            for name in _OF_UNCORE:
+            for name in _UNCORE_FILES:
                 yield f"uncore {name}", f"{domain.folder}/{name}"
 
 
-def _of_report(report: HostReport | None) -> Data:
-    """Say what was done; nothing was, where there is no report."""
+def _report_data(report: HostReport | None) -> Data:
+    """Describe the last round; empty before the first one."""
     if report is None:
         return {"files": None, "interrupts": None, "speedSelect": []}
     last = report.last
@@ -124,7 +125,7 @@ def _of_report(report: HostReport | None) -> Data:
             "unplaced": list(placement.unplaced),
             "refused": sorted(last.refused),
             "irqbalance": last.irqbalance.pid,
-            "untold": last.irqbalance.why,
+            "notUpdated": last.irqbalance.why,
         },
         "speedSelect": list(_punits(last)),
     }
@@ -132,6 +133,7 @@ def _of_report(report: HostReport | None) -> Data:
 
 def _punits(last: Round) -> Iterator[Data]:
     if last.plan.punits:
+        # Few machines have Intel Speed Select.
         from nri_resmgr.host.speed_select.knobs import describe
 
         for one in last.plan.punits:

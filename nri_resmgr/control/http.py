@@ -1,27 +1,26 @@
-"""A small HTTP/1.1 server: a request per connection, bounded in every direction."""
+"""A small HTTP/1.1 server: one request per connection, with limits on everything."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import socket
 from asyncio import base_events
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterator,
+    Mapping,
+)
+from http import HTTPStatus
 from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from nri_resmgr.control.http_reply import (
-    JSON,
-    JSON_LINES,
-    TEXT,
-    Reply,
-    chunk_of,
-    head_of,
-    json_reply,
-    text_reply,
-)
-from nri_resmgr.control.http_request import Head, Request, RequestRefused, read_head
+from nri_resmgr.control.http_request import Head, HttpRequest, RequestRefused, read_head
 from nri_resmgr.log import Logger
 from nri_resmgr.values import InputError, ResmgrError
 
@@ -29,10 +28,10 @@ __all__ = [
     "JSON",
     "JSON_LINES",
     "TEXT",
+    "ClientLimits",
     "Handler",
-    "Limits",
-    "Reply",
-    "Request",
+    "HttpReply",
+    "HttpRequest",
     "RequestRefused",
     "Routes",
     "Site",
@@ -43,20 +42,51 @@ __all__ = [
 
 log = Logger(__name__)
 
-# What asyncio knows of TLS; its types say nothing of that.
+# The name that asyncio has for ssl; typeshed does not have it.
 _asyncio: Any = base_events
 _TLS: Final = _asyncio.ssl
 
-_LINGERING: Final = 1.0  # seconds; a client that reads is done in less
+_LINGER: Final = 1.0  # seconds; a client that reads takes less
 _HEAD_END: Final = b"\r\n\r\n"
 
+TEXT: Final = "text/plain; charset=utf-8"
+JSON: Final = "application/json"
+JSON_LINES: Final = "application/jsonl"
 
-Handler: TypeAlias = Callable[[Request], Reply | Awaitable[Reply]]
+
+class HttpReply(msgspec.Struct, frozen=True):
+    """A reply.
+
+    Attributes:
+        body: The whole body, or an iterator of pieces that are sent at once. The
+            iterator is closed when the client disconnects.
+        content_type: The media type.
+        status: The HTTP status.
+        headers: Additional headers.
+    """
+
+    body: bytes | AsyncIterator[bytes]
+    content_type: str = JSON
+    status: int = 200
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+def json_reply(data: object, status: int = 200) -> HttpReply:
+    """Return a reply with *data* as JSON."""
+    return HttpReply(json.dumps(data).encode() + b"\n", JSON, status)
+
+
+def text_reply(text: str, status: int = 200) -> HttpReply:
+    """Return a reply with plain text."""
+    return HttpReply(text.encode(), TEXT, status)
+
+
+Handler: TypeAlias = Callable[[HttpRequest], HttpReply | Awaitable[HttpReply]]
 Routes: TypeAlias = Mapping[tuple[str, str], Handler]
-"""By method and path. Who may ``GET`` may ``HEAD``."""
+"""Handlers by method and path. ``GET`` implies ``HEAD``."""
 
 
-def _refuse_as_text(status: int, why: str) -> Reply:
+def _refuse_as_text(status: int, why: str) -> HttpReply:
     return text_reply(f"{why}\n", status)
 
 
@@ -64,15 +94,14 @@ def _admit_all(_: socket.socket) -> str:
     return ""
 
 
-class Limits(msgspec.Struct, frozen=True):
-    """What a client may take of us.
+class ClientLimits(msgspec.Struct, frozen=True):
+    """Limits of clients.
 
     Attributes:
         head: Bytes of the first line and the headers.
         body: Bytes of a request's body.
-        connections: At the same time; others are turned away.
-        seconds: For a request to arrive whole, and for a client to take what was
-            written to it.
+        connections: Connections at the same time; others are closed.
+        seconds: Time for a request to arrive, and for a client to read its reply.
     """
 
     head: int = 16 << 10
@@ -82,30 +111,30 @@ class Limits(msgspec.Struct, frozen=True):
 
 
 class Site(msgspec.Struct, frozen=True):
-    """What is served.
+    """A set of routes and how to serve them.
 
     Attributes:
         routes: The handlers.
-        limits: What clients may take.
-        admit: Says why a client may not ask; nothing where it may.
-        refuse: Writes the answer for a status and a sentence.
+        limits: The limits of clients.
+        admit: Returns why a client is refused; empty to admit it.
+        refuse: Makes the reply for a status and a sentence.
     """
 
     routes: Routes
-    limits: Limits = Limits()
+    limits: ClientLimits = ClientLimits()
     admit: Callable[[socket.socket], str] = _admit_all
-    refuse: Callable[[int, str], Reply] = _refuse_as_text
+    refuse: Callable[[int, str], HttpReply] = _refuse_as_text
 
 
 async def serve(site: Site, listener: socket.socket) -> None:
-    """Answer on *listener* until cancelled; closes it, and all connections.
+    """Serve on *listener* until cancelled; close it and all connections.
 
-    A handler's `RequestRefused` is told with its status, another `InputError` as 400,
-    another `ResmgrError` as 500 with its sentence; what else it raises is logged.
+    A handler's `RequestRefused` is answered with its status, another `InputError` with
+    400, another `ResmgrError` with 500 and its sentence; other errors are logged.
 
     Args:
-        site: What is served.
-        listener: A bound stream socket, of the internet or of unix.
+        site: The routes.
+        listener: A bound TCP or unix socket.
     """
     tasks: set[asyncio.Task[None]] = set()
 
@@ -131,9 +160,9 @@ async def serve(site: Site, listener: socket.socket) -> None:
 
 @contextlib.contextmanager
 def _without_tls() -> Iterator[None]:
-    """Let asyncio be one without TLS, as in a Python that is built without it.
+    """Make asyncio work as in a Python without TLS.
 
-    It would ask whether our socket is one of TLS, and import ssl: 3.5 MiB.
+    It would check whether our socket is an SSL socket, and import ssl: 3.5 MiB.
     """
     _asyncio.ssl = None
     try:
@@ -151,20 +180,22 @@ class _Connection:
         self._writer = writer
 
     async def serve(self) -> None:
-        """Read, answer, close; a client that is gone or too slow is dropped."""
+        """Serve one request; a client that disconnects or is too slow is dropped."""
         try:
             await self._serve()
             self._writer.close()
             async with asyncio.timeout(self._site.limits.seconds):
-                await self._writer.wait_closed()  # who takes nothing more counts, too
+                await self._writer.wait_closed()  # also of a client that does not read
         except (OSError, TimeoutError, asyncio.IncompleteReadError):
             pass
-        except Exception as error:  # of an iterator: too late for another answer
+        except Exception as error:  # in an iterator: the reply has begun
             log.error("http.failed", exc_info=error)
         finally:
             self._writer.transport.abort()
             with contextlib.suppress(OSError):
-                await self._writer.wait_closed()  # asyncio complains of unread errors
+                await (
+                    self._writer.wait_closed()
+                )  # asyncio reports errors that are not read
 
     async def _serve(self) -> None:
         try:
@@ -191,14 +222,16 @@ class _Connection:
 
     async def _read_body(self, head: Head) -> bytes:
         if head.length > self._site.limits.body:
-            raise RequestRefused(413, f"at most {self._site.limits.body} bytes, please")
+            raise RequestRefused(
+                413, f"the body exceeds {self._site.limits.body} bytes"
+            )
         async with asyncio.timeout(self._site.limits.seconds):
             return await self._reader.readexactly(head.length)
 
-    async def _answer(self, request: Request) -> Reply:
+    async def _answer(self, request: HttpRequest) -> HttpReply:
         try:
             found = self._handler(request)(request)
-            return found if isinstance(found, Reply) else await found
+            return found if isinstance(found, HttpReply) else await found
         except RequestRefused as error:
             return self._site.refuse(error.status, error.why)
         except ResmgrError as error:
@@ -206,89 +239,110 @@ class _Connection:
             return self._site.refuse(status, str(error))
         except Exception as error:
             log.error("http.failed", path=request.path, exc_info=error)
-            return self._site.refuse(500, "a fault of ours; the log has more")
+            return self._site.refuse(500, "internal error; see the log")
 
-    def _handler(self, request: Request) -> Handler:
+    def _handler(self, request: HttpRequest) -> Handler:
         method = "GET" if request.method == "HEAD" else request.method
         if handler := self._site.routes.get((method, request.path)):
             return handler
         known = {method for method, path in self._site.routes if path == request.path}
         if not known:
-            raise RequestRefused(404, f"nothing is at {request.path}")
+            raise RequestRefused(404, f"no such path: {request.path}")
         words = ", ".join(sorted(known | ({"HEAD"} if "GET" in known else set())))
         refusal = self._site.refuse(405, f"only {words}")
         reply = msgspec.structs.replace(refusal, headers=(("Allow", words),))
         return lambda _: reply
 
-    async def _send(self, reply: Reply, *, has_body: bool, in_chunks: bool) -> None:
+    async def _send(self, reply: HttpReply, *, has_body: bool, in_chunks: bool) -> None:
         body = reply.body
         if isinstance(body, bytes):
             length = ("Content-Length", str(len(body)))
-            self._writer.write(head_of(reply, (length,)) + (body if has_body else b""))
+            self._writer.write(
+                _head_bytes(reply, (length,)) + (body if has_body else b"")
+            )
             await self._drained()
             return
         chunked = ("Transfer-Encoding", "chunked")
-        self._writer.write(head_of(reply, (chunked,) if in_chunks else ()))
-        pieces: Any = body
+        self._writer.write(_head_bytes(reply, (chunked,) if in_chunks else ()))
         try:
             if has_body:
                 await self._send_pieces(body, in_chunks=in_chunks)
         finally:
-            if close := getattr(pieces, "aclose", None):
-                await close()
+            if isinstance(body, AsyncGenerator):
+                await body.aclose()
 
     async def _send_pieces(
         self, pieces: AsyncIterator[bytes], *, in_chunks: bool
     ) -> None:
         await self._drained()
-        gone = asyncio.create_task(self._gone())
+        disconnected = asyncio.create_task(self._disconnected())
         try:
-            while (piece := await self._next(pieces, gone)) is not None:
+            while (piece := await self._next(pieces, disconnected)) is not None:
                 if piece:  # an empty chunk would mean the end
-                    self._writer.write(chunk_of(piece) if in_chunks else piece)
+                    self._writer.write(_chunk(piece) if in_chunks else piece)
                     await self._drained()
             if in_chunks:
                 self._writer.write(b"0\r\n\r\n")
                 await self._drained()
         finally:
-            gone.cancel()
+            disconnected.cancel()
 
     async def _next(
-        self, pieces: AsyncIterator[bytes], gone: asyncio.Task[None]
+        self, pieces: AsyncIterator[bytes], disconnected: asyncio.Task[None]
     ) -> bytes | None:
         """Return the next piece; None at the end.
 
         Raises:
-            ConnectionError: There is none yet, and the client has said its last.
+            ConnectionError: The client disconnected before the next piece.
         """
         piece = asyncio.ensure_future(anext(pieces, None))
         try:
-            await asyncio.wait({piece, gone}, return_when="FIRST_COMPLETED")
+            await asyncio.wait({piece, disconnected}, return_when="FIRST_COMPLETED")
         finally:
             if not piece.done():
                 piece.cancel()
                 await asyncio.wait({piece})
         if piece.cancelled():
-            raise ConnectionAbortedError("the client is gone")
+            raise ConnectionAbortedError("the client disconnected")
         return piece.result()
 
-    async def _gone(self) -> None:
+    async def _disconnected(self) -> None:
         try:
             while await self._reader.read(1 << 10):
-                pass  # nothing that comes after a request is of interest
+                pass  # data after a request is ignored
         except OSError:
             return
 
     async def _linger(self) -> None:
-        """Take what is still on its way: the kernel resets a connection otherwise.
+        """Read what the client still sends, so that it can read why it was refused.
 
-        Then the client would never read why it was refused.
+        With unread data, the kernel would reset the connection.
         """
         self._writer.write_eof()
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_LINGERING):
-                await self._gone()
+            async with asyncio.timeout(_LINGER):
+                await self._disconnected()
 
     async def _drained(self) -> None:
         async with asyncio.timeout(self._site.limits.seconds):
             await self._writer.drain()
+
+
+def _chunk(piece: bytes) -> bytes:
+    """Encode a chunk, which must not be empty: an empty one marks the end."""
+    return b"%x\r\n%b\r\n" % (len(piece), piece)
+
+
+def _head_bytes(reply: HttpReply, more: tuple[tuple[str, str], ...]) -> bytes:
+    """Encode the status line and the headers, including *more*."""
+    phrase = HTTPStatus(reply.status).phrase
+    headers = (
+        ("Content-Type", reply.content_type),
+        ("Cache-Control", "no-store"),
+        ("X-Content-Type-Options", "nosniff"),
+        ("Connection", "close"),
+        *more,
+        *reply.headers,
+    )
+    text = "".join(f"{name}: {value}\r\n" for name, value in headers)
+    return f"HTTP/1.1 {reply.status} {phrase}\r\n{text}\r\n".encode("latin-1")

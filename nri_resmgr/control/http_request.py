@@ -1,4 +1,4 @@
-"""What a client asks, out of the bytes that it sent: a strict reading of HTTP/1.1."""
+"""A strict parser of HTTP/1.1 requests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from nri_resmgr.values import InputError
 
 _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 
-# More than any of our paths takes; a query is turned into a dict.
+# More than any of our paths takes; a query becomes a dict.
 _MOST_PARAMETERS: Final = 32
 
 _REQUEST_LINE: Final = re.compile(rb"([A-Z]{1,16}) (/[!-~]*) HTTP/1\.([01])")
@@ -25,7 +25,7 @@ _LENGTH: Final = re.compile(r"[0-9]{1,15}")
 
 @dataclass(eq=False)
 class RequestRefused(InputError):
-    """A request that is not answered; handlers may raise it, too.
+    """A request is refused; handlers may raise this as well.
 
     Attributes:
         status: The HTTP status.
@@ -39,14 +39,14 @@ class RequestRefused(InputError):
         return self.why
 
 
-class Request(msgspec.Struct, frozen=True):
-    """One request.
+class HttpRequest(msgspec.Struct, frozen=True):
+    """A request.
 
     Attributes:
         method: ``GET``, ``PUT`` and so on.
-        path: Without the query, its percent signs decoded.
-        query: The parameters; of one that is given twice the last counts.
-        body: As it came.
+        path: The decoded path without the query.
+        query: The parameters; the last one of a name wins.
+        body: The raw body.
     """
 
     method: str
@@ -56,28 +56,28 @@ class Request(msgspec.Struct, frozen=True):
 
 
 class Head(msgspec.Struct, frozen=True):
-    """What comes before the body.
+    """A request line with headers.
 
     Attributes:
         request: The request without its body.
-        length: Bytes of the body that follows.
-        knows_chunks: Whether a reply may come in chunks.
+        length: Length of the body in bytes.
+        knows_chunks: Whether a reply may be chunked.
     """
 
-    request: Request
+    request: HttpRequest
     length: int
     knows_chunks: bool
 
 
 def read_head(data: bytes) -> Head:
-    """Read a request's first line and headers.
+    """Parse a request's first line and headers.
 
     Args:
-        data: Everything before the body, the blank line included.
+        data: The bytes before the body, including the blank line.
 
     Raises:
-        RequestRefused: It is not HTTP/1.0 or 1.1, or it is in a form that none of
-            our clients needs: two lengths, a body in chunks, a target without path.
+        RequestRefused: It is not HTTP/1.0 or 1.1, or has a form that no client of ours
+            needs: two lengths, a chunked body, a target without path.
 
     Source:
         RFC 9112, sections 2 to 6.
@@ -85,11 +85,11 @@ def read_head(data: bytes) -> Head:
     first, *lines = data.removesuffix(b"\r\n\r\n").split(b"\r\n")
     match = _REQUEST_LINE.fullmatch(first)
     if match is None:
-        raise RequestRefused(400, "not a request of HTTP/1.1")
+        raise RequestRefused(400, "not an HTTP/1.1 request")
     method, target, minor = match.groups()
     headers = _headers(lines)
     if minor == b"1" and "host" not in headers:
-        raise RequestRefused(400, "a header Host is needed")
+        raise RequestRefused(400, "the header Host is missing")
     if "transfer-encoding" in headers:
         raise RequestRefused(501, "a body needs a Content-Length")
     length = headers.get("content-length", "0")
@@ -106,15 +106,15 @@ def _headers(lines: list[bytes]) -> dict[str, str]:
         if match is None:
             raise RequestRefused(400, "a header is malformed")
         name, value = match[1].decode().lower(), match[2].decode("latin-1").strip()
-        # Who is in front of us may have believed the other one.
+        # A proxy may have used the other one: a request could be smuggled.
         if name in ("content-length", "host") and name in headers:
-            raise RequestRefused(400, f"a header {name} came twice")
+            raise RequestRefused(400, f"the header {name} is given twice")
         headers[name] = value
     return headers
 
 
-def _request(method: str, target: str) -> Request:
-    # Not urlsplit(target): it takes what follows two slashes for a host.
+def _request(method: str, target: str) -> HttpRequest:
+    # Not urlsplit(target): it parses what follows two slashes as a host.
     path, _, query = target.partition("#")[0].partition("?")
     try:
         pairs = parse_qsl(
@@ -123,7 +123,7 @@ def _request(method: str, target: str) -> Request:
             errors="strict",
             max_num_fields=_MOST_PARAMETERS,
         )
-        return Request(
+        return HttpRequest(
             method, unquote(path, errors="strict"), MappingProxyType(dict(pairs))
         )
     except ValueError:

@@ -1,4 +1,4 @@
-"""What is isolated of containers, as plain data and as sentences."""
+"""The isolation of containers, as JSON data and as sentences."""
 
 from __future__ import annotations
 
@@ -15,43 +15,45 @@ from nri_resmgr.classes.isolation.aspects import (
     isolations_of,
 )
 from nri_resmgr.classes.isolation.requests import Isolated
-from nri_resmgr.control.containers import Data, View
-from nri_resmgr.control.subject import Subject
+from nri_resmgr.control.containers import Data, PolicySnapshot
+from nri_resmgr.control.daemon_view import DaemonView
 from nri_resmgr.policy.events import NO_PIN, ContainerSpec
 from nri_resmgr.policy.host_use import HostUse
 from nri_resmgr.topology import Machine
 
-if TYPE_CHECKING:  # few nodes have any
+if TYPE_CHECKING:  # heavy; few nodes have host settings
     from nri_resmgr.app.host_settings.report import Round
 
 _IDLE: Final = {
     "enable": "all idle states are allowed",
-    "disable": "no idle states but polling",
+    "disable": "no idle states except polling",
 }
 
 
 def isolated_of(
-    use: HostUse, view: View, machine: Machine, last: Round | None
+    use: HostUse, snapshot: PolicySnapshot, machine: Machine, last: Round | None
 ) -> Iterator[Data]:
-    """Yield a row for each isolated container.
+    """Yield the data of each isolated container.
 
     Args:
-        use: What the policy wants.
-        view: What holds now.
-        machine: Where this is.
+        use: What the policy requires of the host.
+        snapshot: The policy's state.
+        machine: The machine.
         last: The last round; None before the first one.
     """
-    for one in sorted(use.isolated, key=lambda one: view.specs[one.container].title):
-        found = _isolations(one, view, machine)
+    for one in sorted(
+        use.isolated, key=lambda one: snapshot.specs[one.container].title
+    ):
+        found = _isolations(one, snapshot, machine)
         yield {
-            "container": view.specs[one.container].title,
+            "container": snapshot.specs[one.container].title,
             "cpus": str(one.cpus),
             "isolations": [
                 {
                     "what": each.what.value,
                     "setting": each.setting,
                     "cpus": str(each.cpus),
-                    "whyNot": _why_not(one, each.what, last),
+                    "problem": _problem(one, each.what, last),
                 }
                 for each in found
             ],
@@ -59,68 +61,72 @@ def isolated_of(
 
 
 def isolation_sentences(
-    spec: ContainerSpec, view: View, subject: Subject
+    spec: ContainerSpec, snapshot: PolicySnapshot, daemon: DaemonView
 ) -> Iterator[str]:
-    """Say what is isolated of a container, or why nothing is that it asks for.
+    """Yield the isolation of a container, or why its annotations have no effect.
 
     Args:
-        spec: The container; it is here.
-        view: What holds now.
-        subject: The daemon.
+        spec: A present container.
+        snapshot: The policy's state.
+        daemon: The daemon.
     """
-    wish, policy, host = spec.preferences.isolation, subject.policy, subject.host
-    if wish is None or not aspects_of(wish):
+    request, policy, host = spec.preferences.isolation, daemon.policy, daemon.host
+    if request is None or not aspects_of(request):
         return
     isolated = use_in_force(policy).isolated
     one = next((one for one in isolated if one.container == spec.id), None)
     if one is None:
-        why = "it has no whole CPUs to itself"
+        why = "it has no exclusive CPUs"
         if not policy.config.isolation:
-            why = "spec.isolationAnnotations is off"
-        keys = ", ".join(_key(what, spec) for what in aspects_of(wish))
-        yield f"not isolated as {keys} would have it: {why}"
+            why = "spec.isolationAnnotations is false"
+        keys = ", ".join(_key(what, spec) for what in aspects_of(request))
+        yield f"not isolated in spite of {keys}: {why}"
         return
     last = host.applier.report.last if host and host.applier else None
-    for each in _isolations(one, view, policy.machine):
-        why = _why_not(one, each.what, last)
-        lacks = f"; not so now: {why}" if why else ""
-        yield f"{_said(each)}, by annotation {_key(each.what, spec)}{lacks}"
+    for each in _isolations(one, snapshot, policy.machine):
+        problem = _problem(one, each.what, last)
+        suffix = f"; not in force: {problem}" if problem else ""
+        yield f"{_sentence(each)}, by annotation {_key(each.what, spec)}{suffix}"
 
 
-def _isolations(one: Isolated, view: View, machine: Machine) -> Iterator[Isolation]:
-    return isolations_of(one, view.pins.get(one.container, NO_PIN).cpus, machine)
+def _isolations(
+    one: Isolated, snapshot: PolicySnapshot, machine: Machine
+) -> Iterator[Isolation]:
+    return isolations_of(one, snapshot.pins.get(one.container, NO_PIN).cpus, machine)
 
 
-def _why_not(one: Isolated, what: Aspect, last: Round | None) -> str:
-    """Say why something is not in force; what of its files fails is told of these."""
+def _problem(one: Isolated, what: Aspect, last: Round | None) -> str:
+    """Return why an aspect is not in force; files report their failures themselves."""
     if last is None:
         return ""
     if what in BY_CGROUP and one.container in last.waiting:
-        return "its cgroup is not there yet"
+        return "its cgroup does not exist yet"
     if what is Aspect.LOAD_BALANCING:
         return last.ineffective.get(one.container, "")
     return ""
 
 
 def _key(what: Aspect, spec: ContainerSpec) -> str:
-    own = f"{KEYS[what]}/{spec.name}"
-    return own if own in spec.pod_tags else KEYS[what]
+    narrow = f"{KEYS[what]}/{spec.name}"
+    return narrow if narrow in spec.pod_tags else KEYS[what]
 
 
-def _said(one: Isolation) -> str:
+def _sentence(one: Isolation) -> str:
     match one.what:
         case Aspect.LOAD_BALANCING:
-            said = "no load balancing"
+            text = "no load balancing"
         case Aspect.QUOTA:
             return "no CPU quota"
         case Aspect.INTERRUPTS:
-            said = "no interrupts but those that are claimed"
+            text = "no interrupts except claimed ones"
         case Aspect.C_STATES:
             limit = one.setting.removeprefix("max_latency:")
-            short = f"only idle states that end within {limit} microseconds"
-            said = _IDLE.get(one.setting, short)
+            short = (
+                f"only idle states with an exit latency of at most {limit} microseconds"
+            )
+            text = _IDLE.get(one.setting, short)
         case Aspect.GOVERNOR:
-            said = f"governor {one.setting}"
+            text = f"governor {one.setting}"
         case Aspect.SHARED_CPUS:
-            said = "shared with others, besides its own, without a CPU quota"
-    return f"CPU {one.cpus or 'none'}: {said}"
+            text = "shared CPUs in addition to the exclusive ones, no CPU quota"
+    return f"CPU {one.cpus or 'none'}: {text}"

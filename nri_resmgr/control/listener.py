@@ -1,4 +1,4 @@
-"""The control socket in the file system: for root and ourselves, and nobody else."""
+"""The control socket in the file system, for root and the daemon's user only."""
 
 from __future__ import annotations
 
@@ -23,33 +23,33 @@ _CREDENTIALS: Final = struct.Struct("iII")  # struct ucred of unix(7): pid, uid,
 
 @dataclass(eq=False)
 class ControlSocketUnusable(HostError):
-    """There can be no control socket at this path."""
+    """No control socket can be made at this path."""
 
     path: str
     why: str
 
     def __str__(self) -> str:
-        return f"{self.path}: {self.why}; --control-socket names another, '' none"
+        return f"{self.path}: {self.why}; choose another --control-socket, '' for none"
 
 
 @contextlib.contextmanager
 def control_socket(path: str) -> Iterator[socket.socket]:
-    """Listen at *path*; the socket is there, and ours, until the end.
+    """Listen at *path* until the end of the context, and remove the socket.
 
-    One that a killed process left is replaced. Missing folders are made, the last
-    one for us alone.
+    A socket left by a killed process is replaced. Missing folders are created, the
+    last one without access for others.
 
     Raises:
-        ControlSocketUnusable: Somebody listens there, it is no socket, or the system
-            refuses.
+        ControlSocketUnusable: Another process listens there, the file is not a socket,
+            or the operating system refuses.
         UntrustedState: Others may write to its folder.
     """
-    with _telling(path):
+    with _usable(path):
         _make_folder(Path(path).parent)
         _remove_stale(path)
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    with listener, _telling(path):
-        # Before it has a name: there is no moment in which others may connect.
+    with listener, _usable(path):
+        # Before bind: at no moment may others connect.
         os.fchmod(listener.fileno(), _PRIVATE)
         listener.bind(path)
         listener.listen(_BACKLOG)
@@ -63,14 +63,14 @@ def control_socket(path: str) -> Iterator[socket.socket]:
 
 
 def refusal_of_peer(connected: socket.socket) -> str:
-    """Say why whoever is connected may not ask; nothing for root and ourselves."""
-    told = connected.getsockopt(
+    """Return why a client is refused; empty for root and the daemon's user."""
+    credentials = connected.getsockopt(
         socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size
     )
-    _, uid, _ = _CREDENTIALS.unpack(told)
+    _, uid, _ = _CREDENTIALS.unpack(credentials)
     if uid in (0, os.geteuid()):
         return ""
-    return f"user {uid} may not ask; only root may"
+    return f"user {uid} has no access; only root has"
 
 
 def _make_folder(folder: Path) -> None:
@@ -86,9 +86,9 @@ def _remove_stale(path: str) -> None:
     except FileNotFoundError:
         return
     if not stat.S_ISSOCK(found.st_mode):
-        raise ControlSocketUnusable(path, "is there and is no socket")
+        raise ControlSocketUnusable(path, "exists and is not a socket")
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-        probe.setblocking(False)  # its queue may be full: somebody listens, too
+        probe.setblocking(False)  # with a full queue, a process listens as well
         try:
             probe.connect(path)
         except ConnectionRefusedError:
@@ -108,7 +108,7 @@ def _identity(path: str) -> tuple[int, int] | None:
 
 
 @contextlib.contextmanager
-def _telling(path: str) -> Iterator[None]:
+def _usable(path: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:

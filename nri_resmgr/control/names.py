@@ -1,4 +1,4 @@
-"""Which containers somebody means who names them in part."""
+"""Finds containers by names, parts of names, or the beginning of an id."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ import msgspec
 
 from nri_resmgr.control.http_request import RequestRefused
 
-_SHOWN: Final = 5  # pods in the sentence that asks for more
+_SHOWN: Final = 5  # names in the message about several matches
 
 
-class Named(msgspec.Struct, frozen=True):
-    """A container that somebody may ask for.
+class NamedContainer(msgspec.Struct, frozen=True):
+    """A container that can be queried.
 
     Attributes:
-        namespace: Of the pod.
-        pod: The pod's name.
+        namespace: Namespace of the pod.
+        pod: Name of the pod.
         container: Its name; empty for a refusal of a whole pod.
-        id: The runtime's id; empty where it was refused.
-        pod_id: The pod sandbox's id, where we know it.
-        pod_uid: Kubernetes' id, where we know it.
+        id: The runtime's id; empty if it was refused.
+        pod_id: The pod sandbox's id, if known.
+        pod_uid: Kubernetes' id of the pod, if known.
     """
 
     namespace: str
@@ -32,8 +32,8 @@ class Named(msgspec.Struct, frozen=True):
     pod_uid: str = ""
 
     @classmethod
-    def of_title(cls, title: str, container_id: str = "") -> Named:
-        """Read ``namespace/pod/container`` or ``namespace/pod``."""
+    def of_title(cls, title: str, container_id: str = "") -> NamedContainer:
+        """Parse ``namespace/pod/container`` or ``namespace/pod``."""
         namespace, _, rest = title.partition("/")
         pod, _, container = rest.partition("/")
         return cls(namespace, pod, container, container_id)
@@ -44,32 +44,34 @@ class Named(msgspec.Struct, frozen=True):
         return f"{self.namespace}/{self.pod}"
 
 
-Test: TypeAlias = Callable[[Named], bool]
+Matcher: TypeAlias = Callable[[NamedContainer], bool]
 
 
-def find(pod: str, container: str, known: Sequence[Named]) -> tuple[Named, ...]:
-    """Find who is meant: by whole names, else by ids, else by parts of names.
+def find(
+    pod: str, container: str, known: Sequence[NamedContainer]
+) -> tuple[NamedContainer, ...]:
+    """Match containers: by whole names, else by ids, else by parts of names.
 
     Args:
-        pod: ``namespace/pod``, or the pod alone; a part of it will do, as will the
-            beginning of an id of pod or container.
+        pod: ``namespace/pod`` or the pod alone, whole or in part, or the beginning of
+            an id of a pod or container.
         container: Its name or a part of it; empty for all of the pod.
-        known: Who there is.
+        known: The containers to search.
 
     Returns:
-        All of one pod; none where nobody fits.
+        Containers of one pod; empty for no match.
 
     Raises:
-        RequestRefused: More than one pod, or container, fits as well.
+        RequestRefused: More than one pod, or container, matches.
     """
     namespace, _, name = pod.rpartition("/")
-    found = _first_that_fits(known, _tests_of_pod(namespace, name))
+    found = _first_matches(known, _pod_matchers(namespace, name))
     pods = sorted({one.pod_title for one in found})
     if len(pods) > 1:
         raise RequestRefused(409, _ambiguous(pod, pods))
     if not container:
         return found
-    found = _first_that_fits(
+    found = _first_matches(
         found,
         (
             lambda one: one.container == container,
@@ -82,8 +84,8 @@ def find(pod: str, container: str, known: Sequence[Named]) -> tuple[Named, ...]:
     return found
 
 
-def _tests_of_pod(namespace: str, name: str) -> tuple[Test, ...]:
-    def by_id(one: Named) -> bool:
+def _pod_matchers(namespace: str, name: str) -> tuple[Matcher, ...]:
+    def by_id(one: NamedContainer) -> bool:
         ids = (one.id, one.pod_id, one.pod_uid)
         return not namespace and any(each.startswith(name) for each in ids if each)
 
@@ -94,11 +96,11 @@ def _tests_of_pod(namespace: str, name: str) -> tuple[Test, ...]:
     )
 
 
-def _first_that_fits(
-    known: Sequence[Named], tests: Iterable[Test]
-) -> tuple[Named, ...]:
-    for test in tests:
-        if found := tuple(filter(test, known)):
+def _first_matches(
+    known: Sequence[NamedContainer], matchers: Iterable[Matcher]
+) -> tuple[NamedContainer, ...]:
+    for matcher in matchers:
+        if found := tuple(filter(matcher, known)):
             return found
     return ()
 
@@ -106,4 +108,4 @@ def _first_that_fits(
 def _ambiguous(asked: str, names: Sequence[str]) -> str:
     shown = ", ".join(names[:_SHOWN])
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return f"{asked!r} may be any of {shown}{more}; say more of the name"
+    return f"{asked!r} matches {shown}{more}; give a longer name"

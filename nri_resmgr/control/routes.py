@@ -1,4 +1,4 @@
-"""What is at which path of the control socket."""
+"""The paths of the control socket and their handlers."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from nri_resmgr.control.containers import Data
+from nri_resmgr.control.daemon_view import API_VERSION, DaemonView
 from nri_resmgr.control.events import event_lines
 from nri_resmgr.control.explain import explanation_of
 from nri_resmgr.control.host import host_of
 from nri_resmgr.control.http import (
     JSON_LINES,
-    Limits,
-    Reply,
-    Request,
+    ClientLimits,
+    HttpReply,
+    HttpRequest,
     RequestRefused,
     Routes,
     Site,
@@ -24,104 +25,103 @@ from nri_resmgr.control.http import (
 )
 from nri_resmgr.control.listener import refusal_of_peer
 from nri_resmgr.control.state import state_of
-from nri_resmgr.control.subject import API_VERSION, Subject
 from nri_resmgr.topology.document import to_document
 
 SCHEMA: Final = Path(__file__).with_name("schema.json")
-"""What all answers look like, as JSON Schema."""
+"""JSON Schema of all answers."""
 
-# Few ask, and all are root: enough for some followers and a mistake in a script.
-_LIMITS: Final = Limits(head=8 << 10, body=4 << 10, connections=16)
+# All clients are root: enough for some followers and a mistake in a script.
+_LIMITS: Final = ClientLimits(head=8 << 10, body=4 << 10, connections=16)
 
 
-def site_of(subject: Subject) -> Site:
-    """Make what is served for a daemon."""
+def site_of(daemon: DaemonView) -> Site:
+    """Return the site of a daemon."""
     return Site(
-        routes=routes_of(subject),
+        routes=routes_of(daemon),
         limits=_LIMITS,
         admit=refusal_of_peer,
         refuse=_refused,
     )
 
 
-def routes_of(subject: Subject) -> Routes:
-    """List the paths. Only ``PUT`` and ``POST`` change anything."""
+def routes_of(daemon: DaemonView) -> Routes:
+    """Return the handler of each path. Only ``PUT`` and ``POST`` change anything."""
     return {
-        ("GET", "/v1/state"): _telling(lambda _: state_of(subject)),
-        ("GET", "/v1/topology"): _telling(lambda _: _topology(subject)),
-        ("GET", "/v1/host"): _telling(lambda _: host_of(subject)),
-        ("GET", "/v1/explain"): _telling(lambda asked: _explain(subject, asked)),
-        ("GET", "/v1/events"): lambda asked: _events(subject, asked),
-        ("GET", "/v1/log"): _telling(lambda _: _levels(subject)),
-        ("PUT", "/v1/log"): _telling(lambda asked: _set_level(subject, asked)),
-        ("POST", "/v1/reload"): lambda asked: _reload(subject, asked),
-        ("GET", "/v1/schema"): lambda _: Reply(SCHEMA.read_bytes()),
+        ("GET", "/v1/state"): _json(lambda _: state_of(daemon)),
+        ("GET", "/v1/topology"): _json(lambda _: _topology(daemon)),
+        ("GET", "/v1/host"): _json(lambda _: host_of(daemon)),
+        ("GET", "/v1/explain"): _json(lambda request: _explain(daemon, request)),
+        ("GET", "/v1/events"): lambda request: _events(daemon, request),
+        ("GET", "/v1/log"): _json(lambda _: _levels(daemon)),
+        ("PUT", "/v1/log"): _json(lambda request: _set_level(daemon, request)),
+        ("POST", "/v1/reload"): lambda request: _reload(daemon, request),
+        ("GET", "/v1/schema"): lambda _: HttpReply(SCHEMA.read_bytes()),
     }
 
 
-def _telling(data: Callable[[Request], Data]) -> Callable[[Request], Reply]:
-    return lambda asked: json_reply(data(asked))
+def _json(data: Callable[[HttpRequest], Data]) -> Callable[[HttpRequest], HttpReply]:
+    return lambda request: json_reply(data(request))
 
 
-def _refused(status: int, why: str) -> Reply:
+def _refused(status: int, why: str) -> HttpReply:
     refusal = {"apiVersion": API_VERSION, "kind": "Refusal", "why": why}
     return json_reply(refusal, status)
 
 
-def _topology(subject: Subject) -> Data:
-    machine = to_document(subject.policy.machine)
+def _topology(daemon: DaemonView) -> Data:
+    machine = to_document(daemon.policy.machine)
     return {"apiVersion": API_VERSION, "kind": "Topology", "machine": machine}
 
 
-def _explain(subject: Subject, asked: Request) -> Data:
-    _know(asked, "pod", "container")
-    pod = asked.query.get("pod", "")
+def _explain(daemon: DaemonView, request: HttpRequest) -> Data:
+    _check_parameters(request, "pod", "container")
+    pod = request.query.get("pod", "")
     if not pod:
-        raise RequestRefused(400, "which pod? ?pod=NAME, and &container=NAME")
-    return explanation_of(subject, pod, asked.query.get("container", ""))
+        raise RequestRefused(400, "expected ?pod=NAME, and optionally &container=NAME")
+    return explanation_of(daemon, pod, request.query.get("container", ""))
 
 
-def _events(subject: Subject, asked: Request) -> Reply:
-    _know(asked, "since", "follow")
-    since, follow = asked.query.get("since", "0"), asked.query.get("follow", "0")
+def _events(daemon: DaemonView, request: HttpRequest) -> HttpReply:
+    _check_parameters(request, "since", "follow")
+    since, follow = request.query.get("since", "0"), request.query.get("follow", "0")
     if not re.fullmatch(r"[0-9]{1,18}", since):
-        raise RequestRefused(
-            400, f"since={since:.40}: the number of an event is needed"
-        )
+        raise RequestRefused(400, f"since={since:.40}: expected the number of an event")
     if follow not in ("0", "1"):
-        raise RequestRefused(400, f"follow={follow}: 0 or 1 is needed")
-    lines = event_lines(subject.history, int(since), follow=follow == "1")
-    return Reply(lines, JSON_LINES)
+        raise RequestRefused(400, f"follow={follow}: expected 0 or 1")
+    lines = event_lines(daemon.history, int(since), follow=follow == "1")
+    return HttpReply(lines, JSON_LINES)
 
 
-def _levels(subject: Subject) -> Data:
+def _levels(daemon: DaemonView) -> Data:
     head = {"apiVersion": API_VERSION, "kind": "LogLevels"}
-    return head | {"levels": dict(subject.levels.as_data())}
+    return head | {"levels": dict(daemon.levels.as_data())}
 
 
-def _set_level(subject: Subject, asked: Request) -> Data:
-    match _document(asked):
+def _set_level(daemon: DaemonView, request: HttpRequest) -> Data:
+    match _document(request):
         case {"pattern": str(pattern), "level": str(level), **more} if not more:
-            subject.levels.set(pattern, level)
+            daemon.levels.set(pattern, level)
         case _:
-            raise RequestRefused(400, 'want {"pattern": "stub.*", "level": "debug"}')
-    return _levels(subject)
+            raise RequestRefused(
+                400, 'expected {"pattern": "stub.*", "level": "debug"}'
+            )
+    return _levels(daemon)
 
 
-async def _reload(subject: Subject, asked: Request) -> Reply:
-    _know(asked)
-    await subject.reload()
+async def _reload(daemon: DaemonView, request: HttpRequest) -> HttpReply:
+    _check_parameters(request)
+    await daemon.reload()
     return json_reply({"apiVersion": API_VERSION, "kind": "Reloaded"})
 
 
-def _document(asked: Request) -> Any:
+def _document(request: HttpRequest) -> Any:
     try:
-        return json.loads(asked.body)
+        return json.loads(request.body)
     except (ValueError, RecursionError):
         raise RequestRefused(400, "the body is not JSON") from None
 
 
-def _know(asked: Request, *names: str) -> None:
-    if unknown := sorted(asked.query.keys() - set(names)):
+def _check_parameters(request: HttpRequest, *names: str) -> None:
+    if unknown := sorted(request.query.keys() - set(names)):
         known = f"; known: {', '.join(names)}" if names else ""
         raise RequestRefused(400, f"unknown parameter {unknown[0]!r}{known}")

@@ -1,4 +1,4 @@
-"""``GET /v1/state``: what the node has, who has it, and how the daemon is."""
+"""``GET /v1/state``: the daemon, the pools of the node, and its containers."""
 
 from __future__ import annotations
 
@@ -8,13 +8,19 @@ from typing import Any, Final
 
 from nri_resmgr.app.configuration.status import ConfigurationStatus
 from nri_resmgr.control.classes import classes_of
-from nri_resmgr.control.containers import Data, View, containers_of, view_of
+from nri_resmgr.control.containers import (
+    Data,
+    PolicySnapshot,
+    containers_of,
+    snapshot_of,
+    verification_of,
+)
+from nri_resmgr.control.daemon_view import API_VERSION, Checkpoints, DaemonView
 from nri_resmgr.control.host_settings import host_settings_of
-from nri_resmgr.control.subject import API_VERSION, Checkpoints, Subject
 from nri_resmgr.control.times import time_text
-from nri_resmgr.control.verification import verification_of
 from nri_resmgr.policy.mems import MemoryLedger
 from nri_resmgr.policy.views import PoolUse
+from nri_resmgr.stub.pending_updates import PendingUpdates
 from nri_resmgr.topology import Machine, Node
 from nri_resmgr.values import CpuSet, NodeSet
 from nri_resmgr.version import our_version
@@ -22,46 +28,47 @@ from nri_resmgr.version import our_version
 _SECOND: Final = 10**9  # nanoseconds
 
 
-def state_of(subject: Subject) -> Data:
-    """Say how everything is."""
-    view, machine = view_of(subject), subject.policy.machine
+def state_of(daemon: DaemonView) -> Data:
+    """Describe the daemon and its node."""
+    snapshot, machine = snapshot_of(daemon), daemon.policy.machine
     return {
         "apiVersion": API_VERSION,
         "kind": "State",
-        "daemon": _daemon(subject),
-        "runtime": _runtime(subject),
-        "session": _session(subject),
-        "policy": subject.policy.policy.kind,
-        "configuration": _configuration(subject.configuration()),
+        "daemon": _daemon(daemon),
+        "runtime": _runtime(daemon),
+        "session": _session(daemon),
+        "pendingUpdates": _pending_updates(daemon.policy.updates.pending),
+        "policy": daemon.policy.policy.kind,
+        "configuration": _configuration(daemon.configuration()),
         "kubelet": [
             {"manager": one.kind, "policy": one.policy, "why": str(one)}
-            for one in subject.kubelet()
+            for one in daemon.kubelet()
         ],
-        "verification": verification_of(view.verification),
-        "checkpoint": _checkpoint(subject.checkpoints()),
-        "host": host_settings_of(subject, view),
-        "classes": classes_of(subject.policy),
-        "cpus": _cpus(view, machine),
-        "nodes": [_node(node, subject.policy.state) for node in machine.nodes],
-        "pools": [_pool(pool) for pool in view.pools],
-        "containers": list(containers_of(view)),
+        "verification": verification_of(snapshot.verification),
+        "checkpoint": _checkpoint(daemon.checkpoints()),
+        "host": host_settings_of(daemon, snapshot),
+        "classes": classes_of(daemon.policy),
+        "cpus": _cpus(snapshot, machine),
+        "nodes": [_node(node, daemon.policy.state) for node in machine.nodes],
+        "pools": [_pool(pool) for pool in snapshot.pools],
+        "containers": list(containers_of(snapshot)),
     }
 
 
-def _daemon(subject: Subject) -> Data:
+def _daemon(daemon: DaemonView) -> Data:
     return {
         "version": our_version(),
         "pid": os.getpid(),
-        "plugin": subject.plugin,
-        "started": time_text(subject.started),
-        "uptimeSeconds": (time.time_ns() - subject.started) // _SECOND,
-        "dryRun": subject.dry_run,
-        "lastEvent": subject.history.last,
+        "plugin": daemon.plugin,
+        "started": time_text(daemon.started),
+        "uptimeSeconds": (time.time_ns() - daemon.started) // _SECOND,
+        "dryRun": daemon.dry_run,
+        "lastEvent": daemon.history.last,
     }
 
 
-def _runtime(subject: Subject) -> Data:
-    runtime = subject.runtime()
+def _runtime(daemon: DaemonView) -> Data:
+    runtime = daemon.runtime()
     return {
         "name": runtime.name,
         "version": runtime.version,
@@ -70,8 +77,8 @@ def _runtime(subject: Subject) -> Data:
     }
 
 
-def _session(subject: Subject) -> Data:
-    sessions = subject.sessions
+def _session(daemon: DaemonView) -> Data:
+    sessions = daemon.sessions
     return {
         "state": sessions.state.value,
         "number": sessions.number,
@@ -79,6 +86,11 @@ def _session(subject: Subject) -> Data:
         "lostAt": time_text(sessions.lost_at),
         "lostWhy": sessions.lost_why,
     }
+
+
+def _pending_updates(pending: PendingUpdates) -> Data:
+    seconds = round(pending.oldest_seconds, 3)
+    return {"count": len(pending), "oldestSeconds": seconds}
 
 
 def _configuration(status: ConfigurationStatus) -> Data:
@@ -119,14 +131,14 @@ def _text_of_seconds(seconds: float) -> str:
     return time_text(int(seconds * _SECOND))
 
 
-def _cpus(view: View, machine: Machine) -> Data:
-    """Sort every online CPU into just one class.
+def _cpus(snapshot: PolicySnapshot, machine: Machine) -> Data:
+    """Sort every online CPU into exactly one kind.
 
-    What containers share is idle as long as nobody runs there.
+    CPUs for sharing are idle as long as no container is pinned to them.
     """
-    used = CpuSet.union(pin.cpus for pin in view.pins.values())
-    exclusive = view.exclusive & machine.online
-    reserved = CpuSet.union(pool.reserved for pool in view.pools)
+    used = CpuSet.union(pin.cpus for pin in snapshot.pins.values())
+    exclusive = snapshot.exclusive & machine.online
+    reserved = CpuSet.union(pool.reserved for pool in snapshot.pools)
     isolated = (machine.isolated - used) - reserved
     others = machine.online - exclusive - reserved - isolated
     return {
@@ -141,8 +153,8 @@ def _cpus(view: View, machine: Machine) -> Data:
 
 
 def _node(node: Node, state: Any) -> Data:
-    """Describe a node; memory counts as granted to who may be nowhere else."""
-    ledger = getattr(state, "memory", None)  # not every policy counts memory
+    """Describe a node; its granted memory is that of containers limited to it."""
+    ledger = getattr(state, "memory", None)  # not every policy accounts for memory
     granted = None
     if isinstance(ledger, MemoryLedger):
         granted = ledger.usage(NodeSet.of(node.id))

@@ -1,4 +1,4 @@
-"""Moments as texts."""
+"""Times as text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _NANOSECONDS: Final = 10**9
 
 
 def time_text(nanoseconds: int) -> str:
-    """Write UNIX nanoseconds as RFC 3339 has it, in UTC; nothing for 0.
+    """Format UNIX nanoseconds by RFC 3339, in UTC; empty for 0.
 
     >>> time_text(1_700_000_000_123_456_789)
     '2023-11-14T22:13:20.123Z'

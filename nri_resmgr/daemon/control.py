@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from nri_resmgr.control.daemon_view import DaemonView
 from nri_resmgr.control.http import serve
 from nri_resmgr.control.listener import control_socket
 from nri_resmgr.control.routes import site_of
-from nri_resmgr.control.subject import Subject
 from nri_resmgr.daemon.parts import Daemon
 from nri_resmgr.log import Logger
 from nri_resmgr.log.levels import levels
@@ -22,11 +22,11 @@ async def serve_control(daemon: Daemon, path: str) -> None:
     """
     with control_socket(path) as listener:
         log.info("control.listening", socket=path)
-        await serve(site_of(_subject_of(daemon)), listener)
+        await serve(site_of(_daemon_view_of(daemon)), listener)
 
 
-def _subject_of(daemon: Daemon) -> Subject:
-    return Subject(
+def _daemon_view_of(daemon: Daemon) -> DaemonView:
+    return DaemonView(
         policy=daemon.policy,
         history=daemon.observers.history,
         sessions=daemon.observers.sessions,

@@ -16,9 +16,9 @@ from nri_resmgr.app.metrics.of_process import series_of_process
 from nri_resmgr.app.metrics.of_state import series_of_state
 from nri_resmgr.app.metrics.text import CONTENT_TYPE, Series, render, single
 from nri_resmgr.control.http import (
-    Limits,
-    Reply,
-    Request,
+    ClientLimits,
+    HttpReply,
+    HttpRequest,
     Routes,
     Site,
     serve,
@@ -37,7 +37,7 @@ from nri_resmgr.version import our_version
 log = Logger(__name__)
 
 # Prometheus and the kubelet send a few requests per minute.
-LIMITS: Final = Limits(head=8 << 10, body=0, connections=16, seconds=5.0)
+LIMITS: Final = ClientLimits(head=8 << 10, body=0, connections=16, seconds=5.0)
 
 _PAUSE: Final = 5.0  # seconds between attempts to listen
 
@@ -116,7 +116,7 @@ class Insight:
         yield single(table.LOOP_LAG, self.heartbeat.lag)
         yield single(table.LOOP_LAG_MAX, self.heartbeat.worst_lag)
 
-    async def _metrics(self, _: Request) -> Reply:
+    async def _metrics(self, _: HttpRequest) -> HttpReply:
         parts: list[str] = []
         for one in self.series():
             parts.append(render([one]))
@@ -127,12 +127,12 @@ class Insight:
 
             host = self._daemon.policy.class_hosts.rdt
             parts.append(render(await asyncio.to_thread(series_of_rdt_counters, host)))
-        return Reply("".join(parts).encode(), CONTENT_TYPE)
+        return HttpReply("".join(parts).encode(), CONTENT_TYPE)
 
-    def _healthz(self, _: Request) -> Reply:
+    def _healthz(self, _: HttpRequest) -> HttpReply:
         return _verdict(liveness_problem(self.heartbeat, self._counters))
 
-    def _readyz(self, _: Request) -> Reply:
+    def _readyz(self, _: HttpRequest) -> HttpReply:
         sessions = self._daemon.observers.sessions
         return _verdict(readiness_problem(sessions.state, sessions.lost_why))
 
@@ -147,7 +147,7 @@ def _of_classes(daemon: Daemon) -> Iterator[Series]:
         yield from series_of_classes(daemon.policy, daemon.policy.class_hosts)
 
 
-def _verdict(why_not: str) -> Reply:
+def _verdict(why_not: str) -> HttpReply:
     return text_reply(f"{why_not}\n", 503) if why_not else text_reply("ok\n")
 
 

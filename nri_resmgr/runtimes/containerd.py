@@ -1,4 +1,4 @@
-"""How NRI is switched on in the configuration of containerd."""
+"""Enables NRI in the configuration of containerd."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from nri_resmgr.runtimes.errors import (
 )
 from nri_resmgr.runtimes.switch import (
     MARK,
-    Change,
     ConfigFile,
+    FileChange,
     Keys,
     edited,
     has_values,
@@ -40,9 +40,9 @@ KEYS: Final = Keys(
 )
 
 _DROP_IN: Final = "90-nri-resmgr.toml"
-# What containerd 2.2 imports where it has no file of its own.
+# The default imports of containerd 2.2.
 DEFAULT_IMPORTS: Final = "/etc/containerd/conf.d/*.toml"
-_ON_BY_DEFAULT: Final = 3  # the version of files that only containerd 2 reads
+_ON_BY_DEFAULT: Final = 3  # a version of files that only containerd 2 reads
 _KNOWN: Final = (2, 3, 4)
 
 # The CRI plugin starts NRI; 2.x has it in two parts.
@@ -58,10 +58,10 @@ class Containerd(msgspec.Struct, frozen=True):
     """The files that containerd reads.
 
     Attributes:
-        main: The first one, if there is one.
-        imported: The others, in the order in which they are read.
-        original: What was kept of the first one, if there is something.
-        is_on: Whether somebody listens for plugins now.
+        main: The main file, if it exists.
+        imported: The imported files, in the order in which they are read.
+        original: The backup of the main file, if it exists.
+        is_on: Whether a process listens on the NRI socket.
     """
 
     main: ConfigFile | None = None
@@ -71,22 +71,22 @@ class Containerd(msgspec.Struct, frozen=True):
 
     @property
     def files(self) -> tuple[ConfigFile, ...]:
-        """All of them, in the order in which they are read."""
+        """All files, in the order in which they are read."""
         return (self.main, *self.imported) if self.main else self.imported
 
 
 def imports_of(file: ConfigFile, *, only_absolute: bool = False) -> tuple[str, ...]:
-    """Return the absolute paths and patterns of what a file imports.
+    """Return the absolute paths and patterns of the imports of a file.
 
     Args:
-        file: It starts relative ones: at its folder, as later releases have it.
-        only_absolute: Leave out relative ones, which 1.7 starts elsewhere.
+        file: Relative paths begin at its folder, as in containerd 2.
+        only_absolute: Leave out relative paths, which 1.7 resolves differently.
 
     Source:
         containerd, cmd/containerd/server/config/config.go, resolveImports.
 
     Raises:
-        NotToml: The file is none.
+        NotToml: The file is not TOML.
 
     >>> imports_of(ConfigFile("/etc/containerd/config.toml", "imports = ['a.toml']"))
     ('/etc/containerd/a.toml',)
@@ -99,16 +99,16 @@ def imports_of(file: ConfigFile, *, only_absolute: bool = False) -> tuple[str, .
     return tuple(posixpath.normpath(posixpath.join(folder, one)) for one in texts)
 
 
-def switched_on(found: Containerd, wanted: Mapping[str, Scalar]) -> Change:
-    """Say how to set the keys.
+def switched_on(found: Containerd, wanted: Mapping[str, Scalar]) -> FileChange:
+    """Return the change that sets the keys.
 
-    A file that has the table is edited: containerd up to 2.1 replaces the table of
-    one file by that of the next as a whole, so that a drop-in would hide the rest of
-    it. Where no file has it, a drop-in does, if the first file imports a folder.
+    A file that has the table is edited: containerd up to 2.1 replaces the whole table
+    of one file by that of the next, so a drop-in would hide its other keys. If no file
+    has the table and the main file imports a folder, a drop-in is written.
 
     Raises:
-        InputError: Some file is broken, generated, of an unknown version, or says
-            otherwise after us; see `errors`.
+        InputError: A file is broken, generated, of an unknown version, or overrides
+            the change; see `errors`.
     """
     main = found.main
     if main is None:
@@ -122,30 +122,30 @@ def switched_on(found: Containerd, wanted: Mapping[str, Scalar]) -> Change:
     return msgspec.structs.replace(change, notes=KEYS.notes(documents))
 
 
-def switched_back(found: Containerd) -> Change:
-    """Say how to take back what `switched_on` did.
+def switched_back(found: Containerd) -> FileChange:
+    """Return the change that reverts `switched_on`.
 
     Raises:
-        ChangedSince: Somebody edited the file since; that would be lost.
-        ForeignFile: The drop-in is not as we wrote it.
+        ChangedSince: The file was edited since; that edit would be lost.
+        ForeignFile: The drop-in was changed since.
     """
     main = found.main
     if main is not None and found.original is not None:
         original = ConfigFile(main.path, found.original)
         if not is_our_edit(KEYS, original, main.text):
             raise ChangedSince(main.path, backup_of(main.path))
-        return Change(main.path, main.text, found.original, is_edit=True)
+        return FileChange(main.path, main.text, found.original, is_edit=True)
     for file in found.files:
         if file.text.startswith(MARK):
             document = parse(file.path, file.text)
-            said = KEYS.said(document)
-            _refuse_unlike(file, said, document.get("version"))
-            return Change(file.path, file.text, None)
-    return Change(MAIN, None, None)
+            present = KEYS.values_in(document)
+            _refuse_foreign(file, present, document.get("version"))
+            return FileChange(file.path, file.text, None)
+    return FileChange(MAIN, None, None)
 
 
 def backup_of(path: str) -> str:
-    """Name what is kept of a file; no import pattern of anybody takes it."""
+    """Return the path of a file's backup, which no import pattern matches."""
     return f"{path}.before-nri-resmgr"
 
 
@@ -167,8 +167,8 @@ def _without_defaults(
     wanted: Mapping[str, Scalar], documents: Sequence[Mapping[str, Any]], version: int
 ) -> dict[str, Scalar]:
     key, _ = KEYS.switch
-    is_said = any(key in (table_of(one, KEYS.table) or {}) for one in documents)
-    if version >= _ON_BY_DEFAULT and not is_said:
+    is_set = any(key in (table_of(one, KEYS.table) or {}) for one in documents)
+    if version >= _ON_BY_DEFAULT and not is_set:
         return {name: value for name, value in wanted.items() if name != key}
     return dict(wanted)
 
@@ -176,18 +176,18 @@ def _without_defaults(
 def _holder(
     found: Containerd, documents: Sequence[Mapping[str, Any]]
 ) -> ConfigFile | None:
-    """Find the last file with the table, which replaces those before."""
+    """Return the last file with the table, which overrides those before."""
     files = zip(found.files, documents, strict=True)
     holders = [file for file, one in files if table_of(one, KEYS.table) is not None]
     return holders[-1] if holders else None
 
 
-def _first_file(found: Containerd, wanted: Mapping[str, Scalar]) -> Change:
+def _first_file(found: Containerd, wanted: Mapping[str, Scalar]) -> FileChange:
     if found.imported:
         raise NoMainFile(MAIN, found.imported[0].path)
-    if found.is_on and len(wanted) == 1:  # as containerd 2 has it, with no file at all
-        return Change(MAIN, None, None)
-    return Change(MAIN, None, _new_main(wanted))
+    if found.is_on and len(wanted) == 1:  # the default of containerd 2 without a file
+        return FileChange(MAIN, None, None)
+    return FileChange(MAIN, None, _new_main(wanted))
 
 
 def _changed(
@@ -195,64 +195,66 @@ def _changed(
     found: Containerd,
     documents: Sequence[Mapping[str, Any]],
     wanted: Mapping[str, Scalar],
-) -> Change:
+) -> FileChange:
     version: int = documents[0]["version"]
     holder = _holder(found, documents)
     if holder is None:
         return _first_table(main, found, wanted, version)
     if holder.text.startswith(MARK):
-        return _ours_again(holder, wanted, version, is_main=holder == main)
+        return _rewritten(holder, wanted, version, is_main=holder == main)
     if holder == main:
         refuse_generated(main)
         return edited(KEYS, main, found.original, wanted)
     if has_values(table_of(parse(holder.path, holder.text), KEYS.table) or {}, wanted):
-        return Change(holder.path, holder.text, holder.text)
+        return FileChange(holder.path, holder.text, holder.text)
     raise Overridden(holder.path, ".".join(KEYS.table))
 
 
 def _first_table(
     main: ConfigFile, found: Containerd, wanted: Mapping[str, Scalar], version: int
-) -> Change:
+) -> FileChange:
     if not wanted:
-        return Change(main.path, main.text, main.text)
+        return FileChange(main.path, main.text, main.text)
     for pattern in imports_of(main, only_absolute=True):
         folder, name = posixpath.split(pattern)
         if "*" in name and "*" not in folder and fnmatch.fnmatch(_DROP_IN, name):
             path = posixpath.join(folder, _DROP_IN)
             if any(file.path == path for file in found.imported):
                 raise ForeignFile(path)
-            return Change(path, None, _drop_in(path, wanted, version))
+            return FileChange(path, None, _drop_in(path, wanted, version))
     refuse_generated(main)
     return edited(KEYS, main, found.original, wanted)
 
 
-def _ours_again(
+def _rewritten(
     file: ConfigFile, wanted: Mapping[str, Scalar], version: int, *, is_main: bool
-) -> Change:
+) -> FileChange:
     document = parse(file.path, file.text)
-    said = KEYS.said(document)
-    _refuse_unlike(file, said, document.get("version"))
-    values = ordered(KEYS, {**said, **wanted})
+    present = KEYS.values_in(document)
+    _refuse_foreign(file, present, document.get("version"))
+    values = ordered(KEYS, {**present, **wanted})
     if is_main:
-        return Change(file.path, file.text, _new_main(values))
-    return Change(file.path, file.text, _drop_in(file.path, values, version))
+        return FileChange(file.path, file.text, _new_main(values))
+    return FileChange(file.path, file.text, _drop_in(file.path, values, version))
 
 
-def _refuse_unlike(file: ConfigFile, said: Mapping[str, Scalar], version: Any) -> None:
-    texts = [_new_main(said)]
+def _refuse_foreign(
+    file: ConfigFile, present: Mapping[str, Scalar], version: Any
+) -> None:
+    texts = [_new_main(present)]
     if version in _KNOWN:
-        texts.append(_drop_in(file.path, said, version))
+        texts.append(_drop_in(file.path, present, version))
     if file.text not in texts:
         raise ForeignFile(file.path)
 
 
 def _drop_in(path: str, values: Mapping[str, Scalar], version: object) -> str:
-    # A drop-in without the version of the first file would be read as version 1.
+    # A drop-in without a version would be read as version 1.
     head = f"{MARK}version = {version}\n"
     return with_values(path, head, KEYS.table, values)
 
 
 def _new_main(values: Mapping[str, Scalar]) -> str:
-    """Write a file that containerd 1.7 and 2 read alike, and that hides no drop-in."""
+    """Return a file that containerd 1.7 and 2 read alike, and that hides no drop-in."""
     head = f'{MARK}version = 2\nimports = ["{DEFAULT_IMPORTS}"]\n'
     return with_values(MAIN, head, KEYS.table, values)

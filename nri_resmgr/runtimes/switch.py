@@ -1,4 +1,4 @@
-"""What is asked of a runtime, and what comes of it: which file gets which text."""
+"""The keys of NRI in a runtime's configuration, and the change of a file."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from nri_resmgr.values.errors import InputError
 MARK: Final = "# Written by `nri-resmgr enable-runtime`; `--undo` removes it.\n"
 
 _FOREIGN_MARK: Final = re.compile(r"#\s*(.*\bDO NOT EDIT\b.*)", re.IGNORECASE)
-_HEAD: Final = 10  # lines in which generated files say so
+_HEAD: Final = 10  # lines in which generated files have such a mark
 
-# As Go reads them, without signs and without units that nobody waits for.
+# Durations of Go, without signs and without hours and units below milliseconds.
 _DURATION: Final = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m)")
 _SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0}
 _LONGEST: Final = 600.0  # seconds
@@ -33,7 +33,7 @@ _LONGEST: Final = 600.0  # seconds
 
 @dataclass(eq=False)
 class BadDuration(InputError):
-    """Text is not a time that a runtime should wait for a plugin."""
+    """Text is not a duration, or too long for a plugin timeout."""
 
     text: str
 
@@ -50,27 +50,27 @@ class TimeoutsReversed(InputError):
 
     def __str__(self) -> str:
         return (
-            f"the registration timeout ({self.registration}) has to be longer than "
+            f"the registration timeout ({self.registration}) must be longer than "
             f"the request timeout ({self.request})"
         )
 
 
 class ConfigFile(msgspec.Struct, frozen=True):
-    """A file of a runtime's configuration, by the path that it has on the host."""
+    """A file of a runtime's configuration, with its path on the host."""
 
     path: str
     text: str
 
 
-class Change(msgspec.Struct, frozen=True):
-    """What becomes of one file.
+class FileChange(msgspec.Struct, frozen=True):
+    """A change of one file.
 
     Attributes:
-        path: Which one.
-        before: Its text now; None if it is missing.
-        after: Its text then; None to remove it; as before to leave it.
-        notes: Sentences for whoever runs the command.
-        is_edit: Whether the file is somebody's, so that the original is kept.
+        path: The file.
+        before: Its present text; None if it is missing.
+        after: Its new text; None to remove it; equal to *before* for no change.
+        notes: Sentences for the user of the command.
+        is_edit: Whether the file is the operator's, so that a backup is kept.
     """
 
     path: str
@@ -81,19 +81,19 @@ class Change(msgspec.Struct, frozen=True):
 
     @property
     def is_none(self) -> bool:
-        """Whether everything is as it should be already."""
+        """Whether nothing changes."""
         return self.before == self.after
 
 
 class Keys(msgspec.Struct, frozen=True):
-    """How a runtime spells the table of NRI and its keys.
+    """A runtime's names of the table of NRI and its keys.
 
     Attributes:
-        table: Where they are.
-        switch: The key that switches NRI, with the value that switches it on.
-        registration: How long a plugin may take to register.
-        request: How long it may take to answer.
-        closed: The key that keeps plugins out which the runtime did not launch.
+        table: The path of the table.
+        switch: The key that enables NRI, with the value that does.
+        registration: The key of the registration timeout.
+        request: The key of the request timeout.
+        closed: The key that rejects plugins which the runtime did not launch.
     """
 
     table: TablePath
@@ -103,11 +103,11 @@ class Keys(msgspec.Struct, frozen=True):
     closed: str
 
     def wanted(self, registration: str = "", request: str = "") -> dict[str, Scalar]:
-        """Spell what is asked for; empty times are left to the runtime.
+        """Return the keys to set; empty timeouts are left to the runtime.
 
         Raises:
-            BadDuration: A time is none.
-            TimeoutsReversed: Registering may not take as long as a request.
+            BadDuration: A timeout is not a duration.
+            TimeoutsReversed: The registration timeout is not the longer one.
         """
         for text in filter(None, (registration, request)):
             seconds_of(text)
@@ -118,15 +118,15 @@ class Keys(msgspec.Struct, frozen=True):
         return {key: value, **{name: text for name, text in times.items() if text}}
 
     def notes(self, documents: Iterable[Mapping[str, object]]) -> tuple[str, ...]:
-        """Say what stays as it is, and may surprise."""
+        """Return notes about keys that stay and restrict plugins."""
         tables = [table_of(one, self.table) or {} for one in documents]
         if not any(table.get(self.closed) is True for table in tables):
             return ()
-        told = "only plugins that the runtime launches are served, no service, no pod"
-        return (f"{self.closed} is set: {told}",)
+        effect = "only launched plugins are served, not a service or a pod"
+        return (f"{self.closed} is set: {effect}",)
 
-    def said(self, document: Mapping[str, object]) -> dict[str, Scalar]:
-        """Read from a document what it says of these keys, in our order."""
+    def values_in(self, document: Mapping[str, object]) -> dict[str, Scalar]:
+        """Return the values of these keys in a document, in our order."""
         content = table_of(document, self.table) or {}
         names = (self.switch[0], self.registration, self.request)
         found = {name: content[name] for name in names if name in content}
@@ -134,10 +134,10 @@ class Keys(msgspec.Struct, frozen=True):
 
 
 def seconds_of(text: str) -> float:
-    """Read a time as Go writes it.
+    """Parse a duration as Go does.
 
     Raises:
-        BadDuration: It is none, or not one between 0 and ten minutes.
+        BadDuration: It is not a duration between 0 and ten minutes.
 
     >>> seconds_of("1m30s")
     90.0
@@ -152,15 +152,15 @@ def seconds_of(text: str) -> float:
 
 
 def has_values(content: Mapping[str, object], wanted: Mapping[str, Scalar]) -> bool:
-    """Tell whether a table says all that is wanted."""
+    """Return whether a table has all wanted values."""
     return all(is_value(content.get(key), value) for key, value in wanted.items())
 
 
 def refuse_generated(file: ConfigFile) -> None:
-    """Refuse a file that says at its head that another program writes it.
+    """Refuse a file whose first lines say that it is generated.
 
     Raises:
-        Generated: It does.
+        Generated: The file is generated.
     """
     for line in file.text.splitlines()[:_HEAD]:
         if match := _FOREIGN_MARK.match(line.strip()):
@@ -168,43 +168,43 @@ def refuse_generated(file: ConfigFile) -> None:
 
 
 def is_our_edit(keys: Keys, original: ConfigFile, text: str) -> bool:
-    """Tell whether a text is the original with nothing changed but our keys, by us."""
+    """Return whether a text is the original with only our keys changed."""
     try:
-        said = keys.said(parse(original.path, text))
-        return with_values(original.path, original.text, keys.table, said) == text
+        present = keys.values_in(parse(original.path, text))
+        return with_values(original.path, original.text, keys.table, present) == text
     except (NotToml, NotEditable):
         return False
 
 
 def edited(
     keys: Keys, file: ConfigFile, original: str | None, wanted: Mapping[str, Scalar]
-) -> Change:
+) -> FileChange:
     """Set keys in a file.
 
-    Where an earlier edit of ours is all that was done to it, the original is edited
-    again, so that it does not matter in how many steps the keys were set.
+    If our earlier edit is the only change of the file, the original is edited again,
+    so that the result does not depend on the number of edits.
 
     Args:
-        keys: The runtime's.
-        file: As it is.
-        original: What was kept of it, if there is something.
-        wanted: What to set.
+        keys: The keys of the runtime.
+        file: The present file.
+        original: Its backup, if it exists.
+        wanted: The values to set.
 
     Raises:
-        NotToml: The file is none.
+        NotToml: The file is not TOML.
         NotEditable: It is not safe to edit.
     """
     start, values = file, dict(wanted)
     if original is not None:
         kept = ConfigFile(file.path, original)
         if is_our_edit(keys, kept, file.text):
-            said = keys.said(parse(file.path, file.text))
-            start, values = kept, ordered(keys, said | values)
+            present = keys.values_in(parse(file.path, file.text))
+            start, values = kept, ordered(keys, present | values)
     after = with_values(start.path, start.text, keys.table, values)
-    return Change(file.path, file.text, after, is_edit=True)
+    return FileChange(file.path, file.text, after, is_edit=True)
 
 
 def ordered(keys: Keys, values: Mapping[str, Scalar]) -> dict[str, Scalar]:
-    """Put values into the order in which they are written."""
+    """Return values in the order in which they are written."""
     names = (keys.switch[0], keys.registration, keys.request)
     return {name: values[name] for name in names if name in values}

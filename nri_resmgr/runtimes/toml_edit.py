@@ -1,4 +1,4 @@
-"""Set keys of one table in a TOML text, and leave every other byte as it is."""
+"""Sets keys of one table in a TOML text without changing any other byte."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _INDENT: Final = "  "
 
 
 def parse(path: str, text: str) -> dict[str, Any]:
-    """Read a document; floats come as pairs, so that NaN equals itself.
+    """Parse a document; floats become pairs, so that NaN equals itself.
 
     Raises:
-        NotToml: The text is not TOML 1.0; duplicate tables and keys are not.
+        NotToml: The text is not TOML 1.0, or has duplicate tables or keys.
     """
     try:
         return tomllib.loads(text, parse_float=lambda digits: ("float", digits))
@@ -31,7 +31,7 @@ def parse(path: str, text: str) -> dict[str, Any]:
 
 
 def table_of(document: Mapping[str, Any], table: TablePath) -> dict[str, Any] | None:
-    """Return a table's contents; None where the document has no such table."""
+    """Return the contents of a table; None if the document does not have it."""
     found: Any = document
     for name in table:
         if not isinstance(found, dict) or name not in found:
@@ -41,7 +41,7 @@ def table_of(document: Mapping[str, Any], table: TablePath) -> dict[str, Any] | 
 
 
 def is_value(found: object, wanted: Scalar) -> bool:
-    """Tell whether a value is the same and of the same type: 0 is not false."""
+    """Return whether values and their types are equal: 0 is not false."""
     return type(found) is type(wanted) and found == wanted
 
 
@@ -50,19 +50,19 @@ def with_values(
 ) -> str:
     """Return the text with keys of *table* set, in the order of *values*.
 
-    A value that is there is replaced where it stands; a key that is missing comes
-    behind the last one of its table; a table that is missing comes last.
+    An existing value is replaced in place; a missing key is added after the last one
+    of its table; a missing table is added at the end.
 
     Args:
-        path: The file, for what is said of it.
+        path: The file, for error messages.
         text: A document.
-        table: Made if it is missing; quoted as most of its kind in the document.
-        values: What to set.
+        table: The table; added if missing, with the quotes that the document uses.
+        values: The values to set.
 
     Raises:
-        NotToml: The text is none.
-        NotEditable: The table is written inline or is none, or the edited text
-            would say something else than it should.
+        NotToml: The text is not TOML.
+        NotEditable: The table is inline or not a table, or the edited text would
+            have other values than intended.
     """
     wanted = parse(path, text)
     content = _made(path, wanted, table) if values else {}
@@ -70,13 +70,13 @@ def with_values(
         if not is_value(content.get(key), value):
             text = _with_value(path, text, (*table, key), value)
             content[key] = value
-    # Whatever was overlooked above: nothing is returned that says something else.
+    # A guard against mistakes above: a text with other values is never returned.
     try:
         is_right = parse(path, text) == wanted
     except NotToml:
         is_right = False
     if not is_right:
-        raise NotEditable(path, "it would say more, or less, than it should")
+        raise NotEditable(path, "the edit would change other values")
     return text
 
 
@@ -96,7 +96,7 @@ def _with_value(path: str, text: str, key: TablePath, value: Scalar) -> str:
             return _replaced(text, one, value)
         if not one.is_header and one.path == key[: len(one.path)]:
             number = text.count("\n", 0, one.start) + 1
-            raise NotEditable(path, f"line {number} has the table in one value")
+            raise NotEditable(path, f"line {number} has the table as an inline value")
     line = f"{key[-1]} = {_scalar(value)}"
     if last := _last_of_table(found, table):
         indent = _indent(text, last) + (_INDENT if last.is_header else "")
@@ -129,7 +129,7 @@ def _last_of_table(found: tuple[Statement, ...], table: TablePath) -> Statement 
 
 
 def _last_dotted(found: tuple[Statement, ...], table: TablePath) -> Statement | None:
-    """Find the last key that names the table instead of standing below its header."""
+    """Return the last dotted key of the table outside of its header."""
     named = [
         one
         for one in found

@@ -1,4 +1,4 @@
-"""Where the statements of a TOML text are: headers and keys, with their values."""
+"""Finds the statements of a TOML text: headers, and keys with their values."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-# A quote that closes """ may follow up to two that belong to the text.
+# Up to two quotes of the text may precede the closing """.
 _STRING: Final = re.compile(
     r'"""(?:\\.|[^\\])*?"""(?:"{0,2})'
     r"|'''.*?'''(?:'{0,2})"
@@ -25,16 +25,16 @@ _LINE_REST: Final = re.compile(r"[^\n]*\n?")
 
 
 class Statement(msgspec.Struct, frozen=True):
-    """One header, or one key with its value; they are whole lines.
+    """A header, or a key with its value, as whole lines.
 
     Attributes:
-        table: The header's path, above or here.
-        key: The path below it; empty for a header.
+        table: The path of its header.
+        key: The path below the table; empty for a header.
         is_array: Whether it is a header in double brackets.
-        start: Where its first line begins.
-        end: Behind the end of its last line.
-        parts: Where each part of its own path begins and ends.
-        value: Where its value begins and ends; for a header, nothing.
+        start: Start of its first line.
+        end: End of its last line.
+        parts: Start and end of each part of its own path.
+        value: Start and end of its value; equal for a header.
     """
 
     table: tuple[str, ...]
@@ -57,9 +57,9 @@ class Statement(msgspec.Struct, frozen=True):
 
 
 def statements(text: str) -> Iterator[Statement]:
-    r"""Find the statements of a text that tomllib takes, in order.
+    r"""Yield the statements of a text that tomllib accepts, in order.
 
-    Comments, blank lines and what stands behind a value belong to nobody.
+    Comments, blank lines and text after a value are not part of a statement.
 
     Source:
         TOML 1.0.0.
@@ -103,7 +103,7 @@ _Path = tuple[tuple[str, ...], tuple[tuple[int, int], ...], int]
 
 
 def _path(text: str, at: int) -> _Path:
-    """Read a dotted path; return its names, their places, and what comes behind."""
+    """Parse a dotted path; return its names, their places, and its end."""
     names: list[str] = []
     parts: list[tuple[int, int]] = []
     while True:

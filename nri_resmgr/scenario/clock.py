@@ -1,4 +1,4 @@
-"""Time in which nobody waits."""
+"""A clock that is set by hand, with the timers of a policy."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _START: Final = 1_700_000_000 * NANOSECONDS
 
 
 class Clock:
-    """A clock that is set by hand, with the alarms of one policy.
+    """A clock that is set by hand, with the timers of one policy.
 
     Args:
         now: UNIX nanoseconds.
@@ -24,35 +24,35 @@ class Clock:
         self._fire: Callable[[Event], None] | None = None
         self._due: dict[Event, int] = {}
 
-    def timers(self, ring: Callable[[Event], None]) -> Clock:
-        """Be the timers of a policy; see `nri_resmgr.app.plugin.options`."""
-        self._fire = ring
+    def timers(self, fire: Callable[[Event], None]) -> Clock:
+        """Act as the timers of a policy; see `PluginOptions.timers`."""
+        self._fire = fire
         return self
 
     def set(self, timers: Iterable[Timer]) -> None:
-        """Add alarms; one for the same event is replaced."""
+        """Add timers; one for the same event is replaced."""
         for timer in timers:
             since = timer.since or self.now
             self._due[timer.event] = since + timer.seconds * NANOSECONDS
 
     def keep_only(self, containers: Container[str]) -> None:
-        """Cancel the alarms of containers that are gone."""
+        """Cancel the timers of removed containers."""
         for event in tuple(self._due):
             if isinstance(event, ColdStartEnded) and event.id not in containers:
                 del self._due[event]
 
-    def ring_now(self, event: Event) -> None:
-        """Have an alarm go off before its time, if there is one."""
+    def fire_now(self, event: Event) -> None:
+        """Fire the timer of an event before its time, if there is one."""
         if self._due.pop(event, None) is not None and self._fire is not None:
             self._fire(event)
 
     def tick(self) -> int:
-        """Let a second pass, and return what time it is."""
+        """Advance by a second; return the time."""
         self.pass_until(self.now + NANOSECONDS)
         return self.now
 
     def pass_until(self, then: int) -> None:
-        """Let time pass; alarms go off in order, each at its time."""
+        """Advance to a time; timers fire in order, each at its time."""
         while due := [(at, n) for n, at in enumerate(self._due.values()) if at <= then]:
             at, place = min(due)
             event = list(self._due)[place]

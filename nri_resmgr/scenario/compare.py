@@ -1,4 +1,4 @@
-"""What differs between two outcomes of the same scenario."""
+"""Compares the findings of two runs of the same scenario."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from typing import Final
 
 import msgspec
 
-from nri_resmgr.scenario.findings import Findings, Placement
+from nri_resmgr.scenario.findings import Findings, PlacedContainer
 
 REFUSED: Final = "refused"
-"""What is different about one that is refused in one outcome only."""
+"""The property of containers that only one run refused."""
 
 
-class Change(msgspec.Struct, frozen=True):
-    """One thing that is not the same.
+class FindingChange(msgspec.Struct, frozen=True):
+    """A property that differs between two runs.
 
     Attributes:
-        title: The container, or ``node`` for the whole.
-        what: Which of its properties.
-        before: In the first outcome; empty for none.
-        after: In the second one.
+        title: The container, or ``node``.
+        what: The property.
+        before: Its value in the first run; empty for none.
+        after: Its value in the second run.
     """
 
     title: str
@@ -29,8 +29,8 @@ class Change(msgspec.Struct, frozen=True):
     after: str
 
 
-def changes_between(first: Findings, second: Findings) -> tuple[Change, ...]:
-    """List what differs: containers in order, then refusals, then the whole node."""
+def changes_between(first: Findings, second: Findings) -> tuple[FindingChange, ...]:
+    """Return all differences: of containers in order, of refusals, of the node."""
     return (
         *_of_placements(first, second),
         *_of_refusals(first, second),
@@ -38,7 +38,7 @@ def changes_between(first: Findings, second: Findings) -> tuple[Change, ...]:
     )
 
 
-def _of_placements(first: Findings, second: Findings) -> Iterator[Change]:
+def _of_placements(first: Findings, second: Findings) -> Iterator[FindingChange]:
     before = {one.id: one for one in first.placements}
     after = {one.id: one for one in second.placements}
     for key in before | after:
@@ -46,36 +46,36 @@ def _of_placements(first: Findings, second: Findings) -> Iterator[Change]:
         title = (before.get(key) or after[key]).title
         for what in one | two:
             if one.get(what, "") != two.get(what, ""):
-                yield Change(title, what, one.get(what, ""), two.get(what, ""))
+                yield FindingChange(title, what, one.get(what, ""), two.get(what, ""))
 
 
-def _columns(found: Placement | None) -> dict[str, str]:
+def _columns(found: PlacedContainer | None) -> dict[str, str]:
     if found is None:
         return {}
     return {
         "cpus": str(found.cpus) or "any",
-        "own": str(found.own),
+        "exclusive": str(found.exclusive),
         "mems": str(found.mems) or "any",
         "pool": found.pool,
     }
 
 
-def _of_refusals(first: Findings, second: Findings) -> Iterator[Change]:
+def _of_refusals(first: Findings, second: Findings) -> Iterator[FindingChange]:
     before = {(one.step, one.title): one.why for one in first.refusals}
     after = {(one.step, one.title): one.why for one in second.refusals}
     for step, title in before | after:
         one, two = before.get((step, title), ""), after.get((step, title), "")
-        if not (one and two):  # other numbers in the sentence change nothing
-            yield Change(title, REFUSED, one, two)
+        if not (one and two):  # a sentence with other numbers is no difference
+            yield FindingChange(title, REFUSED, one, two)
 
 
-def _of_node(first: Findings, second: Findings) -> Iterator[Change]:
+def _of_node(first: Findings, second: Findings) -> Iterator[FindingChange]:
     pairs = (
         ("largest", first.largest.anywhere, second.largest.anywhere),
         ("largest in one node", first.largest.in_node, second.largest.in_node),
         ("stranded", first.stranded, second.stranded),
-        ("apart", len(first.spread.nodes), len(second.spread.nodes)),
+        ("in several nodes", len(first.spread.nodes), len(second.spread.nodes)),
     )
     for what, one, two in pairs:
         if one != two:
-            yield Change("node", what, str(one), str(two))
+            yield FindingChange("node", what, str(one), str(two))

@@ -1,4 +1,4 @@
-"""What a replay is to find out, and what it found."""
+"""The differences between a recording and its replay."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import msgspec
 from nri_resmgr.topology import Machine
 
 
-class Difference(msgspec.Struct, frozen=True):
-    """One thing that is not as it was recorded.
+class ReplayDifference(msgspec.Struct, frozen=True):
+    """A property that is not as recorded.
 
     Attributes:
-        time: When it came up, UNIX nanoseconds.
+        time: When it first differed, UNIX nanoseconds.
         title: ``namespace/pod/container``, or ``node``.
-        what: Which of its properties: ``cpus``, ``mems``, ``pool``, ``refused``,
-            ``told`` for what the runtime was told of it.
-        recorded: As it was; empty for nothing.
-        now: As it is.
+        what: The property: ``cpus``, ``mems``, ``pool``, ``refused``, or ``sent`` for
+            the values sent to the runtime.
+        recorded: The recorded value; empty for none.
+        now: The value in the replay.
     """
 
     time: int
@@ -30,45 +30,45 @@ class Difference(msgspec.Struct, frozen=True):
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """What came of a replay.
+    """The result of a replay.
 
     Attributes:
-        requests: How many of the runtime's were answered.
-        decisions: How many containers' were compared, each time one was decided.
-        differences: In order; one that goes on is told once.
+        requests: Number of the runtime's requests that were answered.
+        decisions: Number of decisions on containers that were compared.
+        differences: In order; one that persists is listed once.
     """
 
     requests: int
     decisions: int
-    differences: tuple[Difference, ...]
+    differences: tuple[ReplayDifference, ...]
 
 
-class Instead(msgspec.Struct, frozen=True):
-    """What is to be other than in the recording.
+class Replacements(msgspec.Struct, frozen=True):
+    """Parts that replace those of the recording.
 
     Attributes:
-        document: The text of a configuration; None for those of the recording.
-        machine: None for the recording's.
+        document: The text of a configuration; None for the recorded ones.
+        machine: The machine; None for the recorded one.
     """
 
     document: str | None = None
     machine: Machine | None = None
 
 
-AS_RECORDED: Final = Instead()
+AS_RECORDED: Final = Replacements()
 
 
 @attrs.define(eq=False, repr=False)
 class Differences:
-    """Collects differences; one that goes on counts once."""
+    """Collects differences; one that persists counts once."""
 
-    found: list[Difference] = attrs.field(factory=list)
+    found: list[ReplayDifference] = attrs.field(factory=list)
     _last: dict[tuple[str, str], tuple[str, str]] = attrs.field(factory=dict)
 
     def compare(
         self, time: int, title: str, what: str, pair: tuple[object, object]
     ) -> bool:
-        """Compare what was recorded with what is now; tell whether they differ."""
+        """Compare a recorded value with the present one; return whether they differ."""
         recorded, now = map(str, pair)
         key = title, what
         if recorded == now:
@@ -76,5 +76,5 @@ class Differences:
             return False
         if self._last.get(key) != (recorded, now):
             self._last[key] = recorded, now
-            self.found.append(Difference(time, title, what, recorded, now))
+            self.found.append(ReplayDifference(time, title, what, recorded, now))
         return True

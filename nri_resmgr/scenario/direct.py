@@ -1,4 +1,4 @@
-"""A node of a policy alone: steps are decided as they stand, without a runtime."""
+"""A node of a policy alone: steps become events of the policy, without a runtime."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from nri_resmgr.scenario.steps import (
     Reconfigure,
     Remove,
     Restart,
-    Start,
+    StartContainer,
     Step,
     Stop,
     StopPod,
@@ -48,14 +48,14 @@ from nri_resmgr.values import ResmgrError
 
 @attrs.define(eq=False, repr=False)
 class DirectNode:
-    """A node on which a scenario happens.
+    """A node on which a scenario is played.
 
     Attributes:
-        machine: As it is now.
+        machine: The present machine.
         document: The configuration in force.
-        policy: In force.
-        state: What the policy knows and has granted.
-        warnings: What was said of annotations in the last step.
+        policy: The policy in force.
+        state: The policy's state.
+        warnings: Warnings about annotations in the last step.
     """
 
     machine: Machine
@@ -70,24 +70,24 @@ class DirectNode:
         """Set up a synthetic machine and a policy.
 
         Raises:
-            InputError: One of the texts is wrong, or they do not fit.
+            InputError: A text has a mistake, or they do not fit together.
         """
         model = parse_spec(machine)
         policy = build_policy(parse_config(document), model)
         return cls(model, document, policy, policy.start())
 
     def play(self, step: Step) -> Decision[Any]:
-        """Let one step happen.
+        """Play one step.
 
         Raises:
-            ResmgrError: It is refused, and nothing has changed.
+            ResmgrError: The step is refused, and nothing has changed.
             TypeError: The step needs a runtime.
         """
         self.warnings.clear()
         before = self.policy, self.machine, self.document, self.state
         try:
-            if isinstance(step, Restart) and not step.remembers:
-                event: Event = self._all_as_told()
+            if isinstance(step, Restart) and not step.restores:
+                event: Event = self._present_containers()
                 self.state = self.policy.start()
             else:
                 event = self._event(step)  # which may replace the policy
@@ -119,11 +119,11 @@ class DirectNode:
             case Restart(_, rows) if rows is not None:
                 return Synchronized(self._specs(rows))
             case Restart() | Reconfigure() | Hotplug():
-                return self._begin_again(step)
+                return self._resynchronize(step)
         return _plain_event(step)
 
-    def _begin_again(self, step: Restart | Reconfigure | Hotplug) -> Event:
-        event = self._all_as_told()
+    def _resynchronize(self, step: Restart | Reconfigure | Hotplug) -> Event:
+        event = self._present_containers()
         if isinstance(step, Hotplug):
             self.machine = parse_spec(step.machine)
         if not isinstance(step, Restart):
@@ -139,7 +139,7 @@ class DirectNode:
     def _spec(self, name: str, row: ContainerRow) -> ContainerSpec:
         return spec_of_row(name, row, self.machine, self.warnings)
 
-    def _all_as_told(self) -> Synchronized:
+    def _present_containers(self) -> Synchronized:
         entries = self.state.ledger.entries.values()
         specs = (
             msgspec.structs.replace(one.spec, present=one.last_sent) for one in entries
@@ -155,7 +155,7 @@ def _plain_event(step: Step) -> Event:
             return Removed(name)
         case StopPod(pod):
             return PodStopped(pod)
-        case Start(name):
+        case StartContainer(name):
             return Started(name)
         case EndColdStart(name):
             return ColdStartEnded(name)

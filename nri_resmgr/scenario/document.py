@@ -1,4 +1,4 @@
-"""Findings as plain data for JSON."""
+"""Findings as JSON data."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import Any, Final
 import msgspec
 
 from nri_resmgr.policy.views import PoolUse
-from nri_resmgr.scenario.compare import Change
-from nri_resmgr.scenario.findings import Findings, Placement
+from nri_resmgr.scenario.compare import FindingChange
+from nri_resmgr.scenario.findings import Findings
 from nri_resmgr.values import CpuSet, NodeSet
 
-# Raised when a key changes its meaning or goes.
+# Increased when a key is removed or changes its meaning.
 FORMAT: Final = 1
 
 
 def findings_document(found: Findings) -> dict[str, Any]:
     """Return findings as dictionaries, lists, texts and numbers.
 
-    CPUs and nodes are in the kernel's list format, amounts of CPU in thousandths,
-    of memory in bytes.
+    CPUs and nodes are in the kernel's list format, CPU amounts in thousandths, memory
+    in bytes.
     """
     return {
         "format": FORMAT,
@@ -31,29 +31,29 @@ def findings_document(found: Findings) -> dict[str, Any]:
         "largest": _plain(found.largest),
         "stranded": str(found.stranded),
         "spread": {
-            "own": _plain(found.spread),
+            "exclusive": _plain(found.spread),
             "shared": _plain(found.shared_spread),
         },
     }
 
 
 def pool_document(pool: PoolUse) -> dict[str, Any]:
-    """Return one pool; ``largest`` is what one more container could get of it."""
+    """Return a pool; ``largest`` is the most CPUs for one more container."""
     return {**_plain(pool), "largest": largest_of(pool)}
 
 
 def largest_of(pool: PoolUse) -> int:
-    """Give the most whole CPUs of a pool that one more container could be granted."""
+    """Return the most whole CPUs that a pool could grant to one more container."""
     grantable = pool.shared | pool.isolated
     return min(pool.free // 1000, len(pool.cpus)) if grantable else 0
 
 
-def changes_document(changes: Iterable[Change]) -> dict[str, Any]:
-    """Return what differs between two outcomes."""
+def changes_document(changes: Iterable[FindingChange]) -> dict[str, Any]:
+    """Return the differences between two runs."""
     return {"format": FORMAT, "changes": [_plain(one) for one in changes]}
 
 
-def _plain(value: Placement | Any) -> dict[str, Any]:
+def _plain(value: msgspec.Struct) -> dict[str, Any]:
     return {name: _simple(one) for name, one in msgspec.structs.asdict(value).items()}
 
 

@@ -1,4 +1,4 @@
-"""What came of a scenario: who is where, what is left, what lies apart."""
+"""The result of a scenario: placements, refusals, headroom, spread."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import msgspec
 from nri_resmgr.policy.decision import Rule
 from nri_resmgr.policy.events import ContainerSpec, Created, Pin
 from nri_resmgr.policy.views import PoolUse, ViewedPolicy
-from nri_resmgr.scenario.node import InProcessNode, Refusal
+from nri_resmgr.scenario.node import InProcessNode, RefusedRequest
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import (
     Bytes,
@@ -23,23 +23,23 @@ from nri_resmgr.values import (
 
 _CPU: Final = 1000  # thousandths
 _L3: Final = 3
-_NOBODY: Final = "one-more"
+_PROBE: Final = "one-more"  # a container that is only tried
 
 
-class Placement(msgspec.Struct, frozen=True):
-    """One container and where it is.
+class PlacedContainer(msgspec.Struct, frozen=True):
+    """A container with its CPUs and memory nodes.
 
     Attributes:
-        id: Of the container.
+        id: The id of the container.
         title: ``namespace/pod/container``.
-        qos: Of its pod.
-        request: CPUs that it asks for.
-        memory: That it asks for.
-        cpus: Where it may run; empty for anywhere.
-        own: Those of them that nobody else may run on.
+        qos: QoS class of its pod.
+        request: CPU request.
+        memory: Memory request.
+        cpus: CPUs that it may use; empty for any.
+        exclusive: The exclusive ones of these.
         mems: Its memory nodes; empty for any.
-        pool: That it was granted from.
-        rule: Why it is there.
+        pool: The pool that grants its CPUs.
+        rule: The rule of the decision.
     """
 
     id: str
@@ -48,7 +48,7 @@ class Placement(msgspec.Struct, frozen=True):
     request: MilliCpus
     memory: Bytes
     cpus: CpuSet
-    own: CpuSet
+    exclusive: CpuSet
     mems: NodeSet
     pool: str
     rule: str
@@ -58,10 +58,10 @@ class Largest(msgspec.Struct, frozen=True):
     """The most whole CPUs that one more Guaranteed container would be granted.
 
     Attributes:
-        anywhere: Wherever they are.
-        in_socket: All of them in one socket.
-        in_node: All of them in one NUMA node.
-        in_l3: All of them behind one level 3 cache; 0 where there is none.
+        anywhere: CPUs anywhere.
+        in_socket: CPUs of one socket.
+        in_node: CPUs of one NUMA node.
+        in_l3: CPUs of one level 3 cache; 0 if there is none.
     """
 
     anywhere: int = 0
@@ -82,21 +82,21 @@ class Findings(msgspec.Struct, frozen=True):
     """A node after a scenario.
 
     Attributes:
-        machine: As it is at the end.
-        kind: Of the policy.
-        placements: In order of arrival.
-        refusals: In order.
-        pools: What each has and what is granted of it.
-        largest: What one more could get.
-        stranded: CPUs that could be granted, but whose core has somebody's own CPU.
-        spread: Of containers with CPUs of their own.
-        shared_spread: Of the others.
+        machine: The machine at the end.
+        kind: The kind of the policy.
+        placements: The containers, in order of creation.
+        refusals: The refused requests, in order.
+        pools: CPUs and memory of each pool, and the grants.
+        largest: The most CPUs for one more container.
+        stranded: Free CPUs whose core has an exclusive CPU.
+        spread: Containers with exclusive CPUs in several parts of the machine.
+        shared_spread: The same of the other containers.
     """
 
     machine: Machine
     kind: str
-    placements: tuple[Placement, ...]
-    refusals: tuple[Refusal, ...]
+    placements: tuple[PlacedContainer, ...]
+    refusals: tuple[RefusedRequest, ...]
     pools: tuple[PoolUse, ...]
     largest: Largest
     stranded: CpuSet
@@ -105,7 +105,7 @@ class Findings(msgspec.Struct, frozen=True):
 
 
 def findings_of(node: InProcessNode) -> Findings:
-    """Look at a node as it is now."""
+    """Describe the present state of a node."""
     plugin = node.plugin
     policy, machine, state = plugin.policy, plugin.machine, plugin.state
     pools, pins = policy.pools(state), policy.pins(state)
@@ -114,39 +114,39 @@ def findings_of(node: InProcessNode) -> Findings:
         _placement(entry.spec, pins[key], taken, node)
         for key, entry in state.ledger.entries.items()
     )
-    own = tuple(one for one in placements if one.own)
-    shared = tuple(one for one in placements if not one.own)
+    exclusive = tuple(one for one in placements if one.exclusive)
+    shared = tuple(one for one in placements if not one.exclusive)
     return Findings(
         machine=machine,
         kind=policy.kind,
         placements=placements,
-        refusals=tuple(node.book.refusals),
+        refusals=tuple(node.notes.refusals),
         pools=pools,
         largest=_largest(policy, state, machine),
         stranded=_stranded(pools, taken, machine),
-        spread=_spread(own, machine),
+        spread=_spread(exclusive, machine),
         shared_spread=_spread(shared, machine),
     )
 
 
 def grantable(pools: tuple[PoolUse, ...]) -> CpuSet:
-    """Give the CPUs that could still be granted to one container alone."""
+    """Return the CPUs that could still be granted exclusively."""
     idle = [pool for pool in pools if pool.kind == "idle"]
     return CpuSet.union(pool.shared | pool.isolated for pool in idle or pools)
 
 
 def _placement(
     spec: ContainerSpec, pin: Pin, taken: CpuSet, node: InProcessNode
-) -> Placement:
-    reason = node.book.reasons.get(spec.id)
-    return Placement(
+) -> PlacedContainer:
+    reason = node.notes.reasons.get(spec.id)
+    return PlacedContainer(
         id=spec.id,
         title=spec.title,
         qos=spec.qos,
         request=spec.request,
         memory=spec.memory_request,
         cpus=pin.cpus,
-        own=pin.cpus & taken,
+        exclusive=pin.cpus & taken,
         mems=pin.mems,
         pool=reason.pool if reason else "",
         rule=reason.rule.value if reason else "",
@@ -160,7 +160,7 @@ def _stranded(pools: tuple[PoolUse, ...], taken: CpuSet, machine: Machine) -> Cp
     return grantable(pools) & CpuSet.union(broken)
 
 
-def _spread(placements: tuple[Placement, ...], machine: Machine) -> Spread:
+def _spread(placements: tuple[PlacedContainer, ...], machine: Machine) -> Spread:
     def apart(parts: list[CpuSet]) -> tuple[str, ...]:
         return tuple(
             one.title
@@ -176,7 +176,7 @@ def _spread(placements: tuple[Placement, ...], machine: Machine) -> Spread:
 
 
 def _largest(policy: ViewedPolicy[Any], state: Any, machine: Machine) -> Largest:
-    """Try, beginning with the most; nothing that is tried stays."""
+    """Find the largest requests that the policy grants, from the largest down."""
     parts = {
         "anywhere": (machine.online,),
         "in_socket": tuple(one.cpus for one in machine.packages),
@@ -196,21 +196,21 @@ def _largest(policy: ViewedPolicy[Any], state: Any, machine: Machine) -> Largest
 def _tries(
     policy: ViewedPolicy[Any], state: Any, machine: Machine
 ) -> Iterator[tuple[int, CpuSet]]:
-    # More than all that could be granted would be refused anyway.
+    # A request for more than all grantable CPUs would be refused anyway.
     pools = policy.pools(state)
     most = len(grantable(pools) if pools else machine.online)
     for count in range(most, 0, -1):
         asked = MilliCpus(count * _CPU)
         spec = ContainerSpec(
-            id=_NOBODY,
-            pod=_NOBODY,
-            title=_NOBODY,
+            id=_PROBE,
+            pod=_PROBE,
+            title=_PROBE,
             namespace="default",
             qos=QosClass.GUARANTEED,
             request=asked,
             limit=asked,
-            name=_NOBODY,
-            pod_name=_NOBODY,
+            name=_PROBE,
+            pod_name=_PROBE,
         )
         try:
             (reason,) = policy.decide(state, Created(spec)).reasons

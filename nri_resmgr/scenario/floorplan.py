@@ -1,4 +1,4 @@
-"""Where the parts of a machine go in a picture of it: boxes in boxes."""
+"""The layout of a machine in a picture: nested boxes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from nri_resmgr.values import CpuSet, format_bytes
 TILE: Final = 26  # the side of a CPU; all lengths are pixels
 _GAP: Final = 6
 _LABEL: Final = 16
-_LETTER: Final = 6.5  # the width of one, on average
+_LETTER: Final = 6.5  # average width of a letter
 _L3: Final = 3
 _CORES_IN_ROW: Final = 8
 
@@ -25,7 +25,7 @@ class Box(msgspec.Struct, frozen=True):
 
     Attributes:
         kind: ``machine``, ``package``, ``die``, ``node``, ``cache``, ``core``, ``cpu``.
-        label: What is written above it; a CPU's number.
+        label: The text above it; the number of a CPU.
         inside: The boxes in it.
     """
 
@@ -39,7 +39,7 @@ class Box(msgspec.Struct, frozen=True):
 
 
 def floor_plan(machine: Machine) -> Box:
-    """Lay out a machine; every online CPU has one box, in the order of places."""
+    """Lay out a machine; every online CPU has one box."""
     parts = [_package(machine, one.id, one.cpus) for one in machine.packages]
     rest = [_memory(node) for node in machine.nodes if not node.cpus]
     return _around("machine", "", [*parts, *rest], _in_row(parts))
@@ -69,7 +69,7 @@ def _nodes(machine: Machine, cpus: CpuSet) -> list[Box]:
 
 
 def _caches(machine: Machine, cpus: CpuSet) -> Iterator[Box]:
-    """Draw the level 3 caches that say more than the box around them."""
+    """Yield the level 3 caches, unless one covers the whole node."""
     rest = cpus
     caches = [one for one in machine.caches_at(_L3) if one.cpus & cpus]
     for cache in caches if len(caches) > 1 else ():
@@ -81,7 +81,7 @@ def _caches(machine: Machine, cpus: CpuSet) -> Iterator[Box]:
 
 
 def _bare(cores: list[Box]) -> Iterator[Box]:
-    # A frame without a label around what has none.
+    # An unlabelled box around cores without a level 3 cache of their own.
     yield _around("group", "", cores, _CORES_IN_ROW)
 
 
@@ -110,7 +110,7 @@ def _in_row(boxes: Sequence[Box]) -> int:
 
 
 def _around(kind: str, label: str, inside: Sequence[Box], in_row: int) -> Box:
-    """Set boxes in rows, and draw one around them."""
+    """Arrange boxes in rows, and put a box around them."""
     top = _GAP + (_LABEL if label else 0)
     placed: list[Box] = []
     width, y = len(label) * _LETTER + 2 * _GAP, float(top)

@@ -1,4 +1,4 @@
-"""What a kubelet makes of pods: the values that reach us through a runtime."""
+"""Pods and containers as a kubelet passes them to a runtime."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ _SLOT: Final = "io.kubernetes.container.name"
 
 
 def pod_of(name: str, row: ContainerRow) -> Pod:
-    """Make the sandbox of a container's pod.
+    """Return the sandbox of a container's pod.
 
     Args:
         name: Id and name of the pod.
-        row: One of its containers; of its annotations all are the pod's.
+        row: One of its containers; all its annotations are the pod's.
     """
     namespace = row.namespace or "default"
     uid = _uid(f"{namespace}/{name}")
@@ -53,12 +53,12 @@ def pod_of(name: str, row: ContainerRow) -> Pod:
 
 
 def container_of(name: str, row: ContainerRow, capacity: Bytes) -> Container:
-    """Make a container as it comes to us before anybody has pinned it.
+    """Return a container as the runtime sends it, not pinned yet.
 
     Args:
-        name: Its id; its name, too, unless the row has one.
-        row: What it asks for.
-        capacity: The memory of the node, for which the kubelet makes OOM scores.
+        name: Its id, and its name unless the row has one.
+        row: Its requests and limits.
+        capacity: The memory of the node, from which the kubelet computes OOM scores.
     """
     slot = {_SLOT: row.slot} if row.slot else {}
     return Container(
@@ -73,7 +73,7 @@ def container_of(name: str, row: ContainerRow, capacity: Bytes) -> Container:
 
 
 def resources_of(row: ContainerRow) -> LinuxResources:
-    """Give the cgroup values of what a container asks for."""
+    """Return the cgroup values of a container's requests and limits."""
     request, limit = row.request or MilliCpus(0), row.limit
     if limit is None and row.qos is QosClass.GUARANTEED:
         limit = request
@@ -99,7 +99,7 @@ def _oom_score(row: ContainerRow, capacity: Bytes) -> int:
 
 
 def _page_size(size: int) -> str:
-    """Write the size of a page as cgroups name it: ``2MB``, ``1GB``."""
+    """Return the name of a page size in cgroups: ``2MB``, ``1GB``."""
     for name, factor in (("GB", 1 << 30), ("MB", 1 << 20), ("KB", 1 << 10)):
         if size % factor == 0:
             return f"{size // factor}{name}"
@@ -114,7 +114,7 @@ def _uid(text: str) -> str:
 
 
 def announcement(rows: Mapping[str, ContainerRow]) -> dict[str, str]:
-    """Write what a pod's containers will ask for into an annotation."""
+    """Return the annotation that announces the requests of a pod's containers."""
     containers = {name: _amounts(row) for name, row in rows.items()}
     return {ANNOUNCED: json.dumps({"containers": containers})}
 

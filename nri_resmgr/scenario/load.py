@@ -1,4 +1,4 @@
-"""Recordings out of their text, as far as they are whole."""
+"""Loads recordings; of a truncated one, the complete part."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class Recording(msgspec.Struct, frozen=True):
     """A recording.
 
     Attributes:
-        header: How it began.
-        entries: Those that are whole, up to the first that is not.
-        cut: What is wrong with the first that is not; empty where all are.
+        header: The header.
+        entries: The valid entries before the first invalid one.
+        cut: The mistake in the first invalid entry; empty if all are valid.
     """
 
     header: Header
@@ -29,10 +29,10 @@ class Recording(msgspec.Struct, frozen=True):
 
 
 def load_recording(lines: Iterator[str], path: str) -> Recording:
-    """Read a recording; one that was cut off is good for what is there.
+    """Load a recording; of a truncated one, the complete entries.
 
     Raises:
-        BadRecording: It does not even begin as one.
+        BadRecording: The header is not that of a recording.
     """
     header = read_header(next(lines, ""), path)
     entries: list[Entry] = []

@@ -1,4 +1,4 @@
-"""Kubernetes manifests as workloads: pods, and what makes pods."""
+"""Kubernetes manifests as workloads: pods, Deployments and the like."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nri_resmgr.scenario.read import read_document
 from nri_resmgr.scenario.rows import read_texts
 from nri_resmgr.scenario.steps import RunPods, Scenario
 
-# Kinds with a pod template, and where they say how many pods there will be.
+# Kinds with a pod template, and their key for the number of pods.
 _REPLICAS: Final = {
     "Deployment": "replicas",
     "ReplicaSet": "replicas",
@@ -29,27 +29,27 @@ _KINDS: Final = ("Pod", *_REPLICAS, "List")
 def read_workload(text: str) -> Scenario:
     """Read a scenario, or the pods of Kubernetes manifests.
 
-    Manifests are one or more documents. Those that make no pods, such as a
-    Service, are passed over, and so is what does not matter for placement.
+    Manifests are one or more documents. Kinds without pods, such as Service, are
+    ignored, as are fields without effect on placement.
 
     Raises:
         BadSyntax: The text is not YAML.
-        BadSetting: The first problem met, or nothing in it makes pods.
+        BadSetting: The first mistake, or no manifest has pods.
     """
     parts = list(_documents(text))
     if not any(_is_manifest(part) for part in parts):
         if len(parts) > 1:
-            raise BadSetting("$", "a scenario is one document; these are several")
+            raise BadSetting("$", "a scenario is one document, but there are several")
         document = parts[0] if parts else None
         return read_document(document, kind="TopologyAwarePolicy")
     steps = [step for n, part in enumerate(parts) for step in _runs(part, _path(n))]
     if not steps:
-        raise BadSetting("$", f"no manifest makes pods; kinds are {', '.join(_KINDS)}")
+        raise BadSetting("$", f"no manifest has pods; known kinds: {', '.join(_KINDS)}")
     return Scenario(machine="", document="", steps=tuple(steps))
 
 
 def _documents(text: str) -> Iterator[object]:
-    # Each is read on its own: the reader of one document knows its limits.
+    # Each is parsed on its own: parse_yaml limits the size of one document.
     lines: list[str] = []
     for line in text.splitlines(keepends=True):
         if line.startswith("---") and line[3:].strip() in ("", "|", ">"):

@@ -1,4 +1,4 @@
-"""A node in this process: the real plugin, and a runtime that only remembers."""
+"""A node in this process: the real plugin with a runtime that only keeps state."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from nri_resmgr.topology.hints import Hint, complete_hints
 from nri_resmgr.values import Bytes, ResmgrError
 
 
-class Refusal(msgspec.Struct, frozen=True):
-    """What was refused.
+class RefusedRequest(msgspec.Struct, frozen=True):
+    """A refused request.
 
     Attributes:
-        step: In which step of a scenario, counted from 0.
-        title: ``namespace/pod/container``, ``namespace/pod``, or a word for the rest.
-        why: What the runtime was told.
+        step: The step of the scenario, counted from 0.
+        title: ``namespace/pod/container``, ``namespace/pod``, or ``configuration``.
+        why: The error message.
     """
 
     step: int
@@ -34,89 +34,91 @@ class Refusal(msgspec.Struct, frozen=True):
     why: str
 
 
-class Book(DecisionObserver):
-    """Keeps why containers are where they are, and what was refused.
+class DecisionNotes(DecisionObserver):
+    """Collects the reasons of decisions, and refusals.
 
     Attributes:
-        step: What is refused is refused in this one.
+        reasons: The reason of the last decision on each container.
+        refusals: The refused requests, in order.
+        step: The present step of the scenario.
     """
 
     def __init__(self) -> None:
         self.reasons: dict[str, Reason] = {}
-        self.refusals: list[Refusal] = []
+        self.refusals: list[RefusedRequest] = []
         self.step = 0
 
     def decided(self, _event: Event, decision: Decision[Any]) -> None:
-        """Note why."""
+        """Note the reasons."""
         self.reasons |= {one.container: one for one in decision.reasons}
 
     def refused(self, title: str, error: ResmgrError) -> None:
-        """Note what the runtime was told."""
-        self.refusals.append(Refusal(self.step, title, str(error)))
+        """Note a refusal."""
+        self.refusals.append(RefusedRequest(self.step, title, str(error)))
 
 
 class InProcessNode:
-    """Calls the plugin as a runtime would; what it refuses does not happen.
+    """Calls the plugin as a runtime does; refused requests have no effect.
 
     Args:
-        machine: Of the node.
+        machine: The machine of the node.
         document: The text of the configuration.
 
     Attributes:
-        book: What was decided and refused.
-        clock: Of the node.
-        hints: Where the things sit that containers use, by the containers' ids.
-        plugin: The plugin that runs now.
+        notes: Reasons of decisions, and refusals.
+        clock: The clock of the node.
+        hints: Topology hints by container id.
+        plugin: The present plugin.
 
     Raises:
-        BadSyntax: The text is no YAML.
+        BadSyntax: The text is not YAML.
         BadSetting: It has a mistake, or does not fit the machine.
     """
 
     def __init__(self, machine: Machine, document: str) -> None:
-        self.book, self.clock = Book(), Clock()
+        self.notes, self.clock = DecisionNotes(), Clock()
         self.hints: dict[str, tuple[Hint, ...]] = {}
         self._machine = machine
         self._document = document
         self._pods: dict[str, Pod] = {}
         self._containers: dict[str, Container] = {}
-        self.plugin = self._begin()
+        self.plugin = self._make_plugin()
 
     @property
     def capacity(self) -> Bytes:
-        """The memory of the node, for which a kubelet makes OOM scores."""
+        """The memory of the node, from which a kubelet computes OOM scores."""
         return Bytes(sum(node.memory for node in self._machine.nodes))
 
     @property
     def pods(self) -> Mapping[str, Pod]:
-        """Those that are there, by id."""
+        """The present pods, by id."""
         return self._pods
 
     @property
     def containers(self) -> Mapping[str, Container]:
-        """Those that are there, by id, as the kubelet asked for them."""
+        """The present containers, by id, as the kubelet requested them."""
         return self._containers
 
     def run_pod(self, pod: Pod) -> bool:
-        """Run a sandbox; tell whether that went well."""
-        if self._tried(lambda: self.plugin.run_pod_sandbox(pod)):
+        """Run a sandbox; return whether it runs."""
+        if self._succeeds(lambda: self.plugin.run_pod_sandbox(pod)):
             self._pods[pod.id] = pod
         return pod.id in self._pods
 
     def create(self, pod: str, container: Container) -> bool:
-        """Create a container; tell whether that went well."""
+        """Create a container; return whether it was created."""
         made = msgspec.structs.replace(
             container, pod_sandbox_id=pod, created_at=self.clock.tick()
         )
-        if self._tried(lambda: self.plugin.create_container(self._pods[pod], made)):
+        if self._succeeds(lambda: self.plugin.create_container(self._pods[pod], made)):
             self._containers[made.id] = made
         return made.id in self._containers
 
     def update(self, key: str, resources: LinuxResources) -> bool:
-        """Ask for other resources; tell whether that went well."""
+        """Update a container's resources; return whether they were updated."""
         container = self._containers[key]
-        pod, now = self._pods[container.pod_sandbox_id], self._as_it_is(container)
-        if self._tried(lambda: self.plugin.update_container(pod, now, resources)):
+        pod, now = self._pods[container.pod_sandbox_id], self._as_pinned(container)
+        if self._succeeds(lambda: self.plugin.update_container(pod, now, resources)):
             self._containers[key] = _with(container, resources)
             return True
         return False
@@ -137,7 +139,7 @@ class InProcessNode:
         self.plugin.remove_container(pod, container)
 
     def stop_pod(self, key: str) -> None:
-        """Stop a pod and its containers, and remove all that."""
+        """Stop and remove a pod and its containers."""
         for one in tuple(self._containers.values()):
             if one.pod_sandbox_id == key:
                 self.stop(one.id)
@@ -146,56 +148,58 @@ class InProcessNode:
         self.plugin.remove_pod_sandbox(pod)
 
     def reconfigure(self, document: str) -> None:
-        """Put another configuration in force; one that is wrong is a refusal."""
-        if self._noted(lambda: self.plugin.reconfigure(parse_config(document))):
+        """Apply another configuration; an invalid one is a refusal."""
+        if self._succeeds_or_notes(
+            lambda: self.plugin.reconfigure(parse_config(document))
+        ):
             self._document = document
 
     def change_machine(self, machine: Machine) -> None:
-        """Have CPUs or memory come or go."""
-        if self._noted(lambda: self.plugin.change_machine(machine)):
+        """Change the CPUs or memory of the machine."""
+        if self._succeeds_or_notes(lambda: self.plugin.change_machine(machine)):
             self._machine = machine
 
-    def restart(self, *, remembers: bool) -> None:
-        """Have the plugin start again, or only register again if it remembers."""
-        there = [self._as_it_is(one) for one in self._containers.values()]
-        if not remembers:
-            self.plugin = self._begin()
-        self.plugin.synchronize(tuple(self._pods.values()), there)
+    def restart(self, *, restores: bool) -> None:
+        """Start the plugin again, or only synchronize it again with its state."""
+        present = [self._as_pinned(one) for one in self._containers.values()]
+        if not restores:
+            self.plugin = self._make_plugin()
+        self.plugin.synchronize(tuple(self._pods.values()), present)
 
     def end_cold_start(self, key: str) -> None:
-        """Have the time without DRAM be over for a container."""
-        self.clock.ring_now(ColdStartEnded(self._containers[key].id))
+        """End the cold start of a container."""
+        self.clock.fire_now(ColdStartEnded(self._containers[key].id))
 
     def of(
         self, container: Container, machine: Machine, *_: object, **__: object
     ) -> tuple[Hint, ...]:
-        """Find the hints of a container; see `PluginOptions.hints`."""
+        """Return the hints of a container; see `PluginOptions.hints`."""
         return complete_hints(self.hints.get(container.id, ()), machine)
 
-    def _begin(self) -> ResourcePolicy:
+    def _make_plugin(self) -> ResourcePolicy:
         plugin_options = PluginOptions(timers=self.clock.timers, hints=self)
-        config, observers = parse_config(self._document), (self.book,)
+        config, observers = parse_config(self._document), (self.notes,)
         return ResourcePolicy(
             self._machine, config, plugin_options=plugin_options, observers=observers
         )
 
-    def _tried(self, call: Callable[[], object]) -> bool:
+    def _succeeds(self, call: Callable[[], object]) -> bool:
         try:
             call()
         except ResmgrError:
-            return False  # which the plugin has told its witnesses
+            return False  # the plugin has notified `DecisionNotes`
         return True
 
-    def _noted(self, call: Callable[[], object]) -> bool:
+    def _succeeds_or_notes(self, call: Callable[[], object]) -> bool:
         try:
             call()
         except ResmgrError as error:
-            self.book.refused("configuration", error)
+            self.notes.refused("configuration", error)
             return False
         return True
 
-    def _as_it_is(self, container: Container) -> Container:
-        """Return a container as the runtime has it: where the plugin has put it."""
+    def _as_pinned(self, container: Container) -> Container:
+        """Return a container with the pinning that the plugin gave it."""
         pin = self.plugin.policy.pins(self.plugin.state).get(container.id)
         cpu = container.resources.cpu
         if not pin or cpu is None:

@@ -1,4 +1,4 @@
-"""A picture of a machine with its containers: one SVG or HTML file, no others."""
+"""Draws a machine with its containers, as one SVG or HTML file."""
 
 from __future__ import annotations
 
@@ -7,34 +7,34 @@ import html
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from nri_resmgr.scenario.findings import Findings, Placement
+from nri_resmgr.scenario.findings import Findings, PlacedContainer
 from nri_resmgr.scenario.floorplan import TILE, Box, floor_plan
 from nri_resmgr.values import format_cpus
 
 _LINE: Final = 20  # of the legend
 _LEGEND_WIDTH: Final = 640
 _MARGIN: Final = 12
-_MOST_STRIPES: Final = 4  # what still can be told apart
+_MOST_STRIPES: Final = 4  # more would not be distinguishable
 _GOLDEN: Final = 0.618034  # of the circle of hues: neighbours are far apart
 
-# Greys that are readable on white and on black; the rest follows what is preferred.
+# Greys that are readable on white and black; other colours follow the preference.
 _STYLE: Final = """
 svg { font: 12px sans-serif; background: #fff; color: #222 }
 rect { fill: none; stroke: #888 }
 text { fill: currentColor }
-.free { fill: #eee } .fill { stroke: none } .own { stroke: #000; stroke-width: 2 }
+.free { fill: #eee } .fill { stroke: none } .exclusive { stroke: #000; stroke-width: 2 }
 .id { fill: #111; font-size: 10px; text-anchor: middle }
 .core, .group { stroke: none } .refused { fill: #c33 }
 @media (prefers-color-scheme: dark) {
   svg { background: #161616; color: #ddd }
-  .free { fill: #666 } .own { stroke: #fff }
+  .free { fill: #666 } .exclusive { stroke: #fff }
   .refused { fill: #f77 }
 }
 """
 
 
 def picture_svg(found: Findings) -> str:
-    """Draw the machine, its CPUs coloured by who runs there, and a legend."""
+    """Draw the machine, its CPUs in the colours of their containers, and a legend."""
     plan = floor_plan(found.machine)
     legend = list(_legend(found))
     width = max(plan.width, _LEGEND_WIDTH) + 2 * _MARGIN
@@ -51,7 +51,7 @@ def picture_svg(found: Findings) -> str:
         f"<title>{_text(found.kind)}: {len(found.placements)} containers</title>",
         f"<style>{_STYLE}</style>",
         f'<g transform="translate({_MARGIN} {_MARGIN})">',
-        *_boxes(plan, _Owners(found.placements)),
+        *_boxes(plan, _ContainersByCpu(found.placements)),
         "</g>",
         *rows,
         "</svg>",
@@ -60,7 +60,7 @@ def picture_svg(found: Findings) -> str:
 
 
 def picture_html(found: Findings) -> str:
-    """Put the picture into a page."""
+    """Draw the picture as an HTML page."""
     return (
         '<!DOCTYPE html>\n<html lang="en" xmlns="http://www.w3.org/1999/xhtml">\n'
         '<head><meta charset="utf-8"/>'
@@ -70,31 +70,31 @@ def picture_html(found: Findings) -> str:
     )
 
 
-class _Owners:
-    """Who runs on each CPU, and in which colour."""
+class _ContainersByCpu:
+    """The containers of each CPU, with their colours."""
 
-    def __init__(self, placements: Sequence[Placement]) -> None:
-        self._by_cpu: dict[int, list[tuple[Placement, str]]] = {}
+    def __init__(self, placements: Sequence[PlacedContainer]) -> None:
+        self._by_cpu: dict[int, list[tuple[PlacedContainer, str]]] = {}
         for number, one in enumerate(placements):
             for cpu in one.cpus:
                 here = self._by_cpu.setdefault(cpu, [])
                 here.append((one, colour_of(number)))
 
-    def on(self, cpu: int) -> list[tuple[Placement, str]]:
+    def on(self, cpu: int) -> list[tuple[PlacedContainer, str]]:
         return self._by_cpu.get(cpu, [])
 
 
 def colour_of(number: int) -> str:
-    """Give the colour of the container with this number."""
+    """Return the colour of a container by its number."""
     hue, light = number * _GOLDEN % 1, 0.62 + 0.1 * (number % 2)
     red, green, blue = colorsys.hls_to_rgb(hue, light, 0.6)
     return f"#{round(red * 255):02x}{round(green * 255):02x}{round(blue * 255):02x}"
 
 
-def _boxes(box: Box, owners: _Owners) -> Iterator[str]:
+def _boxes(box: Box, containers: _ContainersByCpu) -> Iterator[str]:
     yield f'<g transform="translate({box.x:g} {box.y:g})">'
     if box.kind == "cpu":
-        yield from _cpu(int(box.label), owners.on(int(box.label)))
+        yield from _cpu(int(box.label), containers.on(int(box.label)))
     else:
         yield (
             f'<rect class="{box.kind}" width="{box.width:g}" '
@@ -103,13 +103,13 @@ def _boxes(box: Box, owners: _Owners) -> Iterator[str]:
         if box.label:
             yield f'<text x="6" y="15">{_text(box.label)}</text>'
         for one in box.inside:
-            yield from _boxes(one, owners)
+            yield from _boxes(one, containers)
     yield "</g>"
 
 
-def _cpu(number: int, here: list[tuple[Placement, str]]) -> Iterator[str]:
-    names = ", ".join(one.title for one, _ in here) or "nobody"
-    own = any(number in one.own for one, _ in here)
+def _cpu(number: int, here: list[tuple[PlacedContainer, str]]) -> Iterator[str]:
+    names = ", ".join(one.title for one, _ in here) or "free"
+    exclusive = any(number in one.exclusive for one, _ in here)
     yield f'<g id="cpu{number}"><title>CPU {number}: {_text(names)}</title>'
     stripes = here[:_MOST_STRIPES]
     for place, (_, colour) in enumerate(stripes):
@@ -118,7 +118,7 @@ def _cpu(number: int, here: list[tuple[Placement, str]]) -> Iterator[str]:
             f'<rect class="fill" x="{place * width:g}" width="{width:g}" '
             f'height="{TILE}" style="fill: {colour}"/>'
         )
-    kind = "own" if own else "shared" if here else "free"
+    kind = "exclusive" if exclusive else "shared" if here else "free"
     yield f'<rect class="{kind}" width="{TILE}" height="{TILE}"/>'
     yield f'<text class="id" x="{TILE / 2:g}" y="{TILE / 2 + 4:g}">{number}</text></g>'
 
@@ -136,12 +136,12 @@ def _legend(found: Findings) -> Iterator[str]:
         yield f'<text class="refused" x="22">{why}{_text(words)}</text>'
 
 
-def _words(one: Placement) -> str:
+def _words(one: PlacedContainer) -> str:
     asks = format_cpus(one.request) if one.request else "nothing"
     where = f"CPUs {one.cpus or 'any'}, memory {one.mems or 'any'}"
     return f"{one.title}  ({one.qos.value}, asks for {asks}): {where}"
 
 
 def _text(words: str) -> str:
-    # What XML has no way to write is left out.
+    # XML cannot represent unprintable characters.
     return html.escape("".join(one for one in words if one.isprintable()))

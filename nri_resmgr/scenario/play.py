@@ -1,4 +1,4 @@
-"""Steps of a scenario on a node: what a kubelet makes of them."""
+"""Plays the steps of a scenario on a node, as a kubelet would."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from nri_resmgr.scenario.steps import (
     Restart,
     RunPods,
     Scenario,
-    Start,
+    StartContainer,
     Step,
     Stop,
     StopPod,
@@ -43,7 +43,7 @@ _NO_ROW: Final = ContainerRow()
 
 @dataclass(eq=False)
 class BadStep(InputError):
-    """A step cannot happen on the node as it is."""
+    """A step does not fit the present state of the node."""
 
     path: str
     why: str
@@ -56,40 +56,39 @@ class Player:
     """Plays scenarios on a node.
 
     Args:
-        node: Where they happen.
+        node: The node.
     """
 
     def __init__(self, node: InProcessNode) -> None:
         self._node = node
         self._rows: dict[str, ContainerRow] = {}
         self._pods_of_run: dict[str, list[str]] = {}
-        self._said: dict[str, dict[str, str]] = {}  # annotations of pods to come
+        self._annotations: dict[str, dict[str, str]] = {}  # by pod, before it runs
         self._at = ""
         self._refused: set[str] = set()
 
     def play(self, scenario: Scenario) -> None:
-        """Let all steps happen; see `steps`."""
+        """Play all steps; see `steps`."""
         for _ in self.steps(scenario):
             pass
 
     def steps(self, scenario: Scenario) -> Iterator[int]:
-        """Let one step after the other happen; what is refused does not.
+        """Play one step after the other; refused requests have no effect.
 
         Yields:
-            The number of the step that has happened.
+            The number of the step that was played.
 
         Raises:
-            BadStep: A step is about something that is not there, or there already.
-            BadMachineSpec: A machine's text makes no machine.
+            BadStep: A step names a missing object, or creates an existing one.
+            BadMachineSpec: The text is not the spec of a machine.
         """
         for step in scenario.steps:
             if isinstance(step, Create) and step.row.annotations:
-                # A pod has its annotations from its beginning, those for all of its
-                # containers.
-                said = self._said.setdefault(_pod_id(step), {})
-                said.update(step.row.annotations)
+                # A pod has the annotations of all its containers from its creation.
+                known = self._annotations.setdefault(_pod_id(step), {})
+                known.update(step.row.annotations)
         for number, step in enumerate(scenario.steps):
-            self._at, self._node.book.step = f"$.story[{number}]", number
+            self._at, self._node.notes.step = f"$.story[{number}]", number
             self._node.clock.tick()
             self._play(step)
             yield number
@@ -102,7 +101,7 @@ class Player:
                 if self._pod(_pod_id(step), row):
                     self._create(name, row, _pod_id(step))
             case AnnouncePod(pod, rows):
-                self._said.setdefault(pod, {}).update(announcement(rows))
+                self._annotations.setdefault(pod, {}).update(announcement(rows))
                 self._pod(pod, next(iter(rows.values()), _NO_ROW))
             case StopPod(pod):
                 self._end_pod(pod)
@@ -111,18 +110,18 @@ class Player:
             case Reconfigure() | Hotplug() | Restart() | Wait():
                 self._change(step)
             case _:
-                if self._is_there(step.name):
+                if self._exists(step.name):
                     self._play_container(step)
 
     def _play_container(
-        self, step: Update | Start | Stop | Remove | EndColdStart
+        self, step: Update | StartContainer | Stop | Remove | EndColdStart
     ) -> None:
         match step:
             case Update(name, row):
                 whole = row.over(self._rows[name])
                 if self._node.update(name, resources_of(whole)):
                     self._rows[name] = whole
-            case Start(name):
+            case StartContainer(name):
                 self._node.start(name)
             case EndColdStart(name):
                 self._node.end_cold_start(name)
@@ -138,17 +137,19 @@ class Player:
                 node.change_machine(parse_spec(machine))
                 if document:
                     node.reconfigure(document)
-            case Restart(remembers, None):
-                node.restart(remembers=remembers)
+            case Restart(restores, None):
+                node.restart(restores=restores)
             case Restart():
-                why = "here the runtime tells what runs: remembering, or forgetting?"
+                why = (
+                    "expected remembering or forgetting: the node lists its containers"
+                )
                 raise BadStep(self._at, why)
             case Wait(seconds):
                 node.clock.pass_until(node.clock.now + seconds * NANOSECONDS)
 
     def _run(self, step: RunPods) -> None:
         if step.name in self._pods_of_run:
-            raise BadStep(self._at, f"{step.name!r} was run already")
+            raise BadStep(self._at, f"{step.name!r} runs already")
         pods = self._pods_of_run[step.name] = []
         for number in range(step.replicas):
             name = step.name if step.replicas == 1 else f"{step.name}-{number}"
@@ -160,28 +161,29 @@ class Player:
 
     def _delete(self, name: str) -> None:
         if name not in self._pods_of_run:
-            raise BadStep(self._at, f"nothing named {name!r} was run")
+            raise BadStep(self._at, f"no step has run {name!r}")
         for pod in self._pods_of_run.pop(name):
             self._end_pod(pod)
 
     def _run_containers(self, pod: str, step: RunPods) -> None:
-        for called, row in step.containers.items():
-            key = f"{pod}/{called}"
-            if self._create(key, msgspec.structs.replace(row, name=called), pod):
+        for name, row in step.containers.items():
+            key = f"{pod}/{name}"
+            if self._create(key, msgspec.structs.replace(row, name=name), pod):
                 self._node.start(key)
-                if called in step.once:
+                if name in step.once:
                     self._node.stop(key)
 
     def _pod(self, key: str, row: ContainerRow, name: str = "") -> bool:
         if key in self._node.pods:
             return True
-        said: Mapping[str, str] = {**(row.annotations or {}), **self._said.get(key, {})}
-        pod = pod_of(name or key, msgspec.structs.replace(row, annotations=said))
+        known = self._annotations.get(key, {})
+        annotations: Mapping[str, str] = {**(row.annotations or {}), **known}
+        pod = pod_of(name or key, msgspec.structs.replace(row, annotations=annotations))
         return self._node.run_pod(msgspec.structs.replace(pod, id=key))
 
     def _create(self, key: str, row: ContainerRow, pod: str) -> bool:
         if key in self._node.containers:
-            raise BadStep(self._at, f"there is a container {key!r} already")
+            raise BadStep(self._at, f"container {key!r} exists already")
         self._rows[key] = row
         self._node.hints[key] = row.hints or ()
         made = self._node.create(pod, container_of(key, row, self._node.capacity))
@@ -189,11 +191,11 @@ class Player:
             self._refused.add(key)
         return made
 
-    def _is_there(self, name: str) -> bool:
+    def _exists(self, name: str) -> bool:
         if name in self._node.containers:
             return True
         if name in self._refused:
-            return False  # what was refused cannot end, and that is no mistake
+            return False  # a step on a refused container is ignored
         raise BadStep(self._at, f"there is no container {name!r}")
 
     def _end_pod(self, pod: str) -> None:

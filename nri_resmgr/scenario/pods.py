@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -21,13 +21,15 @@ from nri_resmgr.values import (
     parse_cpus,
 )
 
+_T = TypeVar("_T")
+
 _PAGES: Final = "hugepages-"
 _CONTAINER: Final = ("name", "requests", "limits", "resources", "restartPolicy")
 _MOST_REPLICAS: Final = 100_000
 
 
 class Amounts(msgspec.Struct, frozen=True):
-    """What one container asks for; None where it says nothing."""
+    """Requests and limits of a container; None where it has none."""
 
     cpu: MilliCpus | None = None
     cpu_limit: MilliCpus | None = None
@@ -37,18 +39,18 @@ class Amounts(msgspec.Struct, frozen=True):
 
     @property
     def is_empty(self) -> bool:
-        """Whether it asks for nothing that counts for the QoS class."""
+        """Whether it has no CPU or memory request or limit."""
         return not any((self.cpu, self.cpu_limit, self.memory, self.memory_limit))
 
     @property
     def is_guaranteed(self) -> bool:
-        """Whether its CPU and memory are limited to what it asks for."""
+        """Whether its CPU and memory limits equal its requests."""
         limits = self.cpu_limit, self.memory_limit
         return all(limits) and (self.cpu, self.memory) == limits
 
 
 def qos_of(containers: Mapping[str, Amounts]) -> QosClass:
-    """Give the QoS class of a pod.
+    """Return the QoS class of a pod.
 
     Source:
         Kubernetes, "Pod Quality of Service Classes".
@@ -64,7 +66,7 @@ def read_run(table: Table) -> RunPods:
     """Read the step ``run``.
 
     Raises:
-        BadSetting: The first problem met.
+        BadSetting: The first mistake.
     """
     containers = table.tables("containers", *_CONTAINER)
     first = table.tables("initContainers", *_CONTAINER)
@@ -83,28 +85,28 @@ def run_of(
     containers: tuple[tuple[Table, ...], tuple[Table, ...]],
     replicas: int = 1,
 ) -> RunPods:
-    """Put a pod together.
+    """Return the step that runs a pod.
 
     Args:
-        name: Of the pods.
-        about: What all of its containers say of their pod.
+        name: Name of the pods.
+        about: Namespace, labels and annotations of the pod.
         containers: Init containers, then the others.
-        replicas: How many pods.
+        replicas: Number of pods.
 
     Raises:
-        BadSetting: There is no container, or one means nothing.
+        BadSetting: There is no container, or one has a mistake.
     """
     first, others = containers
     if not others:
-        raise BadSetting(f"pod {name}", "it has no containers")
+        raise BadSetting(f"pod {name}", "no containers")
     amounts: dict[str, Amounts] = {}
     for table in (*first, *others):
         called = table.name("name")
         if called in amounts:
-            raise BadSetting(table.at("name"), f"there is a container {called} already")
+            raise BadSetting(table.at("name"), f"container {called} exists already")
         amounts[called] = _amounts(table)
     qos = qos_of(amounts)
-    # With "Always" it is a sidecar, which stays.
+    # With "Always" it is a sidecar, which keeps running.
     once = (one for one in first if one.text("restartPolicy", "") != "Always")
     return RunPods(
         name=name,
@@ -117,31 +119,31 @@ def run_of(
 def about_pod(
     namespace: str | None, labels: Texts | None, annotations: Texts | None
 ) -> ContainerRow:
-    """Say what all containers of a pod say of it."""
+    """Return a row with the namespace, labels and annotations of a pod."""
     return ContainerRow(namespace=namespace, pod_labels=labels, annotations=annotations)
 
 
-def _row(asked: Amounts, qos: QosClass, about: ContainerRow) -> ContainerRow:
+def _row(amounts: Amounts, qos: QosClass, about: ContainerRow) -> ContainerRow:
     row = ContainerRow(
         qos=qos,
-        request=asked.cpu or MilliCpus(0),
-        limit=asked.cpu_limit,
-        memory=asked.memory,
-        memory_limit=asked.memory_limit,
-        hugepages=asked.hugepages or None,
+        request=amounts.cpu or MilliCpus(0),
+        limit=amounts.cpu_limit,
+        memory=amounts.memory,
+        memory_limit=amounts.memory_limit,
+        hugepages=amounts.hugepages or None,
     )
     return about.over(row)
 
 
 def _amounts(table: Table) -> Amounts:
-    # Kubernetes has both below "resources"; a scenario may leave that out.
+    # Kubernetes has both below "resources"; a scenario may omit that key.
     holder = table
     if "resources" in table.rows:
         holder = table.table("resources", "requests", "limits", "claims")
     requests, limits = holder.open_table("requests"), holder.open_table("limits")
     cpu_limit = _quantity(limits, "cpu", parse_cpus)
     memory_limit = _quantity(limits, "memory", parse_bytes)
-    # A limit alone is a request, too.
+    # A limit without a request is the request as well.
     cpu = _quantity(requests, "cpu", parse_cpus)
     memory = _quantity(requests, "memory", parse_bytes)
     return Amounts(
@@ -153,7 +155,7 @@ def _amounts(table: Table) -> Amounts:
     )
 
 
-def _quantity(table: Table, key: str, parse: Any) -> Any:
+def _quantity(table: Table, key: str, parse: Callable[[str], _T]) -> _T | None:
     text = table.amount(key)
     try:
         return None if text is None else parse(text)
@@ -169,6 +171,6 @@ def _hugepages(limits: Table) -> tuple[HugePages, ...]:
                 size = parse_bytes(key.removeprefix(_PAGES))
             except InputError as error:
                 raise BadSetting(limits.at(key), str(error)) from None
-            if count := _quantity(limits, key, parse_bytes) // max(size, 1):
+            if count := (_quantity(limits, key, parse_bytes) or 0) // max(size, 1):
                 found.append(HugePages(size, count))
     return tuple(found)

@@ -1,10 +1,12 @@
-"""Scenarios out of their YAML text; docs/scenarios.md describes it."""
+"""Reads scenarios from YAML; docs/scenarios.md describes the format."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, Final
+from typing import Final
+
+import yaml
 
 from nri_resmgr.config import API_VERSION, BadSetting
 from nri_resmgr.config.kinds import find_kind
@@ -23,7 +25,7 @@ from nri_resmgr.scenario.steps import (
     Restart,
     Rows,
     Scenario,
-    Start,
+    StartContainer,
     Step,
     Stop,
     StopPod,
@@ -40,7 +42,7 @@ KINDS: Final = {
 
 _TOP: Final = ("machine", "kind", "spec", "story")
 _POD_ROW: Final = tuple(key for key in ROW_KEYS if key != "pod")
-_REMEMBERING: Final = {"remembering": True, "forgetting": False}
+_RESTORES: Final = {"remembering": True, "forgetting": False}
 _LONGEST: Final = 10**9  # seconds
 
 
@@ -49,28 +51,28 @@ def read_scenario(text: str, *also: str, kind: str = "TopologyAwarePolicy") -> S
 
     Args:
         text: One YAML document.
-        also: Keys that steps and the whole may have besides, for who reads more.
-        kind: Of the configuration, where the scenario does not say.
+        also: Additional keys of steps and of the scenario, for callers that read them.
+        kind: Kind of the configuration if the scenario has none.
 
     Raises:
         BadSyntax: The text is not one YAML document.
-        BadSetting: The first problem met in it; its path says where.
+        BadSetting: The first mistake, with its path.
     """
     return read_document(parse_yaml(text), *also, kind=kind)
 
 
 def read_document(document: object, *also: str, kind: str) -> Scenario:
-    """Read a scenario that is parsed already; see `read_scenario`."""
+    """Read a parsed scenario; see `read_scenario`."""
     top = Table.read(document, *_TOP, *also)
     rows = top.rows.get("story")
     if not isinstance(rows, list):
         raise BadSetting(top.at("story"), "missing, expected a list of steps")
     kind = find_kind(top.text("kind", kind), top.at("kind")).name
-    told = "kind" in top.rows or "spec" in top.rows
+    has_document = "kind" in top.rows or "spec" in top.rows
     reader = _Steps(kind, also)
     return Scenario(
         machine=top.text("machine", ""),
-        document=_document(kind, top.rows.get("spec")) if told else "",
+        document=document_of(kind, top.rows.get("spec")) if has_document else "",
         steps=tuple(
             reader.read(row, f"{top.at('story')}[{place}]")
             for place, row in enumerate(rows)
@@ -79,27 +81,26 @@ def read_document(document: object, *also: str, kind: str) -> Scenario:
 
 
 def document_of(kind: str, spec: object = None) -> str:
-    """Write a configuration document of *kind*."""
-    return _document(kind, spec)
+    """Return a configuration document of *kind*."""
+    document = {"apiVersion": API_VERSION, "kind": kind, "spec": spec}
+    return yaml.safe_dump(document, sort_keys=False)
 
 
 class _Steps:
-    """Reads one step after the other, and knows what kind of policy is in force."""
+    """Reads steps in order, and tracks the kind of the policy in force."""
 
     def __init__(self, kind: str, also: tuple[str, ...]) -> None:
         self._kind = kind
         self._also = also
 
     def read(self, row: object, path: str) -> Step:
-        """Find out what a step is, and read it."""
+        """Read a step by its verb."""
         found = row.keys() if isinstance(row, Mapping) else set()
         verbs = [verb for verb in _READERS if verb in found]
         if not verbs:
-            # Says what is wrong with it, if anything else is.
+            # A mistake in the keys is reported first.
             Table.read(row, *_READERS, *ROW_KEYS, *self._also, path=path)
-            raise BadSetting(
-                path, f"nothing happens: one of {', '.join(VERBS)} is needed"
-            )
+            raise BadSetting(path, f"no action, expected one of {', '.join(VERBS)}")
         keys, read = _READERS[verbs[0]]
         table = Table.read(row, verbs[0], *keys, *self._also, path=path)
         if verbs[0] not in table.rows and verbs[0] not in _MAY_BE_EMPTY:
@@ -107,7 +108,7 @@ class _Steps:
         return read(self, table)
 
     def document(self, spec: object) -> str:
-        return _document(self._kind, spec)
+        return document_of(self._kind, spec)
 
     def hotplug(self, table: Table) -> Step:
         match table.rows["hotplug"]:
@@ -135,11 +136,11 @@ class _Steps:
 
     def restart(self, table: Table) -> Step:
         match table.rows["restart"]:
-            case str(how) if how in _REMEMBERING:
-                return Restart(_REMEMBERING[how])
+            case str(how) if how in _RESTORES:
+                return Restart(_RESTORES[how])
             case dict():
                 return Restart(rows=self._rows(table, "restart", ROW_KEYS))
-        words = " or ".join(_REMEMBERING)
+        words = " or ".join(_RESTORES)
         raise BadSetting(
             table.at("restart"), f"expected {words}, or containers by name"
         )
@@ -148,13 +149,6 @@ class _Steps:
     def _rows(table: Table, key: str, keys: tuple[str, ...]) -> Rows:
         names = table.open_table(key)
         return {name: read_row(names.table(name, *keys)) for name in names.rows}
-
-
-def _document(kind: str, spec: object) -> str:
-    import yaml
-
-    document = {"apiVersion": API_VERSION, "kind": kind, "spec": spec}
-    return yaml.safe_dump(document, sort_keys=False)
 
 
 def _named(verb: str, make: Callable[[str], Step], _: _Steps, table: Table) -> Step:
@@ -195,7 +189,7 @@ _READERS: Final[Mapping[str, tuple[tuple[str, ...], _Reader]]] = {
     "delete": ((), partial(_named, "delete", Delete)),
     "create": (ROW_KEYS, _create),
     "update": (ROW_KEYS, _update),
-    "start": ((), partial(_named, "start", Start)),
+    "start": ((), partial(_named, "start", StartContainer)),
     "stop": ((), partial(_named, "stop", Stop)),
     "remove": ((), partial(_named, "remove", Remove)),
     "stop-pod": ((), partial(_named, "stop-pod", StopPod)),
@@ -208,6 +202,6 @@ _READERS: Final[Mapping[str, tuple[tuple[str, ...], _Reader]]] = {
     "switch": ((), _Steps.switch),
 }
 VERBS: Final = tuple(_READERS)
-"""What a step can begin with."""
+"""The verbs of steps."""
 
-_MAY_BE_EMPTY: Final[Any] = ("expects", "reconfigure")
+_MAY_BE_EMPTY: Final = ("expects", "reconfigure")

@@ -1,4 +1,4 @@
-"""Recordings against the plugin as it is now: what would be decided otherwise."""
+"""Replays a recording with the present plugin and finds differing decisions."""
 
 from __future__ import annotations
 
@@ -22,44 +22,52 @@ from nri_resmgr.recordings.entries import (
 from nri_resmgr.scenario.compare import REFUSED
 from nri_resmgr.scenario.differences import (
     AS_RECORDED,
-    Difference,
     Differences,
-    Instead,
     Outcome,
+    Replacements,
+    ReplayDifference,
 )
-from nri_resmgr.scenario.replayed import ReplayedPlugin, Reply
-from nri_resmgr.scenario.sent_values import NOTHING, Told, containers_in, told_by
+from nri_resmgr.scenario.replayed import ReplayedPlugin, ReplayedReply
+from nri_resmgr.scenario.sent_values import (
+    NOTHING,
+    SentValues,
+    containers_in,
+    sent_values_in,
+)
 from nri_resmgr.topology.hints import Hint
 from nri_resmgr.values import ResmgrError
 
-# What can come without a request, so that no reply has its updates.
-_UNASKED: Final = ("ColdStartEnded", "Synchronized")
+# Events without a request: no reply carries their updates.
+_WITHOUT_REQUEST: Final = ("ColdStartEnded", "Synchronized")
 _CREATE: Final = "CreateContainer"
 
 
 class Replay:
-    """Goes through a recording once.
+    """Replays a recording once.
 
     Args:
-        header: Of the recording.
-        entries: All of them: what comes later in it is needed from the beginning.
-        instead: What is to be other than in it.
+        header: The header of the recording.
+        entries: All entries: hints and answers are needed before their time.
+        replacements: Parts that replace those of the recording.
     """
 
     def __init__(
-        self, header: Header, entries: Sequence[Entry], instead: Instead = AS_RECORDED
+        self,
+        header: Header,
+        entries: Sequence[Entry],
+        replacements: Replacements = AS_RECORDED,
     ) -> None:
         self._entries = entries
-        self._instead = instead
+        self._replacements = replacements
         self._differences = Differences()
         self._requests = self._decisions = 0
         self._titles: dict[str, str] = {}
-        self._replies: dict[int, tuple[Any, Reply]] = {}
-        self._unplaced: set[str] = set()  # refused now, and not then
-        self._suspects: list[Difference] = []
+        self._replies: dict[int, tuple[Any, ReplayedReply]] = {}
+        self._unplaced: set[str] = set()  # refused now, but not in the recording
+        self._suspects: list[ReplayDifference] = []
         self._refusals = dict(_refusals(entries))
-        machine = instead.machine or header.machine
-        answers = () if instead != AS_RECORDED else tuple(_answers(entries))
+        machine = replacements.machine or header.machine
+        answers = () if replacements != AS_RECORDED else tuple(_answers(entries))
         self._plugin = ReplayedPlugin(header, machine, _hints(entries), answers)
 
     async def run(self) -> Outcome:
@@ -68,8 +76,8 @@ class Replay:
         Raises:
             ResmgrError: The configuration does not fit the machine.
         """
-        if self._instead.document is not None:
-            self._plugin.configure(self._instead.document)
+        if self._replacements.document is not None:
+            self._plugin.configure(self._replacements.document)
         for entry in self._entries:
             self._plugin.clock.pass_until(entry.time)
             await self._plugin.settle()
@@ -90,10 +98,10 @@ class Replay:
             case Decided():
                 self._compare_decision(entry)
             case RecordedCheckpoint(text=text):
-                self._plugin.remember(text)
-            case Configured(text=text) if self._instead.document is None:
+                self._plugin.restore(text)
+            case Configured(text=text) if self._replacements.document is None:
                 self._try(entry.time, "configuration", self._plugin.configure, text)
-            case MachineChanged(machine=machine) if self._instead.machine is None:
+            case MachineChanged(machine=machine) if self._replacements.machine is None:
                 self._try(entry.time, "machine", self._plugin.change_machine, machine)
 
     def _try(
@@ -111,12 +119,12 @@ class Replay:
         request = self._without_unplaced(request)
         about = [one.id for one in containers_in(request)]
         if entry.method != "Synchronize" and self._unplaced.intersection(about):
-            return  # it never was there
+            return  # the replay refused its creation
         reply = self._plugin.answer(entry.method, request)
         self._replies[entry.number] = request, reply
 
     def _without_unplaced(self, request: Message) -> Message:
-        """Leave out of what runs who would not, had this been in force."""
+        """Remove containers that would not run from the list of a request."""
         if "containers" not in request.DESCRIPTOR.fields_by_name or not self._unplaced:
             return request
         changed: Any = type(request)()
@@ -133,29 +141,32 @@ class Replay:
         created = ""
         if entry.method == _CREATE:
             created = request.container.id
-        title = _subject(request)
-        # In a dry run no reply tells.
+        title = _request_title(request)
+        # In a dry run, replies have no errors.
         then_why = entry.why or self._refusals.get(entry.number, "")
         pair = then_why, reply.why or self._plugin.refusal
         if created and pair[1] and not pair[0]:
             self._unplaced.add(created)
-        # Other numbers in the sentence change nothing.
+        # A sentence with other numbers is no difference.
         if entry.method != "Configure" and not all(pair):
             self._differences.compare(entry.time, title, REFUSED, pair)
-        then, now = told_by(entry.body, created), told_by(reply.body, created)
+        then, now = (
+            sent_values_in(entry.body, created),
+            sent_values_in(reply.body, created),
+        )
         if not (entry.code or reply.code):
             self._suspect(entry.time, then, now)
 
     def _suspect(
-        self, time: int, then: Mapping[str, Told], now: Mapping[str, Told]
+        self, time: int, then: Mapping[str, SentValues], now: Mapping[str, SentValues]
     ) -> None:
         for key in {**then, **now}:
             pair = str(then.get(key, NOTHING)), str(now.get(key, NOTHING))
             if pair[0] != pair[1]:
-                self._suspects.append(Difference(time, key, "told", *pair))
+                self._suspects.append(ReplayDifference(time, key, "sent", *pair))
 
     def _report_suspects(self, explained: Sequence[str]) -> None:
-        """Report what was told otherwise, unless the decision says why."""
+        """Report differing sent values, unless a differing decision explains them."""
         for one in self._suspects:
             if one.title not in explained:
                 title = self._titles.get(one.title, one.title)
@@ -164,9 +175,9 @@ class Replay:
         self._suspects.clear()
 
     def _compare_decision(self, entry: Decided) -> None:
-        if entry.updates or entry.event in _UNASKED:
-            now_told = _pins(self._plugin.updates.get(entry.event, ()))
-            self._suspect(entry.time, _pins(entry.updates), now_told)
+        if entry.updates or entry.event in _WITHOUT_REQUEST:
+            now_sent = _pins(self._plugin.updates.get(entry.event, ()))
+            self._suspect(entry.time, _pins(entry.updates), now_sent)
         explained = []
         for reason in entry.reasons:
             if reason.container in self._unplaced:
@@ -186,9 +197,9 @@ class Replay:
         return differs
 
 
-def _pins(updates: Iterable[PinUpdate]) -> dict[str, Told]:
+def _pins(updates: Iterable[PinUpdate]) -> dict[str, SentValues]:
     return {
-        one.container: Told(str(one.pin.cpus), str(one.pin.mems), one.pin.shares)
+        one.container: SentValues(str(one.pin.cpus), str(one.pin.mems), one.pin.shares)
         for one in updates
     }
 
@@ -202,7 +213,7 @@ def _hints(entries: Sequence[Entry]) -> dict[str, tuple[Hint, ...]]:
 
 
 def _refusals(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
-    """Find the request that each refusal is about: it is told after the reply."""
+    """Yield the request of each refusal, which is recorded after the reply."""
     last = 0
     for entry in entries:
         if isinstance(entry, Answered) and entry.is_ours:
@@ -225,7 +236,7 @@ def _title(request: Any, container: Any) -> str:
     return str(container.name or container.id)
 
 
-def _subject(request: Any) -> str:
+def _request_title(request: Any) -> str:
     for container in containers_in(request):
         if not hasattr(request, "containers"):
             return _title(request, container)

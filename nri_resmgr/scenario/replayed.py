@@ -1,4 +1,4 @@
-"""The plugin as a recording goes through it: in its time, without a socket."""
+"""The plugin during a replay: at recorded times, without a socket."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ Hints = Mapping[str, tuple[Hint, ...]]
 _NO_ANSWERS: Final[tuple[Answered, ...]] = ()
 
 
-class Reply(msgspec.Struct, frozen=True):
-    """What a request was answered with.
+class ReplayedReply(msgspec.Struct, frozen=True):
+    """The reply to a request.
 
     Attributes:
         body: The message; None for an error.
-        code: The ttRPC status of an error; 0 where there is none.
-        why: Its sentence.
+        code: The ttRPC status of an error; 0 for none.
+        why: The error message.
     """
 
     body: Message | None = None
@@ -56,19 +56,19 @@ class Reply(msgspec.Struct, frozen=True):
 
 
 class ReplayedPlugin(DecisionObserver):
-    """Hands requests to the real plugin, and its answers back.
+    """Passes recorded requests to the real plugin.
 
     Args:
-        header: Of the recording.
-        machine: The node.
-        hints: What the host told of the things that containers use.
-        answers: What the runtime said to the calls of ours, in order.
+        header: The header of the recording.
+        machine: The machine of the node.
+        hints: Topology hints by container id.
+        answers: The runtime's answers to our calls, in order.
 
     Attributes:
-        clock: To be set to the time of each request.
-        reasons: Why containers are where they are, by id.
-        refusal: Why the last request was refused; empty where it was not.
-        updates: What the last event of each class led to for others.
+        clock: Set to the time of each request.
+        reasons: The reason of the last decision on each container.
+        refusal: Why the last request was refused; empty if it was not.
+        updates: Updates of other containers by the last event of each class.
     """
 
     def __init__(
@@ -92,17 +92,17 @@ class ReplayedPlugin(DecisionObserver):
 
     @property
     def policy(self) -> ResourcePolicy:
-        """The plugin; there is none before it is configured."""
+        """The plugin, with the default configuration if it has none."""
         if self._policy is None:
             self.configure("")
         assert self._policy is not None  # noqa: S101 - just made
         return self._policy
 
     def configure(self, text: str) -> None:
-        """Go by a configuration.
+        """Apply a configuration.
 
         Raises:
-            ResmgrError: It has a mistake, or does not fit the machine.
+            ResmgrError: The text has a mistake, or does not fit the machine.
         """
         config = parse_config(text)
         if self._policy is not None:
@@ -118,30 +118,30 @@ class ReplayedPlugin(DecisionObserver):
         self._policy.use_update_sender(UpdateSender(self))
         self._handlers = Handlers.of(self._policy)
 
-    def remember(self, text: str) -> None:
-        """Begin with what an earlier process wrote down; what is unreadable is not."""
+    def restore(self, text: str) -> None:
+        """Restore the checkpoint of an earlier process; ignore an invalid one."""
         with contextlib.suppress(InputError):
             saved = read_checkpoint(text)
             self.policy.restore_from(lambda policy: _state_for(policy, saved))
 
     def change_machine(self, machine: Machine) -> None:
-        """Go on with another machine.
+        """Change the machine.
 
         Raises:
             ResmgrError: The configuration does not fit it.
         """
         self.policy.change_machine(machine)
 
-    def answer(self, method: str, request: Any) -> Reply:
+    def answer(self, method: str, request: Any) -> ReplayedReply:
         """Answer a request as the stub would."""
         self.refusal = ""
         try:
-            return Reply(self._answer(method, request))
+            return ReplayedReply(self._answer(method, request))
         except Exception as error:  # noqa: BLE001 - the stub answers these, too
-            return Reply(None, *status_of(error))
+            return ReplayedReply(None, *status_of(error))
 
     async def settle(self) -> None:
-        """Wait until nothing is to be done any more but to wait for requests."""
+        """Wait until all other tasks have ended."""
         while True:
             await asyncio.sleep(0)
             others = asyncio.all_tasks() - {asyncio.current_task()}
@@ -157,7 +157,7 @@ class ReplayedPlugin(DecisionObserver):
             raise UnsolicitedUpdatesUnsafe(self._level)
         if self._answers:
             answered = self._answers.popleft()
-            # One without an answer was repeated, or the next session told all anew.
+            # A call without an answer was repeated, or a new session sent all values.
             if answered.code > 0:
                 raise CallFailed(answered.method, answered.code, answered.why)
         return ()
@@ -165,16 +165,16 @@ class ReplayedPlugin(DecisionObserver):
     def of(
         self, container: Container, machine: Machine, *_: object, **__: object
     ) -> tuple[Hint, ...]:
-        """Find the hints of a container; see `PluginOptions.hints`."""
+        """Return the hints of a container; see `PluginOptions.hints`."""
         return complete_hints(self._hints.get(container.id, ()), machine)
 
     def decided(self, event: Event, decision: Decision[Any]) -> None:
-        """Remember why, and what else was to be told."""
+        """Keep reasons and updates."""
         self.updates[type(event).__name__] = decision.updates
         self.reasons |= {one.container: one for one in decision.reasons}
 
     def refused(self, _title: str, error: ResmgrError) -> None:
-        """Remember why, also where no reply tells."""
+        """Keep the message: in a dry run, no reply has it."""
         self.refusal = str(error)
 
     def _may_call(self) -> bool:
@@ -190,7 +190,7 @@ class ReplayedPlugin(DecisionObserver):
             case "Configure":
                 runtime = RuntimeInfo.of(request)
                 self._level = runtime.level
-                # The text that counted is in the recording on its own.
+                # The configuration in force is an entry of its own.
                 self.policy.configure(Configuration("", runtime))
             case "Synchronize":
                 return self._synchronize(request)

@@ -1,4 +1,4 @@
-"""What a scenario says of one container, read and checked."""
+"""Reads a container of a scenario."""
 
 from __future__ import annotations
 
@@ -60,25 +60,25 @@ _MOST_PAGES: Final = 1 << 40
 
 
 class ContainerRow(msgspec.Struct, frozen=True):
-    """A container in a scenario; None where nothing is said.
+    """A container in a scenario; None for values that are not given.
 
     Attributes:
-        qos: Of its pod.
+        qos: QoS class of its pod.
         request: CPU request.
         limit: CPU limit.
-        memory: Memory request; of a Guaranteed container its limit, too.
-        memory_limit: Where it is another.
+        memory: Memory request; of a Guaranteed container also the limit.
+        memory_limit: Memory limit, if it differs.
         hugepages: Pages of each size.
-        pod: Id and name of its pod; one of its own where none is named.
-        name: In the pod; by default as it is called in the scenario.
-        namespace: Of the pod; ``default`` by default.
-        slot: The name under which it succeeds another one in the pod.
-        labels: Its own.
-        tags: Its own annotations.
-        pod_labels: The pod's.
-        pod_tags: The pod's annotations that are none of ours.
-        annotations: The pod's annotations that we read.
-        hints: Where the things that it uses sit.
+        pod: Id and name of its pod; by default a pod for this container.
+        name: Name in the pod; by default the name in the scenario.
+        namespace: Namespace of the pod; by default ``default``.
+        slot: The name by which it replaces another container of the pod.
+        labels: Labels of the container.
+        tags: Annotations of the container.
+        pod_labels: Labels of the pod.
+        pod_tags: Other annotations of the pod.
+        annotations: Annotations of the pod that the plugin reads.
+        hints: Topology hints.
         created: UNIX nanoseconds.
         started: UNIX nanoseconds.
         present: The pinning in force, ``0-3 on 0 with 512``.
@@ -105,34 +105,34 @@ class ContainerRow(msgspec.Struct, frozen=True):
     present: str | None = None
 
     def over(self, known: ContainerRow) -> ContainerRow:
-        """Return what is so afterwards of a container of which *known* was."""
-        said = {
+        """Return *known* with the given values of this row."""
+        given = {
             name: value
             for name, value in msgspec.structs.asdict(self).items()
             if value is not None
         }
-        return msgspec.structs.replace(known, **said)
+        return msgspec.structs.replace(known, **given)
 
     @property
     def pinned(self) -> Pin:
-        """The pinning in force, with the kubelet's shares if it says none."""
+        """The pinning in force, by default with the kubelet's shares."""
         return NO_PIN if self.present is None else _pin(self.present, self.request)
 
 
 def read_row(table: Table, *, must_have_qos: bool = True) -> ContainerRow:
-    """Read a container out of a mapping with `ROW_KEYS`, and maybe others.
+    """Read a container from a mapping with `ROW_KEYS`, and possibly others.
 
     Args:
-        table: Of the document.
-        must_have_qos: Whether it is about a new container.
+        table: The mapping.
+        must_have_qos: Whether the QoS class is required: for a new container.
 
     Raises:
-        BadSetting: A value means nothing, or the QoS class is missing or told twice.
+        BadSetting: A value is invalid, or the QoS class is missing or given twice.
     """
     qos = _qos(table, must_have_qos=must_have_qos)
     request = None
     if qos is not None:
-        # "best-effort:" and nothing more is right, too.
+        # "best-effort:" without a value is valid as well.
         request = _amount(table, qos, parse_cpus) or MilliCpus(0)
     present = table.text("present", "") or None
     if present is not None:
@@ -161,7 +161,7 @@ def read_row(table: Table, *, must_have_qos: bool = True) -> ContainerRow:
 
 
 def read_texts(table: Table, key: str) -> Texts | None:
-    """Read a mapping of text to text; None where there is none."""
+    """Read a mapping of text to text; None if it is missing."""
     if key not in table.rows:
         return None
     found = table.open_table(key)
@@ -172,12 +172,12 @@ def read_texts(table: Table, key: str) -> Texts | None:
 
 
 def _qos(table: Table, *, must_have_qos: bool) -> str | None:
-    told = [word for word in QOS if word in table.rows]
-    if len(told) > 1:
-        raise BadSetting(table.at(told[1]), f"{told[0]} is told already")
-    if not told and must_have_qos:
-        raise BadSetting(table.path, f"one of {', '.join(QOS)} is needed")
-    return told[0] if told else None
+    given = [word for word in QOS if word in table.rows]
+    if len(given) > 1:
+        raise BadSetting(table.at(given[1]), f"{given[0]} is given already")
+    if not given and must_have_qos:
+        raise BadSetting(table.path, f"expected one of {', '.join(QOS)}")
+    return given[0] if given else None
 
 
 def _read(table: Table, key: str, parse: Callable[[], _T]) -> _T:
@@ -219,7 +219,7 @@ def _hints(table: Table) -> tuple[Hint, ...] | None:
 
 
 def _hint(text: str) -> Hint:
-    """Read ``nic at cpus 0-3``, ``gpu at nodes 1``, ``podresapi:gpu at nodes 1``."""
+    """Parse ``nic at cpus 0-3``, ``gpu at nodes 1``, ``podresapi:gpu at nodes 1``."""
     provider, at, place = text.partition(" at ")
     what, _, ids = place.partition(" ")
     if not at or what not in ("cpus", "nodes"):

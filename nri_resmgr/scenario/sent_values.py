@@ -1,4 +1,4 @@
-"""What a runtime was told of containers, taken out of messages."""
+"""The values of containers that messages send to a runtime."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import msgspec
 from google.protobuf.message import Message
 
 
-class Told(msgspec.Struct, frozen=True):
-    """What one container was told; empty for what was not said.
+class SentValues(msgspec.Struct, frozen=True):
+    """The values that were sent for a container; empty for values that were not.
 
     Attributes:
         cpus: A list of CPUs.
         mems: A list of memory nodes.
-        shares: The weight; 0 where nothing was said.
-        more: Of the scheduler and the I/O priority, as protobuf has it.
+        shares: The CPU weight; 0 if it was not sent.
+        more: Scheduler and I/O priority, in the text format of protobuf.
     """
 
     cpus: str = ""
@@ -37,26 +37,28 @@ class Told(msgspec.Struct, frozen=True):
         return ", ".join(part for part in parts if part) or "nothing"
 
 
-NOTHING: Final = Told()
+NOTHING: Final = SentValues()
 
 
-def told_by(message: Message | None, created: str = "") -> Mapping[str, Told]:
-    """Read what a reply, or a call of ours, tells of containers.
+def sent_values_in(
+    message: Message | None, created: str = ""
+) -> Mapping[str, SentValues]:
+    """Return the values in a reply or a call of the plugin, by container.
 
     Args:
-        message: Of any method.
-        created: The container that it is about, where it adjusts one.
+        message: A message of any method.
+        created: The container that the message adjusts, if it adjusts one.
     """
     if message is None:
         return {}
     found = {one.container_id: _of(one.linux) for one in _updates(message)}
     if created and "adjust" in message.DESCRIPTOR.fields_by_name:
         found[created] = _of(message.adjust.linux)  # type: ignore[attr-defined] # as just seen
-    return {key: told for key, told in found.items() if told}
+    return {key: values for key, values in found.items() if values}
 
 
 def containers_in(request: Any) -> Iterator[Any]:
-    """Find the containers that a request is about."""
+    """Yield the containers of a request."""
     fields = {field.name for field, _ in request.ListFields()}
     if "container" in fields:
         yield request.container
@@ -69,11 +71,11 @@ def _updates(message: Any) -> Iterable[Any]:
     return message.update if "update" in fields else ()
 
 
-def _of(linux: Any) -> Told:
+def _of(linux: Any) -> SentValues:
     cpu = linux.resources.cpu
     more = " ".join(
         f"{name} {' '.join(str(getattr(linux, name)).split())}"
         for name in ("scheduler", "io_priority")
         if name in linux.DESCRIPTOR.fields_by_name and linux.HasField(name)
     )
-    return Told(cpu.cpus, cpu.mems, cpu.shares.value, more)
+    return SentValues(cpu.cpus, cpu.mems, cpu.shares.value, more)

@@ -1,4 +1,4 @@
-"""Containers as policies see them, out of what a scenario says of them."""
+"""Turns containers of a scenario into the specs that policies decide on."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from nri_resmgr.values import Bytes, MilliCpus, QosClass
 def spec_of_row(
     name: str, row: ContainerRow, machine: Machine, warnings: list[str]
 ) -> ContainerSpec:
-    """Say what policies need to know of a container, to the letter.
+    """Return the spec of a container.
 
     Args:
-        name: Its id; its name in the pod too, unless the row names one.
-        row: What the scenario says of it, its QoS class included.
-        machine: Where it runs.
-        warnings: Takes what is said of annotations that are passed over.
+        name: Its id, and its name in the pod unless the row has one.
+        row: The container in the scenario, with its QoS class.
+        machine: The machine of the node.
+        warnings: Warnings about ignored annotations are appended.
 
     Raises:
-        BadAnnotation: One that must not be misread means nothing.
+        BadAnnotation: An annotation that must not be ignored is invalid.
     """
     pod, namespace = row.pod or f"pod-of-{name}", row.namespace or "default"
     called = row.name or name
@@ -56,7 +56,7 @@ def spec_of_row(
 
 
 def memory_limit_of(row: ContainerRow) -> Bytes | None:
-    """Give the memory limit; a Guaranteed container's is what it asks for."""
+    """Return the memory limit; of a Guaranteed container by default the request."""
     if row.memory_limit is None and row.qos is QosClass.GUARANTEED:
         return row.memory
     return row.memory_limit

@@ -1,4 +1,4 @@
-"""The steps of a scenario: what can happen on a node."""
+"""The steps of a scenario."""
 
 from __future__ import annotations
 
@@ -13,59 +13,59 @@ Rows: TypeAlias = Mapping[str, ContainerRow]
 
 
 class Create(msgspec.Struct, frozen=True):
-    """A container is created, and its pod, if that is not there yet."""
+    """Create a container, and its pod if it does not exist yet."""
 
     name: str
     row: ContainerRow
 
 
 class Update(msgspec.Struct, frozen=True):
-    """Somebody asks for other resources; what is not said is as before."""
+    """Update the resources of a container; values that are not given stay."""
 
     name: str
     row: ContainerRow
 
 
-class Start(msgspec.Struct, frozen=True):
-    """A container begins to run."""
+class StartContainer(msgspec.Struct, frozen=True):
+    """Start a container."""
 
     name: str
 
 
 class Stop(msgspec.Struct, frozen=True):
-    """A container has stopped."""
+    """Stop a container."""
 
     name: str
 
 
 class Remove(msgspec.Struct, frozen=True):
-    """A container is gone."""
+    """Remove a container."""
 
     name: str
 
 
 class StopPod(msgspec.Struct, frozen=True):
-    """A pod has stopped, and its containers with it."""
+    """Stop a pod and its containers."""
 
     pod: str
 
 
 class AnnouncePod(msgspec.Struct, frozen=True):
-    """A pod comes that says beforehand what its containers will ask for."""
+    """Run a pod that announces the requests of its containers."""
 
     pod: str
     expects: Rows
 
 
 class RunPods(msgspec.Struct, frozen=True):
-    """Pods of one kind come, with all their containers.
+    """Run pods with all their containers.
 
     Attributes:
-        name: Of the pod; with several replicas ``NAME-0`` and so on.
-        containers: By name, in order; each says the namespace, labels and
+        name: Name of the pod; with several replicas ``NAME-0`` and so on.
+        containers: By name, in order; each has the namespace, labels and
             annotations of the pod.
-        once: Names of those that end before the next one begins.
-        replicas: How many pods.
+        once: Names of containers that end before the next one starts.
+        replicas: Number of pods.
     """
 
     name: str
@@ -75,41 +75,41 @@ class RunPods(msgspec.Struct, frozen=True):
 
 
 class Delete(msgspec.Struct, frozen=True):
-    """All pods that one step ran go."""
+    """Delete all pods that one step ran."""
 
     name: str
 
 
 class Wait(msgspec.Struct, frozen=True):
-    """Time passes."""
+    """Wait."""
 
     seconds: int
 
 
 class EndColdStart(msgspec.Struct, frozen=True):
-    """The time without DRAM that a container asked for is over."""
+    """End the cold start of a container."""
 
     name: str
 
 
 class Restart(msgspec.Struct, frozen=True):
-    """The resource manager starts again, and the runtime tells what runs.
+    """Restart the resource manager and synchronize it.
 
     Attributes:
-        remembers: Whether it finds what it had written down of its state.
-        rows: What the runtime tells; None for all that was there before.
+        restores: Whether it restores its checkpoint.
+        rows: The containers that the runtime lists; None for all present ones.
     """
 
-    remembers: bool = True
+    restores: bool = True
     rows: Rows | None = None
 
 
 class Reconfigure(msgspec.Struct, frozen=True):
-    """Another configuration comes into force.
+    """Apply another configuration.
 
     Attributes:
-        document: The text of it, right or wrong.
-        switches: Whether it may be of another kind than the one before.
+        document: Its text, which may be invalid.
+        switches: Whether its kind may differ.
     """
 
     document: str
@@ -117,7 +117,7 @@ class Reconfigure(msgspec.Struct, frozen=True):
 
 
 class Hotplug(msgspec.Struct, frozen=True):
-    """CPUs or memory come and go, with a configuration that goes with it."""
+    """Change the machine, and apply a configuration that fits it."""
 
     machine: str
     document: str
@@ -126,7 +126,7 @@ class Hotplug(msgspec.Struct, frozen=True):
 Step: TypeAlias = (
     Create
     | Update
-    | Start
+    | StartContainer
     | Stop
     | Remove
     | StopPod
@@ -142,12 +142,12 @@ Step: TypeAlias = (
 
 
 class Scenario(msgspec.Struct, frozen=True):
-    """A node, and what happens on it.
+    """A node and the steps on it.
 
     Attributes:
-        machine: The spec of a synthetic machine; empty where it is told elsewhere.
-        document: The text of a configuration; empty where it is told elsewhere.
-        steps: In order.
+        machine: The spec of a synthetic machine; empty if given elsewhere.
+        document: The text of a configuration; empty if given elsewhere.
+        steps: The steps, in order.
     """
 
     machine: str

@@ -80,7 +80,7 @@ class Kubelet:
             case Stop(name):
                 stopped = await self.runtime.stop_container(name)
                 return {"updates": _updates(stopped.updates)}
-            case Restart(remembers=True, rows=None):
+            case Restart(restores=True, rows=None):
                 return {"updates": await self._reconnect()}
             case StopPod(pod):
                 await self.runtime.stop_pod(pod)

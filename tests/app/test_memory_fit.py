@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from nri_resmgr.app.policies.build import host_warnings
-from nri_resmgr.cli.checked import Checker
+from nri_resmgr.cli.check import Checker
 from nri_resmgr.config import parse_config
 from nri_resmgr.host.tree import HostTree
 from nri_resmgr.topology.synthetic import parse_spec
@@ -70,4 +70,4 @@ def test_check_tells_it(tmp_path: Path, host: HostTree) -> None:
 
     found = Checker(TWO_NODES, host).check("a.yaml", f"{HEAD}  memoryQos: {{}}")
 
-    assert (found.is_right, found.warnings) == (True, (("$.spec.memoryQos", V1),))
+    assert (found.is_valid, found.warnings) == (True, (("$.spec.memoryQos", V1),))

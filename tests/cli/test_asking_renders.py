@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from nri_resmgr.cli.render_events import event_line
-from nri_resmgr.cli.render_explain import render_explanation
+from nri_resmgr.cli.events import event_line
+from nri_resmgr.cli.explain import render_explanation
 from nri_resmgr.cli.render_status import render_status
 from nri_resmgr.cli.render_top import colored, render_frame
 from nri_resmgr.control.explain import explanation_of
@@ -20,37 +20,37 @@ runtime        containerd 2.1.0, disconnected since 2023-11-14T22:13:20.000Z
 policy         TopologyAwarePolicy
 configuration  built-in, generation 1, since 2023-11-14T22:13:20.000Z
 CPUs           8 online: 3 exclusive, 2 shared, 1 reserved, 0 isolated, 2 idle
-node 0         CPUs 0-3; memory 16Gi dram, 1Gi granted, 15Gi free
-node 1         CPUs 4-7; memory 16Gi dram, 1Gi granted, 15Gi free
+node 0         CPUs 0-3; memory 16 GiB dram, 1 GiB granted, 15 GiB free
+node 1         CPUs 4-7; memory 16 GiB dram, 1 GiB granted, 15 GiB free
 
-pool            kind      CPUs  shared   exclusive  capacity  granted  free   memory  promised  containers
-reserved CPUs   reserved  0     -        -          1         0        1      0       -         0
-socket #0       package   0-7   2-3,6-7  1,4-5      7         3500m    3500m  0-1     2Gi       0
-  NUMA node #1  numa      4-7   6-7      4-5        4         2        2      1       1Gi       1
-  NUMA node #0  numa      0-3   2-3      1          3         1500m    1500m  0       1Gi       1
+pool            kind      CPUs  shared   exclusive  capacity  granted  free   nodes  memory  containers
+reserved CPUs   reserved  0     -        -          1         0        1      0      -       0
+socket #0       package   0-7   2-3,6-7  1,4-5      7         3500m    3500m  0-1    2 GiB   0
+  NUMA node #1  numa      4-7   6-7      4-5        4         2        2      1      1 GiB   1
+  NUMA node #0  numa      0-3   2-3      1          3         1500m    1500m  0      1 GiB   1
 
-container        QoS         asks   limit  memory  pool          CPUs  own  nodes  request from
-shop/mixed/main  Guaranteed  1500m  1500m  1Gi     NUMA node #0  1-3   1    0      oci (estimated)
-shop/own/main    Guaranteed  2      2      1Gi     NUMA node #1  4-5   4-5  1      oci (estimated)"""  # noqa: E501 - as wide as a table is
+container        QoS         asks   limit  memory  pool          CPUs  exclusive  nodes  request from
+shop/mixed/main  Guaranteed  1500m  1500m  1 GiB   NUMA node #0  1-3   1          0      oci (estimated)
+shop/own/main    Guaranteed  2      2      1 GiB   NUMA node #1  4-5   4-5        1      oci (estimated)"""  # noqa: E501 - as wide as a table is
 
 EXPLANATION = """\
 shop/own/main
-  has    CPUs 4-5, its own: 4-5; memory of nodes 1
-  asks   2 CPU, 1Gi memory; limits: 2 CPU, 1Gi memory
-  known  from oci, estimated; QoS Guaranteed
+  has    CPUs 4-5 (exclusive: 4-5); memory of nodes 1
+  asks   2 CPU, 1 GiB memory; limits: 2 CPU, 1 GiB memory
+  source oci, estimated; QoS Guaranteed
   pool   NUMA node #1
 why, decided at 2023-11-14T22:13:21.000Z by rule whole-cpus:
-  - it is Guaranteed and asks for whole CPUs, so they are exclusive
-  - of all pools it went to NUMA node #1: the most CPU was free there
-  - its own CPUs are on one NUMA node
-if it came now, best first:
-    pool          before those below, as              scores
+  - it is Guaranteed and asks for whole CPUs, so they are its own
+  - of all pools, NUMA node #1 was chosen: most CPU was left there
+  - its exclusive CPUs are on one NUMA node
+if it were placed now, best first:
+    pool          better than those below because     scores
   * NUMA node #1  fewer memory nodes are needed       fewer-nodes=-1 depth=1 \
 spread=4000 fewer-touched=0 id=-1
     socket #0     the others had not enough free CPU  fewer-nodes=-2 depth=0 \
 spread=5500 fewer-touched=-1 id=-2
-what happened:
-  event  time                      what              CPUs  nodes  why
+history:
+  event  time                      kind              CPUs  nodes  why
   #2     2023-11-14T22:13:21.000Z  container.placed  4-5   1      it is Guaranteed \
 and asks for whole CPUs, so they are exclusive"""
 
@@ -66,8 +66,8 @@ s shared  r reserved  i isolated  · idle
 A shop/mixed/main  1
 B shop/own/main  4-5
 
-node 0    [##............................] 1Gi granted of 16Gi dram, 8Gi in use
-node 1    [##............................] 1Gi granted of 16Gi dram
+node 0    [##............................] 1 GiB granted of 16 GiB dram, 8 GiB in use
+node 1    [##............................] 1 GiB granted of 16 GiB dram
 
 waiting   10 s    1 min   5 min   (per cent of the time)
 cpu       25.0    1.0     0.1"""
@@ -86,7 +86,7 @@ def node() -> Parts:
 
 
 def state() -> dict[str, Any]:
-    found = state_of(node().subject)
+    found = state_of(node().daemon)
     found["daemon"] |= {"version": "0.1.0", "uptimeSeconds": 3725}
     return found
 
@@ -96,7 +96,7 @@ def test_the_status_is_a_summary_and_two_tables() -> None:
 
 
 def test_without_containers_there_is_no_table_of_them() -> None:
-    assert "QoS" not in render_status(state_of(make_parts().subject))
+    assert "QoS" not in render_status(state_of(make_parts().daemon))
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_without_containers_there_is_no_table_of_them() -> None:
         pytest.param(
             {"daemon": {"dryRun": True}},
             "nri-resmgr 0.1.0 as 90-resource-policy, up 1 h 2 min; dry run: nothing "
-            "is adjusted",
+            "is changed",
             id="a dry run says so",
         ),
         pytest.param(
@@ -137,13 +137,18 @@ def test_without_containers_there_is_no_table_of_them() -> None:
             id="a refused configuration says why",
         ),
         pytest.param(
+            {"pendingUpdates": {"count": 2, "oldestSeconds": 65.5}},
+            "runtime        2 updates pending, the oldest for 1 min 5 s",
+            id="pending updates are counted",
+        ),
+        pytest.param(
             {"kubelet": [{"manager": "cpu", "policy": "static", "why": "it is"}]},
             "kubelet        it is",
             id="a kubelet that is in the way is named",
         ),
         pytest.param(
             {"configuration": {"ineffective": ["$.spec.x", "$.spec.y"]}},
-            "               without effect: $.spec.x, $.spec.y",
+            "               no effect: $.spec.x, $.spec.y",
             id="what has no effect is named",
         ),
     ],
@@ -157,7 +162,7 @@ def test_the_summary(changes: dict[str, Any], line: str) -> None:
 
 
 def test_an_explanation_says_what_why_and_how() -> None:
-    answer = explanation_of(node().subject, "own", "")
+    answer = explanation_of(node().daemon, "own", "")
 
     assert render_explanation(answer) == EXPLANATION
 
@@ -165,10 +170,10 @@ def test_an_explanation_says_what_why_and_how() -> None:
 def test_who_is_gone_is_explained_by_what_is_known() -> None:
     parts = node()
     parts.stop("own")
-    lines = render_explanation(explanation_of(parts.subject, "own", "")).splitlines()
+    lines = render_explanation(explanation_of(parts.daemon, "own", "")).splitlines()
 
     assert lines[:2] == [
-        "shop/own/main, which is gone",
+        "shop/own/main (removed)",
         "why, decided at 2023-11-14T22:13:21.000Z by rule whole-cpus:",
     ]
     assert lines[-1].endswith("it is gone, and its resources are free")
@@ -177,9 +182,9 @@ def test_who_is_gone_is_explained_by_what_is_known() -> None:
 def test_what_was_refused_is_told_in_the_runtimes_words() -> None:
     parts = node()
     parts.run("huge", 64)
-    text = render_explanation(explanation_of(parts.subject, "huge", ""))
+    text = render_explanation(explanation_of(parts.daemon, "huge", ""))
 
-    assert text.startswith("refused of late\n  2023-11-14T22:13:23.000Z  #4  ")
+    assert text.startswith("recently refused:\n  2023-11-14T22:13:23.000Z  #4  ")
     assert "NoPoolFits  shop/huge/main asks for 64 exclusive CPUs" in text
 
 
@@ -187,7 +192,7 @@ def test_what_was_refused_is_told_in_the_runtimes_words() -> None:
     ("event", "line"),
     [
         ({"kind": "gap", "missed": 3, "next": 9}, "... 3 events are no longer kept"),
-        ({"kind": "gap", "missed": 0, "next": 1}, "... the daemon has started anew"),
+        ({"kind": "gap", "missed": 0, "next": 1}, "... the daemon was restarted"),
         (
             {"number": 1, "time": "T", "kind": "session.lost", "why": "end of file"},
             "T  #1  session.lost  end of file",
@@ -207,7 +212,7 @@ def test_what_was_refused_is_told_in_the_runtimes_words() -> None:
                 ],
                 "updates": 2,
             },
-            "T  #3  container.placed  a/b/c r cpus=0-1 pool=x  and told 2 others",
+            "T  #3  container.placed  a/b/c r cpus=0-1 pool=x  updated 2 others",
         ),
         (
             {
@@ -218,7 +223,7 @@ def test_what_was_refused_is_told_in_the_runtimes_words() -> None:
                 + [{"id": "9", "rule": "moved"}],
                 "updates": 1,
             },
-            "T  #4  node.synchronized  4 containers: 3 kept, 1 moved  and told 1 other",
+            "T  #4  node.synchronized  4 containers: 3 kept, 1 moved  updated 1 other",
         ),
     ],
 )
@@ -240,7 +245,7 @@ def test_colours_are_all_that_a_terminal_adds() -> None:
 
 def test_maps_of_large_nodes_are_folded() -> None:
     parts = make_parts("1s1n40c1t")
-    frame = render_frame(state_of(parts.subject), HOST | {"pressure": {}}, 30)
+    frame = render_frame(state_of(parts.daemon), HOST | {"pressure": {}}, 30)
 
     assert frame.splitlines()[4:8] == [
         "node 0    r······· ········",
@@ -253,6 +258,6 @@ def test_maps_of_large_nodes_are_folded() -> None:
 def test_names_are_cut_to_the_width() -> None:
     parts = make_parts()
     parts.run("a-very-long-name-of-a-pod", 2)
-    frame = render_frame(state_of(parts.subject), HOST, 30)
+    frame = render_frame(state_of(parts.daemon), HOST, 30)
 
     assert "A shop/a-very-long-name-of-a-…" in frame.splitlines()

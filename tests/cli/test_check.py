@@ -49,8 +49,8 @@ cannot read {missing}: no such file or directory
 {path}: BalloonsPolicy
 pool         kind          CPUs  reserved  nodes  memory
 default[0]   balloon       -     -         -      -
-fast[0]      balloon       0-2   -         0-1    16Gi
-reserved[0]  balloon       3     3         1      8Gi
+fast[0]      balloon       0-2   -         0-1    16 GiB
+reserved[0]  balloon       3     3         1      8 GiB
 idle CPUs    idle          4-7   -         2-3    -
 slow         balloon type  -     -         -      -
 """,
@@ -79,7 +79,7 @@ def test_a_mistake_that_hides_others(
     path.write_text(f"{HEAD}kind: Statics\nspec: {{pinCPU: 7}}\n")
 
     assert check(capsys, path)[1].splitlines()[1:] == [
-        f"{path}: there may be more mistakes, which show once these are mended"
+        f"{path}: fixing these may reveal more mistakes"
     ]
 
 
@@ -93,7 +93,7 @@ def test_programs_get_the_same_as_data(
     right, other = json.loads(out)["documents"]
 
     assert status == 2
-    assert (right["right"], right["kind"], right["mistakes"]) == (
+    assert (right["valid"], right["kind"], right["mistakes"]) == (
         *(True, "BalloonsPolicy"),
         [],
     )
@@ -109,7 +109,7 @@ def test_programs_get_the_same_as_data(
         "nodes": "0-1",
         "memory": 16 << 30,
     }
-    assert (other["right"], len(other["mistakes"]), other["pools"]) == (False, 2, [])
+    assert (other["valid"], len(other["mistakes"]), other["pools"]) == (False, 2, [])
 
 
 @pytest.mark.parametrize(

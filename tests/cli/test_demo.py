@@ -14,7 +14,7 @@ pytestmark = pytest.mark.process
     [
         pytest.param(
             "1s7c",
-            "nri-resmgr: machine '1s7c' has CPUs: 7; the demo needs 8 or more\n",
+            "nri-resmgr: machine '1s7c' has 7 CPUs; the demo needs 8 or more\n",
             id="one CPU too few",
         ),
         pytest.param(
@@ -35,4 +35,4 @@ def test_the_smallest_machine_holds_the_workload() -> None:
     done = nri_resmgr("demo", "--machine", "1s8c")
 
     assert (done.returncode, done.stderr) == (0, "")
-    assert "The larger one goes, too" in done.stdout
+    assert "The larger one ends as well" in done.stdout

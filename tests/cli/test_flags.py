@@ -81,7 +81,7 @@ def test_a_switch_by_its_variable(value: str, *, is_set: bool) -> None:
         pytest.param(
             ["run", "--log-level", "loud"],
             {},
-            "argument --log-level: 'loud' is none of debug, info, warning, error",
+            "argument --log-level: 'loud' is not one of debug, info, warning, error",
             id="a wrong value",
         ),
         pytest.param(
@@ -105,7 +105,7 @@ def test_a_switch_by_its_variable(value: str, *, is_set: bool) -> None:
         pytest.param(
             ["run"],
             {"NRI_RESMGR_LOG_FORMAT": "xml"},
-            "argument --log-format: 'xml' is none of text, json",
+            "argument --log-format: 'xml' is not one of text, json",
             id="a wrong value of a variable",
         ),
         pytest.param(
@@ -141,7 +141,7 @@ def test_a_mistake_is_told_and_the_status_is_2(
 
     assert (done.returncode, done.stdout) == (2, "")
     (said,) = done.stderr.splitlines()
-    assert f": {sentence}; nri-resmgr" in said
+    assert f": {sentence}; see nri-resmgr" in said
     assert "Traceback" not in done.stderr
 
 

@@ -12,16 +12,18 @@ from pathlib import Path
 import pytest
 
 from nri_resmgr.cli import launcher
-from nri_resmgr.cli.byte_code import compile_folders
-from nri_resmgr.cli.install import Folders, find_program, install, uninstall
-from nri_resmgr.cli.install_errors import (
+from nri_resmgr.cli.install import (
     AlreadyInstalled,
+    Folders,
     FolderUnusable,
     NoSuchPlugin,
     NotInstalled,
     WouldBreakRuntime,
+    find_program,
+    install,
+    uninstall,
 )
-from nri_resmgr.cli.launcher import MARK, import_path, launcher_text
+from nri_resmgr.cli.launcher import MARK, compile_folders, import_path, launcher_text
 from nri_resmgr.stub import Identity
 from nri_resmgr.testing import Runtime, RuntimeOptions
 from tests.cli.command import nri_resmgr
@@ -287,7 +289,7 @@ def test_the_command_tells_what_it_did(folders: Folders, hello: str) -> None:
         0,
         [
             f"installed {folders.plugins}/10-hello",
-            "restart the runtime to have it started",
+            "restart the runtime to start the plugin",
         ],
     )
     assert (went.returncode, went.stdout) == (
@@ -325,7 +327,7 @@ def test_what_is_installed_is_compiled(shop: Path, folders: Folders) -> None:
 
     assert done.stdout.splitlines()[-2:] == [
         f"installed {folders.plugins}/10-shop",
-        "restart the runtime to have it started",
+        "restart the runtime to start the plugin",
     ]
     assert missing.exists()
     # As the interpreter of the launcher would have it, and not of another version.

@@ -19,10 +19,10 @@ from nri_resmgr.app.observing.sessions import SessionTracker
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.config import parse_config
 from nri_resmgr.control.client import Client
+from nri_resmgr.control.daemon_view import DaemonView
 from nri_resmgr.control.http import serve
 from nri_resmgr.control.listener import control_socket
 from nri_resmgr.control.routes import site_of
-from nri_resmgr.control.subject import Subject
 from nri_resmgr.host.tree import HostTree
 from nri_resmgr.log.levels import LogLevels
 from nri_resmgr.stub import (
@@ -62,7 +62,7 @@ class Parts:
 
     policy: ResourcePolicy
     history: History
-    subject: Subject
+    daemon: DaemonView
     reloads: list[None] = attrs.field(factory=list)
 
     def pod(self, name: str, namespace: str = "shop") -> Pod:
@@ -127,11 +127,11 @@ def make_parts(machine: str = "1s2n4c1t", document: str = "", **more: Any) -> Pa
         "reload": reload,
     }
     sessions = SessionTracker(history, lambda: BEGIN)
-    subject = Subject(
+    daemon = DaemonView(
         policy=policy, history=history, sessions=sessions, **(facts | more)
     )
     policy.synchronize([], [])
-    return Parts(policy, history, subject, reloads)
+    return Parts(policy, history, daemon, reloads)
 
 
 @contextlib.asynccontextmanager
@@ -139,7 +139,7 @@ async def asking(parts: Parts, folder: Path) -> AsyncIterator[Client]:
     """Serve the control socket until the block ends."""
     path = str(folder / "run" / "control.sock")
     with control_socket(path) as listener:
-        task = asyncio.create_task(serve(site_of(parts.subject), listener))
+        task = asyncio.create_task(serve(site_of(parts.daemon), listener))
         try:
             yield Client(path)
         finally:

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from nri_resmgr.app.configuration.status import DocumentSource, Rejection
-from nri_resmgr.control.client import Refused
-from nri_resmgr.control.http import Request
+from nri_resmgr.control.client import QueryRefused
+from nri_resmgr.control.http import HttpRequest
 from nri_resmgr.control.routes import SCHEMA, routes_of
 from nri_resmgr.host.kubelet import KubeletManager
 from nri_resmgr.topology.document import from_document
@@ -235,19 +235,19 @@ async def test_a_reload_is_done_when_it_is_answered(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("path", "why"),
     [
-        ("/v1/explain", "which pod? ?pod=NAME, and &container=NAME"),
-        ("/v1/explain?pod=x", "no container here, or gone of late, fits 'x'"),
+        ("/v1/explain", "expected ?pod=NAME, and optionally &container=NAME"),
+        ("/v1/explain?pod=x", "no running or recently removed container matches 'x'"),
         ("/v1/explain?pid=x", "unknown parameter 'pid'; known: pod, container"),
-        ("/v1/events?since=-1", "since=-1: the number of an event is needed"),
-        ("/v1/events?follow=yes", "follow=yes: 0 or 1 is needed"),
-        ("/v2/state", "nothing is at /v2/state"),
+        ("/v1/events?since=-1", "since=-1: expected the number of an event"),
+        ("/v1/events?follow=yes", "follow=yes: expected 0 or 1"),
+        ("/v2/state", "no such path: /v2/state"),
     ],
 )
 async def test_a_wrong_question_is_answered_with_a_sentence(
     path: str, why: str, tmp_path: Path
 ) -> None:
     async with asking(make_parts(), tmp_path) as client:
-        with pytest.raises(Refused) as raised:
+        with pytest.raises(QueryRefused) as raised:
             await ask(client, path)
 
     assert raised.value.why == why
@@ -263,12 +263,12 @@ async def test_a_wrong_question_is_answered_with_a_sentence(
 )
 async def test_a_level_that_is_none_changes_nothing(body: bytes) -> None:
     parts = make_parts()
-    before = parts.subject.levels.as_data()
-    put: Any = routes_of(parts.subject)["PUT", "/v1/log"]
-    with pytest.raises(Exception, match=r"JSON|want"):
-        put(Request("PUT", "/v1/log", body=body))
+    before = parts.daemon.levels.as_data()
+    put: Any = routes_of(parts.daemon)["PUT", "/v1/log"]
+    with pytest.raises(Exception, match=r"JSON|expected"):
+        put(HttpRequest("PUT", "/v1/log", body=body))
 
-    assert parts.subject.levels.as_data() == before
+    assert parts.daemon.levels.as_data() == before
 
 
 def test_the_schema_is_served_and_is_whole() -> None:
@@ -276,5 +276,5 @@ def test_the_schema_is_served_and_is_whole() -> None:
     names = {one.partition('"')[0] for one in text.split("#/$defs/")[1:]}
 
     assert names <= DOCUMENT["$defs"].keys()
-    reply: Any = routes_of(make_parts().subject)["GET", "/v1/schema"]
-    assert reply(Request("GET", "/v1/schema")).body == SCHEMA.read_bytes()
+    reply: Any = routes_of(make_parts().daemon)["GET", "/v1/schema"]
+    assert reply(HttpRequest("GET", "/v1/schema")).body == SCHEMA.read_bytes()

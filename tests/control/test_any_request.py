@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nri_resmgr.control.client import AnswerLost, Client, Refused
-from nri_resmgr.control.http import Reply, Request
+from nri_resmgr.control.client import AnswerLost, Client, QueryRefused
+from nri_resmgr.control.http import HttpReply, HttpRequest
 from nri_resmgr.control.routes import routes_of
 from nri_resmgr.values import InputError
 from tests.control.daemon_parts import Parts, asking, make_parts
@@ -56,12 +56,12 @@ def parts() -> Parts:
 def test_it_is_answered_or_refused(
     parts: Parts, place: int, query: dict[str, str], body: bytes
 ) -> None:
-    routes = sorted(routes_of(parts.subject).items(), key=lambda item: item[0])
+    routes = sorted(routes_of(parts.daemon).items(), key=lambda item: item[0])
     (method, path), handler = routes[place]
-    reply: Reply | None
+    reply: HttpReply | None
     try:
-        found = handler(Request(method, path, query, body))
-        done = found if isinstance(found, Reply) else asyncio.run(awaited(found))
+        found = handler(HttpRequest(method, path, query, body))
+        done = found if isinstance(found, HttpReply) else asyncio.run(awaited(found))
     except InputError as refusal:
         reply, why = None, str(refusal)
     else:
@@ -70,12 +70,12 @@ def test_it_is_answered_or_refused(
     assert bool(why) == (reply is None), why
 
 
-async def awaited(found: Any) -> Reply:
-    reply: Reply = await found
+async def awaited(found: Any) -> HttpReply:
+    reply: HttpReply = await found
     return reply
 
 
-def faults(path: str, reply: Reply) -> list[str]:
+def faults(path: str, reply: HttpReply) -> list[str]:
     """Compare an answer with the schema; events are not waited for."""
     if isinstance(reply.body, AsyncIterator) or path == "/v1/schema":
         return []
@@ -86,7 +86,7 @@ def faults(path: str, reply: Reply) -> list[str]:
 async def test_a_body_that_is_too_large_is_refused(tmp_path: Path) -> None:
     async with asking(make_parts(), tmp_path) as client:
         rule = {"pattern": "x" * 5000, "level": "debug"}
-        with pytest.raises(Refused, match="at most 4096 bytes") as raised:
+        with pytest.raises(QueryRefused, match="the body exceeds 4096 bytes") as raised:
             await asyncio.to_thread(client.put, "/v1/log", rule)
 
     assert raised.value.status == 413

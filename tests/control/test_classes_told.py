@@ -6,7 +6,7 @@ from pathlib import Path
 
 from nri_resmgr.app.metrics.of_host import series_of_classes, series_of_rdt_counters
 from nri_resmgr.app.metrics.text import render
-from nri_resmgr.cli.render_classes import class_lines, class_tables
+from nri_resmgr.cli.render_status import class_lines, class_tables
 from nri_resmgr.control.classes import class_sentences, classes_of
 from nri_resmgr.testing.resctrl import Hardware, Resctrl
 from tests.app.class_rig import HARDWARE, running_rig
@@ -27,16 +27,16 @@ ASKS = {
 WHOLE = ["L3:0=fffff;1=fffff", "MB:0=100;1=100"]
 GOLD = {
     "name": "gold",
-    "ours": True,
+    "managed": True,
     "wanted": ["L3:0=3ff;1=3ff", "MB:0=100;1=100"],
     "found": ["L3:0=3ff;1=3ff", "MB:0=100;1=100"],
     "threads": 2,
     "containers": ["default/c0/c0"],
 }
-FOREIGN = {"ours": False, "wanted": [], "threads": 0, "containers": []}
+FOREIGN = {"managed": False, "wanted": [], "threads": 0, "containers": []}
 TOLD = {
     "rdt": {
-        "whyNot": "",
+        "problem": "",
         "monitorsPods": False,
         "classes": [
             GOLD,
@@ -89,13 +89,13 @@ async def test_classes_are_told_with_owners_and_values(tmp_path: Path) -> None:
             "block I/O class slow, by annotation blockioclass.resource-policy.nri.io",
         ],
         "c1": [
-            "RDT class Guaranteed, by its QoS class; there is no such group now",
+            "RDT class Guaranteed, by its QoS class; the group does not exist",
         ],
     }
     assert mistakes(found, "classes") == []
     assert found == TOLD
     assert list(class_lines(found)) == [
-        ("RDT", "3 classes, 1 container went without theirs"),
+        ("RDT", "3 classes, 1 container created without a class"),
         ("block I/O", "1 class"),
     ]
     table, other = class_tables(found)

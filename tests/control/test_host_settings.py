@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pytest
 
-from nri_resmgr.cli.render_explain import render_explanation
+from nri_resmgr.cli.explain import render_explanation
 from nri_resmgr.cli.render_status import render_status
 from nri_resmgr.control.client import Client
 from tests.control.daemon_parts import ask
@@ -45,8 +45,8 @@ def setting(what: str, wanted: str, found: str = "") -> dict[str, Any]:
 
 
 HOST: Final[dict[str, Any]] = {
-    "followed": True,
-    "whyNot": "",
+    "applied": True,
+    "problem": "",
     "classes": [
         {
             "name": "fast",
@@ -84,7 +84,7 @@ HOST: Final[dict[str, Any]] = {
         "unplaced": [],
         "refused": [],
         "irqbalance": 0,
-        "untold": "",
+        "notUpdated": "",
     },
     "speedSelect": [],
 }
@@ -102,8 +102,8 @@ async def test_classes_are_told_with_owners_and_values(tmp_path: Path) -> None:
     assert mistakes(state, "State") == mistakes(explained, "Explanation") == []
     assert state["host"] == HOST
     assert explained["containers"][0]["host"] == [
-        "CPU 2,6: CPU class fast, as CPUs that a container has to itself are",
-        f"interrupts follow annotation {IRQ_KEY}",
+        "CPU 2,6: CPU class fast, as exclusive CPUs",
+        f"interrupts by annotation {IRQ_KEY}",
     ]
     status = render_status(state)
     assert "host           21 files set, 1 interrupts placed" in status

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from nri_resmgr.control.http import (
-    Limits,
-    Reply,
-    Request,
+    ClientLimits,
+    HttpReply,
+    HttpRequest,
     RequestRefused,
     Routes,
     Site,
@@ -42,7 +42,7 @@ class Wrong(InputError):
         return "that is no pod"
 
 
-def echo(request: Request) -> Reply:
+def echo(request: HttpRequest) -> HttpReply:
     return json_reply(
         {
             "query": dict(request.query),
@@ -52,29 +52,29 @@ def echo(request: Request) -> Reply:
     )
 
 
-async def later(_: Request) -> Reply:
+async def later(_: HttpRequest) -> HttpReply:
     await asyncio.sleep(0)
     return text_reply("later\n")
 
 
-def refuse(_: Request) -> Reply:
+def refuse(_: HttpRequest) -> HttpReply:
     raise RequestRefused(409, "not now")
 
 
-def fail(_: Request) -> Reply:
+def fail(_: HttpRequest) -> HttpReply:
     raise Failing
 
 
-def mistake(_: Request) -> Reply:
+def mistake(_: HttpRequest) -> HttpReply:
     raise Wrong
 
 
-def three(_: Request) -> Reply:
+def three(_: HttpRequest) -> HttpReply:
     async def pieces() -> AsyncIterator[bytes]:
         for piece in (b"one\n", b"", b"two\n", b"three\n"):
             yield piece
 
-    return Reply(pieces())
+    return HttpReply(pieces())
 
 
 ROUTES: Routes = {
@@ -87,7 +87,7 @@ ROUTES: Routes = {
     ("GET", "/mistake"): mistake,
     ("GET", "/three"): three,
 }
-LIMITS = Limits(head=500, body=100, connections=2, seconds=0.2)
+LIMITS = ClientLimits(head=500, body=100, connections=2, seconds=0.2)
 
 
 @pytest.fixture
@@ -151,7 +151,7 @@ def told(answer: bytes) -> tuple[int, str]:
         ),
         pytest.param(
             b"GET /none HTTP/1.1\r\n" + HOST,
-            (404, "nothing is at /none\n"),
+            (404, "no such path: /none\n"),
             id="an unknown path",
         ),
         pytest.param(
@@ -171,7 +171,7 @@ def told(answer: bytes) -> tuple[int, str]:
         ),
         pytest.param(
             b"PUT /echo HTTP/1.1\r\nContent-Length: 101\r\n" + HOST,
-            (413, "at most 100 bytes, please\n"),
+            (413, "the body exceeds 100 bytes\n"),
             id="a body that is too long is not read",
         ),
         pytest.param(
@@ -181,7 +181,7 @@ def told(answer: bytes) -> tuple[int, str]:
         ),
         pytest.param(
             b"\x16\x03\x01 hello\r\n\r\n",
-            (400, "not a request of HTTP/1.1\n"),
+            (400, "not an HTTP/1.1 request\n"),
             id="something else than HTTP",
         ),
     ],
@@ -219,13 +219,13 @@ async def test_the_standard_librarys_client_understands_us(server: str) -> None:
 
 
 async def test_a_fault_of_ours_is_told_without_its_data(tmp_path: Path) -> None:
-    def broken(_: Request) -> Reply:
+    def broken(_: HttpRequest) -> HttpReply:
         raise ZeroDivisionError("secret")
 
     async with serving(Site({("GET", "/"): broken}), tmp_path / "s") as path:
         answer = await asked(path, b"GET / HTTP/1.1\r\n" + HOST)
 
-    assert told(answer) == (500, "a fault of ours; the log has more\n")
+    assert told(answer) == (500, "internal error; see the log\n")
 
 
 async def test_who_may_not_ask_is_told_why(tmp_path: Path) -> None:

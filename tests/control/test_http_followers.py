@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from nri_resmgr.control.http import Limits, Reply, Site
+from nri_resmgr.control.http import ClientLimits, HttpReply, Site
 from tests.control.http_server import serving
 
 
@@ -29,7 +29,7 @@ class Source:
 
 async def test_a_follower_that_leaves_closes_the_source(tmp_path: Path) -> None:
     source = Source(b"first\n")
-    site = Site({("GET", "/"): lambda _: Reply(source())})
+    site = Site({("GET", "/"): lambda _: HttpReply(source())})
     async with serving(site, tmp_path / "s") as path:
         reader, writer = await asyncio.open_unix_connection(path)
         writer.write(b"GET / HTTP/1.0\r\n\r\n")
@@ -41,7 +41,9 @@ async def test_a_follower_that_leaves_closes_the_source(tmp_path: Path) -> None:
 
 async def test_a_follower_that_does_not_read_is_dropped(tmp_path: Path) -> None:
     source = Source(*(b"x" * 100_000 for _ in range(100)))
-    site = Site({("GET", "/"): lambda _: Reply(source())}, Limits(seconds=0.1))
+    site = Site(
+        {("GET", "/"): lambda _: HttpReply(source())}, ClientLimits(seconds=0.1)
+    )
     async with serving(site, tmp_path / "s") as path:
         _, writer = await asyncio.open_unix_connection(path)
         writer.write(b"GET / HTTP/1.0\r\n\r\n")
@@ -54,7 +56,7 @@ async def test_the_end_of_the_server_is_the_end_of_all_connections(
     tmp_path: Path,
 ) -> None:
     source = Source(b"first\n")
-    site = Site({("GET", "/"): lambda _: Reply(source())})
+    site = Site({("GET", "/"): lambda _: HttpReply(source())})
     async with serving(site, tmp_path / "s") as path:
         reader, writer = await asyncio.open_unix_connection(path)
         writer.write(b"GET / HTTP/1.0\r\n\r\n")

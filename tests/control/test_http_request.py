@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nri_resmgr.control.http_request import Head, Request, RequestRefused, read_head
+from nri_resmgr.control.http_request import Head, HttpRequest, RequestRefused, read_head
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
 TOKENS = st.text(string.ascii_letters + string.digits + "-_", min_size=1)
@@ -38,7 +38,9 @@ def test_what_a_client_writes_is_what_is_read(
     text = f"{method} {target} HTTP/1.1\r\n" + "".join(f"{one}\r\n" for one in lines)
 
     assert read_head(f"{text}\r\n".encode()) == Head(
-        Request(method, f"/{path}", MappingProxyType(query)), length, knows_chunks=True
+        HttpRequest(method, f"/{path}", MappingProxyType(query)),
+        length,
+        knows_chunks=True,
     )
 
 
@@ -61,17 +63,17 @@ def test_anything_else_is_refused_and_nothing_breaks(data: bytes) -> None:
 @pytest.mark.parametrize(
     ("head", "expected"),
     [
-        ("GET / HTTP/1.1\r\n", (400, "a header Host is needed")),
-        ("GET / HTTP/2.0\r\nHost: x\r\n", (400, "not a request of HTTP/1.1")),
-        ("GET http://x/ HTTP/1.1\r\nHost: x\r\n", (400, "not a request of HTTP/1.1")),
-        ("get / HTTP/1.1\r\nHost: x\r\n", (400, "not a request of HTTP/1.1")),
+        ("GET / HTTP/1.1\r\n", (400, "the header Host is missing")),
+        ("GET / HTTP/2.0\r\nHost: x\r\n", (400, "not an HTTP/1.1 request")),
+        ("GET http://x/ HTTP/1.1\r\nHost: x\r\n", (400, "not an HTTP/1.1 request")),
+        ("get / HTTP/1.1\r\nHost: x\r\n", (400, "not an HTTP/1.1 request")),
         ("GET /%ff HTTP/1.1\r\nHost: x\r\n", (400, "the target is malformed")),
         ("GET / HTTP/1.1\r\nHost : x\r\n", (400, "a header is malformed")),
         ("GET / HTTP/1.1\r\nHost: x\r\n y\r\n", (400, "a header is malformed")),
         ("GET / HTTP/1.1\r\nHost: x\nA: b\r\n", (400, "a header is malformed")),
         (
             "PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\ncontent-length: 2\r\n",
-            (400, "a header content-length came twice"),
+            (400, "the header content-length is given twice"),
         ),
         (
             "PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n",

@@ -9,10 +9,10 @@ from typing import Any, Final
 
 import pytest
 
-from nri_resmgr.cli.render_explain import render_explanation
+from nri_resmgr.cli.explain import render_explanation
 from nri_resmgr.cli.render_status import render_status
 from nri_resmgr.control.client import Client
-from nri_resmgr.control.containers import view_of
+from nri_resmgr.control.containers import snapshot_of
 from nri_resmgr.control.isolation import isolation_sentences
 from tests.app.node import running_node
 from tests.control.daemon_parts import ask
@@ -27,12 +27,12 @@ ASKED: Final = {
 }
 INEFFECTIVE: Final = "the kernel has no cpuset.cpus.exclusive, Linux 6.7 has"
 ON: Final = "{isolationAnnotations: true}"
-WAITING: Final = "its cgroup is not there yet"
+WAITING: Final = "its cgroup does not exist yet"
 TABLE: Final = f"""
-isolated container  own CPUs  what            setting         for CPUs  lacks
-default/web/web     2-3,6-7   load-balancing  disable         2-3,6-7   {INEFFECTIVE}
-                              interrupts      housekeeping    3,7       -
-                              c-states        max_latency:10  2-3,6-7   -
+isolated container  exclusive  what            setting         CPUs     problem
+default/web/web     2-3,6-7    load-balancing  disable         2-3,6-7  {INEFFECTIVE}
+                               interrupts      housekeeping    3,7      -
+                               c-states        max_latency:10  2-3,6-7  -
 """
 
 
@@ -43,7 +43,7 @@ def row(why_not: str) -> dict[str, Any]:
         ("interrupts", "housekeeping", "3,7", ""),
         ("c-states", "max_latency:10", "2-3,6-7", ""),
     )
-    names = ("what", "setting", "cpus", "whyNot")
+    names = ("what", "setting", "cpus", "problem")
     isolations = [dict(zip(names, one, strict=True)) for one in rows]
     return {
         "container": "default/web/web",
@@ -81,15 +81,15 @@ async def test_what_is_isolated_is_told_and_what_is_not_in_force(
     assert explained["containers"][0]["host"] == [
         (
             "CPU 2-3,6-7: no load balancing, by annotation cpu-load-balancing.crio.io; "
-            f"not so now: {INEFFECTIVE}"
+            f"not in force: {INEFFECTIVE}"
         ),
         (
-            "CPU 3,7: no interrupts but those that are claimed, by annotation "
+            "CPU 3,7: no interrupts except claimed ones, by annotation "
             "irq-load-balancing.crio.io/web"
         ),
         (
-            "CPU 2-3,6-7: only idle states that end within 10 microseconds, "
-            "by annotation cpu-c-states.crio.io"
+            "CPU 2-3,6-7: only idle states with an exit latency of at most 10 "
+            "microseconds, by annotation cpu-c-states.crio.io"
         ),
     ]
     assert "  host   CPU 3,7: no interrupts" in render_explanation(explained)
@@ -105,8 +105,8 @@ async def test_what_is_isolated_is_told_and_what_is_not_in_force(
             [
                 "no CPU quota, by annotation cpu-quota.crio.io",
                 (
-                    "CPU 2-3,6-7: shared with others, besides its own, without a CPU "
-                    "quota, by annotation cpu-shared.crio.io"
+                    "CPU 2-3,6-7: shared CPUs in addition to the exclusive ones, no "
+                    "CPU quota, by annotation cpu-shared.crio.io"
                 ),
             ],
             id="shared CPUs besides",
@@ -115,7 +115,12 @@ async def test_what_is_isolated_is_told_and_what_is_not_in_force(
             ON,
             2,
             {"cpu-c-states.crio.io": "disable"},
-            ["CPU 1,5: no idle states but polling, by annotation cpu-c-states.crio.io"],
+            [
+                (
+                    "CPU 1,5: no idle states except polling, "
+                    "by annotation cpu-c-states.crio.io"
+                )
+            ],
             id="no idle states",
         ),
         pytest.param(
@@ -124,7 +129,7 @@ async def test_what_is_isolated_is_told_and_what_is_not_in_force(
             {"irq-load-balancing.crio.io": "housekeeping"},
             [
                 (
-                    "CPU none: no interrupts but those that are claimed, by annotation "
+                    "CPU none: no interrupts except claimed ones, by annotation "
                     "irq-load-balancing.crio.io"
                 )
             ],
@@ -136,8 +141,8 @@ async def test_what_is_isolated_is_told_and_what_is_not_in_force(
             {"cpu-quota.crio.io/web": "disable", "cpu-c-states.crio.io": "disable"},
             [
                 (
-                    "not isolated as cpu-quota.crio.io/web, cpu-c-states.crio.io would "
-                    "have it: it has no whole CPUs to itself"
+                    "not isolated in spite of cpu-quota.crio.io/web, "
+                    "cpu-c-states.crio.io: it has no exclusive CPUs"
                 )
             ],
             id="no whole CPUs",
@@ -148,8 +153,8 @@ async def test_what_is_isolated_is_told_and_what_is_not_in_force(
             {"cpu-quota.crio.io": "disable"},
             [
                 (
-                    "not isolated as cpu-quota.crio.io would have it: "
-                    "spec.isolationAnnotations is off"
+                    "not isolated in spite of cpu-quota.crio.io: "
+                    "spec.isolationAnnotations is false"
                 )
             ],
             id="not allowed",
@@ -165,10 +170,10 @@ async def test_why_a_container_is_isolated_or_not(
 ) -> None:
     async with running_node(tmp_path, machine="1s1n4c2t", spec=spec) as node:
         await node.run("web", cpus, annotations)
-        subject: Any = Namespace(
+        daemon: Any = Namespace(
             policy=node.plugin, host=None, verification=lambda: None
         )
         spec_of_web = node.plugin.state.ledger.entries["web"].spec
-        found = list(isolation_sentences(spec_of_web, view_of(subject), subject))
+        found = list(isolation_sentences(spec_of_web, snapshot_of(daemon), daemon))
 
     assert found == told

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from nri_resmgr.control.client import Client, NoDaemon, NotForUs, Refused
+from nri_resmgr.control.client import AccessDenied, Client, NoDaemon, QueryRefused
 from nri_resmgr.control.listener import ControlSocketUnusable, control_socket
 from nri_resmgr.host.trust import UntrustedState
 from tests.control.daemon_parts import ask, asking, make_parts, skip_unless_root
@@ -76,7 +76,7 @@ def test_a_file_in_its_place_is_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "control.sock"
     path.write_text("mine")
     with (
-        pytest.raises(ControlSocketUnusable, match="is no socket"),
+        pytest.raises(ControlSocketUnusable, match="is not a socket"),
         control_socket(str(path)),
     ):
         pass
@@ -99,7 +99,7 @@ def test_a_folder_that_others_may_write_to_is_refused(tmp_path: Path) -> None:
 def test_a_path_that_cannot_be_is_told_in_a_sentence(name: str, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with (
-        pytest.raises(ControlSocketUnusable, match="--control-socket names another"),
+        pytest.raises(ControlSocketUnusable, match="choose another --control-socket"),
         control_socket(str(tmp_path / name)),
     ):
         pass
@@ -155,7 +155,7 @@ async def test_another_user_is_kept_out_by_the_system(tmp_path: Path) -> None:
         path = str(tmp_path / "run" / "control.sock")
         said = await asyncio.to_thread(asked_by_nobody, path)
 
-    assert said == f"{NotForUs.__name__} {NotForUs(path)}\n"
+    assert said == f"{AccessDenied.__name__} {AccessDenied(path)}\n"
 
 
 @pytest.mark.process
@@ -173,5 +173,5 @@ async def test_another_user_is_kept_out_even_where_the_system_lets_it_in(
             said = await asyncio.to_thread(asked_by_nobody, path)
             state = await ask(client, "/v1/state")
 
-    assert said == f"{Refused.__name__} user 65534 may not ask; only root may\n"
+    assert said == f"{QueryRefused.__name__} user 65534 has no access; only root has\n"
     assert state["kind"] == "State"

@@ -6,13 +6,13 @@ from pathlib import Path
 
 from nri_resmgr.app.metrics.of_host import series_of_classes
 from nri_resmgr.app.metrics.text import render
-from nri_resmgr.cli.render_classes import class_lines, class_tables
+from nri_resmgr.cli.render_status import class_lines, class_tables
 from nri_resmgr.control.classes import classes_of
 from tests.app.memory_node import CLASS, MACHINE, POLICY, QOS, SPEC, v2_host
 from tests.app.node import running_node
 from tests.control.json_schema import mistakes
 
-KEYS = ("kind", "name", "means", "containers")
+KEYS = ("kind", "name", "settings", "containers")
 ROWS: tuple[tuple[str, str, str, list[str]], ...] = (
     ("memory-qos", "bronze", "50% of the limit swapped", ["default/a/a"]),
     ("memory-qos", "none", "0% of the limit swapped", []),

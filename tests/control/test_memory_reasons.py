@@ -43,7 +43,7 @@ def said(annotations: dict[str, str], spec: str = SPEC) -> list[str]:
         ),
         pytest.param(
             {QOS: "bronze", f"{QOS}/web": "none"},
-            f"memory class none, by annotation {QOS}/web: sets nothing",
+            f"memory class none, by annotation {QOS}/web: no effect",
             id="a class of the container",
         ),
         pytest.param(
@@ -53,8 +53,8 @@ def said(annotations: dict[str, str], spec: str = SPEC) -> list[str]:
         ),
         pytest.param(
             {QOS: "gold"},
-            f"memory class gold, by annotation {QOS}: not so, default/web/web asks "
-            "for memory QoS class 'gold'; known: bronze, none; ",
+            f"memory class gold, by annotation {QOS}: not applied, default/web/web "
+            "asks for memory QoS class 'gold'; known: bronze, none; ",
             id="a class that there is not",
         ),
         pytest.param(
@@ -70,7 +70,7 @@ def said(annotations: dict[str, str], spec: str = SPEC) -> list[str]:
         ),
         pytest.param(
             {POLICY: "{mode: MPOL_LOCAL}", CLASS: "near"},
-            "memory policy: not so, ",
+            "memory policy: not applied, ",
             id="a policy beside a class",
         ),
         pytest.param(
@@ -79,7 +79,9 @@ def said(annotations: dict[str, str], spec: str = SPEC) -> list[str]:
             id="limits",
         ),
         pytest.param(
-            {MISC: "sev_es"}, "misc limits: not so, ", id="limits that mean nothing"
+            {MISC: "sev_es"},
+            "misc limits: not applied, ",
+            id="limits that mean nothing",
         ),
     ],
 )
@@ -98,7 +100,7 @@ def test_an_explanation_has_it() -> None:
     parts.policy.create_container(
         pod, Container(id="web", name="main", pod_sandbox_id=pod.id)
     )
-    (found,) = explanation_of(parts.subject, "web", "")["containers"]
+    (found,) = explanation_of(parts.daemon, "web", "")["containers"]
 
     assert found["host"] == [
         f"memory policy, class near, by annotation {CLASS}: {NEAR}, set at creation"

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from nri_resmgr.control.http_request import RequestRefused
-from nri_resmgr.control.names import Named, find
+from nri_resmgr.control.names import NamedContainer, find
 
-WEB = Named("shop", "web-7d9f", "nginx", "c1", "s1", "u1")
-LOGS = Named("shop", "web-7d9f", "logs", "c2", "s1", "u1")
-DB = Named("shop", "db", "postgres", "c3", "s3", "u3")
-DB_COPY = Named("shop", "db-copy", "postgres", "c4", "s4", "u4")
-OTHER = Named("test", "db", "postgres", "c5", "s5", "u5")
+WEB = NamedContainer("shop", "web-7d9f", "nginx", "c1", "s1", "u1")
+LOGS = NamedContainer("shop", "web-7d9f", "logs", "c2", "s1", "u1")
+DB = NamedContainer("shop", "db", "postgres", "c3", "s3", "u3")
+DB_COPY = NamedContainer("shop", "db-copy", "postgres", "c4", "s4", "u4")
+OTHER = NamedContainer("test", "db", "postgres", "c5", "s5", "u5")
 KNOWN = (WEB, LOGS, DB, DB_COPY, OTHER)
 
 
@@ -32,15 +32,17 @@ KNOWN = (WEB, LOGS, DB, DB_COPY, OTHER)
         pytest.param("shop/db", "redis", (), id="no container of the pod"),
     ],
 )
-def test_who_is_meant(pod: str, container: str, found: tuple[Named, ...]) -> None:
+def test_who_is_meant(
+    pod: str, container: str, found: tuple[NamedContainer, ...]
+) -> None:
     assert find(pod, container, KNOWN) == found
 
 
 @pytest.mark.parametrize(
     ("pod", "container", "why"),
     [
-        ("db", "", "'db' may be any of shop/db, test/db; say more of the name"),
-        ("web", "g", "'g' may be any of logs, nginx; say more of the name"),
+        ("db", "", "'db' matches shop/db, test/db; give a longer name"),
+        ("web", "g", "'g' matches logs, nginx; give a longer name"),
     ],
 )
 def test_who_may_be_meant_is_listed(pod: str, container: str, why: str) -> None:
@@ -51,11 +53,11 @@ def test_who_may_be_meant_is_listed(pod: str, container: str, why: str) -> None:
 
 
 def test_no_more_than_five_are_listed() -> None:
-    known = [Named("shop", f"web-{n}", "main", f"c{n}") for n in range(7)]
-    with pytest.raises(RequestRefused, match="web-4 and 2 more; say more"):
+    known = [NamedContainer("shop", f"web-{n}", "main", f"c{n}") for n in range(7)]
+    with pytest.raises(RequestRefused, match="web-4 and 2 more; give a longer"):
         find("web", "", known)
 
 
 def test_a_title_is_read_whole() -> None:
-    assert Named.of_title("a/b/c", "x") == Named("a", "b", "c", "x")
-    assert Named.of_title("a/b") == Named("a", "b", "")
+    assert NamedContainer.of_title("a/b/c", "x") == NamedContainer("a", "b", "c", "x")
+    assert NamedContainer.of_title("a/b") == NamedContainer("a", "b", "")

@@ -70,7 +70,7 @@ async def test_every_command_gets_its_answer(tmp_path: Path) -> None:
     assert [(one.returncode, one.stderr) for one in done] == [(0, "")] * 7
     assert "policy         TopologyAwarePolicy" in status.stdout.splitlines()
     assert json.loads(state.stdout)["session"]["state"] == "synchronized"
-    assert "  has    CPUs 4-5, its own: 4-5; memory of nodes 1" in web.stdout
+    assert "  has    CPUs 4-5 (exclusive: 4-5); memory of nodes 1" in web.stdout
     assert "asks for 64 exclusive CPUs" in huge.stdout
     kinds = [line.split("  ")[2] for line in events.stdout.splitlines()]
     assert kinds[-3:] == ["container.placed", "container.placed", "container.refused"]
@@ -159,7 +159,7 @@ async def test_without_a_control_socket_containers_are_placed_all_the_same(
         await running.place(WEB)
 
     assert line["service"] == "control"
-    assert "--control-socket names another" in line["why"]
+    assert "choose another --control-socket" in line["why"]
 
 
 async def test_top_draws_on_a_terminal_until_q_and_leaves_it_as_it_was(
@@ -206,8 +206,8 @@ def read_all(terminal: int) -> bytes:
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (("explain", "a/b/c/d"), "'a/b/c/d': [NAMESPACE/]POD[/CONTAINER] is needed"),
-        (("explain", "a//c"), "'a//c': [NAMESPACE/]POD[/CONTAINER] is needed"),
+        (("explain", "a/b/c/d"), "'a/b/c/d': expected [NAMESPACE/]POD[/CONTAINER]"),
+        (("explain", "a//c"), "'a//c': expected [NAMESPACE/]POD[/CONTAINER]"),
         (("events", "--since", "x"), "'x' is not the number of an event"),
         (("top", "--interval", "0"), "'0' is not 0.1 to 3600 seconds"),
     ],
@@ -226,4 +226,4 @@ def test_who_may_not_ask_is_told_so(tmp_path: Path) -> None:
     done = nri_resmgr("status", "--control-socket", socket_in(tmp_path), weak=True)
 
     assert done.returncode == 1
-    assert done.stderr.endswith("only root may ask the daemon\n")
+    assert done.stderr.endswith("only root has access\n")

@@ -8,7 +8,7 @@ from nri_resmgr.app.background.reconciler import Reconciler
 from nri_resmgr.app.host_settings.settings import HostSettings
 from nri_resmgr.app.metrics.of_host import series_of_host
 from nri_resmgr.app.metrics.text import render
-from nri_resmgr.control.containers import view_of
+from nri_resmgr.control.containers import snapshot_of
 from nri_resmgr.control.host_settings import host_settings_of
 from nri_resmgr.daemon.parts import Reconcilers
 from nri_resmgr.daemon.services import host
@@ -41,9 +41,9 @@ async def test_a_fault_is_told(state: Faulty | None, *, has_begun: bool) -> None
     reconcilers.host.decided(synchronized, Decision(parts.policy.state, ()))
     with pytest.raises(ZeroDivisionError):
         await host(faulty_daemon(parts, state, reconcilers=reconcilers))
-    found = host_settings_of(parts.subject, view_of(parts.subject))
+    found = host_settings_of(parts.daemon, snapshot_of(parts.daemon))
 
     assert (reconcilers.host.applier is not None) is has_begun
     assert found is not None
-    assert (found["followed"], found["whyNot"]) == (False, WHY)
+    assert (found["applied"], found["problem"]) == (False, WHY)
     assert followed(reconcilers.host, parts) == "nri_resmgr_host_settings_applied 0"

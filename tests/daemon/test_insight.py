@@ -132,7 +132,7 @@ async def test_health_is_told_to_who_asks(running: RunningDaemon) -> None:
     assert found == {
         "/healthz": (200, "ok\n"),
         "/readyz": (200, "ok\n"),
-        "/": (404, "nothing is at /\n"),
+        "/": (404, "no such path: /\n"),
     }
 
 

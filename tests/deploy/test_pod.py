@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from nri_resmgr.cli import run
 from nri_resmgr.cli.main import build_parser
 from nri_resmgr.daemon.endpoint import read_endpoint
 from nri_resmgr.stub.transport import DEFAULT_SOCKET
@@ -45,7 +46,7 @@ def options_of(pod: dict[str, Any]) -> argparse.Namespace:
 def test_its_flags_are_those_of_a_command_that_there_is(base: dict[str, Any]) -> None:
     options = options_of(base)
 
-    assert options.command.__name__ == "_run"
+    assert options.command is run.run
     assert options.host_root == HOST_ROOT
     assert "env" not in container_of(base)
 

@@ -14,6 +14,7 @@ from typing import Final
 
 import pytest
 
+from nri_resmgr.cli import run
 from nri_resmgr.cli.main import build_parser
 from nri_resmgr.daemon.defaults import DEFAULT_RUN_DIR, DEFAULT_STATE_DIR
 from nri_resmgr.daemon.targets import HOST_LEFTOVERS, RDT_LEFTOVERS
@@ -106,7 +107,7 @@ def test_it_runs_a_command_that_there_is() -> None:
     options = build_parser({}).parse_args(arguments)
 
     assert program == PROGRAM
-    assert options.command.__name__ == "_run"
+    assert options.command is run.run
 
 
 def test_it_may_write_what_the_flags_name() -> None:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import pytest
 
-from nri_resmgr.control.client import Client, Refused
+from nri_resmgr.control.client import Client, QueryRefused
 from nri_resmgr.testing import Runtime, RuntimeRefusal
 from nri_resmgr.values import CpuSet
 from tests.faults.daemons import PATIENCE, Daemons, Place, fork_server
@@ -104,7 +104,7 @@ async def swap(place: Place, text: str) -> str:
     client = Client(str(place.folder / "control.sock"))
     try:
         await asyncio.to_thread(client.post, "/v1/reload")
-    except Refused as error:
+    except QueryRefused as error:
         return error.why
     return ""
 

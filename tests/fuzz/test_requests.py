@@ -80,7 +80,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
     async def run() -> None:
         with control_socket(path) as listener:
-            task.append(asyncio.create_task(serve(site_of(parts.subject), listener)))
+            task.append(asyncio.create_task(serve(site_of(parts.daemon), listener)))
             ready.set()
             await asyncio.wait(task)
 

@@ -61,9 +61,12 @@ class Node(policy_node.Node):
         super().check(decision)
         pools = {pool.name for pool in self.policy.tree.pools}
         grants = decision.state.grants
+        uses = self.policy.pools(decision.state)
+        pool_of = {key: one.name for one in uses for key in one.containers}
         for reason in decision.reasons:
             if reason.container in grants:
-                mine = self.policy.tree.pools[grants[reason.container].pool]
-                assert reason.pool in ("", mine.name)
-                assert reason.pool or reason.rule is Rule.COLD_START_ENDED
+                # The same pool as in `status`; preserved CPUs are in none.
+                pool = pool_of.get(reason.container, "")
+                ended = reason.rule is Rule.COLD_START_ENDED
+                assert reason.pool == pool or (ended and not reason.pool)
             assert {name for name, _ in reason.tried} <= pools

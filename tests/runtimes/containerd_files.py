@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nri_resmgr.runtimes.containerd import MAIN, Containerd
-from nri_resmgr.runtimes.switch import Change, ConfigFile
+from nri_resmgr.runtimes.switch import ConfigFile, FileChange
 
 NRI_2 = '[plugins."io.containerd.nri.v1.nri"]\n'
 NRI_3 = "[plugins.'io.containerd.nri.v1.nri']\n"
@@ -49,11 +49,11 @@ def only(text: str, *imported: ConfigFile, original: str | None = None) -> Conta
     return Containerd(ConfigFile(MAIN, text), imported, original)
 
 
-def edit(text: str, after: str) -> Change:
-    return Change(MAIN, text, after, is_edit=True)
+def edit(text: str, after: str) -> FileChange:
+    return FileChange(MAIN, text, after, is_edit=True)
 
 
-def after(found: Containerd, change: Change) -> Containerd:
+def after(found: Containerd, change: FileChange) -> Containerd:
     """Do on values what the command does on files."""
     kept = found.original
     if change.is_edit and not change.is_none:

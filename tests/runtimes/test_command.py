@@ -11,10 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from nri_resmgr.cli.enable_runtime_errors import UnusableConfig
-from nri_resmgr.cli.enable_runtime_files import HostFolder
+from nri_resmgr.cli.enable_runtime.files import HostFolder, UnusableConfig
 from nri_resmgr.runtimes.containerd import MAIN
-from nri_resmgr.runtimes.switch import Change
+from nri_resmgr.runtimes.switch import FileChange
 from tests.cli.command import ROOT, nri_resmgr
 from tests.runtimes.containerd_files import DEBIAN, DROP_IN, IMPORTS, STOCK_1_7
 
@@ -69,12 +68,12 @@ def test_a_file_is_edited_and_comes_back_as_it_was(node: Node) -> None:
             "containerd (socket /run/containerd/containerd.sock)",
             f"edited {MAIN}",
             f"the original is {KEPT}",
-            "restart it to have an effect: systemctl restart containerd",
+            "restart it to apply the change: systemctl restart containerd",
         ],
     )
     assert files == {MAIN: ON, KEPT: STOCK_1_7}
     assert stat.S_IMODE(mode) == 0o640
-    assert again.stdout.endswith("nothing to do: the configuration has NRI on\n")
+    assert again.stdout.endswith("nothing to do: NRI is enabled\n")
     assert went.stdout.splitlines()[1] == f"restored {MAIN}"
     assert node.files() == {MAIN: STOCK_1_7}
     assert (before.st_ino, before.st_mode, before.st_mtime) == (
@@ -196,11 +195,11 @@ def import_missing(node: Node) -> None:
         pytest.param(linked, "is a link to ", id="a link"),
         pytest.param(linked_folder, "is a link to ", id="a link above it"),
         pytest.param(leading_out, "leads out of the host's root", id="a link away"),
-        pytest.param(writable, "can be written by others", id="anybody's file"),
+        pytest.param(writable, "is writable by others", id="anybody's file"),
         pytest.param(in_a_writable_folder, "by others", id="anybody's folder"),
-        pytest.param(pipe, "is no regular file", id="a pipe"),
-        pytest.param(foreign, "belongs to user 1234, not to 0", id="somebody's"),
-        pytest.param(import_missing, "is imported and missing", id="no such import"),
+        pytest.param(pipe, "is not a regular file", id="a pipe"),
+        pytest.param(foreign, "belongs to user 1234; run", id="somebody's"),
+        pytest.param(import_missing, "is imported, but missing", id="no such import"),
     ],
 )
 def test_what_is_not_safe_to_write_is_left(
@@ -236,8 +235,10 @@ def test_flags_that_make_no_sense(words: tuple[str, ...], node: Node) -> None:
 
 def test_what_changed_meanwhile_is_not_overwritten(node: Node) -> None:
     node.put(MAIN, "new")
-    with pytest.raises(UnusableConfig, match="changed meanwhile"):
-        HostFolder(str(node.root)).apply(Change(MAIN, "old", "x", is_edit=True), KEPT)
+    with pytest.raises(UnusableConfig, match="changed in the meantime"):
+        HostFolder(str(node.root)).apply(
+            FileChange(MAIN, "old", "x", is_edit=True), KEPT
+        )
 
     assert node.files() == {MAIN: "new"}
 
@@ -269,7 +270,7 @@ def test_systemd_is_asked_to_restart(
         program = tmp_path / "systemctl"
         program.write_text(f"#!/bin/sh\n{script}\n")
         program.chmod(0o755)
-    code = "from nri_resmgr.cli.enable_runtime_work import restart as r"
+    code = "from nri_resmgr.cli.enable_runtime.command import restart as r"
     done = subprocess.run(
         [sys.executable, "-c", f"{code}\nr('crio.service')"],
         env={"PATH": str(tmp_path), "PYTHONPATH": str(ROOT)},

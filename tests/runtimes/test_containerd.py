@@ -20,8 +20,8 @@ from nri_resmgr.runtimes.errors import (
 )
 from nri_resmgr.runtimes.switch import (
     MARK,
-    Change,
     ConfigFile,
+    FileChange,
 )
 from nri_resmgr.runtimes.toml_edit import parse, table_of
 from tests.runtimes.containerd_files import (
@@ -83,13 +83,13 @@ def test_a_file_alone_is_edited(text: str, times: tuple[str, ...], after: str) -
 def test_where_it_is_on_by_default_nothing_is_written() -> None:
     text = "version = 3\n"
 
-    assert switched_on(only(text), KEYS.wanted()) == Change(MAIN, text, text)
+    assert switched_on(only(text), KEYS.wanted()) == FileChange(MAIN, text, text)
 
 
 def test_a_drop_in_where_the_file_imports_them() -> None:
     change = switched_on(only(f"version = 2\n{IMPORTS}"), KEYS.wanted("10s"))
 
-    assert change == Change(
+    assert change == FileChange(
         DROP_IN,
         None,
         f"{MARK}version = 2\n\n{NRI_2}  disable = false\n"
@@ -122,7 +122,7 @@ def test_a_drop_in_would_hide_the_rest_of_a_table() -> None:
 def test_without_any_file_one_is_written_that_hides_no_drop_in() -> None:
     after = f"{MARK}version = 2\n{IMPORTS}\n{NRI_2}  disable = false\n"
 
-    assert switched_on(Containerd(), KEYS.wanted()) == Change(MAIN, None, after)
+    assert switched_on(Containerd(), KEYS.wanted()) == FileChange(MAIN, None, after)
 
 
 def test_without_any_file_and_with_nri_on_nothing_is_written() -> None:
@@ -182,7 +182,7 @@ def test_what_was_changed_since_is_not_lost() -> None:
         switched_back(since)
 
     assert str(refusal.value) == (
-        f"{MAIN} was changed after NRI was switched on in it; the original is "
+        f"{MAIN} was changed after NRI was enabled in it; the original is "
         f"{backup_of(MAIN)}: merge them by hand"
     )
     # And what is asked for later goes into the changed file.
@@ -224,6 +224,6 @@ def test_a_setting_that_keeps_plugins_out_is_told() -> None:
     (note,) = switched_on(only(text), KEYS.wanted()).notes
 
     assert note == (
-        "disable_connections is set: only plugins that the runtime launches are "
-        "served, no service, no pod"
+        "disable_connections is set: only launched plugins are served, not a service "
+        "or a pod"
     )

@@ -44,8 +44,8 @@ def test_a_later_file_with_the_table_is_somebodys() -> None:
         switched_on(only(f"version = 2\n{IMPORTS}", theirs), KEYS.wanted())
 
     assert str(refusal.value) == (
-        f"{theirs.path} has [plugins.io.containerd.nri.v1.nri] and goes before "
-        "whatever we write; change it there"
+        f"{theirs.path} has [plugins.io.containerd.nri.v1.nri], which overrides a "
+        "drop-in; change it there"
     )
 
 
@@ -65,7 +65,7 @@ def test_a_later_file_with_the_table_is_somebodys() -> None:
             only("version = 1\n"), UnknownVersion, "version 1", id="version 1"
         ),
         pytest.param(
-            only("version = 5\n"), UnknownVersion, "only 2, 3", id="version 5"
+            only("version = 5\n"), UnknownVersion, "expected 2, 3", id="version 5"
         ),
         pytest.param(only("version = '2'\n"), UnknownVersion, "'2'", id="no number"),
         pytest.param(only("version = true\n"), UnknownVersion, "True", id="a boolean"),

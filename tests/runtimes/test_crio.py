@@ -13,14 +13,12 @@ from nri_resmgr.runtimes.crio import (
     switched_on,
 )
 from nri_resmgr.runtimes.errors import ForeignFile, NotToml, Overridden
-from nri_resmgr.runtimes.switch import MARK, Change, ConfigFile
+from nri_resmgr.runtimes.switch import MARK, ConfigFile, FileChange
 from nri_resmgr.values.errors import InputError
 
 DROP_IN = f"{FOLDER}/90-nri-resmgr.conf"
 TIMES = 'nri_plugin_registration_timeout = "9s"\n  nri_plugin_request_timeout = "3s"\n'
-KEPT_OUT = (
-    "is set: only plugins that the runtime launches are served, no service, no pod"
-)
+KEPT_OUT = "is set: only launched plugins are served, not a service or a pod"
 # As CRI-O writes it, in our words: what has its default is a comment.
 STOCK = """\
 [crio]
@@ -50,18 +48,18 @@ def files(**texts: str) -> Crio:
     ("found", "times", "change"),
     [
         pytest.param(
-            files(), (), Change(DROP_IN, None, ours()), id="no files: a drop-in"
+            files(), (), FileChange(DROP_IN, None, ours()), id="no files: a drop-in"
         ),
         pytest.param(
             files(main=STOCK),
             ("9s", "3s"),
-            Change(DROP_IN, None, ours(f"  {TIMES}")),
+            FileChange(DROP_IN, None, ours(f"  {TIMES}")),
             id="the stock file",
         ),
         pytest.param(
             files(main=STOCK.replace("# enable", "enable")),
             (),
-            Change(DROP_IN, None, None),
+            FileChange(DROP_IN, None, None),
             id="it is on already",
         ),
         pytest.param(
@@ -70,25 +68,27 @@ def files(**texts: str) -> Crio:
                 _10="[crio.nri]\nenable_nri=true",
             ),
             (),
-            Change(DROP_IN, None, None),
+            FileChange(DROP_IN, None, None),
             id="on by a drop-in of somebody",
         ),
         pytest.param(
             files(_10="[crio.nri]\nenable_nri = false\n"),
             (),
-            Change(DROP_IN, None, ours()),
+            FileChange(DROP_IN, None, ours()),
             id="ours is read after one that has it off",
         ),
         pytest.param(
             files(ours=ours(f"  {TIMES}")),
             ("", ""),
-            Change(DROP_IN, ours(f"  {TIMES}"), ours(f"  {TIMES}")),
+            FileChange(DROP_IN, ours(f"  {TIMES}"), ours(f"  {TIMES}")),
             id="times stay that were asked for before",
         ),
         pytest.param(
             files(ours=ours(f"  {TIMES}")),
             ("8s", ""),
-            Change(DROP_IN, ours(f"  {TIMES}"), ours(f"  {TIMES}").replace("9s", "8s")),
+            FileChange(
+                DROP_IN, ours(f"  {TIMES}"), ours(f"  {TIMES}").replace("9s", "8s")
+            ),
             id="another time",
         ),
         pytest.param(
@@ -99,7 +99,7 @@ def files(**texts: str) -> Crio:
                 )
             ),
             ("", "3s"),
-            Change(
+            FileChange(
                 DROP_IN,
                 ours(f"  {TIMES}").replace("3s", "4s"),
                 ours(f"  {TIMES}"),
@@ -115,19 +115,19 @@ def files(**texts: str) -> Crio:
                 )
             ),
             (),
-            Change(DROP_IN, None, ours()),
+            FileChange(DROP_IN, None, ours()),
             id="a folder that sorts before ours",
         ),
         pytest.param(
             files(_99="[crio.nri]\nnri_plugin_request_timeout = '7s'\n"),
             (),
-            Change(DROP_IN, None, ours()),
+            FileChange(DROP_IN, None, ours()),
             id="a later file with what nobody asked for",
         ),
         pytest.param(
             files(main="[crio.nri]\nnri_disable_connections = true\n"),
             (),
-            Change(
+            FileChange(
                 DROP_IN,
                 None,
                 ours(),
@@ -137,7 +137,7 @@ def files(**texts: str) -> Crio:
         ),
     ],
 )
-def test_the_drop_in(found: Crio, times: tuple[str, ...], change: Change) -> None:
+def test_the_drop_in(found: Crio, times: tuple[str, ...], change: FileChange) -> None:
     assert switched_on(found, KEYS.wanted(*times)) == change
 
 
@@ -165,7 +165,7 @@ def test_what_is_not_understood_is_refused(
 
 
 def test_it_is_taken_away_again() -> None:
-    assert switched_back(files(main=STOCK, ours=ours())) == Change(
+    assert switched_back(files(main=STOCK, ours=ours())) == FileChange(
         DROP_IN, ours(), None
     )
     assert switched_back(files(main=STOCK)).is_none

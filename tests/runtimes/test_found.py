@@ -6,8 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from nri_resmgr.cli.enable_runtime_errors import NoRuntime, TwoRuntimes
-from nri_resmgr.cli.enable_runtime_found import FoundRuntime, find_runtime, is_nri_on
+from nri_resmgr.cli.enable_runtime.discovery import (
+    FoundRuntime,
+    NoRuntime,
+    TwoRuntimes,
+    find_runtime,
+    is_nri_on,
+)
 from nri_resmgr.host.tree import HostTree
 
 WANTS = "etc/systemd/system/multi-user.target.wants"

@@ -172,12 +172,12 @@ def test_where_the_key_goes(text: str, after: str) -> None:
     [
         pytest.param(
             "a = 1\nplugins = {}\n",
-            "line 2 has the table in one value",
+            "line 2 has the table as an inline value",
             id="everything inline",
         ),
         pytest.param(
             "[plugins]\n'io.containerd.nri.v1.nri' = { disable = true }\n",
-            "line 2 has the table in one value",
+            "line 2 has the table as an inline value",
             id="an inline table",
         ),
         pytest.param(
@@ -186,7 +186,7 @@ def test_where_the_key_goes(text: str, after: str) -> None:
         pytest.param("plugins = 1\n", "plugins is not a table", id="a number"),
         pytest.param(
             "[plugins.'io.containerd.nri.v1.nri'.disable]\n",
-            "it would say more, or less, than it should",
+            "the edit would change other values",
             id="a table where a value belongs",
         ),
     ],

@@ -23,7 +23,7 @@ from nri_resmgr.config import parse_config
 from nri_resmgr.recordings.entries import Header
 from nri_resmgr.recordings.file import RecordingFile
 from nri_resmgr.recordings.recorder import Recorder
-from nri_resmgr.scenario.differences import AS_RECORDED, Instead, Outcome
+from nri_resmgr.scenario.differences import AS_RECORDED, Outcome, Replacements
 from nri_resmgr.scenario.kubelet import container_of, pod_of, resources_of
 from nri_resmgr.scenario.load import Recording, load_recording
 from nri_resmgr.scenario.replay import Replay
@@ -99,7 +99,7 @@ def load(file: Path) -> Recording:
     return load_recording(iter(file.read_text().splitlines(keepends=True)), "rec")
 
 
-async def replayed(file: Path, instead: Instead = AS_RECORDED) -> Outcome:
+async def replayed(file: Path, instead: Replacements = AS_RECORDED) -> Outcome:
     recording = load(file)
     return await Replay(recording.header, recording.entries, instead).run()
 

@@ -73,7 +73,7 @@ def test_a_scenario_is_read_to_the_letter() -> None:
         (
             Create("db", db),
             Update("db", larger),
-            Restart(remembers=True),
+            Restart(restores=True),
             Reconfigure(document({"reservedResources": {"cpu": 2}})),
             Wait(60),
             Stop("db"),
@@ -99,17 +99,17 @@ def test_a_scenario_is_read_to_the_letter() -> None:
         ),
         pytest.param(
             "story: [{guaranteed: 1}]",
-            "$.story[0]: nothing happens: one of run,",
+            "$.story[0]: no action, expected one of run,",
             id="no verb",
         ),
         pytest.param(
             "story: [{create: a}]",
-            "$.story[0]: one of guaranteed, burstable, best-effort is needed",
+            "$.story[0]: expected one of guaranteed, burstable, best-effort",
             id="no QoS class",
         ),
         pytest.param(
             "story: [{create: a, burstable: 1, guaranteed: 2}]",
-            "$.story[0].burstable: guaranteed is told already",
+            "$.story[0].burstable: guaranteed is given already",
             id="two QoS classes",
         ),
         pytest.param(
@@ -129,12 +129,12 @@ def test_a_scenario_is_read_to_the_letter() -> None:
         ),
         pytest.param(
             "story: [{run: web, containers: []}]",
-            "pod web: it has no containers",
+            "pod web: no containers",
             id="a pod without containers",
         ),
         pytest.param(
             "story: [{run: web, containers: [{name: a}, {name: a}]}]",
-            "$.story[0].containers[1].name: there is a container a already",
+            "$.story[0].containers[1].name: container a exists already",
             id="the same container twice",
         ),
         pytest.param(
@@ -236,7 +236,7 @@ def test_a_pod_has_the_class_that_kubernetes_gives_it(
     ("text", "sentence"),
     [
         pytest.param(
-            "apiVersion: v1\nkind: Service\n", "no manifest makes pods", id="no pods"
+            "apiVersion: v1\nkind: Service\n", "no manifest has pods", id="no pods"
         ),
         pytest.param(
             "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\n"

@@ -10,7 +10,7 @@ from nri_proto import NriLevel
 from nri_resmgr.app.plugin.options import PluginOptions
 from nri_resmgr.policy.events import Pin
 from nri_resmgr.recordings.entries import Decided
-from nri_resmgr.scenario.differences import Instead
+from nri_resmgr.scenario.differences import Replacements
 from nri_resmgr.scenario.kubelet import container_of, pod_of
 from nri_resmgr.scenario.rows import ContainerRow
 from nri_resmgr.topology import Machine
@@ -72,9 +72,9 @@ async def test_a_dry_run_is_compared_by_its_decisions_and_refusals(
         await churn(node.runtime, 1, 30)
 
     same = await replayed(node.file)
-    other = await replayed(node.file, Instead(document("{pinCPU: false}")))
+    other = await replayed(node.file, Replacements(document("{pinCPU: false}")))
 
-    none = await replayed(node.file, Instead(machine=parse_spec("1s1n1c1t")))
+    none = await replayed(node.file, Replacements(machine=parse_spec("1s1n1c1t")))
 
     assert same.differences == ()
     assert {one.what for one in other.differences} >= {"cpus"}
@@ -104,7 +104,7 @@ async def test_another_configuration_shows_where_containers_would_be(
     file = await one_container(tmp_path, 2)
 
     outcome = await replayed(
-        file, Instead(document("{availableResources: {cpu: 'cpuset:4-7'}}"))
+        file, Replacements(document("{availableResources: {cpu: 'cpuset:4-7'}}"))
     )
 
     cpus = [one for one in outcome.differences if one.what == "cpus"]
@@ -118,7 +118,7 @@ async def test_what_would_be_refused_is_told_once_with_its_sentence(
 ) -> None:
     file = await one_container(tmp_path, 6)
 
-    outcome = await replayed(file, Instead(machine=parse_spec("1s1n4c1t")))
+    outcome = await replayed(file, Replacements(machine=parse_spec("1s1n4c1t")))
 
     (refused,) = outcome.differences
     assert (refused.title, refused.what) == ("default/p/c", "refused")
@@ -132,7 +132,7 @@ async def test_a_configuration_that_does_not_fit_the_machine_is_a_difference(
     async with recorded_node(tmp_path, STRICT) as node:
         node.configure(document("{reservedResources: {cpu: 'cpuset:15'}}"))
 
-    outcome = await replayed(node.file, Instead(machine=parse_spec("1s1n4c1t")))
+    outcome = await replayed(node.file, Replacements(machine=parse_spec("1s1n4c1t")))
 
     (one,) = outcome.differences
     assert (one.title, one.what, one.recorded) == ("node", "configuration", "accepted")
@@ -211,7 +211,7 @@ async def test_who_would_have_been_refused_is_not_there_after_a_restart(
         await node.runtime.synchronized(NAME)
         await node.runtime.stop_pod("big")
 
-    outcome = await replayed(node.file, Instead(machine=parse_spec("1s1n4c1t")))
+    outcome = await replayed(node.file, Replacements(machine=parse_spec("1s1n4c1t")))
 
     found = {(one.title, one.what) for one in outcome.differences}
     assert ("default/big/c-big", "refused") in found

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from nri_resmgr.scenario.compare import Change, changes_between
+from nri_resmgr.scenario.compare import FindingChange, changes_between
 from nri_resmgr.scenario.findings import Findings, Largest, Spread, findings_of
 from nri_resmgr.scenario.manifests import read_workload
 from nri_resmgr.scenario.node import InProcessNode
@@ -55,8 +55,10 @@ def test_what_lies_across_nodes_and_beside_others_is_named() -> None:
 
     (db,) = now.placements
     assert now.spread.nodes == now.spread.sockets == ("default/db/db",)
-    free = CpuSet.parse("1-7") - db.own
-    mates = CpuSet.union(core.cpus for core in now.machine.cores if core.cpus & db.own)
+    free = CpuSet.parse("1-7") - db.exclusive
+    mates = CpuSet.union(
+        core.cpus for core in now.machine.cores if core.cpus & db.exclusive
+    )
     assert now.stranded == free & mates
 
 
@@ -120,8 +122,8 @@ def test_time_that_passes_ends_a_cold_start() -> None:
         pytest.param(
             "\n  - {stop: x}", "$.story[0]: there is no container 'x'", id="x"
         ),
-        pytest.param("\n  - {delete: x}", "$.story[0]: nothing named 'x'", id="no run"),
-        pytest.param(WEB + WEB, "$.story[1]: 'web' was run already", id="twice"),
+        pytest.param("\n  - {delete: x}", "$.story[0]: no step has run 'x'", id="none"),
+        pytest.param(WEB + WEB, "$.story[1]: 'web' runs already", id="twice"),
     ],
 )
 def test_a_step_that_cannot_happen_is_a_mistake(story: str, sentence: str) -> None:
@@ -138,7 +140,7 @@ def test_two_configurations_are_compared() -> None:
     changes = changes_between(one, two)
 
     assert changes_between(one, one) == ()
-    assert Change("default/db/db", "cpus", "4-5", "0-1") in changes
+    assert FindingChange("default/db/db", "cpus", "4-5", "0-1") in changes
 
 
 @pytest.mark.parametrize("path", told_over_socket("topology-aware"), ids=name_of)
@@ -149,7 +151,7 @@ def test_it_decides_as_the_plugin_behind_a_socket(path: Path) -> None:
 
     for number in Player(node).steps(story.scenario):
         row = story.rows[number]
-        refused = [one for one in node.book.refusals if one.step == number]
+        refused = [one for one in node.notes.refusals if one.step == number]
         if "gets" in row:
             name = row.get("create") or row["update"]
             pin = node.plugin.policy.pins(node.plugin.state)[name]

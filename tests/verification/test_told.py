@@ -10,11 +10,11 @@ import pytest
 from nri_resmgr.app.metrics.of_host import series_of_verification
 from nri_resmgr.app.metrics.text import render
 from nri_resmgr.app.observing.sessions import SessionTracker
-from nri_resmgr.cli.render_explain import render_explanation
+from nri_resmgr.cli.explain import render_explanation
 from nri_resmgr.cli.render_status import render_status
+from nri_resmgr.control.daemon_view import DaemonView
 from nri_resmgr.control.explain import explanation_of
 from nri_resmgr.control.state import state_of
-from nri_resmgr.control.subject import Subject
 from nri_resmgr.log.levels import LogLevels
 from nri_resmgr.stub import RuntimeInfo
 from tests.control.daemon_parts import BEGIN, STATUS
@@ -26,8 +26,8 @@ async def _nothing() -> None:
     """Reload nothing."""
 
 
-def subject_of(node: FakeHost) -> Subject:
-    return Subject(
+def view_of_daemon(node: FakeHost) -> DaemonView:
+    return DaemonView(
         policy=node.policy,
         history=node.history,
         sessions=SessionTracker(node.history, lambda: BEGIN),
@@ -57,7 +57,7 @@ def node_in(root: Path) -> FakeHost:
 async def state_in(root: Path) -> dict[str, Any]:
     node = node_in(root)
     await node.verification.round()
-    return state_of(subject_of(node))
+    return state_of(view_of_daemon(node))
 
 
 async def test_programs_are_told_as_the_schema_says(tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ async def test_people_see_it_in_the_status(tmp_path: Path) -> None:
 
 
 def test_before_the_first_round_nothing_is_known(tmp_path: Path) -> None:
-    lines = render_status(state_of(subject_of(node_in(tmp_path)))).splitlines()
+    lines = render_status(state_of(view_of_daemon(node_in(tmp_path)))).splitlines()
 
     assert "verified       not yet; every 30 s" in lines
     assert lines[-1].endswith("pending")
@@ -106,7 +106,7 @@ def test_before_the_first_round_nothing_is_known(tmp_path: Path) -> None:
 async def test_people_see_it_in_an_explanation(tmp_path: Path) -> None:
     node = node_in(tmp_path)
     await node.verification.round()
-    text = render_explanation(explanation_of(subject_of(node), "shop/web", ""))
+    text = render_explanation(explanation_of(view_of_daemon(node), "shop/web", ""))
 
     assert "  kernel drifted: cpus 0-7" in text.splitlines()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from nri_resmgr.classes.isolation.cgroup_files import (
+    CgroupPaths,
     IsolatedCgroup,
     ineffective_isolation,
     load_balance_state,

@@ -42,6 +42,9 @@ _SHARED: Final = CpuKind.SHARED
 _GUARANTEED: Final = QosClass.GUARANTEED
 _NOT_GUARANTEED: Final = Rule.NOT_GUARANTEED
 
+RESERVED_POOL: Final = "reserved CPUs"
+"""The pool of reserved containers, in reasons and in reports of pools."""
+
 AT_ROOT: Final = (CpuKind.RESERVED, CpuKind.PRESERVED)
 """The kinds of CPUs that only exist in the root pool."""
 

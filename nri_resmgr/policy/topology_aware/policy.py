@@ -24,7 +24,12 @@ from nri_resmgr.policy.topology_aware.adopt import (
     former_places_of,
     restore_places,
 )
-from nri_resmgr.policy.topology_aware.demand import Demand, demand_of
+from nri_resmgr.policy.topology_aware.demand import (
+    RESERVED_POOL,
+    CpuKind,
+    Demand,
+    demand_of,
+)
 from nri_resmgr.policy.topology_aware.exclusive_cpus import (
     check_class_requests,
     host_use_of,
@@ -46,6 +51,7 @@ from nri_resmgr.policy.topology_aware.place import (
     place,
     resize,
 )
+from nri_resmgr.policy.topology_aware.pool_ledger import Grant
 from nri_resmgr.policy.topology_aware.pools import PoolTree
 from nri_resmgr.policy.topology_aware.settings import (
     PodPlacement,
@@ -259,11 +265,20 @@ class TopologyAwarePolicy(PolicyBase[TopologyAwareState]):
             pin.cpus,
             found.detail,
             pin.mems,
-            pool=self.tree.pools[found.grant.pool].name,
+            pool=self._pool_name(found.grant),
             decided=found.decided,
             tried=found.tried,
             source=str(spec.source),
         )
+
+    def _pool_name(self, grant: Grant) -> str:
+        """Return the name of a grant's pool, the same as in `pools`."""
+        if grant.kind is CpuKind.RESERVED:
+            return RESERVED_POOL
+        # The CPUs of such a container are not ours: it is in no pool.
+        if grant.kind is CpuKind.PRESERVED:
+            return ""
+        return self.tree.pools[grant.pool].name
 
 
 def _same(new: Demand, old: Demand) -> bool:

@@ -6,7 +6,12 @@ from itertools import islice
 from typing import Final
 
 from nri_resmgr.policy.topology_aware.choose import candidates
-from nri_resmgr.policy.topology_aware.demand import AT_ROOT, CpuKind, demand_of
+from nri_resmgr.policy.topology_aware.demand import (
+    AT_ROOT,
+    RESERVED_POOL,
+    CpuKind,
+    demand_of,
+)
 from nri_resmgr.policy.topology_aware.pools import Pool
 from nri_resmgr.policy.topology_aware.settings import TopologyAwareSettings
 from nri_resmgr.policy.topology_aware.state import TopologyAwareState
@@ -59,7 +64,7 @@ def _of_reserved(state: TopologyAwareState) -> PoolUse:
     ledger, cpus = state.pool_ledger, state.pool_ledger.tree.root.reserved
     return PoolUse(
         kind="reserved",
-        name="reserved CPUs",
+        name=RESERVED_POOL,
         cpus=cpus,
         reserved=cpus,
         capacity=MilliCpus(_CPU * len(cpus)),

@@ -1,36 +1,62 @@
-"""Which runtime the node has, and how that is known."""
+"""Finds the container runtime of a node by its process, socket or unit."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
-from nri_resmgr.cli.enable_runtime_errors import NoRuntime, TwoRuntimes
 from nri_resmgr.host.tree import HostTree, UnreadableHostFile
+from nri_resmgr.values.errors import HostError, InputError
 
 CONTAINERD: Final = "containerd"
 CRIO: Final = "crio"
 
 _NAMES: Final = (CONTAINERD, CRIO)
-_NRI_SOCKET: Final = "/run/nri/nri.sock"  # with or without /var before
+_NRI_SOCKET: Final = "/run/nri/nri.sock"  # also below /var
 _LISTENING: Final = "00010000"  # linux/net.h, __SO_ACCEPTCON
 
-# dockerd starts a containerd of its own, which no kubelet talks to.
+# dockerd starts a containerd of its own, which no kubelet uses.
 _OF_DOCKER: Final = "/docker/"
+
+
+@dataclass(eq=False)
+class NoRuntime(HostError):
+    """The node has no runtime that we know."""
+
+    def __str__(self) -> str:
+        return (
+            "no containerd and no CRI-O found, neither a process nor a socket nor an "
+            "enabled unit; name one with --containerd or --crio"
+        )
+
+
+@dataclass(eq=False)
+class TwoRuntimes(InputError):
+    """The node has both runtimes."""
+
+    containerd: str
+    crio: str
+
+    def __str__(self) -> str:
+        return (
+            f"both runtimes are here: containerd ({self.containerd}) and CRI-O "
+            f"({self.crio}); say which one the kubelet uses: --containerd or --crio"
+        )
 
 
 class FoundRuntime(msgspec.Struct, frozen=True):
     """A runtime of the node.
 
     Attributes:
-        name: ``containerd`` or ``crio``, as its process and its unit are called.
-        why: How it is known.
-        arguments: Those of its process, if it runs.
+        name: ``containerd`` or ``crio``: the name of its process and its unit.
+        why: How it was found.
+        arguments: The arguments of its process, if it runs.
     """
 
     name: str
@@ -38,7 +64,7 @@ class FoundRuntime(msgspec.Struct, frozen=True):
     arguments: tuple[str, ...] = ()
 
     def flag(self, *names: str) -> str:
-        """Return the value of a flag; nothing if it is not given.
+        """Return the value of a flag; empty if it is not given.
 
         >>> FoundRuntime("crio", "", ("-c", "/a", "--config-dir=/b")).flag("-c")
         '/a'
@@ -50,24 +76,24 @@ class FoundRuntime(msgspec.Struct, frozen=True):
         return ""
 
 
-def find_runtime(tree: HostTree, asked: str | None) -> FoundRuntime:
+def find_runtime(tree: HostTree, chosen: str | None) -> FoundRuntime:
     """Find the runtime that the kubelet uses.
 
-    What runs goes before a socket, which may be an old one, and that before an
-    enabled unit.
+    A process has precedence over a socket, which may be stale, and a socket over
+    an enabled unit.
 
     Args:
         tree: The host's files.
-        asked: The user's word on it, if there is one.
+        chosen: The runtime named on the command line, if any.
 
     Raises:
-        NoRuntime: There is no sign of any.
-        TwoRuntimes: The best sign is there for both.
+        NoRuntime: No runtime was found.
+        TwoRuntimes: Both were found in the same way.
     """
     running = {one.name: one for one in _processes(tree)}
-    if asked:
-        arguments = running[asked].arguments if asked in running else ()
-        return FoundRuntime(asked, "named on the command line", arguments)
+    if chosen:
+        arguments = running[chosen].arguments if chosen in running else ()
+        return FoundRuntime(chosen, "named on the command line", arguments)
     for found in (running, _sockets(tree), _units(tree)):
         if len(found) > 1:
             raise TwoRuntimes(found[CONTAINERD].why, found[CRIO].why)
@@ -77,7 +103,7 @@ def find_runtime(tree: HostTree, asked: str | None) -> FoundRuntime:
 
 
 def is_nri_on(tree: HostTree) -> bool:
-    """Tell whether somebody listens for plugins where runtimes do by default."""
+    """Return whether a process listens on the default NRI socket."""
     try:
         text = tree.read("/proc/1/net/unix") or ""
     except UnreadableHostFile:
@@ -101,15 +127,15 @@ def _processes(tree: HostTree) -> Iterator[FoundRuntime]:
 
 
 def _is_hosts(tree: HostTree, pid: str) -> bool:
-    """Tell a runtime from one in a container, and from anybody's program so called."""
+    """Return whether a process is root's and does not run in a container."""
     proc = Path(f"{tree.root}/proc")
     try:
         if (proc / pid).stat().st_uid not in (0, os.geteuid()):
             return False
-        own, first = ((proc / one / "ns/pid").readlink() for one in (pid, "1"))
-    except OSError:  # not for us to see
+        namespace, first = ((proc / one / "ns/pid").readlink() for one in (pid, "1"))
+    except OSError:  # not visible without root
         return True
-    return own == first
+    return namespace == first
 
 
 def _sockets(tree: HostTree) -> Mapping[str, FoundRuntime]:

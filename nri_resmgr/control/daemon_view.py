@@ -1,4 +1,4 @@
-"""What the control socket answers about, and by what it acts."""
+"""The parts of the daemon that the control socket reads and calls."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from nri_resmgr.host.kubelet import KubeletManager
 from nri_resmgr.host.tree import Tree
 from nri_resmgr.stub.runtime_info import RuntimeInfo
 
-if TYPE_CHECKING:  # few nodes have any
+if TYPE_CHECKING:  # heavy; few nodes have host settings
     from nri_resmgr.app.host_settings.settings import HostSettings
 
 API_VERSION: Final = "control.nri/v1"
-"""In every answer; a field that changes its meaning makes it another version."""
+"""Part of every answer; a field that changes its meaning requires another version."""
 
 
-class Levels(Protocol):
-    """What can be asked and told about the log's levels."""
+class LogLevels(Protocol):
+    """The levels of the log."""
 
     def as_data(self) -> Mapping[str, object]:
-        """Say what the levels are."""
+        """Return all levels as JSON data."""
 
     def set(self, pattern: str, level: str) -> None:
-        """ContainerChange those of the components that a pattern fits."""
+        """Set the level of components that match a pattern."""
 
 
 class Checkpoints(Protocol):
-    """What writes the state."""
+    """Counters of the checkpoint writer."""
 
     writes: int
     failures: int
@@ -44,31 +44,30 @@ class Checkpoints(Protocol):
     is_failing: bool
 
 
-def _nobody() -> None:
-    """Give nobody who verifies or keeps anything."""
+def _none() -> None:
+    """Return None: the part is off."""
 
 
 @attrs.define(eq=False, repr=False, kw_only=True)
-class Subject:
-    """A daemon, as much as can be asked.
+class DaemonView:
+    """The parts of a running daemon. Parts that are replaced later are callables.
 
     Attributes:
-        policy: What decides, and what it has decided.
-        history: What happened.
-        sessions: With the runtime.
-        tree: The host.
-        runtime: Says who the runtime is.
-        plugin: As which we are registered: ``90-resource-policy``.
+        policy: The plugin: policy, state, machine and pending updates.
+        history: Recent events.
+        sessions: The sessions with the runtime.
+        tree: The files of the host.
+        runtime: Returns the runtime's name and version.
+        plugin: The registered name: ``90-resource-policy``.
         started: When the process began, UNIX nanoseconds.
-        dry_run: Whether nothing is adjusted.
-        levels: Those of the log.
-        configuration: Says what is in force, and what was refused.
+        dry_run: Whether containers are left unchanged.
+        levels: The levels of the log.
+        configuration: Returns the configuration in force and the last rejected one.
         reload: Reads the configuration again; returns when it is in force.
-        kubelet: Says which of the kubelet's managers write what we write.
-        verification: Gives what compares decisions with the kernel's word; None where
-            nobody does.
-        checkpoints: Gives what writes the state; None where none is kept.
-        host: Reconciles settings of the host; None where nothing does.
+        kubelet: Returns the kubelet's managers that write the same cgroup files.
+        verification: Returns what compares cgroups with decisions; None if it is off.
+        checkpoints: Returns the checkpoint writer; None without a state folder.
+        host: Reconciles settings of the host; None if it is off.
     """
 
     policy: ResourcePolicy
@@ -79,10 +78,10 @@ class Subject:
     plugin: str
     started: int
     dry_run: bool
-    levels: Levels
+    levels: LogLevels
     configuration: Callable[[], ConfigurationStatus]
     reload: Callable[[], Awaitable[None]]
     kubelet: Callable[[], Sequence[KubeletManager]]
-    verification: Callable[[], Verification | None] = _nobody
-    checkpoints: Callable[[], Checkpoints | None] = _nobody
+    verification: Callable[[], Verification | None] = _none
+    checkpoints: Callable[[], Checkpoints | None] = _none
     host: Reconciler[HostSettings] | None = None

@@ -1,4 +1,4 @@
-"""The runtime's files: read from the host, changed in one step, the original kept."""
+"""The runtime's files: read from the host, and replaced atomically with a backup."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import contextlib
 import os
 import stat
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from nri_resmgr.cli.enable_runtime_errors import UnusableConfig
 from nri_resmgr.runtimes.errors import NotToml
-from nri_resmgr.runtimes.switch import Change, ConfigFile
+from nri_resmgr.runtimes.switch import ConfigFile, FileChange
+from nri_resmgr.values.errors import HostError
 
 _OTHERS_WRITE: Final = 0o022
 _MODE: Final = 0o644
@@ -19,11 +20,22 @@ _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXE
 _LABEL: Final = "security.selinux"
 
 
+@dataclass(eq=False)
+class UnusableConfig(HostError):
+    """A file of the runtime cannot be read or written, or others can change it."""
+
+    path: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.path} {self.why}"
+
+
 class HostFolder:
-    """The files of the host, by the paths that they have there.
+    """The files of the host, by their paths on the host.
 
     Args:
-        root: Where the host's root is seen.
+        root: Where the host's root is mounted.
     """
 
     def __init__(self, root: str) -> None:
@@ -33,17 +45,17 @@ class HostFolder:
         """Return a file; None if it is missing.
 
         Raises:
-            UnusableConfig: It is no regular file, or leads out of the host.
+            UnusableConfig: It is not a regular file, or leads out of the host.
             NotToml: It is not UTF-8.
         """
         real = os.path.realpath(self._root + path)
         if not real.startswith(f"{self._root}/"):
             raise UnusableConfig(path, "leads out of the host's root")
-        with _telling(path):
+        with _usable(path):
             if not os.path.lexists(self._root + path):
                 return None
             if not stat.S_ISREG(Path(real).stat().st_mode):
-                raise UnusableConfig(path, "is no regular file")
+                raise UnusableConfig(path, "is not a regular file")
             content = Path(real).read_bytes()
         try:
             return ConfigFile(path, content.decode("utf-8"))
@@ -51,9 +63,9 @@ class HostFolder:
             raise NotToml(path, f"not UTF-8 at byte {error.start}") from None
 
     def glob(self, pattern: str) -> list[str]:
-        """Return the files that a pattern takes, as Go's filepath.Glob does."""
+        """Return the files that match a pattern, as Go's filepath.Glob does."""
         below = pattern.lstrip("/").replace("**", "*")
-        with _telling(pattern):
+        with _usable(pattern):
             found = sorted(Path(self._root or "/").glob(below))
         return [str(path).removeprefix(self._root) for path in found]
 
@@ -64,12 +76,12 @@ class HostFolder:
         found = [path.removeprefix(self._root) for path in paths]
         return sorted(found, key=lambda path: path.split("/"))
 
-    def judge(self, path: str) -> None:
-        """See that a file, there or not, is for us alone to change.
+    def check(self, path: str) -> None:
+        """Check that only this user can change a file, which may be missing.
 
         Raises:
-            UnusableConfig: A part of its path is a link, or it or its folder is
-                somebody else's, or others may write to it.
+            UnusableConfig: A part of its path is a link, or the file or its folder has
+                another owner or is writable by others.
         """
         here = self._root + path
         if os.path.realpath(here) != here:
@@ -77,27 +89,27 @@ class HostFolder:
                 path, f"is a link to {os.path.realpath(here)}; change that file by hand"
             )
         for one in (Path(here), Path(here).parent):
-            with _telling(path), contextlib.suppress(FileNotFoundError):
-                _judge(str(one).removeprefix(self._root) or "/", one.stat())
+            with _usable(path), contextlib.suppress(FileNotFoundError):
+                _check_owner(str(one).removeprefix(self._root) or "/", one.stat())
 
-    def apply(self, change: Change, backup: str = "") -> None:
-        """Write what a change says; whoever reads sees the old file or the new one.
+    def apply(self, change: FileChange, backup: str = "") -> None:
+        """Apply a change; readers see either the old file or the new one.
 
         Args:
-            change: What is to be.
-            backup: What the original is to be called; nothing for files of ours. It
-                is kept once, and never written again. Where it has the text that is
-                to be, it is put back as it was.
+            change: The change.
+            backup: The path for the original; empty for files of ours. It is written
+                once and never overwritten. If it has the new text, it is renamed to
+                the file again.
 
         Raises:
-            UnusableConfig: It cannot be written, or changed meanwhile.
+            UnusableConfig: It cannot be written, or was changed in the meantime.
         """
-        self.judge(change.path)
+        self.check(change.path)
         now = self.read(change.path)
         if (now and now.text) != change.before:
-            raise UnusableConfig(change.path, "was changed meanwhile; try again")
+            raise UnusableConfig(change.path, "was changed in the meantime; try again")
         here, kept = Path(self._root + change.path), Path(self._root + backup)
-        with _telling(change.path):
+        with _usable(change.path):
             if change.after is None:
                 here.unlink()
             elif change.is_edit and self._is_kept(backup, change.after):
@@ -105,7 +117,7 @@ class HostFolder:
             else:
                 draft = _draft(here, change.after)
                 if change.is_edit and not os.path.lexists(kept):
-                    # The file itself: bytes, owner, mode, times.
+                    # A link keeps the file itself: bytes, owner, mode, times.
                     kept.hardlink_to(here)
                 draft.rename(here)
             _sync(here.parent)
@@ -117,22 +129,22 @@ class HostFolder:
 
 def _draft(here: Path, text: str) -> Path:
     here.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-    # No pattern such as *.toml takes it. CRI-O reads whatever is in its folder; one
-    # write makes it empty or whole, and it may read both.
+    # No pattern such as *.toml matches the name. CRI-O reads all files of its folder;
+    # after a single write the draft is empty or whole, and it may read both.
     draft = here.with_name(f".{here.name}.nri-resmgr")
-    draft.unlink(missing_ok=True)  # of one that was killed
+    draft.unlink(missing_ok=True)  # left by a killed process
     fd = os.open(draft, _NEW, 0o600)
     try:
         os.write(fd, text.encode())
-        _like(fd, here)
+        _copy_metadata(fd, here)
         os.fsync(fd)
     finally:
         os.close(fd)
     return draft
 
 
-def _like(fd: int, path: Path) -> None:
-    """Give a file the owner, mode and SELinux label of another one, if there is one."""
+def _copy_metadata(fd: int, path: Path) -> None:
+    """Copy owner, mode and SELinux label of *path*, if it exists."""
     try:
         old = path.stat()
     except FileNotFoundError:
@@ -140,16 +152,16 @@ def _like(fd: int, path: Path) -> None:
         return
     os.fchown(fd, old.st_uid, old.st_gid)
     os.fchmod(fd, stat.S_IMODE(old.st_mode))
-    with contextlib.suppress(OSError):  # there are no labels
+    with contextlib.suppress(OSError):  # no SELinux
         os.setxattr(fd, _LABEL, os.getxattr(path, _LABEL))
 
 
-def _judge(path: str, found: os.stat_result) -> None:
+def _check_owner(path: str, found: os.stat_result) -> None:
     if found.st_uid != os.geteuid():
-        why = f"belongs to user {found.st_uid}, not to {os.geteuid()}, who runs this"
+        why = f"belongs to user {found.st_uid}; run this command as that user"
         raise UnusableConfig(path, why)
     if stat.S_IMODE(found.st_mode) & _OTHERS_WRITE:
-        raise UnusableConfig(path, f"can be written by others; chmod go-w {path}")
+        raise UnusableConfig(path, f"is writable by others; run chmod go-w {path}")
 
 
 def _sync(folder: Path) -> None:
@@ -161,7 +173,7 @@ def _sync(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def _telling(path: str) -> Iterator[None]:
+def _usable(path: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:

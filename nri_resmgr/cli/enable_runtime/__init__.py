@@ -1,0 +1,1 @@
+"""``nri-resmgr enable-runtime``: discovery of the runtime, its files, the command."""

@@ -1,0 +1,32 @@
+"""``nri-resmgr uninstall``: remove a plugin's launcher."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+
+from nri_resmgr.cli.install import Folders, add_folder_flags, uninstall
+from nri_resmgr.daemon.defaults import DEFAULT_NAME
+
+
+def add_arguments(
+    parser: argparse.ArgumentParser,
+    environment: Mapping[str, str],  # noqa: ARG001 - no flag has a variable
+) -> None:
+    """Describe the command."""
+    parser.description = "Remove launchers that `install` wrote."
+    parser.add_argument(
+        "plugin", nargs="?", default=DEFAULT_NAME, help="NAME or NN-NAME"
+    )
+    parser.add_argument(
+        "--purge", action="store_true", help="also remove its configuration file"
+    )
+    add_folder_flags(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Remove a plugin."""
+    folders = Folders(options.plugin_dir, options.config_dir)
+    for path in uninstall(options.plugin, folders, purge=options.purge):
+        print(f"removed {path}")
+    return 0
