@@ -40,8 +40,8 @@ shop/own/main
   source oci, estimated; QoS Guaranteed
   pool   NUMA node #1
 why, decided at 2023-11-14T22:13:21.000Z by rule whole-cpus:
-  - it is Guaranteed and asks for whole CPUs, so they are its own
-  - of all pools, NUMA node #1 was chosen: most CPU was left there
+  - it is Guaranteed and asks for whole CPUs, so they are exclusive
+  - of all pools, NUMA node #1 was chosen: the most CPU was free there
   - its exclusive CPUs are on one NUMA node
 if it were placed now, best first:
     pool          better than those below because     scores
