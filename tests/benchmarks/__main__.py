@@ -107,11 +107,7 @@ def _starts(programs: Programs, document: str) -> None:
         other = same.replace("cpu: 750m", "cpu: 1750m").replace('"2"', '"3"')
         assert other != same
         found = churn.starts(programs.daemon, cpus, same)
-        aims = (
-            ("≤ 260", "≤ 20", "≤ 150")
-            if cpus == churn.DEFAULT_OPTIONS
-            else ("", "", "")
-        )
+        aims = ("≤ 260", "≤ 20", "≤ 150") if cpus == churn.USUAL_CPUS else ("", "", "")
         _row(f"start to registered, {cpus} CPUs, ms", found.registered, aims[0])
         what = f"Configure with the text of last time, {cpus} CPUs, ms"
         _row(what, found.configuring, aims[1])
@@ -119,11 +115,11 @@ def _starts(programs: Programs, document: str) -> None:
         what = f"Configure with another text, {cpus} CPUs, ms"
         _row(what, changed.configuring, aims[2])
     found = churn.starts_with_file(
-        programs.daemon, churn.DEFAULT_OPTIONS, document or BUILT_IN
+        programs.daemon, churn.USUAL_CPUS, document or BUILT_IN
     )
-    what = f"start to registered, {churn.DEFAULT_OPTIONS} CPUs, document in a file, ms"
+    what = f"start to registered, {churn.USUAL_CPUS} CPUs, document in a file, ms"
     _row(what, found.registered)
-    arrived = churn.arrivals(programs.daemon, churn.DEFAULT_OPTIONS, 500, document)
+    arrived = churn.arrivals(programs.daemon, churn.USUAL_CPUS, 500, document)
     what = "Synchronize of 500 containers in as many pods, ms"
     _row(what, [one.synchronize for one in arrived], "≤ 300")
     _row("resident after it, MiB", [one.resident for one in arrived])

@@ -28,7 +28,7 @@ MACHINES: Final = {
     112: "2s28c2t memory=256Gi",
     224: "2s2n28c2t memory=256Gi l3=7",
 }
-DEFAULT_OPTIONS: Final = 112
+USUAL_CPUS: Final = 112
 WARM_UP: Final = 20  # containers; the first ones warm caches
 TURNOVER: Final = 200  # containers that come, and go, while it is measured
 MOST_PODS: Final = 500

@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 import attrs
 
 from nri_resmgr.stub.service import SETTLING_TIME
-from tests.benchmarks.churn import DEFAULT_OPTIONS
+from tests.benchmarks.churn import USUAL_CPUS
 from tests.benchmarks.everything import BUILT_IN, Site, site, under_systemd
 from tests.benchmarks.measure import ROUNDS, STARTS
 from tests.benchmarks.plugins import Running, running
@@ -79,7 +79,7 @@ def manager_rows(daemon: str | Path) -> Iterator[Row]:
 def _overheads(daemon: str | Path) -> tuple[list[float], list[float]]:
     """Compare pairs of processes, one with all on and one with all off; percents."""
     created, stopped = [], []
-    with site(DEFAULT_OPTIONS) as where:
+    with site(USUAL_CPUS) as where:
         for _ in range(ROUNDS):
             on, off = _pair(where, daemon)
             created.append(_percents_more(on.came, off.came))
@@ -116,7 +116,7 @@ def _percents_more(ones: Sequence[float], others: Sequence[float]) -> float:
 
 def _idle_shares(daemon: str | Path) -> list[float]:
     """Percents of a CPU that processes use for which there is nothing to do."""
-    with site(DEFAULT_OPTIONS, BUILT_IN) as where:
+    with site(USUAL_CPUS, BUILT_IN) as where:
         request = where.live(daemon, USUAL_NODE)
         return [_idle_share(where, daemon, request) for _ in range(_IDLE_RUNS)]
 
@@ -147,7 +147,7 @@ def _check_verified(where: Site) -> None:
 
 
 def _restarts(daemon: str | Path) -> list[Restart]:
-    with site(DEFAULT_OPTIONS) as where:
+    with site(USUAL_CPUS) as where:
         request = where.live(daemon, FULL_NODE)
         restarts = [_restarted(where, daemon, request) for _ in range(STARTS)]
         found = where.log.read_text().count(f" containers={FULL_NODE} version=")
@@ -166,7 +166,7 @@ def _restarted(where: Site, daemon: str | Path, request: bytes) -> Restart:
 def _checkpoints(daemon: str | Path) -> tuple[list[float], list[float]]:
     """Milliseconds of some checkpoints from first line to disk, and their kB."""
     seconds, sizes = [], []
-    with site(DEFAULT_OPTIONS) as where, running(where.everything(daemon)) as plugin:
+    with site(USUAL_CPUS) as where, running(where.everything(daemon)) as plugin:
         plugin.peer.call("Synchronize", where.here.snapshot(FULL_NODE))
         for number in range(FULL_NODE, FULL_NODE + _CHANGES):
             where.here.arrive(number, plugin.peer)

@@ -45,7 +45,7 @@ def main() -> None:
 
 
 def _compare(old: Programs, new: Programs) -> None:
-    cpus = churn.DEFAULT_OPTIONS
+    cpus = churn.USUAL_CPUS
     with churn.node(cpus) as here:
         before, after = here.command(old.daemon), here.command(new.daemon)
         for policy, document in _POLICIES.items():

@@ -10,7 +10,7 @@ from typing import Final
 
 import pytest
 
-from tests.benchmarks.churn import DEFAULT_OPTIONS, node
+from tests.benchmarks.churn import USUAL_CPUS, node
 from tests.benchmarks.measure import Command
 from tests.benchmarks.plugins import running
 
@@ -53,7 +53,7 @@ def test_a_start_takes_little_more_than_its_libraries(tmp_path: Path) -> None:
     daemon = tmp_path / "daemon"
     daemon.write_text(f'#!/bin/sh\nexec {sys.executable} -I -c "{DAEMON}" run "$@"\n')
     daemon.chmod(0o755)
-    with node(DEFAULT_OPTIONS) as here:
+    with node(USUAL_CPUS) as here:
         command = here.command(daemon)
         # Time on a CPU, the least of several, turn by turn: neighbours cost caches.
         pairs = [

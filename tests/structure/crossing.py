@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from tests.benchmarks.churn import DEFAULT_OPTIONS, node
+from tests.benchmarks.churn import USUAL_CPUS, node
 from tests.benchmarks.plugins import running
 from tests.structure.source import length
 
@@ -68,7 +68,7 @@ def crossings() -> tuple[Crossing, Crossing]:
 
 
 def _trace() -> list[Entered | None]:
-    with node(DEFAULT_OPTIONS) as here:
+    with node(USUAL_CPUS) as here:
         output = here.root.with_suffix(".json")
         _, *flags = here.command("")
         program = (sys.executable, "-P", str(_PROGRAM), str(output), *flags)
