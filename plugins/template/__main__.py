@@ -1,11 +1,10 @@
-"""A plugin to start from: greets each new container in its environment."""
+"""A template for plugins: sets a greeting in the environment of new containers."""
 
 from __future__ import annotations
 
 import argparse
 
-import attrs
-import cattrs
+import msgspec
 import yaml
 
 from nri_resmgr.log.output import configure_logging
@@ -19,13 +18,10 @@ from nri_resmgr.stub import (
 )
 from nri_resmgr.values.errors import InputError
 
-# A key that nobody reads is a typing mistake.
-_STRICT = cattrs.Converter(forbid_extra_keys=True)
 
-
-# 1. What the operator can set, in /etc/nri/conf.d/NN-template.conf.
-@attrs.frozen
-class Settings:
+# 1. The operator's configuration, in /etc/nri/conf.d/NN-template.conf.
+#    An unknown key is an error, since it is probably misspelled.
+class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The keys of the configuration document with their defaults."""
 
     greeting: str = "hello"
@@ -33,25 +29,25 @@ class Settings:
 
     @classmethod
     def parse(cls, text: str) -> Settings:
-        """Read the YAML document that the runtime hands over.
+        """Parse the YAML document that the runtime sends.
 
         Raises:
-            InputError: The sentence tells the operator what to mend.
+            InputError: The document is not valid; the message is for the operator.
         """
         try:
             document = yaml.safe_load(text) or {}
         except yaml.YAMLError as error:
             raise InputError(" ".join(str(error).split())) from None
         if not isinstance(document, dict):
-            raise InputError("keys and values are needed")
+            raise InputError("expected keys and values")
         try:
-            return _STRICT.structure(document, cls)
-        except cattrs.BaseValidationError as error:
-            raise InputError("; ".join(cattrs.transform_error(error))) from None
+            return msgspec.convert(document, cls)
+        except msgspec.ValidationError as error:
+            raise InputError(str(error)) from None
 
 
-# 2. What happens when. The names of the methods are those of NRI's events; a method
-#    that does not exist is an event that the plugin does not subscribe to.
+# 2. The handlers. Their names are those of NRI's events; the plugin subscribes to the
+#    events that it has a method for.
 class Template:
     """The plugin."""
 
@@ -59,13 +55,13 @@ class Template:
         self.settings = Settings()
 
     def configure(self, configuration: Configuration) -> None:
-        """Begin a session; comes again after each reconnection."""
+        """Apply the configuration; called at the start of each session."""
         self.settings = Settings.parse(configuration.text)
 
     def create_container(self, pod: Pod, container: Container) -> ContainerAdjustment:
-        """Tell what to change in a container before it is created."""
+        """Return the changes to a container before it is created."""
         if "GREETING" in container.environment:
-            # Fails the creation. Only for what the user of the pod must mend.
+            # Fails the creation: only for errors that the user of the pod can fix.
             raise Refused(f"container {container.name}: GREETING is taken")
         greeting = f"{self.settings.greeting} {pod.namespace}/{pod.name}"
         return (
@@ -75,18 +71,18 @@ class Template:
         )
 
     def stop_container(self, pod: Pod, container: Container) -> None:
-        """Forget a container. Updates of others could be returned here."""
+        """Clean up after a container; could return updates of other containers."""
 
 
-# 3. How it is started: by hand with flags, or by the runtime without any.
+# 3. The program: started by hand with flags, or by the runtime without any.
 def main() -> None:
     """Run the plugin."""
     parser = argparse.ArgumentParser("template", description=__doc__)
-    parser.add_argument("--name", help="as which to register; default template")
-    parser.add_argument("--index", help="two digits; the order among plugins")
-    parser.add_argument("--socket", metavar="PATH", help="of the runtime")
+    parser.add_argument("--name", help="name to register with; default template")
+    parser.add_argument("--index", help="two digits, the order among plugins")
+    parser.add_argument("--socket", metavar="PATH", help="socket of the runtime")
     options = parser.parse_args()
-    configure_logging()  # standard error, or syslog where a runtime launched us
+    configure_logging()  # standard error, or syslog if a runtime launched the plugin
     serve(Template(), name=options.name, index=options.index, socket=options.socket)
 
 
