@@ -272,7 +272,7 @@ class TopologyAwarePolicyNeverErrs(Node):
         if (found := decision.reasons[0].rule) is not Rule.UNCHANGED:
             self.why[key] = found
         assert decision.pin == self.wanted()[key]
-        self.tell(key, decision.pin)
+        self.apply(key, decision.pin)
         self.take(decision, own=key)
 
     def _met(self) -> set[str]:
