@@ -1,4 +1,4 @@
-"""A template for plugins: sets a greeting in the environment of new containers."""
+"""A plugin to start from: greets each new container in its environment."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @classmethod
     def parse(cls, text: str) -> Settings:
-        """Parse the YAML document that the runtime sends.
+        """Read the YAML document that the runtime hands over.
 
         Raises:
-            InputError: The document is not valid; the message is for the operator.
+            InputError: The sentence tells the operator what to mend.
         """
         try:
             document = yaml.safe_load(text) or {}
@@ -46,8 +46,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise InputError(str(error)) from None
 
 
-# 2. The handlers. Their names are those of NRI's events; the plugin subscribes to the
-#    events that it has a method for.
+# 2. What happens when. The names of the methods are those of NRI's events; a method
+#    that does not exist is an event that the plugin does not subscribe to.
 class Template:
     """The plugin."""
 
@@ -55,13 +55,13 @@ class Template:
         self.settings = Settings()
 
     def configure(self, configuration: Configuration) -> None:
-        """Apply the configuration; called at the start of each session."""
+        """Begin a session; comes again after each reconnection."""
         self.settings = Settings.parse(configuration.text)
 
     def create_container(self, pod: Pod, container: Container) -> ContainerAdjustment:
-        """Return the changes to a container before it is created."""
+        """Tell what to change in a container before it is created."""
         if "GREETING" in container.environment:
-            # Fails the creation: only for errors that the user of the pod can fix.
+            # Fails the creation. Only for what the user of the pod must mend.
             raise Refused(f"container {container.name}: GREETING is taken")
         greeting = f"{self.settings.greeting} {pod.namespace}/{pod.name}"
         return (
@@ -71,18 +71,18 @@ class Template:
         )
 
     def stop_container(self, pod: Pod, container: Container) -> None:
-        """Clean up after a container; could return updates of other containers."""
+        """Forget a container. Updates of others could be returned here."""
 
 
-# 3. The program: started by hand with flags, or by the runtime without any.
+# 3. How it is started: by hand with flags, or by the runtime without any.
 def main() -> None:
     """Run the plugin."""
     parser = argparse.ArgumentParser("template", description=__doc__)
-    parser.add_argument("--name", help="name to register with; default template")
-    parser.add_argument("--index", help="two digits, the order among plugins")
-    parser.add_argument("--socket", metavar="PATH", help="socket of the runtime")
+    parser.add_argument("--name", help="as which to register; default template")
+    parser.add_argument("--index", help="two digits; the order among plugins")
+    parser.add_argument("--socket", metavar="PATH", help="of the runtime")
     options = parser.parse_args()
-    configure_logging()  # standard error, or syslog if a runtime launched the plugin
+    configure_logging()  # standard error, or syslog where a runtime launched us
     serve(Template(), name=options.name, index=options.index, socket=options.socket)
 
 

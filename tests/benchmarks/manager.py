@@ -115,7 +115,7 @@ def _percents_more(ones: Sequence[float], others: Sequence[float]) -> float:
 
 
 def _idle_shares(daemon: str | Path) -> list[float]:
-    """Percents of a CPU that idle processes use."""
+    """Percents of a CPU that processes use for which there is nothing to do."""
     with site(DEFAULT_OPTIONS, BUILT_IN) as where:
         request = where.live(daemon, USUAL_NODE)
         return [_idle_share(where, daemon, request) for _ in range(_IDLE_RUNS)]
