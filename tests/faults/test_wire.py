@@ -89,8 +89,8 @@ class Wire:
 
 
 async def harmed(daemons: Daemons, folder: Path, harm: Harm, side: Side) -> list[str]:
-    """Do harm to each frame of one side; return the differences."""
-    folder.mkdir()  # noqa: ASYNC240 - nothing waits
+    """Do harm to each frame of one side; tell what went wrong."""
+    folder.mkdir()  # noqa: ASYNC240 - nobody waits
     async with Runtime(folder, options=Options(request_timeout=LIMIT)) as runtime:
         proxy = Proxy(folder, runtime.socket_path)
         serving = asyncio.create_task(proxy.serve())
@@ -114,7 +114,7 @@ async def harmed(daemons: Daemons, folder: Path, harm: Harm, side: Side) -> list
 async def test_every_step(
     daemons: dict[Side, Daemons], tmp_path: Path, harm: Harm
 ) -> None:
-    # Side by side: most of the time is spent waiting.
+    # Side by side: most of the time somebody waits.
     found = await asyncio.gather(
         *(
             harmed(one, tmp_path / side.name, harm, side)
