@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-import attrs
-import cattrs
+import msgspec
 import yaml
 
 from nri_resmgr.log.output import configure_logging
@@ -19,13 +18,10 @@ from nri_resmgr.stub import (
 )
 from nri_resmgr.values.errors import InputError
 
-# An unknown key is an error, since it is probably misspelled.
-_STRICT = cattrs.Converter(forbid_extra_keys=True)
-
 
 # 1. The operator's configuration, in /etc/nri/conf.d/NN-template.conf.
-@attrs.frozen
-class Settings:
+#    An unknown key is an error, since it is probably misspelled.
+class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The keys of the configuration document with their defaults."""
 
     greeting: str = "hello"
@@ -45,9 +41,9 @@ class Settings:
         if not isinstance(document, dict):
             raise InputError("expected keys and values")
         try:
-            return _STRICT.structure(document, cls)
-        except cattrs.BaseValidationError as error:
-            raise InputError("; ".join(cattrs.transform_error(error))) from None
+            return msgspec.convert(document, cls)
+        except msgspec.ValidationError as error:
+            raise InputError(str(error)) from None
 
 
 # 2. The handlers. Their names are those of NRI's events; the plugin subscribes to the

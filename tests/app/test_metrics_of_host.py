@@ -40,7 +40,7 @@ async def test_what_is_wanted_and_what_became_of_it() -> None:
 
         assert values(USE, some) == {
             'cpu_class_cpus{class="quiet"}': "2",
-            "isolated_in_vain": "0",
+            "isolation_ineffective_containers": "0",
             'interrupts{state="placed"}': "1",
             'interrupts{state="unplaced"}': "0",
             'interrupts{state="refused"}': "0",
@@ -52,7 +52,7 @@ async def test_what_is_wanted_and_what_became_of_it() -> None:
             'host_writes_total{result="restored"}': "0",
             'host_writes_total{result="failed"}': "2",
             "host_drift_total": "1",
-            "host_followed": "1",
+            "host_settings_applied": "1",
         }
 
 
@@ -60,7 +60,7 @@ async def test_a_host_that_is_left_as_it_is_is_told() -> None:
     with host(state=None) as some:
         await some.follow(USE)
 
-        assert values(USE, some)["host_followed"] == "0"
+        assert values(USE, some)["host_settings_applied"] == "0"
 
 
 async def test_isolated_containers_are_counted_by_what_is_isolated() -> None:
@@ -79,11 +79,11 @@ async def test_isolated_containers_are_counted_by_what_is_isolated() -> None:
         await some.follow(use)
         found = values(use, some)
 
-    assert {name: n for name, n in found.items() if "isolated" in name} == {
+    assert {name: n for name, n in found.items() if "isolat" in name} == {
         'isolated_containers{what="governor"}': "2",
         'isolated_containers{what="interrupts"}': "1",
         'isolated_containers{what="load-balancing"}': "1",
-        "isolated_in_vain": "0",
+        "isolation_ineffective_containers": "0",
     }
 
 

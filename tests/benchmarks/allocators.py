@@ -17,7 +17,7 @@ _MICRO: Final = 1e6
 def allocator_rows() -> Iterator[tuple[str, tuple[float, float, float], str]]:
     """Run them; yield name, (median, lowest, highest) in µs, and the aim.
 
-    A benchmark tells its aim, if it has one, by ``benchmark.extra_info["aim"]``.
+    A benchmark with an aim has it in ``benchmark.extra_info["aim"]``.
     """
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.json"

@@ -13,7 +13,7 @@ _NO_SLEEP = struct.pack("i", 0)  # microseconds that a wake-up may take
 
 @contextmanager
 def awake_cpus() -> Iterator[bool]:
-    """Have idle CPUs wait awake, as latency tests do; says whether they do.
+    """Keep idle CPUs out of sleep, as latency tests do; yield whether that worked.
 
     A request wakes two CPUs, ours and the caller's. How long a sleeping one takes is
     the machine's, and on a virtual one the host's: tens of microseconds or hundreds.

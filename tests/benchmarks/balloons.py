@@ -1,4 +1,4 @@
-"""The balloons policy of the benchmark: a type of each sort that people have."""
+"""The balloons policy of the benchmark: a type of each common sort."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long one CPU allocation takes; every round asks another state of the machine.
+"""Duration of one CPU allocation; every round has another state of the machine.
 
 Run ``pytest tests/benchmarks/bench_cpu_allocator.py --benchmark-columns=median,max``;
 the median is the figure that counts.

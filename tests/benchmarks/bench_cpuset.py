@@ -1,4 +1,4 @@
-"""How fast CPU sets are on the largest machines, and Python's own sets beside them.
+"""Speed of CPU sets on the largest machines, compared with Python's own sets.
 
 Run ``pytest tests/benchmarks/bench_cpuset.py --benchmark-columns=median``. Every set
 is of 2048 CPUs, a third of them taken at random: no range is long.

@@ -1,4 +1,4 @@
-"""How long one memory decision takes with 500 requests on 8 nodes.
+"""Duration of one memory decision with 500 requests on 8 nodes.
 
 Run ``pytest tests/benchmarks/bench_memory_allocator.py
 --benchmark-columns=median,max``; the median is the figure that counts.

@@ -68,8 +68,8 @@ class Node:
     Args:
         cpus: A key of `MACHINES`.
         root: An empty folder.
-        run_dir: A folder for what the daemon tells containers.
-        document: Is in a file that the daemon is told of; none for no file.
+        run_dir: A folder for the resource files of containers.
+        document: Content of the daemon's configuration file; none for no file.
 
     Attributes:
         root: The same.

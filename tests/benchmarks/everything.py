@@ -1,4 +1,4 @@
-"""The daemon with all of it on: state, metrics, control, verification, log, systemd."""
+"""The daemon with all features: state, metrics, control, verification, log, systemd."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _PAUSE: Final = 0.05  # seconds
 
 @attrs.frozen
 class Site:
-    """Where the daemon keeps, and is asked for, what it knows.
+    """Paths of the daemon's state, log and sockets.
 
     Attributes:
         folder: On a disk: state and log.
@@ -56,7 +56,7 @@ class Site:
         return self.folder / "state" / "policy.checkpoint"
 
     def everything(self, daemon: str | Path) -> Command:
-        """Return how to start the daemon with all of it on."""
+        """Return how to start the daemon with all features on."""
         return self.here.command(
             daemon,
             *("--state-dir", self.folder / "state"),
@@ -66,14 +66,14 @@ class Site:
         )
 
     def nothing(self, daemon: str | Path) -> Command:
-        """Return how to start it with none of that."""
+        """Return how to start the daemon with all features off."""
         off = ("--state-dir", "--http-endpoint", "--control-socket")
         flags = [word for flag in off for word in (flag, "")]
         quiet = ("--log-level", "error", "--verify-interval", "0")
         return self.here.command(daemon, *flags, *quiet)
 
     def metrics(self) -> Mapping[str, float]:
-        """Ask the daemon that was started last for its metrics."""
+        """Read the metrics of the daemon that was started last."""
         ends = re.findall(r"http\.listening +endpoint=(\S+)", self.log.read_text())
         with urllib.request.urlopen(f"http://{ends[-1]}/metrics") as answer:
             lines = answer.read().decode().splitlines()
@@ -81,10 +81,10 @@ class Site:
         return {name: float(value) for name, _, value in pairs}
 
     def live(self, daemon: str | Path, containers: int) -> bytes:
-        """Let the daemon see so many containers once, be obeyed, and be killed.
+        """Synchronize so many containers, apply the reply, and kill the daemon.
 
         Returns:
-            A Synchronize that tells of them as they are since.
+            A Synchronize with the containers as they are afterwards.
         """
         request = pb.SynchronizeRequest.FromString(self.here.snapshot(containers))
         with running(self.everything(daemon)) as plugin:
@@ -93,9 +93,9 @@ class Site:
             self._await_checkpoint()
         there = {one.id: one.linux for one in request.containers}
         for update in reply.update:
-            linux, told = there[update.container_id], update.linux.resources
-            linux.resources.MergeFrom(told)
-            self._write_cgroup(linux.cgroups_path, told.cpu)
+            linux, sent = there[update.container_id], update.linux.resources
+            linux.resources.MergeFrom(sent)
+            self._write_cgroup(linux.cgroups_path, sent.cpu)
         return request.SerializeToString()
 
     def _await_checkpoint(self) -> None:

@@ -1,4 +1,4 @@
-"""The resource manager around the policies: what it costs, idle, busy, and anew."""
+"""Cost of the resource manager around the policies: idle, busy, and at a restart."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.benchmarks.plugins import Running, running
 USUAL_NODE: Final = 100  # containers
 FULL_NODE: Final = 500
 
-_TURN: Final = 20  # containers that come to one of a pair before the other's turn
+_TURN: Final = 20  # containers that one of a pair places before the other's turn
 _TURNS: Final = 20
 
 _IDLE_RUNS: Final = 3  # processes
@@ -34,7 +34,7 @@ Row: TypeAlias = tuple[str, Sequence[float], str]
 
 @attrs.frozen
 class Times:
-    """Of one process: milliseconds of calls.
+    """Milliseconds of the calls of one process.
 
     Attributes:
         came: Creations.
@@ -47,7 +47,7 @@ class Times:
 
 @attrs.frozen
 class Restart:
-    """Of one process that starts from the state of another one.
+    """Figures of a process that starts from the checkpoint of another one.
 
     Attributes:
         in_sync: From its start to the answer of Synchronize, milliseconds.
@@ -59,7 +59,7 @@ class Restart:
 
 
 def manager_rows(daemon: str | Path) -> Iterator[Row]:
-    """Measure; yield what, the figures, and the aim."""
+    """Measure; yield the name, the figures, and the aim."""
     created, stopped = _overheads(daemon)
     what = f"of {USUAL_NODE} containers: all on costs"
     yield f"{what} CreateContainer, %", created, "≤ 15"
@@ -77,7 +77,7 @@ def manager_rows(daemon: str | Path) -> Iterator[Row]:
 
 
 def _overheads(daemon: str | Path) -> tuple[list[float], list[float]]:
-    """Compare pairs of processes, one with all on and one with all off; percents."""
+    """Return overheads in percent: one process of a pair has all features on."""
     created, stopped = [], []
     with site(USUAL_CPUS) as where:
         for _ in range(ROUNDS):
@@ -88,7 +88,7 @@ def _overheads(daemon: str | Path) -> tuple[list[float], list[float]]:
 
 
 def _pair(where: Site, daemon: str | Path) -> tuple[Times, Times]:
-    """Let a pair take turns, so that both see the same neighbours of our machine."""
+    """Let a pair take turns, so that other load on the machine affects both."""
     on, off = Times(), Times()
     with (
         running(where.everything(daemon)) as all_on,
@@ -164,7 +164,7 @@ def _restarted(where: Site, daemon: str | Path, request: bytes) -> Restart:
 
 
 def _checkpoints(daemon: str | Path) -> tuple[list[float], list[float]]:
-    """Milliseconds of some checkpoints from first line to disk, and their kB."""
+    """Milliseconds to encode and write some checkpoints, and their kB."""
     seconds, sizes = [], []
     with site(USUAL_CPUS) as where, running(where.everything(daemon)) as plugin:
         plugin.peer.call("Synchronize", where.here.snapshot(FULL_NODE))

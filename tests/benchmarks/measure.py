@@ -30,7 +30,7 @@ Command = Sequence[str | Path]
 
 @attrs.frozen
 class Starts:
-    """Milliseconds of processes.
+    """Milliseconds of the starts of processes.
 
     Attributes:
         registered: From their start to RegisterPlugin.
@@ -44,7 +44,7 @@ class Starts:
 def start_times(command: Command, documents: Sequence[str] = ("",)) -> Starts:
     """Start processes; Configure hands over the documents in turn.
 
-    One first that is not measured: it leaves a document in the cache.
+    A first one is not measured: it writes a document to the cache.
     """
     starts = Starts([], [])
     for number in range(-1, STARTS):
@@ -58,7 +58,7 @@ def start_times(command: Command, documents: Sequence[str] = ("",)) -> Starts:
 
 
 def import_times(programs: Programs) -> list[float]:
-    """Milliseconds of a Python that imports what we stand on, and ends."""
+    """Milliseconds of a Python process that only imports the dependencies."""
     return [1e3 * _import(programs) for _ in range(STARTS)]
 
 

@@ -60,7 +60,7 @@ def make_container(number: int, pod: pb.PodSandbox) -> pb.Container:
 
 
 def snapshot(pods: int, containers: int) -> pb.SynchronizeRequest:
-    """Make what Synchronize tells of a node."""
+    """Make the Synchronize message of a node."""
     sandboxes = [make_pod(number) for number in range(pods)]
     return pb.SynchronizeRequest(
         pods=sandboxes,

@@ -1,7 +1,7 @@
 """``make bench-paired BASE=rev``: this tree against another commit, in one run.
 
-Processes of both take turns, so that a machine whose speed changes within minutes
-changes it for both.
+Processes of both take turns, so that changes of the machine's speed within minutes
+affect both.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _churn(
     containers: int,
     document: str,
 ) -> dict[str, list[tuple[float, float]]]:
-    """Return pairs of figures by what they are."""
+    """Return pairs of figures by their names."""
     rows: dict[str, list[tuple[float, float]]] = {}
     for _ in range(_PAIRS):
         before, after = (

@@ -1,4 +1,4 @@
-"""A runtime's side as lean as it gets: blocking, one plugin.
+"""The runtime's side of the benchmarks, as lean as possible: blocking, one plugin.
 
 The client's own cost is part of every figure, so between the request's first byte
 and the reply's last it does nothing that can be done before or afterwards.
@@ -30,7 +30,7 @@ class Peer:
     """Listens on *path*, takes one plugin, calls it.
 
     Attributes:
-        reply: What the last call was answered.
+        reply: The reply to the last call.
     """
 
     def __init__(self, path: Path) -> None:
@@ -59,10 +59,10 @@ class Peer:
         """Take the plugin and its registration, and configure it.
 
         Args:
-            document: What a runtime finds in the plugin's drop-in file.
+            document: Content of the plugin's drop-in file.
 
         Returns:
-            When it registered, and when it had taken its configuration.
+            Times of its registration and of its reply to Configure.
         """
         self._socket, _ = self._listener.accept()
         trunk = Trunk.of_runtime()
@@ -88,8 +88,8 @@ class Peer:
         """Call the plugin; return the seconds from the first byte to the reply.
 
         Raises:
-            AssertionError: It answered an error, or something else; the figure
-                would mean nothing.
+            AssertionError: It replied with an error or another message, so the
+                figure would mean nothing.
         """
         assert self._socket is not None
         self._stream_id += 2
@@ -111,7 +111,7 @@ class Peer:
         return count
 
     def _announced(self) -> int:
-        """Return the bytes of the message that has begun to come."""
+        """Return the bytes of the message that has begun to arrive."""
         message: int = HEADER.size + _HEADERS.unpack_from(self._input)[2]
         frames = 1 if message <= MAX_FIRST_FRAME else 2
         return message + frames * TRUNK_HEADER.size

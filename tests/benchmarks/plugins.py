@@ -59,7 +59,7 @@ class Programs:
         python: Its interpreter.
         noop: A plugin whose handlers do nothing.
         daemon: The launcher that ``nri-resmgr install`` writes.
-        echo: No plugin at all: the floor under every round trip.
+        echo: A bare server: the least time of a round trip.
         state: The daemon's state directory.
     """
 
@@ -86,7 +86,7 @@ class Programs:
 
 @attrs.frozen
 class Running:
-    """A plugin that has registered, and is configured.
+    """A plugin process that is registered and configured.
 
     Attributes:
         begun: When the process was started, on ``time.perf_counter``.
@@ -115,9 +115,9 @@ def running(
     document: str = "",
     environment: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[Running]:
-    """Start a plugin; the socket's path is put behind all of it.
+    """Start a plugin; the path of the socket is appended to the command.
 
-    The document is handed over by Configure.
+    Configure sends the document.
     """
     with tempfile.TemporaryDirectory() as name, Peer(Path(name) / "s") as peer:
         start = time.perf_counter()

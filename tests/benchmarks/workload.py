@@ -35,7 +35,7 @@ _WRITERS: Final = 4
 
 @attrs.frozen
 class Amounts:
-    """What a container asks for; 0 for no request, or no limit.
+    """Requests and limits of a container; 0 for none.
 
     Attributes:
         qos: The pod's folder below ``/kubepods``.
@@ -53,7 +53,7 @@ class Amounts:
 
 
 def amounts_of(number: int) -> Amounts:
-    """Say what the container of that number asks for."""
+    """Return the requests of the container with that number."""
     turn, place = divmod(number, _TURN)
     if place == _GUARANTEED:
         return Amounts("", 2000, 2000, 1024, 1024)

@@ -48,7 +48,7 @@ def _arguments(parser: argparse.ArgumentParser) -> Iterator[tuple[str, ...]]:
         text = _expanded(action.help or "", action)
         variable = found[1] if (found := _VARIABLE.search(text)) else ""
         default = _default(action)
-        # It has a column of its own.
+        # The default has a separate column.
         text = _VARIABLE.sub("", text).removesuffix(f" ({default.strip('`')})")
         yield _spelled(action), code(variable), default, escaped(text)
 

@@ -1,4 +1,4 @@
-"""Documents that have the readers of all options run."""
+"""Documents that together exercise the readers of all options."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Final
 EXAMPLE: Final = "example"
 """What is defined in them, for options that name it."""
 
-# What goes with one policy is read differently with another one.
+# Some keys are read differently by another policy.
 _SCHEDULING: Final = {
     "schedulingClasses": [
         {

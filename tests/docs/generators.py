@@ -1,4 +1,4 @@
-"""Which generator writes which region."""
+"""The generators by the names of the regions that they write."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.docs.stub_fields import stub_fields
 
 PAGES: Final = Path(__file__).parents[2] / "docs"
 
-# Read and checked without effect; a table of their own, by hand, lists them.
+# Read and checked without effect; a table written by hand lists them.
 _SERVICES: Final = ("agent", "log", "instrumentation", "dra")
 _NOT_SHOWN: Final = "showContainersInNrt"
 

@@ -10,17 +10,17 @@ _CELL: Final = re.compile(r"(?<!\\)\|")
 
 
 def code(text: str) -> str:
-    """Set text in the type of code."""
+    """Write text as code."""
     return f"`{text}`" if text else ""
 
 
 def codes(texts: Iterable[str]) -> str:
-    """Set a list of words in the type of code."""
+    """Write a list of words as code."""
     return ", ".join(map(code, texts))
 
 
 def escaped(text: str) -> str:
-    """Write text so that it stays in its cell."""
+    """Escape text for a cell."""
     return text.replace("|", "\\|").replace("\n", " ")
 
 
@@ -53,7 +53,7 @@ def merged(
     """Write a table that is partly by hand.
 
     Args:
-        body: The table that is there; its order of rows is kept.
+        body: The present table; its order of rows is kept.
         header: Of all columns.
         generated: By the word in the first cell: the further cells; None for one that
             is written by hand.

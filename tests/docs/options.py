@@ -1,8 +1,8 @@
-"""The tables of options: what readers of documents take, by reading documents.
+"""The tables of options, recorded while the readers read sample documents.
 
 Methods of `Table` are replaced by ones that note each call, as there is no other place
-where key, type, limits and default of all options stand together. A document that has
-nothing in it shows defaults, one that has everything shows types.
+where key, type, limits and default of all options stand together. An empty document
+shows defaults, a full one shows types.
 """
 
 from __future__ import annotations
@@ -50,17 +50,17 @@ _TYPES: Final = {
     "flag": "boolean",
 }
 
-# Mappings whose keys are options of their own; those of others have pages of their own.
+# Mappings whose keys are listed as options; those of other mappings have other pages.
 _OPENED: Final = ("availableResources", "reservedResources", "preserve", "control")
 
 
 class Notes:
-    """What readers asked `Table` for.
+    """Calls of `Table` by the readers.
 
     Attributes:
         keys: By the path of a mapping: the keys that it may have.
         calls: By the path of a key: the method, and its arguments by their names.
-        absent: By the path of a key that was not there: the default that was taken.
+        absent: By the path of a key that was absent: the default that was used.
     """
 
     def __init__(self) -> None:
@@ -138,12 +138,12 @@ def _words(choices: Sequence[str], names: str) -> str:
 
 
 def _default(types: Notes, notes: Notes, path: str) -> str | None:
-    """Write the default that the reader has; None where it only says "absent"."""
+    """Write the reader's default; None where it only means "absent"."""
     match notes.absent.get(path):
         case bool() as flag:
             return code(str(flag).lower())
         case int() as number:
-            # Out of range it only stands for "absent".
+            # Out of range it only means "absent".
             low, high = _range(types, path)
             return code(str(number)) if low <= number <= high else None
         case str() as text if text:

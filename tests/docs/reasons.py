@@ -1,4 +1,4 @@
-"""The words of reasons, each with its sentence."""
+"""The tables of reasons, each with its sentence."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def rules(_: str) -> str:
 
 
 def criteria(_: str) -> str:
-    """Write what distinguished the chosen pool."""
+    """Write the criteria by which a pool is chosen."""
     return _words(DECIDED_SENTENCES)
 
 
 def types(_: str) -> str:
-    """Write what led to the type of a balloon."""
+    """Write the reasons for the type of a balloon."""
     return _words(TYPE_SENTENCES)

@@ -20,7 +20,7 @@ class UnknownRegion(LookupError):
 
 
 def regions(text: str) -> dict[str, str]:
-    """Return what stands in each generated region of a page, by name."""
+    """Return the text of each generated region of a page, by name."""
     return {found["name"]: found["body"] for found in _pattern().finditer(text)}
 
 

@@ -101,7 +101,7 @@ class Place:
         trigger: Counts the daemon's steps, and may kill it.
         watched: Whether steps are counted: that takes half of the daemon's speed.
         flags: More of them.
-        socket: Another one than the runtime's, for somebody in between.
+        socket: Another one than the runtime's, for a proxy between.
         slow: Seconds that each write of a checkpoint takes.
         clock: A file whose text is added to the time of day, seconds; None without.
     """
@@ -215,7 +215,7 @@ class Place:
         """Ask what it has granted: CPUs, memory, pools and containers."""
         whole = await self.ask()
         for one in whole["containers"]:
-            # A request tells less of a container than what runs does.
+            # Requests have fewer fields of a container than Synchronize has.
             del one["created"], one["started"]
         whole["containers"] = {one["id"]: one for one in whole["containers"]}
         for pool in whole["pools"]:

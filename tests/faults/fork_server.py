@@ -1,6 +1,6 @@
 """Starts daemons for a test, one after the other: forked, with the imports done.
 
-Orders come as lines of JSON on standard input. Each is answered by two lines: the
+Commands are lines of JSON on standard input. Each is answered by two lines: the
 process id at once, and the exit status when it has ended.
 """
 
@@ -39,7 +39,7 @@ def import_all() -> None:
 
 
 def slow_down(seconds: float) -> None:
-    """Let whoever writes a checkpoint wait, in the thread that does, as disks do."""
+    """Delay writes of checkpoints, in the thread that writes, as disks do."""
 
     def hook(event: str, arguments: Any) -> None:
         if event == "os.rename" and "checkpoint" in arguments[0]:
@@ -52,7 +52,7 @@ def let_clock_jump(path: Path) -> None:
     """Have this process see another time of day, as a file says.
 
     A clock belongs to the whole machine, and the kernel has namespaces for the
-    others only. So Python's is replaced before anything of ours looks at it.
+    others only. So Python's is replaced before the daemon reads it.
     """
     true_ns = time.time_ns
 
@@ -64,7 +64,7 @@ def let_clock_jump(path: Path) -> None:
 
 
 def serve() -> None:
-    """Obey until the end of the input."""
+    """Process commands until the end of the input."""
     import_all()
     for line in sys.stdin:
         order = json.loads(line)

@@ -1,4 +1,4 @@
-"""What happens on a node, step by step; a step goes on where the daemon dies in it."""
+"""The steps of a history on a node; a step survives the daemon's death."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _CAPACITY: Final = Bytes(64 << 30)
 
 @attrs.frozen
 class Step:
-    """One of a history.
+    """One step of a history.
 
     Attributes:
         title: What happens.
         act: Makes it happen.
-        counts: Whether the daemon may die in it and the outcome be the same all the
-            same. A request that it refuses is none: without it, nobody refuses.
+        counts: Whether the daemon may die in it without effect on the outcome. A
+            refused request does not count: without a daemon it succeeds.
     """
 
     title: str
@@ -73,7 +73,7 @@ async def place_container(
 
 
 def refused(name: str, row: ContainerRow) -> Step:
-    """Ask for more than there is."""
+    """Request more CPUs than the node has."""
 
     async def act(place: Place) -> None:
         with suppress(RuntimeRefusal):
@@ -113,7 +113,7 @@ def end_pod(pod: str) -> Step:
 
 
 def restart_runtime() -> Step:
-    """Have the runtime hang up and come again, and tell what runs."""
+    """Restart the connection of the runtime, which then synchronizes."""
 
     async def act(place: Place) -> None:
         await place.runtime.stop()

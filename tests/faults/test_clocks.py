@@ -1,4 +1,4 @@
-"""Clocks that jump change nothing but what people read."""
+"""Clocks that jump affect only the times in output."""
 
 from __future__ import annotations
 

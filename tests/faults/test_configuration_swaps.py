@@ -28,7 +28,7 @@ from tests.faults.history import (
 pytestmark = [pytest.mark.process, pytest.mark.slow, pytest.mark.timeout(300)]
 
 SWAPS: Final = 1000
-_LOOK: Final = 50  # swaps after which everybody rests for a moment
+_LOOK: Final = 50  # swaps after which daemon and runtime rest for a moment
 
 GOOD: Final = (
     *(text for text, _ in BEGINNINGS.values()),
@@ -110,7 +110,7 @@ async def swap(place: Place, text: str) -> str:
 
 
 async def looked_at(place: Place) -> list[str]:
-    """See that everybody is where the daemon says, and nobody in two places."""
+    """Check that containers run where the daemon reports, each in one place."""
     async with asyncio.timeout(PATIENCE):
         while True:
             state = await place.ask()
@@ -125,12 +125,12 @@ async def looked_at(place: Place) -> list[str]:
 
 def _unlike(place: Place, state: dict[str, Any]) -> list[str]:
     pins = place.pins()
-    told = {one["id"]: one for one in state["containers"]}
-    if told.keys() != pins.keys():
-        return [f"{set(pins)} run, {set(told)} are known"]
+    reported = {one["id"]: one for one in state["containers"]}
+    if reported.keys() != pins.keys():
+        return [f"{set(pins)} run, {set(reported)} are known"]
     return [
         f"{name} is on {pins[name][0]}, not {one['cpus']}"
-        for name, one in told.items()
+        for name, one in reported.items()
         if one["cpus"] and pins[name][0] != one["cpus"]
     ]
 

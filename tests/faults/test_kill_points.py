@@ -1,4 +1,4 @@
-"""Killed anywhere and started again, a daemon is as if nothing had been."""
+"""A daemon that is killed anywhere and started again has the same state."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ Pins = dict[str, tuple[str, str, int]]
 
 @attrs.frozen
 class Undisturbed:
-    """How a step ends that nobody disturbs.
+    """Outcome of a step without a kill.
 
     Attributes:
         title: Of the step.
         steps: How many the daemon makes, until it rests.
-        state: What it says it has granted.
+        state: The grants that it reports.
         pins: Where the runtime has the containers.
     """
 
@@ -65,7 +65,7 @@ async def undisturbed(place: Place, history: tuple[Step, ...]) -> list[Undisturb
 async def differences(
     place: Place, history: tuple[Step, ...], as_before: list[Undisturbed], part: int
 ) -> tuple[int, list[str]]:
-    """Kill the daemon once in each step; tell how often, and what was not as before.
+    """Kill the daemon once in each step; return how often, and what differs.
 
     Args:
         place: Where nothing runs yet.
@@ -105,20 +105,20 @@ def daemons() -> Iterator[Daemons]:
 
 @pytest.fixture(scope="module")
 def known() -> dict[str, list[Undisturbed]]:
-    """What histories come to, for all tests of a worker."""
+    """Outcomes of histories, for all tests of a worker."""
     return {}
 
 
 @asynccontextmanager
 async def at(daemons: Daemons, folder: Path, text: str) -> AsyncIterator[Place]:
-    folder.mkdir()  # noqa: ASYNC240 - nobody waits
+    folder.mkdir()  # noqa: ASYNC240 - nothing waits
     async with Runtime(folder) as runtime:
         place = Place(daemons, folder, runtime, MACHINE, watched=True)
         place.write_config(text)
         yield place
 
 
-# One worker has to know how a history comes out that nobody disturbs.
+# The outcomes without a kill are computed once per worker.
 EACH_POLICY: Final = [
     pytest.param(policy, marks=pytest.mark.xdist_group(f"kill-points-{policy}"))
     for policy in BEGINNINGS

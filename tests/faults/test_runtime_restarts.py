@@ -27,9 +27,9 @@ def servers() -> Iterator[list[Daemons]]:
 
 
 async def restarted(daemons: Daemons, folder: Path, policy: str) -> list[str]:
-    """Restart a runtime with containers that come and go; tell what went wrong."""
+    """Restart a runtime while containers start and end; return the differences."""
     wrong: list[str] = []
-    folder.mkdir()  # noqa: ASYNC240 - nobody waits
+    folder.mkdir()  # noqa: ASYNC240 - nothing waits
     runtime = Runtime(folder)
     place = Place(daemons, folder, runtime, MACHINE)
     place.write_config(BEGINNINGS[policy][0])
@@ -42,7 +42,7 @@ async def restarted(daemons: Daemons, folder: Path, policy: str) -> list[str]:
         await place_container(place, name, guaranteed(2000, "db"))
         before = place.pins()
         await runtime.stop()
-        if number % 3 == 1:  # one ends while nobody can tell
+        if number % 3 == 1:  # one ends while the plugin is not connected
             await runtime.remove_container(name)
         if number % 3 == 2:  # and one begins
             await place_container(place, f"late{number}", guaranteed(1000, "db"))

@@ -32,7 +32,7 @@ TIMES: Final = 200  # of each signal
 HALVES: Final = 2  # of the orderly ends, each of which is followed by a start
 STARTS: Final = 20  # points of one
 
-# What is at its end as it was in the beginning, but for who has which CPUs.
+# Leaves the node as it was, except for which container has which CPUs.
 ROUND: Final[tuple[Step, ...]] = (
     run("web", burstable(500)),
     run("db", guaranteed(2000)),
@@ -139,7 +139,7 @@ async def test_signals_while_it_starts(
         await place.kill(signal.SIGTERM)
         for part in range(STARTS):
             await place.launch()
-            # Earlier it is as any program that has not said what signals mean to it.
+            # Earlier, no handler is installed, and a signal has its default action.
             place.trigger.arm(_EARLY + (steps - _EARLY) * part // STARTS, number)
             await place.in_step()
             await place.rested()

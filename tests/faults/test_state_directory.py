@@ -40,7 +40,7 @@ def small_disk(folder: Path, options: str) -> Iterator[Path]:
     state.mkdir(mode=0o700)
     mount = ("mount", "-t", "tmpfs", "-o", f"mode=700,{options}", "tmpfs", str(state))
     if subprocess.run(mount, capture_output=True, check=False).returncode:
-        pytest.skip("nobody may mount here: only root may")
+        pytest.skip("only root may mount")
     try:
         yield state
     finally:
@@ -114,7 +114,7 @@ async def test_a_read_only_disk(daemons: Daemons, tmp_path: Path) -> None:
             before = place.pins(), await place.state()
             await place.kill()
             remount(state, "ro")
-            await place.start()  # which cannot even lock it
+            await place.start()  # although it cannot lock the directory
             after = place.pins(), await place.state()
             status = await place.kill(15)
 

@@ -23,7 +23,7 @@ class Trigger:
     of its threads, those of C as well: between any two of them a signal can come.
 
     Args:
-        path: The file; made by whoever comes first.
+        path: The file; made by the first of the processes.
     """
 
     def __init__(self, path: Path) -> None:
@@ -38,7 +38,7 @@ class Trigger:
 
     @property
     def is_armed(self) -> bool:
-        """Whether there is a signal to come."""
+        """Whether a signal is armed."""
         return self._cells[_AT] > 0
 
     def reset(self) -> None:
@@ -51,7 +51,7 @@ class Trigger:
         self._cells[_AT] = self._cells[_COUNT] + max(steps, 1)
 
     def watch_this_process(self) -> None:
-        """Count from now on, and raise what is armed."""
+        """Count from now on, and send the armed signal."""
         cells = self._cells
 
         def step(_frame: FrameType, _event: str, _argument: Any) -> None:

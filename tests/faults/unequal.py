@@ -1,4 +1,4 @@
-"""In which leaves two trees of plain data differ."""
+"""Comparison of two trees of plain data, leaf by leaf."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def unequal(now: Any, before: Any, path: str = "") -> Iterator[str]:
-    """Say in words which leaves of two trees differ."""
+    """Return a sentence for each leaf in which two trees differ."""
     if isinstance(now, list | tuple) and isinstance(before, list | tuple):
         now, before = dict(enumerate(now)), dict(enumerate(before))
     if isinstance(now, dict) and isinstance(before, dict):

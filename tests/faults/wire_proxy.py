@@ -19,7 +19,7 @@ GARBAGE: Final = bytes(range(0x60, 0xA0))
 
 
 class Harm(enum.Enum):
-    """What becomes of a frame."""
+    """The kinds of harm to a frame."""
 
     EOF = "both sides see the end in place of it"
     CUT = "half of it comes, then the end"
@@ -29,7 +29,7 @@ class Harm(enum.Enum):
 
 
 class Side(enum.Enum):
-    """Who sends a frame."""
+    """The sender of a frame."""
 
     PLUGIN = "the plugin's"
     RUNTIME = "the runtime's"
@@ -51,7 +51,7 @@ class Fault:
 
 
 class _Ended(Exception):
-    """The proxy was told to hang up."""
+    """`Proxy.hang_up` was called."""
 
 
 class Proxy:
@@ -59,7 +59,7 @@ class Proxy:
 
     Attributes:
         path: Where the plugin connects to.
-        faults: One for each of the next connections; then they are good ones.
+        faults: One for each of the next connections; later ones are not harmed.
         done: What was done so far.
         connections: How many there were.
 

@@ -22,7 +22,7 @@ from tests.laws.topology_aware_draws import PRESENT, specs
 NAMESPACES: Final = ("default", "shop", "lab", "kube-system")
 LEVELS: Final = ("system", "package", "die", "numa", "l2cache", "core", "thread")
 
-# What a type can be like; two or three of these at once.
+# Options of a type, which has two or three of these.
 _TRAITS: Final[tuple[dict[str, Any], ...]] = (
     {},
     {"minCPUs": 1},
@@ -41,10 +41,10 @@ _TRAITS: Final[tuple[dict[str, Any], ...]] = (
     {"memoryTypes": ["HBM", "DRAM"]},
     {"pinMemory": False},
     {"allocatorPriority": "low"},
-    # Twice, for the widest ones reach everything that must not be shared.
+    # Twice, as the widest ones include all CPUs that must not be shared.
     *({"shareIdleCPUsInSame": level} for level in (*LEVELS, *LEVELS[:3])),
 )
-# The same for those alone whose CPUs are not those of components.
+# Options of types without components only.
 _OF_LEAVES: Final[tuple[dict[str, Any], ...]] = (
     {"loads": ["hot"]},
     {"loads": ["vector"]},
@@ -108,7 +108,7 @@ def _joined(traits: list[dict[str, Any]]) -> dict[str, Any]:
 
 @st.composite
 def leaf_types(draw: st.DrawFn, name: str) -> dict[str, Any]:
-    """Draw a type whose balloons have CPUs of their own."""
+    """Draw a type without components."""
     traits = draw(st.lists(st.sampled_from(_TRAITS + _OF_LEAVES), max_size=3))
     matches: dict[str, Any] = {} if name == "reserved" else draw(_MATCHING)
     calm: dict[str, Any] = draw(st.sampled_from([{}, {"schedulingClass": "calm"}]))
@@ -126,7 +126,7 @@ _MATCHING: Final = st.sampled_from(_MATCHES)
 
 @st.composite
 def documents(draw: st.DrawFn) -> dict[str, Any]:
-    """Draw the ``spec`` of a document; not each fits each machine."""
+    """Draw the ``spec`` of a document, which may not fit a machine."""
     names = draw(_NAMES)
     again = draw(_AGAIN)
     types = [draw(leaf_types(name)) for name in (*names, *again)]

@@ -28,7 +28,7 @@ PLAIN: Final = {"reservedResources": {"cpu": "1"}, "balloonTypes": []}
 
 
 class Conditions(msgspec.Struct, frozen=True, kw_only=True, dict=True):
-    """What a policy is made of: the words of a machine, and a document."""
+    """The parameters of a policy: the spec of a machine, and a document."""
 
     machine: str
     spec: Mapping[str, Any]
@@ -55,17 +55,17 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
 
 class Node(policy_node.Node):
-    """Begins anywhere, and looks for the balloons that decisions name."""
+    """Starts with any conditions, and checks the balloons that decisions name."""
 
     @initialize(machines=MACHINES, spec=st.lists(documents(), min_size=2, max_size=2))
     def begin(self, machines: tuple[str, ...], spec: list[dict[str, Any]]) -> None:
-        """Take a node, and the first document that fits it."""
+        """Start with a node, and the first document that fits it."""
         self.machines = machines
         choices = [Conditions(machine=machines[0], spec=one) for one in (*spec, PLAIN)]
         self.begin_with(next(one for one in choices if one.fits))
 
     def check(self, decision: Decision[State]) -> None:
-        """A rule for each, and the balloon wherever there is one."""
+        """Check that each reason has a rule and the container's balloon, if any."""
         super().check(decision)
         memberships = decision.state.memberships
         for reason in decision.reasons:
@@ -73,7 +73,7 @@ class Node(policy_node.Node):
                 assert reason.pool == memberships[reason.container].balloon
 
     def check_found_again(self, there: Mapping[str, ContainerSpec]) -> None:
-        """Everybody stays; only idle CPUs that are shared may be others now."""
+        """Check that containers keep their CPUs, but for shared idle CPUs."""
         settings = self.policy.settings
         shares = any(kind.share_idle for kind in settings.types)
         for key, spec in there.items() if settings.pin_cpus else ():

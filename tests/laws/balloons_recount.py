@@ -23,7 +23,7 @@ State: TypeAlias = BalloonsState
 
 
 def pins_by_recount(policy: Policy, state: State) -> dict[str, Pin]:
-    """Say where every container belongs, from the CPUs of the balloons alone."""
+    """Return every container's pin, computed from the balloons' CPUs alone."""
     found = {}
     for key, entry in state.ledger.entries.items():
         name, spec, settings = (
@@ -47,8 +47,8 @@ def pins_by_recount(policy: Policy, state: State) -> dict[str, Pin]:
 def runs_on(
     spec: ContainerSpec, balloon: Balloon, policy: Policy, state: State
 ) -> CpuSet:
-    """Return a balloon's CPUs and the idle ones beside them, as a container sees it."""
-    # What hides is the type that it asks for, even if it fell back into another one.
+    """Return a balloon's CPUs and the idle CPUs that a container may use, too."""
+    # The requested type hides threads, even if the container fell back to another.
     kind = policy.settings.by_name[type_of(spec, policy) or "default"]
     cpus = cpus_of(balloon, state) | shared_by(balloon, policy, state)
     asked = spec.preferences.hide_hyperthreads
@@ -65,7 +65,7 @@ def cpus_of(balloon: Balloon, state: State) -> CpuSet:
 def leaves(
     balloon: Balloon, state: State, part: Fraction = Fraction(1)
 ) -> Iterator[tuple[Balloon, Fraction]]:
-    """Go through the balloons with CPUs of their own, and their parts of the load."""
+    """Yield the balloons without components, with their parts of the load."""
     if not balloon.parts:
         yield balloon, part
     for name in balloon.parts:
@@ -90,7 +90,7 @@ def shared_by(balloon: Balloon, policy: Policy, state: State) -> CpuSet:
 
 
 def elements(level: ShareLevel, machine: Machine) -> list[CpuSet]:
-    """Cut a machine; where nothing is known of caches, into cores."""
+    """Divide a machine by caches, or by cores where the caches are not known."""
     match level:
         case ShareLevel.SYSTEM:
             found = [machine.online]
@@ -119,7 +119,7 @@ def check_disjoint(policy: Policy, state: State) -> None:
 
 
 def check_balloons(policy: Policy, state: State) -> None:
-    """What is noted of each balloon is what its parts and containers add up to."""
+    """The record of each balloon equals the sum of its parts and containers."""
     for name, one in state.balloons.items():
         kind = policy.settings.by_name[one.type]
         assert name == f"{one.type}[{one.index}]"
@@ -145,7 +145,7 @@ def check_balloons(policy: Policy, state: State) -> None:
 
 
 def check_numbers(policy: Policy, state: State) -> None:
-    """There are as many balloons as there have to be, and no more than there may."""
+    """The number of balloons of each type is within its limits."""
     for kind in policy.settings.types:
         mine = [one for one in state.balloons.values() if one.type == kind.name]
         own = [one for one in mine if not one.within]
@@ -187,7 +187,7 @@ def _limited(load: int, kind: BalloonType) -> int:
 
 
 def overloaded(policy: Policy, state: State) -> set[str]:
-    """Return the balloons whose containers ask for more than there is."""
+    """Return the balloons whose containers request more CPUs than they have."""
     return {
         name
         for name, one in state.balloons.items()
@@ -200,7 +200,7 @@ def overloaded(policy: Policy, state: State) -> set[str]:
 
 
 def type_of(spec: ContainerSpec, policy: Policy) -> str | None:
-    """Say of which type a container is; none if its annotation names none."""
+    """Return the type of a container; None if its annotation names none."""
     names = [kind.name for kind in policy.settings.types]
     if asked := spec.preferences.balloon:
         return asked if asked in names else None
@@ -220,7 +220,7 @@ def is_preserved(spec: ContainerSpec, policy: Policy) -> bool:
 
 
 def scheduling_of(spec: ContainerSpec, policy: Policy) -> SchedulingClass | None:
-    """Say what a container is started with: what it, or its type, names."""
+    """Return the scheduling that a container, or its type, names."""
     name = spec.preferences.scheduling_class
     if not name and not is_preserved(spec, policy):
         kind = policy.settings.by_name[type_of(spec, policy) or "default"]
@@ -229,7 +229,7 @@ def scheduling_of(spec: ContainerSpec, policy: Policy) -> SchedulingClass | None
 
 
 def could_take(spec: ContainerSpec, policy: Policy, state: State) -> bool:
-    """Tell whether a balloon of a container's type, not composite, has room for it."""
+    """Return whether a balloon of a container's type, or a new one, has room for it."""
     kind = policy.settings.by_name.get(type_of(spec, policy) or "")
     if kind is None or kind.components:
         return False
@@ -272,7 +272,7 @@ def mates_with_room(spec: ContainerSpec, policy: Policy, state: State) -> set[st
 
 
 def is_as_before(spec: ContainerSpec, old: Policy, new: Policy) -> bool:
-    """Tell whether nothing that matters to a container differs between two policies."""
+    """Return whether two policies agree in all that affects a container."""
     if type_of(spec, old) != type_of(spec, new) or old.machine is not new.machine:
         return False
     if old.settings.available != new.settings.available:
@@ -292,7 +292,7 @@ def _family(name: str, policy: Policy) -> list[BalloonType]:
 
 
 def snapshot(state: State) -> Mapping[str, Any]:
-    """Write a state down in values that nothing can change later."""
+    """Copy a state into values that cannot change later."""
     return {
         "ledger": dict(state.ledger.entries),
         "balloons": dict(state.balloons),

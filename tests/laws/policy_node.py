@@ -1,4 +1,4 @@
-"""A node under some policy, with a runtime that knows what it is told."""
+"""A node under some policy, with a runtime that applies what it receives."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ from tests.laws.reborn import reborn
 
 
 class Conditions(Protocol):
-    """What a policy is made of, and how its states are counted from scratch."""
+    """The parameters of a policy, and a recount of its states from scratch."""
 
     def policy(self, *, afresh: bool = False) -> Policy[Any]:
-        """Make the policy; *afresh* with nothing that was made before."""
+        """Make the policy; *afresh* without any cached part."""
 
     def pins(self, policy: Any, state: Any) -> dict[str, Pin]:
-        """Say where every container belongs."""
+        """Return the pin of every container."""
 
     def snapshot(self, state: Any) -> Mapping[str, Any]:
-        """Write a state down in values that nothing can change later."""
+        """Copy a state into values that cannot change later."""
 
 
 class Episode(msgspec.Struct, frozen=True):
@@ -49,7 +49,7 @@ class Episode(msgspec.Struct, frozen=True):
 
 
 class Node(RuleBasedStateMachine):
-    """Hands events to the policy, and its answers to the runtime."""
+    """Passes events to the policy, and its replies to the runtime."""
 
     conditions: Any
     policy: Any
@@ -69,7 +69,7 @@ class Node(RuleBasedStateMachine):
         self.forgotten = False
 
     def rebuild(self, conditions: Conditions) -> None:
-        """Make a policy, to which the state is to be handed yet."""
+        """Make a policy; the state is passed to it later."""
         self.conditions, self.policy = conditions, conditions.policy()
 
     def wanted(self) -> dict[str, Pin]:
@@ -78,19 +78,19 @@ class Node(RuleBasedStateMachine):
 
     @property
     def settled(self) -> bool:
-        """Whether the runtime holds what should hold."""
+        """Whether the runtime has all desired pins."""
         wanted = self.wanted()
         return not any(wanted[key].since(pin) for key, pin in self.runtime.items())
 
     def present(self) -> dict[str, ContainerSpec]:
-        """Return what the runtime would tell of what runs."""
+        """Return the running containers as the runtime reports them."""
         return {
             key: msgspec.structs.replace(one, present=self.runtime[key])
             for key, one in self.specs.items()
         }
 
     def decide(self, event: Event) -> Decision[Any] | None:
-        """Put an event to the policy; None if it refuses, and nothing changed."""
+        """Let the policy decide an event; None if it refuses, and nothing changed."""
         before = self.state = self.reborn()
         old = self.conditions.snapshot(before)
         decision, outcome = _asked(self.policy, before, event)
@@ -106,55 +106,55 @@ class Node(RuleBasedStateMachine):
         return decision
 
     def reborn(self) -> Any:
-        """Return the state as it is after it was written down and read again.
+        """Return the state after a checkpoint and its restoration.
 
-        The history in `teardown` goes on with states as they were, and has to come
-        to the same.
+        The history in `teardown` goes on with states as they were, and has to end
+        with the same.
         """
         if self.made_by is not self.policy:
-            return self.state  # its pools, or balloons, are others
+            return self.state  # made with other pools or balloons
         return reborn(self.policy, self.state, self.draft)
 
     def check(self, decision: Decision[Any]) -> None:
-        """Look at what is told of a decision."""
+        """Check the reasons of a decision."""
         assert all(reason.rule in Rule for reason in decision.reasons)
 
     def decided(self, event: Event) -> Decision[Any]:
-        """Put an event to the policy that it cannot refuse."""
+        """Let the policy decide an event that it cannot refuse."""
         decision = self.decide(event)
         assert decision is not None
         return decision
 
     def take(self, decision: Decision[Any], own: str = "") -> None:
-        """Tell the runtime; each whose values change is told just that, once."""
-        news = {
+        """Apply the updates: at most one per container, of changed values only."""
+        changes = {
             key: pin.since(self.believed[key])
             for key, pin in self.wanted().items()
             if key != own
         }
         assert {one.container: one.pin for one in decision.updates} == {
-            key: pin for key, pin in news.items() if pin
+            key: pin for key, pin in changes.items() if pin
         }
         assert len({one.container for one in decision.updates}) == len(decision.updates)
         for update in decision.updates:
-            self.tell(update.container, update.pin)
+            self.apply(update.container, update.pin)
         self.updates_of_last = len(decision.updates)
         assert self.settled
         assert not (self.specs and self.state.unsettled)
 
-    def tell(self, container: str, pin: Pin) -> None:
+    def apply(self, container: str, pin: Pin) -> None:
         self.runtime[container] = pin.over(self.runtime[container])
         self.believed[container] = pin.over(self.believed[container])
 
     def take_silent(self, decision: Decision[Any]) -> None:
-        """Take an answer that has no room for updates."""
+        """Check an answer that cannot carry updates."""
         assert (decision.updates, decision.pin) == ((), NO_PIN)
         self.updates_of_last = 0
 
     def synchronize(
         self, found: Iterable[ContainerSpec], pods: AbstractSet[str] | None = None
     ) -> None:
-        """Say what runs; whatever was known before is history."""
+        """Synchronize: replace all containers by those in *found*."""
         there = {one.id: one for one in found}
         self.specs = slots_won(there)
         self.runtime = {key: one.present for key, one in self.specs.items()}
@@ -175,14 +175,14 @@ class Node(RuleBasedStateMachine):
                 table.pop(key, None)
 
     def lose(self, containers: Iterable[str]) -> None:
-        """Containers vanish, with all that was told in the answer to their creation."""
+        """Remove containers, with the updates in the replies to their creation."""
         gone = [key for key in containers if key in self.specs]
         self.drop(gone)
         if gone:
             self.believed = dict.fromkeys(self.believed, NO_PIN)
 
     def teardown(self) -> None:
-        """The same history once more, on a machine of its own, leads to the same."""
+        """Check that the same history on a new machine ends with the same state."""
         made: dict[int, Policy[Any]] = {}
         if not hasattr(self, "history"):
             return
@@ -201,7 +201,7 @@ class Node(RuleBasedStateMachine):
             assert counted(state) == counted(self.state)
 
     def _check_zones(self, before: Any, event: Event) -> None:
-        """Nobody who runs loses memory nodes."""
+        """Check that no running container loses memory nodes."""
         fresh = event.spec.id if isinstance(event, Created) else ""
         for key, grant in self.state.memory.grants.items():
             if key != fresh and key in before.memory and key in before.ledger:
@@ -209,7 +209,7 @@ class Node(RuleBasedStateMachine):
 
 
 def slots_won(found: Mapping[str, ContainerSpec]) -> dict[str, ContainerSpec]:
-    """Take their slots from those beside whom there is a younger one in it."""
+    """Clear the slots of containers that a younger one has, too."""
     won = dict(found)
     for (a, one), (b, other) in permutations(found.items(), 2):
         same = one.slot and (one.pod, one.slot) == (other.pod, other.slot)
@@ -226,5 +226,5 @@ def _asked(
     except PolicyError as refusal:
         assert isinstance(event, PodCreated | Created | Updated)
         return None, str(refusal)
-    told = decision.reasons, decision.pin, decision.updates
-    return decision, (*told, decision.scheduling, decision.timers)
+    outcome = decision.reasons, decision.pin, decision.updates
+    return decision, (*outcome, decision.scheduling, decision.timers)

@@ -1,4 +1,4 @@
-"""States as they are after they were written down and read again."""
+"""States after a checkpoint and its restoration."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from nri_resmgr.policy.records import Restored
 
 
 def reborn(policy: Policy[Any], state: Any, draft: Draft) -> Any:
-    """Return the state out of its checkpoint, which must be the same.
+    """Return the state restored from its checkpoint; it must be equal.
 
     Args:
-        policy: Whose state it is.
+        policy: The policy of the state.
         state: The state.
-        draft: Made the lines of the states before it.
+        draft: The checkpoint writer of the states before it.
     """
     lines = draft.lines_of(policy, state)
     saved = read_checkpoint(checkpoint(lines, policy.kind, "0", "now"))

@@ -80,7 +80,7 @@ class BalloonsPolicyNeverErrs(Node):
 
     @rule(spec=containers())
     def create_in_place(self, spec: ContainerSpec) -> None:
-        """A container may come in place of one that is gone unnoticed."""
+        """A container may replace one whose end was not reported."""
         spec = on(self.policy.machine, spec)
         dead = [
             key
@@ -109,7 +109,7 @@ class BalloonsPolicyNeverErrs(Node):
 
     @rule(container=IDS, asked=AMOUNTS)
     def update(self, container: str, asked: Mapping[QosClass, dict[str, Any]]) -> None:
-        """Somebody asks for other resources."""
+        """A container's resources change."""
         if (known := self.specs.get(container)) is None:
             return
         self._update(msgspec.structs.replace(known, **asked[known.qos]))
@@ -136,7 +136,7 @@ class BalloonsPolicyNeverErrs(Node):
 
     @rule(container=IDS, pod=PODS, whole=st.booleans())
     def vanish(self, container: str, pod: str, *, whole: bool) -> None:
-        """Something is gone, and our answer has no room for updates."""
+        """A container vanishes, and the answer cannot carry updates."""
         decision = self.decided(PodStopped(pod) if whole else Removed(container))
         gone = [key for key, one in self.specs.items() if one.pod == pod]
         self.lose(gone if whole else [container])
@@ -156,7 +156,7 @@ class BalloonsPolicyNeverErrs(Node):
 
     @rule(left=st.sets(IDS, max_size=2), new=OTHERS)
     def reconnect(self, left: set[str], new: list[tuple[ContainerSpec, Pin]]) -> None:
-        """We meet again those that are still there; some left, and others came."""
+        """The plugin reconnects after containers ended and others started."""
         before, silent = self.state, self.settled and not (left or new or self.short)
         came = {one.id: on(self.policy.machine, one, pin) for one, pin in new}
         there = {k: one for k, one in self.present().items() if k not in left}
@@ -192,7 +192,7 @@ class BalloonsPolicyNeverErrs(Node):
         assert not silent or (self.updates_of_last, self.state.balloons) == (0, before)
 
     def check_stays(self, before: State, old: BalloonsPolicy) -> None:
-        """Those for whom nothing changes stay, on the same CPUs if no one joins."""
+        """Unaffected containers stay, on the same CPUs if none is added."""
         now = self.policy.settings
         asked = [one for kind in now.types for one in (*kind.cpus, *kind.near)]
         for key in self.specs.keys() - self.crowded:
@@ -213,7 +213,7 @@ class BalloonsPolicyNeverErrs(Node):
 
     @invariant()
     def everybody_has_what_was_asked_for(self) -> None:
-        """Unless it fell back, or there was nothing left when we came."""
+        """Each container has its type and size, unless it fell back or CPUs ran out."""
         short = short_leaves(self.policy, self.state)
         assert short <= self.short or not self.state.free
         self.short = frozenset(short)
@@ -280,7 +280,7 @@ class BalloonsPolicyNeverErrs(Node):
         if (found := decision.reasons[0].rule) is not Rule.UNCHANGED:
             self.why[key] = found
         assert decision.pin == self.wanted()[key]
-        self.tell(key, decision.pin)
+        self.apply(key, decision.pin)
         self.take(decision, own=key)
 
 

@@ -1,4 +1,4 @@
-"""After a restart without memory balloons are found by where containers run."""
+"""After a restart without a checkpoint, balloons are found by the containers' CPUs."""
 
 from __future__ import annotations
 

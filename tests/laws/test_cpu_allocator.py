@@ -108,7 +108,7 @@ def paid_for_threads(cpus: CpuSet, request: CpuRequest, machine: Machine) -> int
 
 
 def price(cpus: CpuSet, request: CpuRequest, machine: Machine) -> list[int]:
-    """Return what the documentation compares, the first difference first."""
+    """Return the costs in the documented order of comparison."""
     counts = touched(cpus, machine, request.held)
     wide = [n for n, (is_wide, _) in enumerate(levels(machine), 1) if is_wide][-1]
     return [

@@ -1,4 +1,4 @@
-"""What is given back and asked for again is the same."""
+"""CPUs that are freed and requested again are the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The search among CPUs that are alike finds what the search for any CPUs finds."""
+"""The search among equivalent CPUs finds the same as the search among all CPUs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.policy.cpus.drawn_requests import (
 
 
 def problem_of(case: Case) -> PickProblem:
-    """Turn a request into the question that is left when near CPUs are a must."""
+    """Reduce a request to the case in which near CPUs are required."""
     request, index = case[0], index_of(machine_of(case[1]))
     take = (request.free & request.near or request.free).bits
     count = min(request.count, take.bit_count())
@@ -29,7 +29,7 @@ def problem_of(case: Case) -> PickProblem:
     return PickProblem(count, take, request.free.bits, request.held.bits, costs, index)
 
 
-# The ways through the search are many, and each needs its state of the machine.
+# The search has many branches; each needs another state of the machine.
 @examples(2)
 @given(uniform_requests().filter(lambda case: case[0].count))
 def test_alike_cpus_are_picked_as_any_cpus_are(case: Case) -> None:

@@ -1,4 +1,4 @@
-"""Laws of the ledger: what it finds by pod and slot is what a full look would find."""
+"""Laws of the ledger: its index by pod and slot finds the same as a full scan."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ STEPS = st.lists(
 
 
 def history(steps: list[tuple[object, ...]]) -> tuple[Ledger, dict[str, Entry]]:
-    """Put and drop, in a ledger and in a plain dictionary."""
+    """Put and drop entries in a ledger and in a plain dictionary."""
     ledger, plain = Ledger.of(), dict[str, Entry]()
     for step in steps:
         match step:
-            case (ContainerSpec() as spec, Pin() as told):
-                ledger = ledger.put(spec, told)
-                plain[spec.id] = Entry(spec, told)
+            case (ContainerSpec() as spec, Pin() as sent):
+                ledger = ledger.put(spec, sent)
+                plain[spec.id] = Entry(spec, sent)
             case gone:
                 ids = [str(one) for one in gone]
                 ledger = ledger.drop(*ids)
@@ -96,8 +96,8 @@ def test_settling_tells_each_what_differs_and_remembers_it(
     assert [(one.container, one.pin) for one in updates] == [
         (key, pin) for key, pin in news.items() if pin != NO_PIN
     ]
-    told = {key: pin.over(plain[key].last_sent) for key, pin in wanted.items()}
+    sent = {key: pin.over(plain[key].last_sent) for key, pin in wanted.items()}
     assert dict(after.entries) == plain | {
-        key: Entry(plain[key].spec, pin) for key, pin in told.items()
+        key: Entry(plain[key].spec, pin) for key, pin in sent.items()
     }
     assert after.settle(wanted) == (after, ())

@@ -1,4 +1,4 @@
-"""What the memory ledger tells of amounts, held against counting again."""
+"""Laws of the memory ledger's amounts, compared with a recount."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ def test_amounts_are_those_of_a_recount(case: Situation) -> None:
                 if zones[one.id] <= nodes
             )
             ledger = case.ledger
-            told = ledger.capacity(nodes, page), ledger.usage(nodes, page)
-            assert (*told, ledger.free(nodes, page)) == (held, used, held - used)
+            shown = ledger.capacity(nodes, page), ledger.usage(nodes, page)
+            assert (*shown, ledger.free(nodes, page)) == (held, used, held - used)
 
 
 @given(situations())
@@ -67,8 +67,8 @@ def test_what_is_available_is_the_most_that_fits(case: Situation) -> None:
     for nodes in subsets(case.machine.memory_nodes):
         for page in PAGES:
             most = most_that_fits(case, nodes, page) if nodes else 0
-            told = case.ledger.available(nodes, page)
-            assert told // (page or 1) * (page or 1) == most
+            available = case.ledger.available(nodes, page)
+            assert available // (page or 1) * (page or 1) == most
 
 
 @given(case=situations(), size=st.integers(0, 9), resize=st.booleans())

@@ -1,4 +1,4 @@
-"""Laws of the questions around an offer: would it fit, and what fits at least."""
+"""Laws of memory offers: whether a request fits, and the smallest zone that fits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Containers stay pinned, and in one place, when one policy gives way to another."""
+"""Containers stay pinned, and in one place, when another policy is configured."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.laws.memory_recount import check_memory
 from tests.laws.topology_aware_draws import IDS, MACHINES, SETTINGS, on
 from tests.laws.topology_aware_recount import check_capacity, check_exclusive
 
-# Of a node whose policies both pin everybody whom they do not leave alone.
+# Of a node whose policies both pin all containers but the excluded ones.
 _SETTINGS = SETTINGS.map(
     lambda one: {**one, "options": {**_options(one), "pin_cpus": True}}
 )
@@ -39,7 +39,7 @@ _DOCUMENTS = documents().map(
 
 
 class PoliciesGiveWay(policy_node.Node):
-    """Both ways, with containers that come and go between."""
+    """Switches in both directions, with containers created and removed between."""
 
     @initialize(machines=MACHINES, chosen=_SETTINGS)
     def begin(self, machines: tuple[str, ...], chosen: Mapping[str, Any]) -> None:
@@ -79,7 +79,7 @@ class PoliciesGiveWay(policy_node.Node):
         self.switch(there)
 
     def switch(self, conditions: policy_node.Conditions) -> None:
-        """Go on under another policy, which knows no state of the old one."""
+        """Continue under another policy, without the state of the old one."""
         old, pins = self.policy, dict(self.runtime)
         self.rebuild(conditions)
         if self.policy.kind != old.kind:
@@ -94,7 +94,7 @@ class PoliciesGiveWay(policy_node.Node):
 
     @invariant()
     def everybody_is_in_one_place(self) -> None:
-        """And nowhere else: the policy's own books are right."""
+        """Each container is in exactly one place: the policy's own checks pass."""
         assert self.state.ledger.entries.keys() == self.specs.keys()
         if isinstance(self.policy, BalloonsPolicy):
             check_disjoint(self.policy, self.state)
@@ -107,7 +107,7 @@ class PoliciesGiveWay(policy_node.Node):
 
     @invariant()
     def nobody_is_unpinned(self) -> None:
-        """Once pinned, a container stays so, but for those who are left alone."""
+        """Once pinned, a container stays pinned unless it is excluded."""
         wanted = self.wanted()
         assert self.policy.pins(self.state) == wanted
         for key, pin in wanted.items():

@@ -110,7 +110,7 @@ class StaticPolicyNeverErrs(RuleBasedStateMachine):
 
     @rule(spec=specs())
     def create(self, spec: ContainerSpec) -> None:
-        """A container may come in place of one that is gone unnoticed."""
+        """A container may replace one whose end was not reported."""
         spec = msgspec.structs.replace(spec, present=NO_PIN)
         dead = [
             key
@@ -135,7 +135,7 @@ class StaticPolicyNeverErrs(RuleBasedStateMachine):
 
     @rule(spec=specs())
     def update(self, spec: ContainerSpec) -> None:
-        """Somebody asks for other resources, maybe for an unknown container."""
+        """The resources of a container change, perhaps of an unknown one."""
         if (known := self.specs.get(spec.id)) is not None:
             spec = msgspec.structs.replace(known, request=spec.request)
         try:
@@ -170,12 +170,12 @@ class StaticPolicyNeverErrs(RuleBasedStateMachine):
 
     @rule(found=st.lists(specs(), max_size=7))
     def restart_into_anything(self, found: list[ContainerSpec]) -> None:
-        """We start over among containers that may be pinned to anything."""
+        """The daemon starts without a state; containers may be pinned to anything."""
         self._synchronize({one.id: one for one in found})
 
     @rule()
     def reconnect(self) -> None:
-        """We meet again the containers that we left."""
+        """The plugin reconnects, and finds the same containers."""
         settled, grants = self.settled, self.state.grants
         content = grants.keys() == {
             key
@@ -200,7 +200,7 @@ class StaticPolicyNeverErrs(RuleBasedStateMachine):
 
     @invariant()
     def grants_are_what_was_asked_for_out_of_what_may_be_granted(self) -> None:
-        """Whole requests are met to the letter."""
+        """Requests for whole CPUs get exactly as many."""
         for key, grant in self.state.grants.items():
             assert len(grant.cpus) == self.specs[key].whole_cpus
             assert grant.cpus <= self.machine.online - self.policy.settings.reserved

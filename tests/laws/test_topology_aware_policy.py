@@ -97,7 +97,7 @@ class TopologyAwarePolicyNeverErrs(Node):
 
     @rule(container=IDS, spec=specs(), present=PRESENT)
     def update_oddly(self, container: str, spec: ContainerSpec, present: Pin) -> None:
-        """Somebody asks for what there is, or of a container that nobody told us of."""
+        """A request for the present resources, or an update of an unknown container."""
         if (known := self.specs.get(container)) is None:
             if spec.id not in self.specs:
                 self.runtime[spec.id] = self.believed[spec.id] = present
@@ -116,13 +116,13 @@ class TopologyAwarePolicyNeverErrs(Node):
             self.start(container)
 
     def start(self, container: str) -> None:
-        """A container begins to run, or one of which nobody told us."""
+        """A container starts, perhaps an unknown one."""
         decision = self.decided(Started(container))
         self.take_silent(decision)
         assert {timer.event for timer in decision.timers} <= {ColdStartEnded(container)}
 
     def end_cold_start(self, container: str) -> None:
-        """The time without fast memory is over, maybe of nobody."""
+        """The time without fast memory ends, perhaps of an unknown container."""
         decision = self.decided(ColdStartEnded(container))
         if decision.reasons:
             self.take(decision)
@@ -139,7 +139,7 @@ class TopologyAwarePolicyNeverErrs(Node):
 
     @rule(container=IDS, pod=PODS, whole=st.booleans())
     def vanish(self, container: str, pod: str, *, whole: bool) -> None:
-        """Something is gone, and our answer has no room for updates."""
+        """A pod or container vanishes, and the answer cannot carry updates."""
         if whole:
             self.stop_pod(pod)
         else:
@@ -153,7 +153,7 @@ class TopologyAwarePolicyNeverErrs(Node):
 
     @rule(pod=PODS, expected=st.lists(specs(), max_size=3))
     def create_pod(self, pod: str, expected: list[ContainerSpec]) -> None:
-        """A pod comes, whose containers are told beforehand, or are not."""
+        """A pod comes, with or without a list of its containers."""
         coming = (msgspec.structs.replace(one, id="", pod=pod) for one in expected)
         by_name = {one.name: on(self.policy.machine, one) for one in coming}
         decision = self.decide(PodCreated(pod, tuple(by_name.values())))
@@ -168,7 +168,7 @@ class TopologyAwarePolicyNeverErrs(Node):
 
     @rule(found=st.none() | STRANGERS)
     def start_over(self, found: list[tuple[ContainerSpec, Pin]] | None) -> None:
-        """We forget all, and find what we left, or who knows what."""
+        """The daemon starts without a state, among known or unknown containers."""
         if found is not None:
             self.forget_all()
             self.synchronize(on(self.policy.machine, one, pin) for one, pin in found)
@@ -238,14 +238,14 @@ class TopologyAwarePolicyNeverErrs(Node):
 
     @invariant()
     def everybody_has_what_was_asked_for(self) -> None:
-        """Unless it fell back, which is told."""
+        """Each container has its request, unless a reason says that it fell back."""
         for key, spec in self.specs.items():
             check_kind(spec, self.state.grants[key], self.why[key])
             check_promises(spec, self.state.memory.grants[key], self.why[key])
 
     @invariant()
     def the_books_are_right(self) -> None:
-        """Nobody is missing, nobody is left over."""
+        """The state has all containers and no others."""
         ledger = self.state.ledger
         assert {key: ledger.spec_of(key) for key in self.specs} == self.specs
         assert ledger.entries.keys() == self.specs.keys() == self.runtime.keys()
@@ -256,7 +256,7 @@ class TopologyAwarePolicyNeverErrs(Node):
 
     @invariant()
     def the_runtime_holds_what_the_state_says(self) -> None:
-        """What was told adds up to what should hold."""
+        """The pins that were sent add up to the desired ones."""
         wanted = self.wanted()
         assert self.policy.pins(self.state) == wanted
         if self.settled:
@@ -274,7 +274,7 @@ class TopologyAwarePolicyNeverErrs(Node):
         if (found := decision.reasons[0].rule) is not Rule.UNCHANGED:
             self.why[key] = found
         assert decision.pin == self.wanted()[key]
-        self.tell(key, decision.pin)
+        self.apply(key, decision.pin)
         self.take(decision, own=key)
 
     def _met(self) -> set[str]:

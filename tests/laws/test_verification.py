@@ -1,4 +1,4 @@
-"""As long as nobody else writes, the kernel has what was decided."""
+"""As long as nothing else writes, the kernel has what was decided."""
 
 from __future__ import annotations
 

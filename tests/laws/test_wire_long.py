@@ -38,7 +38,7 @@ KINDS = (REQUEST, REQUEST, REQUEST, RESPONSE, DATA, 0, 4, 255)
 
 
 def random_frames(choose: random.Random, count: int, first_id: int) -> bytes:
-    """Make frames of both connections, some in parts, some for nobody."""
+    """Make frames of both connections, some in parts, some of unknown streams."""
     stream = bytearray()
     stream_id = first_id
     for nth in range(count):

@@ -30,7 +30,7 @@ NAMES: Final = ("web", "log")
 
 machine_of = functools.cache(parse_spec)
 
-# A machine as it begins, and what becomes of it when parts come and go.
+# A machine at the start, and after hotplug of its parts.
 MACHINES: Final = st.sampled_from(
     [
         ("1s1n1c1t", "1s1n2c1t"),
@@ -150,7 +150,7 @@ _PAGES: Final = (HugePages(Bytes(2 << 20), 100),)
 
 @st.composite
 def amounts(draw: st.DrawFn, qos: QosClass) -> dict[str, Any]:
-    """Draw what a container of a QoS class asks for."""
+    """Draw the requests of a container of a QoS class."""
     request, limit = draw(st.sampled_from(_CPU_OF[qos]))
     memory, most = draw(st.sampled_from(_MEMORY))
     if qos is QosClass.BEST_EFFORT:
@@ -168,7 +168,7 @@ AMOUNTS: Final = st.fixed_dictionaries({qos: amounts(qos) for qos in QosClass})
 
 @st.composite
 def specs(draw: st.DrawFn) -> ContainerSpec:
-    """Draw a container; it is nowhere yet, and its hints are not those of a machine."""
+    """Draw a container, not placed yet, with hints that fit no particular machine."""
     qos = draw(st.sampled_from([QosClass.GUARANTEED, *QosClass]))
     name, hugepages = (
         draw(st.sampled_from(NAMES)),

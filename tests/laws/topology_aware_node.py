@@ -21,10 +21,10 @@ State = TopologyAwareState
 
 
 class Conditions(msgspec.Struct, frozen=True, kw_only=True):
-    """What a policy is made of.
+    """The parameters of a policy.
 
     Attributes:
-        machine: The words of its machine.
+        machine: The spec of its machine.
         reserved: How many CPUs are reserved.
         withheld: How many CPUs are not available.
         options: Further settings.
@@ -48,16 +48,16 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Node(policy_node.Node):
-    """Begins anywhere, and looks for the pools that decisions name."""
+    """Starts with any conditions, and checks the pools that decisions name."""
 
     @initialize(machines=MACHINES, settings=SETTINGS)
     def begin(self, machines: tuple[str, ...], settings: Mapping[str, Any]) -> None:
-        """Take a node and its settings."""
+        """Start with a node and its settings."""
         self.machines = machines
         self.begin_with(Conditions(machine=machines[0], **settings))
 
     def check(self, decision: Decision[State]) -> None:
-        """A rule for each, and the pool wherever there is one."""
+        """Check that each reason has a rule and the container's pool, if any."""
         super().check(decision)
         pools = {pool.name for pool in self.policy.tree.pools}
         grants = decision.state.grants

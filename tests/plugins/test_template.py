@@ -58,9 +58,8 @@ async def test_launched_by_the_runtime_it_obeys_its_document(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("config", "sentence"),
     [
-        pytest.param(
-            "greting: hi", "extra fields found (greting) @ $", id="an unknown key"
-        ),
+        pytest.param("greting: hi", "unknown field `greting`", id="an unknown key"),
+        pytest.param("greeting: 1", "got `int` - at `$.greeting`", id="a number"),
         pytest.param("[hi]", "expected keys and values", id="no keys"),
         pytest.param("a: [", "while parsing a flow node", id="no YAML"),
     ],

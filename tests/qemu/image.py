@@ -27,8 +27,8 @@ _SUPERFLUOUS = (
     *("var/cache/apt", "var/lib/apt/lists"),
 )
 _WHEELS = (
-    *("attrs", "cattrs", "protobuf", "pyyaml", "structlog", "grpcio", "hypothesis"),
-    *("pytest", "pytest-asyncio", "pytest-timeout", "pytest-xdist"),
+    *("attrs", "msgspec", "protobuf", "pyyaml", "structlog", "grpcio"),
+    *("hypothesis", "pytest", "pytest-asyncio", "pytest-timeout", "pytest-xdist"),
 )
 # Needed before modprobe has a root to read from; the initramfs loads them all.
 _MODULES = ("virtio_blk", "overlay")

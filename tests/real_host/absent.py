@@ -1,4 +1,4 @@
-"""What becomes of a test whose programs cannot be had."""
+"""Outcome of tests whose programs are not available."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 def give_up(reason: str) -> NoReturn:
     """Skip and say why; fail in CI, where everything must be there.
 
-    A test that skips everywhere shows nothing, and nobody would notice.
+    A test that skips everywhere checks nothing, and that would go unnoticed.
     """
     if os.environ.get("CI") == "true":
         pytest.fail(reason, pytrace=False)

@@ -27,7 +27,7 @@ class Source:
 def debian_mirror(etc: Path = Path("/etc")) -> str:
     """URL of the Debian archive that this machine's apt uses.
 
-    A Debian archive is told from third parties by its suite (the machine's own
+    A Debian archive differs from third-party archives by its suite (the machine's own
     codename, or a rolling name) together with its component ``main``.
 
     Raises:
@@ -102,7 +102,7 @@ def _os_release(path: Path) -> dict[str, str]:
 
 
 def _text(path: Path) -> str:
-    """Content of a file that may be missing, or closed to us for its passwords."""
+    """Content of a file that may be missing, or unreadable because it has passwords."""
     try:
         return path.read_text()
     except (FileNotFoundError, PermissionError):

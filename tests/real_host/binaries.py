@@ -1,4 +1,4 @@
-"""Which containerds this machine can start, and where their programs are."""
+"""Versions of containerd that this machine can start, and their programs."""
 
 from __future__ import annotations
 

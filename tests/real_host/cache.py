@@ -13,7 +13,7 @@ from pathlib import Path
 
 
 def cache_root() -> Path:
-    """Our folder below the user's cache folder; a fresh clone finds it too.
+    """The project's folder below the user's cache folder; a fresh clone finds it too.
 
     Source:
         XDG Base Directory Specification, XDG_CACHE_HOME.
@@ -30,14 +30,14 @@ def cached(
 ) -> Path:
     """Return the folder that *build* fills from *inputs*, building it if missing.
 
-    Two processes that ask at once build once; a build that fails or is killed
+    Two processes that call it at once build once; a build that fails or is killed
     leaves nothing that a later call would take for the result.
 
     Args:
         name: Readable part of the folder's name.
         inputs: Everything the content depends on, the recipe's version included.
-        build: Fills the empty folder it is given.
-        root: Where the folders are; `cache_root` unless told.
+        build: Fills an empty folder.
+        root: Where the folders are; `cache_root` by default.
     """
     digest = hashlib.sha256("\0".join(inputs).encode()).hexdigest()[:12]
     target = (root or cache_root()) / f"{name}-{digest}"
@@ -51,7 +51,7 @@ def cached(
 
 @contextmanager
 def locked(target: Path) -> Iterator[None]:
-    """Hold the lock file beside *target*; the kernel drops it if we die."""
+    """Hold the lock file beside *target*; the kernel releases it at exit."""
     target.parent.mkdir(parents=True, exist_ok=True)
     with target.with_name(f"{target.name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -66,7 +66,7 @@ def _build_beside(target: Path, build: Callable[[Path], None]) -> None:
         build(part)
         # mkdtemp makes 0700; a root file system needs /'s usual mode.
         part.chmod(0o755)
-        # Atomic: whoever sees the name sees the whole content.
+        # Atomic: where the name exists, the content is complete.
         part.rename(target)
     finally:
         shutil.rmtree(part, ignore_errors=True)

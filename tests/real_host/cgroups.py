@@ -25,7 +25,7 @@ class Cgroup:
     def read(self, file: str) -> str:
         """Content of a control file such as ``cpuset.cpus``.
 
-        Under version 1 the controller's hierarchy is told by the file's prefix.
+        Under version 1 the file's prefix names the controller's hierarchy.
 
         Source:
             cgroups(7), "Cgroups version 1" and "version 2".
@@ -86,7 +86,7 @@ class CpuShare:
         (self._folder / "cgroup.procs").write_text(str(pid))
 
     def lift(self) -> None:
-        """Let its processes have all CPUs from now on."""
+        """Remove the limit."""
         self._limit(None)
 
     def _limit(self, quota: int | None) -> None:

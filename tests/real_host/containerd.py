@@ -52,7 +52,7 @@ class Containerd:
         self._daemon: subprocess.Popen[bytes] | None = None
 
     def start(self, within: CpuShare | None = None) -> None:
-        """Start it on the state it left; return when CRI and NRI are served.
+        """Start it with the state of its last run; return when CRI and NRI are served.
 
         Args:
             within: A cgroup for it and the plugins that it launches.
@@ -66,7 +66,7 @@ class Containerd:
         with self.layout.log.open("ab") as log:
             self._daemon = subprocess.Popen(
                 [*_DIE_WITH_US, self._programs.containerd, "--config", config],
-                # Plugins inherit it, and are known by it.
+                # Plugins inherit it; `leftovers` finds them by it.
                 cwd=self.layout.folder,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -181,9 +181,9 @@ def running_containerd(
 
 
 def _listening_sockets() -> frozenset[str]:
-    """Paths of unix sockets that someone listens on; asking connects to none.
+    """Paths of listening unix sockets, found without connecting.
 
-    A connection, however short, would be a plugin to NRI.
+    NRI takes each connection, however short, for a plugin.
 
     Source:
         proc_net(5), /proc/net/unix; linux/net.h, __SO_ACCEPTCON.

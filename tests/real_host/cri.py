@@ -32,7 +32,7 @@ class CallFailed(Exception):
         method: The CRI method.
         code: gRPC status in upper case: ``UNKNOWN``, ``NOT_FOUND``,
             ``UNAVAILABLE``.
-        details: The runtime's words; an NRI plugin's error is among them.
+        details: The runtime's words; they include an NRI plugin's error.
     """
 
     method: str
@@ -94,7 +94,7 @@ class CriClient:
         self._call("StopPodSandbox", request, pb.StopPodSandboxResponse)
 
     def remove_pod_sandbox(self, pod: str) -> None:
-        """Forget a pod with all its containers; removing twice is fine."""
+        """Delete a pod with all its containers; removing twice is fine."""
         request = pb.RemovePodSandboxRequest(pod_sandbox_id=pod)
         self._call("RemovePodSandbox", request, pb.RemovePodSandboxResponse)
 
@@ -124,7 +124,7 @@ class CriClient:
         self._call("StopContainer", request, pb.StopContainerResponse)
 
     def remove_container(self, container: str) -> None:
-        """Forget a container; a running one is stopped first."""
+        """Delete a container; a running one is stopped first."""
         request = pb.RemoveContainerRequest(container_id=container)
         self._call("RemoveContainer", request, pb.RemoveContainerResponse)
 

@@ -25,7 +25,7 @@ def write_archive(path: Path, *more_tags: str) -> None:
     """Write one archive with both images; they share their only layer.
 
     Args:
-        path: Where to.
+        path: Of the new archive.
         more_tags: Further names of the same.
 
     Raises:
@@ -74,7 +74,7 @@ def _config(layer_digest: str) -> dict[str, object]:
         "config": {
             "Cmd": ["/bin/sleep", "2147483647"],
             "Env": ["PATH=/bin"],
-            # The first process of a pid namespace does not hear SIGTERM.
+            # The first process of a pid namespace ignores SIGTERM by default.
             "StopSignal": "SIGKILL",
         },
     }

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs the Debian packages that tests of containerd, QEMU and systemd start.
-# Without root it only says what is missing; those tests then skip and say why.
+# Without root it only lists what is missing; those tests then skip with the reason.
 set -eu
 
 export PATH="$PATH:/usr/sbin:/sbin" DEBIAN_FRONTEND=noninteractive
@@ -27,7 +27,7 @@ busybox             busybox-static
 fi
 
 command -v apt-get >/dev/null || {
-  echo "packages: no apt-get here; end-to-end tests skip what they cannot start" >&2
+  echo "packages: no apt-get on this machine; end-to-end tests without their programs skip" >&2
   exit 0
 }
 missing=$(echo "$WANTED" | while read -r command package; do
@@ -35,7 +35,7 @@ missing=$(echo "$WANTED" | while read -r command package; do
 done)
 [ -n "$missing" ] || exit 0
 [ "$(id -u)" = 0 ] || {
-  echo "packages: not root, so these stay missing and their tests skip: $missing" >&2
+  echo "packages: only root can install $missing; their tests skip" >&2
   exit 0
 }
 

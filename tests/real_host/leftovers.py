@@ -21,7 +21,7 @@ def sweep(layout: Layout, cgroup_root: str) -> None:
         TooSlow: A process or a cgroup would not go away.
     """
     sockets = list(_shim_sockets(layout.state))
-    # Shims first: they would report and clean up at leisure.
+    # Shims first: they would report the end of containers and clean up meanwhile.
     wait_until(lambda: _kill([*shim_pids(layout)]), "the last shim to end")
     wait_until(lambda: _kill([*plugin_pids(layout)]), "the last plugin to end")
     wait_until(lambda: _kill([*_member_pids(cgroup_root)]), "the last process to end")
@@ -33,7 +33,7 @@ def sweep(layout: Layout, cgroup_root: str) -> None:
 
 
 def shim_pids(layout: Layout) -> Iterator[int]:
-    """Shims that serve this daemon, told by the address in their arguments."""
+    """Shims that serve this daemon, found by the address in their arguments."""
     address = str(layout.cri_socket).encode()
     for process in Path("/proc").glob("[0-9]*"):
         try:
@@ -45,9 +45,9 @@ def shim_pids(layout: Layout) -> Iterator[int]:
 
 
 def plugin_pids(layout: Layout) -> Iterator[int]:
-    """Plugins that this daemon launched, told by environment and directory.
+    """Plugins that this daemon launched, found by environment and directory.
 
-    A daemon that dies lets them live.
+    They outlive a daemon that dies.
     """
     for process in Path("/proc").glob("[0-9]*"):
         try:
@@ -69,7 +69,7 @@ def _member_pids(cgroup_root: str) -> Iterator[int]:
 
 
 def _kill(pids: list[int]) -> bool:
-    """Send SIGKILL; say whether nobody was left to send it to."""
+    """Send SIGKILL; return whether no process was left."""
     for pid in pids:
         try:
             os.kill(pid, signal.SIGKILL)
@@ -87,7 +87,7 @@ def _mounts_below(folder: Path) -> Iterator[str]:
 
 
 def _remove_cgroups(cgroup_root: str) -> bool:
-    """Remove the empty folders, innermost first; say whether all are gone."""
+    """Remove the empty folders, innermost first; return whether all are removed."""
     for top in Cgroup(cgroup_root).folders():
         below = sorted((each for each in top.rglob("*") if each.is_dir()), reverse=True)
         for folder in (*below, top):

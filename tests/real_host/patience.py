@@ -6,13 +6,13 @@ import os
 import time
 from collections.abc import Callable
 
-# Seconds between two looks. Stretched too: an emulated CPU that looks all the time
-# gets nothing else done.
+# Seconds between two looks. Stretched too: polling would take all of
+# an emulated CPU.
 _STEP = 0.01
 
 
 class TooSlow(Exception):
-    """What was waited for did not happen in time."""
+    """The expected event did not happen in time."""
 
 
 def patience(seconds: float) -> float:
@@ -28,8 +28,8 @@ def is_slow_machine() -> bool:
 def wait_until(holds: Callable[[], bool], what: str, seconds: float = 30.0) -> None:
     """Return as soon as *holds* does.
 
-    The limit is for what never happens: beside a disk that is written to, a runtime
-    takes seconds for what it does in a moment else.
+    The limit is generous: while a disk is written to, a runtime
+    takes seconds for what otherwise takes an instant.
 
     Raises:
         TooSlow: It did not within *seconds*, stretched; names *what*.

@@ -95,13 +95,13 @@ class PluginProcess:
             self._process = None
 
     def wait(self) -> int:
-        """Wait for its own end; return the exit status."""
+        """Wait until it ends; return the exit status."""
         assert self._process is not None
         return self._process.wait(patience(10))
 
     @property
     def log_text(self) -> str:
-        """All lines that it has printed, without one of which a part is there."""
+        """All complete lines that it has printed."""
         text = self._log.read_text() if self._log.exists() else ""
         return text[: text.rfind("\n") + 1]
 

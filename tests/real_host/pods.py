@@ -34,7 +34,7 @@ class PodSpec:
         qos: Decides the cgroup parent.
         annotations: The user's; kubelet passes them on.
         labels: The user's, beside those that the kubelet adds.
-        resources: Sum of the containers' resources, where the kubelet tells it.
+        resources: Sum of the containers' resources, where the kubelet sends it.
     """
 
     name: str
@@ -72,7 +72,7 @@ class Container:
     cgroup: Cgroup
 
     def start(self) -> None:
-        """Start what `Pod.create` made."""
+        """Start the container that `Pod.create` made."""
         self.cri.start_container(self.id)
 
     def stop(self) -> None:
@@ -80,7 +80,7 @@ class Container:
         self.cri.stop_container(self.id)
 
     def remove(self) -> None:
-        """Stop it if need be, and forget it."""
+        """Stop it if it runs, and delete it."""
         self.cri.remove_container(self.id)
 
     def update(self, resources: Resources) -> None:
@@ -133,7 +133,7 @@ class Container:
         return self.status_field("Mems_allowed_list")
 
     def is_running(self) -> bool:
-        """Whether the runtime says so."""
+        """Whether it runs, by the runtime's state."""
         return any(
             each.id == self.id and each.state == pb.CONTAINER_RUNNING
             for each in self.cri.containers()
@@ -191,7 +191,7 @@ class Pod:
         self.cri.stop_pod_sandbox(self.id)
 
     def remove(self) -> None:
-        """Stop it if need be, and forget it with its containers."""
+        """Stop it if it runs, and delete it with its containers."""
         self.stop()
         self.cri.remove_pod_sandbox(self.id)
 

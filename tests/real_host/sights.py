@@ -1,4 +1,4 @@
-"""What containers should see, as a story goes on."""
+"""CPUs and memory that containers should see after each step of a story."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Sights: TypeAlias = dict[str, str]
 
 
 def play(stage: Stage, expected: Sights, step: Mapping[str, Any]) -> None:
-    """Let a step happen, and everybody see what the story says then."""
+    """Perform a step, and wait until all containers see what the story says."""
     if refusal := step.get("refused"):
         with pytest.raises(CallFailed) as refused:
             stage.play(step)
@@ -40,14 +40,14 @@ def go_on(expected: Sights, step: Mapping[str, Any]) -> None:
 
 
 def told_anew(before: str, news: str) -> str:
-    """Replace what *news* tells: ``6-7``, `` on 0-1``, ``8,12 on 0-4 with 512``."""
+    """Replace what *news* lists: ``6-7``, `` on 0-1``, ``8,12 on 0-4 with 512``."""
     cpus, _, mems = before.partition(" on ")
     new_cpus, _, new_mems = news.partition(" with ")[0].partition(" on ")
     return f"{new_cpus or cpus} on {new_mems or mems}"
 
 
 def all_there_is() -> str:
-    """What a process sees that nobody has pinned."""
+    """CPUs and memory nodes of a process without pinning."""
     cpus = Path("/sys/devices/system/cpu/online").read_text()
     mems = Path("/sys/devices/system/node/has_memory").read_text()
     return f"{cpus.strip()} on {mems.strip()}"

@@ -1,4 +1,4 @@
-"""Plays a story on a real runtime with the real daemon."""
+"""Stories played on a real runtime with the real daemon."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ _QOS = {
 
 
 class Stage:
-    """Does what a story's steps say; `with` starts the plugin and ends it.
+    """Performs the steps of a story; `with` starts the plugin and ends it.
 
-    The pods stay: the daemon's own end is much faster than theirs.
+    The pods stay: ending the daemon removes them much faster.
 
     Args:
         daemon: A running containerd without pods.
-        plugin: What answers it.
+        plugin: The plugin that is tested.
         kind: Of the plugin's document.
-        settings: ``spec`` of that.
+        settings: ``spec`` of the document.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Stage:
             switch.write_text("1")
 
     def play(self, step: Mapping[str, Any]) -> None:
-        """Let one step happen; see ``tests/policy/stories.py`` for the words.
+        """Perform one step; see ``tests/policy/stories.py`` for the words.
 
         Raises:
             CallFailed: The runtime refused it.
@@ -100,7 +100,7 @@ class Stage:
         }
 
     def tells(self, container: str, story: str) -> bool:
-        """Whether a container finds in its own file what a story says."""
+        """Whether a container's resource file has what a story says."""
         text = self.containers[container].file(_FILE).replace('"', "")
         rows = (line.split("=") for line in text.splitlines())
         told = (
@@ -142,7 +142,7 @@ class Stage:
         self._let_reply(next(iter(self.containers)))
 
     def _let_reply(self, name: str) -> None:
-        """Ask for what is there, for a reply that carries what waits for one."""
+        """Request the present values, so that the reply carries pending updates."""
         self.containers[name].update(resources_of(self._steps[name]))
 
     def _change_plugin(self, step: Mapping[str, Any]) -> None:
@@ -174,7 +174,7 @@ def resources_of(step: Mapping[str, Any]) -> Resources:
 
 
 def requests_of(rows: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """Annotate what Guaranteed containers of a pod will ask for, as a webhook does."""
+    """Annotate the requests of a pod's Guaranteed containers, as a webhook does."""
     containers = {
         name: {"limits": {"cpu": row["guaranteed"], "memory": row["memory"]}}
         for name, row in rows.items()

@@ -1,4 +1,4 @@
-"""The plugin of a story: a program that takes one configuration after the other."""
+"""The plugin of a story: a program whose configuration changes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.real_host.plugin_process import PluginProcess
 
 
 class StagePlugin(Protocol):
-    """What a `Stage` wants of its plugin."""
+    """The methods that a `Stage` calls."""
 
     @property
     def process(self) -> PluginProcess:
@@ -19,7 +19,7 @@ class StagePlugin(Protocol):
 
     @property
     def changes_live(self) -> bool:
-        """Whether it goes on, with what it knows, under another configuration."""
+        """Whether it keeps its state under another configuration."""
 
     def configure(self, kind: str, settings: Mapping[str, Any]) -> None:
         """Put a document in force; the first one starts the plugin."""
@@ -42,7 +42,7 @@ class Restarted:
         )
 
     def configure(self, kind: str, settings: Mapping[str, Any]) -> None:
-        """Kill what runs, and start with the new document."""
+        """Kill the process, and start another with the new document."""
         self.process.kill()
         self._config.write_text(document_of(kind, settings))
         self.process.start()

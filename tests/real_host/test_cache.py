@@ -1,4 +1,4 @@
-"""The cache builds once and never shows half a folder."""
+"""The cache builds once and never shows an incomplete folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What our pods tell the runtime is what a kubelet would."""
+"""The pods of tests send the runtime the values that a kubelet sends."""
 
 from __future__ import annotations
 

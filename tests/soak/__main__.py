@@ -16,7 +16,7 @@ _ROW = (
 
 
 def main() -> int:
-    """Print a row as soon as there is one, and whether anything has grown."""
+    """Print each row as soon as it is measured, and at the end what has grown."""
     parser = argparse.ArgumentParser(prog="python -m tests.soak", description=__doc__)
     parser.add_argument("--events", type=int, default=1_000_000)
     options = parser.parse_args()
@@ -53,8 +53,8 @@ def _print(row: Figures) -> None:
 def _judge(first: Figures, last: Figures) -> int:
     memory = last.size.resident / first.size.resident
     cpu, p50 = last.cpu / first.cpu, last.latency / first.latency
-    told = f"memory {memory:.3f}, CPU {cpu:.2f}, p50 {p50:.2f}"
-    print(f"\nThe last tenth by the first: {told}")
+    ratios = f"memory {memory:.3f}, CPU {cpu:.2f}, p50 {p50:.2f}"
+    print(f"\nThe last tenth by the first: {ratios}")
     grown = {
         kind: count - first.objects.get(kind, 0)
         for kind, count in last.objects.items()

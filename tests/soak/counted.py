@@ -1,4 +1,4 @@
-"""The daemon, with its objects counted when somebody asks.
+"""The daemon, with its objects counted on a signal.
 
 Run as ``python -m tests.soak.counted FILE run ...``: SIGUSR2 has it write the number of
 objects of each type to the file.

@@ -1,4 +1,4 @@
-"""What must be so between two events, by what the control socket and replies say."""
+"""Invariants between two events, checked by the control socket and replies."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from tests.soak.node import BusyNode, Lodger
 
 
 def check(state: Mapping[str, Any], node: BusyNode) -> None:
-    """Compare the daemon's own account with what its replies have told.
+    """Compare the state that the daemon reports with the values in its replies.
 
     Raises:
-        AssertionError: They differ, or somebody is where somebody else is alone.
+        AssertionError: They differ, or a container runs on exclusive CPUs of another.
     """
     found = {one["id"]: one for one in state["containers"]}
     assert found.keys() == node.living.keys()

@@ -1,4 +1,4 @@
-"""A node on which pods come and go for ever, and what its containers were told."""
+"""A node on which pods start and end forever, and the pins of its containers."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ MACHINE: Final = "2s2n8c2t memory=64Gi cxl=32Gi"
 
 _BUSY: Final = 40  # containers, which a node of this size has
 _AT_ONCE: Final = 3  # pods that are coming or going
-_CUT_SHORT: Final = 0.1  # of all pods: nobody tells of the stop of their container
+_CUT_SHORT: Final = 0.1  # of all pods: the stop of their container is not reported
 
 Pin: TypeAlias = tuple[str, str]
 Event: TypeAlias = Callable[[], Answer]
 
-# For pods: what is read, what is not, and what only looks like ours; the number makes
-# each of them unlike all others before it.
+# For pods: read, unknown and invalid annotations; the number makes each of
+# them differ from all before it.
 ANNOTATIONS: Final[tuple[Callable[[int], dict[str, str]], ...]] = (
     lambda _: {},
     lambda _: {},
@@ -43,8 +43,8 @@ ANNOTATIONS: Final[tuple[Callable[[int], dict[str, str]], ...]] = (
 
 def _resources(number: int) -> str:
     cpu = f"{50 + number % 100}m"
-    told = {"requests": {"cpu": cpu}, "limits": {"memory": "256Mi"}}
-    return json.dumps({"containers": {f"container-{number}": told}})
+    resources = {"requests": {"cpu": cpu}, "limits": {"memory": "256Mi"}}
+    return json.dumps({"containers": {f"container-{number}": resources}})
 
 
 @attrs.define(eq=False)
@@ -86,7 +86,7 @@ class BusyNode:
         self._open: list[deque[Event]] = []
 
     def step(self) -> float:
-        """Let one thing happen; return the seconds that the plugin took."""
+        """Make one event; return the seconds that the plugin took."""
         if len(self._open) < _AT_ONCE:
             self._open.append(deque(self._begin()))
         story = self._choose.choice(self._open)
@@ -96,7 +96,7 @@ class BusyNode:
         return answer.seconds
 
     def reconnect(self) -> None:
-        """End the session, begin another, and tell all that is here."""
+        """End the session, start another, and synchronize all containers."""
         self._peer.hang_up()
         self._peer.accept()
         request = pb.SynchronizeRequest(pods=list(self._pods.values()))
@@ -106,9 +106,9 @@ class BusyNode:
         self._learn(self._peer.call("Synchronize", request).body.update)
 
     def resize(self) -> Answer:
-        """Let the kubelet ask for what it asked for before, and take the reply.
+        """Repeat the request of a container, and apply the reply.
 
-        What became free without a reply that could tell of it rides on this one.
+        This reply carries updates that no earlier one could.
         """
         if not self.living:
             return self._tell_of_pod("StopPodSandbox", pod_of(0))

@@ -39,8 +39,8 @@ class Peer:
     """Takes one plugin at a time, calls it, and takes its updates.
 
     Attributes:
-        take: Is told what the plugin says without being asked, in the order of that
-            and of its replies.
+        take: Called with unsolicited updates of the plugin, in order with its
+            replies.
     """
 
     def __init__(self, path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A daemon that is kept busy, and looked at all the time."""
+"""A busy daemon, measured and checked in intervals."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.soak.node import BusyNode
 _LOOK: Final = 1_000  # events between two looks at the invariants
 _RECONFIGURE: Final = 10_000
 _RECONNECT: Final = 25_000
-_SETTLING: Final = 3.0  # seconds in which the plugin says what it has to say
+_SETTLING: Final = 3.0  # seconds until the plugin has sent pending updates
 
 
 @attrs.frozen
@@ -47,7 +47,7 @@ class Figures:
 
 
 def soak(folder: Path, events: int, every: int, seed: int = 17) -> Iterator[Figures]:
-    """Run a daemon through so many events, and take figures now and then.
+    """Run a daemon through so many events; yield figures in intervals.
 
     Raises:
         AssertionError: An invariant did not hold.
@@ -75,7 +75,7 @@ def _disturb(daemon: Daemon, node: BusyNode, number: int) -> None:
 
 
 def _look(daemon: Daemon, node: BusyNode, number: int) -> None:
-    """Check the invariants; what a timer or a document led to may be on its way."""
+    """Check the invariants, with patience for updates of timers and documents."""
     until = time.monotonic() + _SETTLING
     while True:
         daemon.peer.settle(0)
@@ -94,7 +94,7 @@ def _look(daemon: Daemon, node: BusyNode, number: int) -> None:
 def _figures(
     daemon: Daemon, node: BusyNode, times: array[float], used: float
 ) -> Figures:
-    objects = daemon.objects()  # which collects what is garbage, and gives it back
+    objects = daemon.objects()  # collects garbage first, and returns its memory
     size = daemon.size()
     return Figures(
         events=0,

@@ -1,4 +1,4 @@
-"""Pods that are gone leave nothing behind, whatever they have asked for."""
+"""Removed pods leave nothing behind, whatever they requested."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from tests.control.daemon_parts import Parts, make_parts
 from tests.fuzz import samples
 from tests.soak.node import ANNOTATIONS
 
-# Until what keeps up to so many things is full of them, or as empty, and as many again.
+# Twice as many as bounded caches and histories hold.
 PODS = 600
-# As full as they are, they have some hundreds more or fewer at times. Each of the pods
-# leaving one thing behind would be more.
+# Full caches vary by some hundreds of objects. One object left behind by each pod would
+# be more.
 FEW = 450
 
 

@@ -13,8 +13,8 @@ EVENTS = 24_000
 EVERY = 4_000
 
 SLACK = 1.03
-# How many of a type there are depends on who runs just then. What each of the pods that
-# came between two figures left behind would be more.
+# The number of objects of a type varies with the running containers. One left behind by
+# each pod between two figures would be more.
 FEW = 300
 
 
@@ -33,7 +33,7 @@ def test_a_busy_daemon_does_not_grow(tmp_path: Path) -> None:
 
 
 def grown(before: Figures, after: Figures) -> dict[str, int]:
-    """Say of which types there are more than there were."""
+    """Return the types with more objects than before."""
     known = before.objects
     return {
         kind: count - known.get(kind, 0)

@@ -1,5 +1,5 @@
-"""``make structure``: how large the code is, and how much of it one request crosses.
+"""``make structure``: the size of the code, and how much of it one request runs.
 
-The table in docs/architecture.md is a measurement, so no test compares it: it is as of
-the last time that the command was run.
+The table in docs/architecture.md is a measurement, so no test compares it: it shows the
+last run of the command.
 """

@@ -1,4 +1,4 @@
-"""What one CreateContainer crosses: files, functions, classes and lines of ours."""
+"""The project's files, functions, classes and lines that one CreateContainer enters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the source says about itself: lines, `Any`, late imports, arrows."""
+"""Counts of the source: lines, `Any`, late imports, imports between packages."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def arrows_of_app() -> frozenset[tuple[str, str]]:
 
 
 def floors(arrows: frozenset[tuple[str, str]]) -> int:
-    """Return the most rooms that stand upon one another, circles counting as one."""
+    """Return the length of the longest chain of imports; a circle counts as one."""
     below = _below(arrows)
     reach = {one: _reachable(one, below) for one in below}
 
@@ -107,7 +107,7 @@ def floors(arrows: frozenset[tuple[str, str]]) -> int:
 
 
 def direct(arrows: frozenset[tuple[str, str]]) -> frozenset[tuple[str, str]]:
-    """Leave out the arrows that lead where a longer way leads, too."""
+    """Leave out imports that a longer chain implies."""
     below = _below(arrows)
     return frozenset(
         (importer, imported)

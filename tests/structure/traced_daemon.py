@@ -25,7 +25,7 @@ def note(frame: FrameType, event: str, _: Any) -> None:
     if event != "call":
         return
     code = frame.f_code
-    # asyncio's, so it stays where it is whatever we are called.
+    # asyncio's module, so the name is the same however this program was started.
     if code.co_name == "write" and code.co_filename.endswith("selector_events.py"):
         entered.setdefault(None)
     entered.setdefault(code)
