@@ -30,7 +30,7 @@ _STANDARD_INPUT: Final = Path("-")
 _EXAMPLES: Final = """\
 examples:
   nri-resmgr check my.yaml                         against this machine
-  nri-resmgr check --topology 2s2n8c2t conf.d/*    against a synthetic one
+  nri-resmgr check --topology 2s2n8c2t my.yaml     against a synthetic one
   nri-resmgr check --topology node7.tgz my.yaml    against a dump of another one
   kubectl get topologyawarepolicy default -o yaml | nri-resmgr check -
 

@@ -47,16 +47,24 @@ def add_arguments(
     )
     add_host_flags(Flags(parser, environment))
     source = parser.add_mutually_exclusive_group()
-    source.add_argument("--machine", metavar="SPEC", help="a synthetic machine")
-    source.add_argument("--load", type=Path, metavar="FILE", help="a dump")
+    source.add_argument(
+        "--machine", metavar="SPEC", help="a synthetic machine, such as 2s2n8c2t"
+    )
+    source.add_argument(
+        "--load", type=Path, metavar="FILE", help="an archive of `topology dump`"
+    )
     add_output(parser, "tree", "json", "yaml")
     parser.set_defaults(action=show)
-    actions = parser.add_subparsers(title="instead of showing it", metavar="")
-    to_archive = actions.add_parser("dump", help="write an archive for --load")
-    to_archive.add_argument("file", type=Path, metavar="FILE")
+    actions = parser.add_subparsers(title="other actions", metavar="[ACTION]")
+    to_archive = actions.add_parser(
+        "dump", help="write the machine to an archive, for --load"
+    )
+    to_archive.add_argument("file", type=Path, metavar="FILE", help="archive to write")
     to_archive.set_defaults(action=dump)
-    to_folder = actions.add_parser("sysfs", help="write its sysfs files")
-    to_folder.add_argument("folder", type=Path, metavar="FOLDER")
+    to_folder = actions.add_parser("sysfs", help="write the machine as sysfs files")
+    to_folder.add_argument(
+        "folder", type=Path, metavar="FOLDER", help="folder to write to"
+    )
     to_folder.set_defaults(action=sysfs)
 
 

@@ -4,4 +4,10 @@ Read `run` first: it reads the input (`state`, `documents`, `memory_kinds`), has
 policy built (`build`), serves the runtime, and runs the `services` beside it: control
 socket, metrics and health (`insight`), traces, systemd, reconcilers (`targets`),
 verification. `parts` has the objects that they share.
+
+* State directory: `state` opens and locks it for this process alone;
+  `checkpoint_writer` writes the checkpoint after decisions, `checkpoint_restore` reads
+  it at the start, `configuration_cache` keeps the runtime's document.
+* Signals: `log_setup` handles SIGUSR1 (debug output), `configuration` SIGHUP (reload),
+  `nri_resmgr.stub.serve` SIGTERM and SIGINT (end).
 """

@@ -1,4 +1,9 @@
-"""Loggers; structlog is imported when the first line is written."""
+"""Loggers; structlog is imported when the first line is written.
+
+`levels` has the levels of components; `output`, `destination`, `sinks` and `system_log`
+write lines. Flags and SIGUSR1 are in `nri_resmgr.daemon.log_setup`, the line of a
+decision in `nri_resmgr.app.observing.decision_log`.
+"""
 
 from __future__ import annotations
 

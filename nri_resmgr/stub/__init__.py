@@ -2,6 +2,11 @@
 
 A plugin is a class with any of the handler methods, or a few decorated functions;
 `serve` runs it. See docs/write-a-plugin.md.
+
+Inside, to read in this order: `stub` repeats sessions; `session` is one of them;
+`service` and `routes` find the handler of a request; `runner` executes it, within the
+deadline of `request`; `replies` checks its result. `pending_updates` and
+`update_sender` have the updates that no request asked for.
 """
 
 from nri_resmgr.stub.adjustment import ContainerAdjustment

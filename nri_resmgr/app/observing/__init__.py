@@ -1,1 +1,6 @@
-"""Observation of decisions and sessions: decision log, history, traces."""
+"""Observation of decisions and sessions: decision log, history, traces.
+
+`decision_log` writes a log line per decision; `history` keeps recent events for the
+control socket; `sessions` follows the session with the runtime; `tracing` makes spans.
+The base of decision observers is in `nri_resmgr.app.observers`.
+"""

@@ -1,4 +1,4 @@
-"""The status of an error in a reply: a ttRPC code and one sentence."""
+"""The status of an error in a reply: a ttRPC code by the branch, and its text."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 `verifier` runs rounds: `inspection` reads the cgroups of all containers, `drift`
 compares them with their pins and gives a verdict, `report` logs and counts changes of
-verdicts. Drifted containers are repaired by updates
+verdicts (`DriftReport`; the counter is `Metrics.drift` of
+`nri_resmgr.app.metrics.counters`). Drifted containers are repaired by updates
 (`nri_resmgr.app.background.repairs`).
 """

@@ -5,7 +5,8 @@ One decision passes these modules in order:
 * `policy`: a method per event.
 * `demand`: the kind and the number of CPUs for a container, by `settings`.
 * `state` and `pool_ledger`: all grants, and their sums in the tree of `pools`.
-* `choose`: ranks pools by the `criteria`, with scores by affinity (`affinity_score`),
+* `choose`: ranks pools by the `criteria`, such as the level (socket, NUMA node) that a
+  Burstable container prefers, with scores by affinity (`affinity_score`),
   devices (`hint_scores`) and memory (`memory`).
 * `place` and `take`: the first pool that can grant CPUs and memory, or one of `errors`.
 * `pins`: what changes for containers in the runtime.
