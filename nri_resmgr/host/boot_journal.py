@@ -52,7 +52,15 @@ class BootJournal(Generic[OriginalsT]):
         try:
             text = self._state.read(self.name)
             return self._empty if text is None else self._parse(text)
-        except (UntrustedState, InputError, ValueError, KeyError, TypeError):
+        # What a damaged text raises here: it must not keep the daemon from starting.
+        except (
+            UntrustedState,
+            InputError,
+            ValueError,
+            KeyError,
+            TypeError,
+            RecursionError,
+        ):
             self.set_aside = self._state.set_aside(self.name)
             return self._empty
 

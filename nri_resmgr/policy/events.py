@@ -88,6 +88,7 @@ class RequestOrigin(enum.StrEnum):
     STALE = "stale-annotation"
 
 
+# Names and defaults of fields are part of the format of checkpoints and recordings.
 class ContainerSpec(
     msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
 ):

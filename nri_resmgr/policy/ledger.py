@@ -32,7 +32,7 @@ class Ledger(msgspec.Struct, frozen=True):
 
     Attributes:
         entries: The containers.
-        pods: The ids of each pod's containers; `of` computes them.
+        pods: The ids of each pod's containers, never changed; `of` computes them.
     """
 
     entries: MappingProxyType[str, Entry]

@@ -1,4 +1,8 @@
-"""Checkpoint forms: states as tables of values, and back."""
+"""Checkpoint forms: states as tables of values, and back.
+
+The names of tables, and those of the fields of their values, are the format of
+checkpoints: after a rename, checkpoints of earlier versions cannot be read.
+"""
 
 from __future__ import annotations
 

@@ -71,6 +71,7 @@ class PendingUpdates:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
+        # A container may be in both: its entry in flight has values of earlier changes.
         self._waiting: dict[str, _Entry] = {}
         self._in_flight: dict[str, _Entry] = {}
 

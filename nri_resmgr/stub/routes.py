@@ -151,6 +151,7 @@ _SPECIAL: Final = (
     ),
 )
 
+# By method; special routes replace those of plain notifications.
 ROUTES: Final[Mapping[str, EventRoute]] = MappingProxyType(
     {
         **{

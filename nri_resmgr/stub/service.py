@@ -95,7 +95,7 @@ class PluginService:
                 return self._synchronize(request)
             case nri_pb2.StateChangeEvent():
                 return self._state_change(request)
-            case _:
+            case _:  # Shutdown: the connection refuses unknown methods
                 return Invocation(self.handlers.get("shutdown"), (), _nothing)
 
     def _configure(self, request: nri_pb2.ConfigureRequest) -> Invocation:

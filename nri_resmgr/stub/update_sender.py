@@ -140,6 +140,8 @@ class UpdateSender:
 
     def disconnect(self) -> None:
         """Stop calling; fixed values are dropped, since they end with their session."""
+        # The task in progress is not cancelled: its call fails with the connection, and
+        # it then puts the updates with computed values back for the next session.
         self._updater = None
         self.pending.drop_fixed()
 

@@ -36,6 +36,8 @@ def to_plain(value: object) -> Any:
     their default are left out where the class has ``omit_defaults=True``, and so are
     the empty mappings of a Struct.
     """
+    # A changed default of such a class therefore changes the meaning of checkpoints and
+    # recordings that were written before.
     # Sorted, so that equal values are written in the same way.
     data = msgspec.to_builtins(value, enc_hook=_to_supported, order="deterministic")
     if isinstance(data, dict) and isinstance(value, msgspec.Struct):

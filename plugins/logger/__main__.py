@@ -12,10 +12,10 @@ import queue
 import signal
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, Self, TextIO
 
-import attrs
 import msgspec
 import structlog
 import yaml
@@ -41,7 +41,7 @@ LAUNCHED_LOG_FILE: Final = "/var/log/nri-logger.log"
 MAX_WAITING: Final = 10_000
 
 
-@attrs.define(eq=False)
+@dataclass(eq=False)
 class InvalidSetting(InputError):
     """The setting at *path* of the document is not valid."""
 
@@ -84,8 +84,7 @@ _READERS: Final[Mapping[str, tuple[str, Callable[[object], object]]]] = {
 }
 
 
-@attrs.frozen
-class LoggerSettings:
+class LoggerSettings(msgspec.Struct, frozen=True):
     """Filter, format and destination; an empty `log_file` is standard output."""
 
     log_file: str = ""
@@ -113,7 +112,7 @@ class LoggerSettings:
                 changes[name] = read(value)
             except ValueError as error:
                 raise InvalidSetting(f"$.{key}", str(error)) from None
-        return attrs.evolve(self, **changes)
+        return msgspec.structs.replace(self, **changes)
 
     def changed_by_text(self, text: str) -> Self:
         """Return these settings with the changes of a YAML document.

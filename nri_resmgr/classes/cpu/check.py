@@ -23,6 +23,18 @@ from nri_resmgr.classes.cpu.sst import CLOSES
 from nri_resmgr.topology.speed_select import Feature, Punit
 from nri_resmgr.values import KiloHertz
 
+_IDLE: Final = f"{CPU_ROOT}/cpu*/cpuidle"
+_EPP: Final = "energyPerformancePreference"
+
+# The file of a policy from which the kernel's value of a word is read.
+_FILES: Final = {
+    FrequencyWord.MIN: "cpuinfo_min_freq",
+    FrequencyWord.BASE: "base_frequency",
+    FrequencyWord.TURBO: "cpuinfo_max_freq",
+}
+
+_Why: TypeAlias = Callable[[CpufreqPolicy], str]
+
 
 class CpuClassProblem(msgspec.Struct, frozen=True, kw_only=True):
     """A setting of a class that a machine cannot apply, or only in part.
@@ -44,9 +56,6 @@ class CpuClassProblem(msgspec.Struct, frozen=True, kw_only=True):
 
     def __str__(self) -> str:
         return f"CPU class {self.cpu_class}, {self.key}: {self.why} ({self.file})"
-
-
-_IDLE: Final = f"{CPU_ROOT}/cpu*/cpuidle"
 
 
 def check(
@@ -126,22 +135,17 @@ def _uncore_problems(one: CpuClass, facts: CpuKnobFacts) -> Iterator[CpuClassPro
                 break
 
 
-_EPP: Final = "energyPerformancePreference"
-
-_Why: TypeAlias = Callable[[CpufreqPolicy], str]
-
-
 def _cpufreq_problems(
     one: CpuClass, classes: Mapping[str, CpuClass], facts: CpuKnobFacts
 ) -> Iterator[CpuClassProblem]:
     """Yield problems with frequencies, governors and preferences."""
     frequencies = {"minFreq": one.min, "maxFreq": one.max}
-    asked = [key for key, wanted in frequencies.items() if wanted is not None]
-    asked += ["freqGovernor"] if one.governor else []
-    asked += [_EPP] if one.epp is not None else []
+    requested = [key for key, wanted in frequencies.items() if wanted is not None]
+    requested += ["freqGovernor"] if one.governor else []
+    requested += [_EPP] if one.epp is not None else []
     if not facts.policies:
         why = "no cpufreq driver on this machine"
-        for key in asked:
+        for key in requested:
             yield _problem(one, key, CPUFREQ_ROOT, why, is_error=True)
         return
     for key, wanted in frequencies.items():
@@ -196,13 +200,6 @@ def _frequency(
         if why := _outside(wanted, policy.min, policy.max):
             yield _problem(one, key, policy.folder, why, is_error=False)
             return
-
-
-_FILES: Final = {
-    FrequencyWord.MIN: "cpuinfo_min_freq",
-    FrequencyWord.BASE: "base_frequency",
-    FrequencyWord.TURBO: "cpuinfo_max_freq",
-}
 
 
 def _turbo(

@@ -49,7 +49,8 @@ class Knobs:
     def __init__(self, files: WritableTree, journal: KnobJournal) -> None:
         self._files = files
         self._journal = journal
-        self._originals = journal.read()
+        # A copy: it changes below, and the journal may return an object of its own.
+        self._originals = dict(journal.read())
         self._journaled = dict(self._originals)  # content of the journal
         self._texts: dict[str, str] = {}  # written last
         self._seen: dict[str, str] = {}  # read back after that

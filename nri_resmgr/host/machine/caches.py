@@ -66,7 +66,7 @@ def _without_repeats(found: Sequence[Cache]) -> tuple[Cache, ...]:
 def _indexes(
     tree: Tree, folder: str, covered: dict[str, CpuSet], cpu: int
 ) -> tuple[str, ...]:
-    if covered and all(cpu in cpus for cpus in covered.values()):
+    if covered and all(cpu in sharers for sharers in covered.values()):
         return ()
     return tuple(
         name

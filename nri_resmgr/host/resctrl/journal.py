@@ -84,7 +84,7 @@ class Journal:
     """
 
     def __init__(self, store: TextStore, place: str) -> None:
-        self._keeper = store
+        self._store = store
         self._place = place
         self._record: ResctrlRecord | None = None
         self.set_aside = ""
@@ -97,10 +97,10 @@ class Journal:
         """
         if self._record is None:
             try:
-                text = self._keeper.read(_NAME)
+                text = self._store.read(_NAME)
                 self._record = _parse(text, self._place) if text else ResctrlRecord()
             except (ValueError, RecursionError, UntrustedState):
-                self.set_aside = self._keeper.set_aside(_NAME)
+                self.set_aside = self._store.set_aside(_NAME)
                 self._record = ResctrlRecord()
         return self._record
 
@@ -113,9 +113,9 @@ class Journal:
         if record == self._record:
             return
         if record == ResctrlRecord():
-            self._keeper.remove(_NAME)
+            self._store.remove(_NAME)
         else:
-            self._keeper.write(_NAME, _render(record, self._place))
+            self._store.write(_NAME, _render(record, self._place))
         self._record = record
 
 

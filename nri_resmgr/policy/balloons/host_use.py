@@ -71,9 +71,8 @@ def _cpus_by_class(state: State, context: Context) -> Mapping[str, CpuSet]:
     rest = settings.available
     for balloon in state.balloons.values():
         name = context.type_of(balloon).cpu_class
-        if (
-            name and not balloon.parts
-        ):  # a composite one has only those of its components
+        # A composite balloon has only the CPUs of its components, which are counted.
+        if name and not balloon.parts:
             found[name] = found.get(name, NO_CPUS) | balloon.cpus
             rest -= balloon.cpus
     if settings.idle_cpu_class and rest:

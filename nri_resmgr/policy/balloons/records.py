@@ -27,8 +27,7 @@ from nri_resmgr.policy.records import (
 )
 from nri_resmgr.values import CpuSet
 
-# Names of tables and fields are the checkpoint's format: after a rename, checkpoints
-# of earlier versions cannot be read.
+# A rename changes the format of checkpoints, see `nri_resmgr.policy.records`.
 TABLES: Final[Mapping[str, type]] = {
     **LEDGER_TABLES,
     "balloon": Balloon,

@@ -79,7 +79,7 @@ def place(
     Args:
         spec: The container.
         free: What can be granted to it.
-        offers: FormerPlaces to take as they are, best first, if they are legal.
+        offers: Former places to take as they are, best first, if they are legal.
 
     Raises:
         ExclusiveCpusShort: It asks for more CPUs than are free, and `on_failure` is

@@ -18,6 +18,7 @@ from nri_resmgr.policy.static.policy import StaticPolicy
 from nri_resmgr.policy.static.state import StaticState
 from nri_resmgr.values import CpuSet
 
+# A rename changes the format of checkpoints, see `nri_resmgr.policy.records`.
 TABLES: Final[Mapping[str, type]] = {
     **LEDGER_TABLES,
     "grant": Pin,

@@ -175,10 +175,9 @@ def _exclusive_cpus(demand: Demand, view: NodeView, occupancy: Occupancy) -> Cpu
     machine, present = view.tree.machine, demand.spec.present.cpus
     exclusive = present
     if demand.kind is CpuKind.MIXED:
+        # Isolated CPUs are never shared, so any of them are exclusive.
         isolated = present & view.tree.root.isolated
-        exclusive = (
-            isolated or present - occupancy.shared
-        )  # isolated CPUs are never shared
+        exclusive = isolated or present - occupancy.shared
         if len(exclusive) > demand.count:
             return allocate_cpus(CpuRequest(demand.count, exclusive), machine).cpus
     if demand.spec.preferences.hide_hyperthreads and len(exclusive) < demand.count:
@@ -283,9 +282,9 @@ def _reserve_again(
     former = FormerPlace(grant, old.memory.zone_of(spec.id))
     view, demand = state.view(settings), demand_of(spec, settings)
     found = keep_place(demand, former, view, Rule.OLD_PLACE)
-    return (
-        state if found is None else state.reserve_place(spec, found.grant, found.memory)
-    )
+    if found is None:
+        return state
+    return state.reserve_place(spec, found.grant, found.memory)
 
 
 def _in_pool_of(tree: PoolTree, grant: Grant, old: State) -> Grant | None:

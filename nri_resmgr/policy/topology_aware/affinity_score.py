@@ -83,14 +83,14 @@ def _by_rules(
     spec: ContainerSpec, rules: tuple[Affinity, ...], ledger: Ledger
 ) -> dict[str, int]:
     weights: dict[str, int] = {}
-    everyone = [entry.spec for entry in ledger.entries.values()]
-    own_pod = [other for other in everyone if other.pod == spec.pod]
+    known = [entry.spec for entry in ledger.entries.values()]
+    same_pod = [other for other in known if other.pod == spec.pod]
     for rule in rules:
         matches = predicate_of(rule.match)
-        asked = own_pod
+        in_scope = same_pod
         if rule.scope is not None:
-            asked = list(filter(predicate_of(rule.scope), everyone))
-        for other in asked:
+            in_scope = list(filter(predicate_of(rule.scope), known))
+        for other in in_scope:
             if matches(other):
                 weights[other.id] = weights.get(other.id, 0) + rule.weight
     return weights

@@ -96,8 +96,8 @@ def _score(hint: Hint, pool: Pool, tree: PoolTree) -> int:
     if hint.cpus:
         return len(hint.cpus & pool.cpus)
     if hint.nodes:
-        exclusive = machine.nodes_of(pool.cpus) | pool.nodes - machine.cpu_nodes
-        return _BY_NODE[pool.level] if hint.nodes & exclusive else 0
+        local = machine.nodes_of(pool.cpus) | pool.nodes - machine.cpu_nodes
+        return _BY_NODE[pool.level] if hint.nodes & local else 0
     if pool.cpus.isdisjoint(cpus_near(hint, machine)):
         return 0
     return _score_in_package(pool, tree)

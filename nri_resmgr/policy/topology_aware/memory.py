@@ -104,9 +104,9 @@ def kinds_of(spec: ContainerSpec, pool: Pool, tree: PoolTree) -> frozenset[Memor
     return _usual_kinds(tree.kinds_in(pool))
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=64)  # called for every container, with few different sets
 def _usual_kinds(kinds: frozenset[MemoryKind]) -> frozenset[MemoryKind]:
-    return USUAL_KINDS & kinds  # called for every container with few different sets
+    return USUAL_KINDS & kinds
 
 
 def is_cold(spec: ContainerSpec, pool: Pool, tree: PoolTree) -> bool:

@@ -58,7 +58,7 @@ class PoolLedger(msgspec.Struct, frozen=True, dict=True):
             by pool id.
         without_request: Number of containers without a request that share these CPUs,
             by pool id.
-        container_counts: Number of grants of each kind, by pool id.
+        container_counts: Number of grants of each kind, by pool id; never changed.
         reserved: Thousandths granted from the reserved CPUs.
         sizes: Thousandths of each pool's sharable CPUs that are not in `taken`, by
             pool id.

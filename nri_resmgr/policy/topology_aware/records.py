@@ -27,6 +27,7 @@ from nri_resmgr.policy.topology_aware.pool_ledger import Grant, PoolLedger
 from nri_resmgr.policy.topology_aware.pools import PoolTree
 from nri_resmgr.policy.topology_aware.state import Slot, TopologyAwareState
 
+# A rename changes the format of checkpoints, see `nri_resmgr.policy.records`.
 TABLES: Final[Mapping[str, Any]] = {
     **LEDGER_TABLES,
     "pool": str,

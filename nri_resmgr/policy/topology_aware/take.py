@@ -185,10 +185,8 @@ def _allowed(free: CpuSet, pool: Pool, view: NodeView) -> CpuSet:
     machine = view.tree.machine
     for one in pool.subtree:
         below = view.tree.pools[one]
-        mine, limit = (
-            free & below.sharable,
-            max(view.pool_ledger.headroom(below) // _CPU, 0),
-        )
+        mine = free & below.sharable
+        limit = max(view.pool_ledger.headroom(below) // _CPU, 0)
         if len(mine) > limit:
             free -= mine - allocate_cpus(CpuRequest(limit, mine), machine).cpus
     return free

@@ -18,7 +18,10 @@ from nri_resmgr.policy.topology_aware.state import TopologyAwareState
 from nri_resmgr.policy.views import Candidate, PoolUse
 from nri_resmgr.values import Bytes, MilliCpus
 
-_CPU = 1000  # thousandths
+_CPU: Final = 1000  # thousandths
+
+MOST: Final = 16
+"""Maximum number of ranked pools; each costs as much as a decision."""
 
 
 def uses_of(state: TopologyAwareState) -> tuple[PoolUse, ...]:
@@ -77,10 +80,6 @@ def _of_reserved(state: TopologyAwareState) -> PoolUse:
             if state.grants[key].kind is CpuKind.RESERVED
         ),
     )
-
-
-MOST: Final = 16
-"""Maximum number of ranked pools; each costs as much as a decision."""
 
 
 def ranking(

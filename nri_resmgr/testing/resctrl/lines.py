@@ -107,7 +107,11 @@ def _mask(text: str, ways: Ways) -> int:
 
 
 def _check_mask(mask: int, text: str, ways: Ways) -> None:
-    """Source: Linux fs/resctrl/ctrlmondata.c: cbm_validate."""
+    """Refuse a mask that the hardware does not accept.
+
+    Source:
+        Linux fs/resctrl/ctrlmondata.c: cbm_validate.
+    """
     if (ways.min_bits and not mask) or mask > ways.mask:
         raise KernelRefusal(errno.EINVAL, "Mask out of range")
     lowest = (mask & -mask).bit_length() - 1
@@ -122,7 +126,11 @@ def _check_mask(mask: int, text: str, ways: Ways) -> None:
 
 
 def _bandwidth(text: str, throttle: Throttle, *, in_mbps: bool) -> int:
-    """Source: Linux fs/resctrl/ctrlmondata.c: bw_validate."""
+    """Return a bandwidth as the kernel rounds it.
+
+    Source:
+        Linux fs/resctrl/ctrlmondata.c: bw_validate.
+    """
     if not _is_number(text, 10) or int(text) > _U32:
         raise KernelRefusal(errno.EINVAL, f"Invalid MB value {text}")
     value = int(text)

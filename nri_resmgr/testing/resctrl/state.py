@@ -57,7 +57,14 @@ class State:
         self.draining = False
 
     def make_group(self, name: str) -> None:
-        """Source: Linux fs/resctrl/rdtgroup.c: rdtgroup_mkdir_ctrl_mon."""
+        """Create a control group.
+
+        Raises:
+            KernelRefusal: There is no closid or no RMID left.
+
+        Source:
+            Linux fs/resctrl/rdtgroup.c: rdtgroup_mkdir_ctrl_mon.
+        """
         held = [group for group in self.groups.values() if group.mode != LOCKED]
         if len(held) >= self.hardware.closids:
             raise KernelRefusal(errno.ENOSPC, "Out of CLOSIDs")
@@ -65,7 +72,14 @@ class State:
         self.groups[name] = SimulatedGroup(self._initial())
 
     def make_monitor(self, group: str, name: str) -> None:
-        """Source: Linux fs/resctrl/rdtgroup.c: rdtgroup_mkdir_mon."""
+        """Create a monitoring group.
+
+        Raises:
+            KernelRefusal: There are no counters, or no RMID is left.
+
+        Source:
+            Linux fs/resctrl/rdtgroup.c: rdtgroup_mkdir_mon.
+        """
         if not self.hardware.rmids:
             raise KernelRefusal(errno.EPERM)
         self._take_rmid()
