@@ -107,7 +107,7 @@ class Installation(msgspec.Struct, frozen=True):
 
 
 class Folders(msgspec.Struct, frozen=True):
-    """The runtime's `plugin_path` and `plugin_config_path`."""
+    """The runtime's ``plugin_path`` and ``plugin_config_path``."""
 
     plugins: Path
     configs: Path

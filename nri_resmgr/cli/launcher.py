@@ -23,8 +23,8 @@ NEEDED: Final = (
     "nri_resmgr",
     "nri_proto",
     "attr",
-    "cattr",
     "google",
+    "msgspec",
     "structlog",
     "yaml",
 )

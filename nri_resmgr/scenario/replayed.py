@@ -152,7 +152,7 @@ class ReplayedPlugin(DecisionObserver):
     async def update_containers(
         self, _updates: Iterable[ContainerUpdate]
     ) -> tuple[ContainerUpdate, ...]:
-        """Take updates; see `nri_resmgr.stub.update_sender.Runtime`."""
+        """Take updates; see `nri_resmgr.stub.update_sender.ContainerUpdater`."""
         if not self._may_call():
             raise UnsolicitedUpdatesUnsafe(self._level)
         if self._answers:

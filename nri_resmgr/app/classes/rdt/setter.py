@@ -6,7 +6,8 @@ from typing import Final
 
 from nri_proto import NriLevel
 from nri_resmgr.app.classes.rdt.host import RdtHost
-from nri_resmgr.app.classes.setter import ClassSetter, NewContainer, PolicyDecision
+from nri_resmgr.app.classes.setter import ClassSetter, NewContainer
+from nri_resmgr.app.observers.observer import PolicyDecision
 from nri_resmgr.classes.choice import (
     ClassChoice,
     ClassDenied,
