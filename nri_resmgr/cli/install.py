@@ -255,6 +255,7 @@ def find_program(plugin: str) -> Path:
         NoSuchPlugin: Neither names a program.
     """
     known = shipped("plugins")
+    # A shipped plugin has precedence over a file of that name in the working folder.
     for path in (known / plugin, Path(plugin).absolute()):
         if path.is_file() or (path / "__main__.py").is_file():
             return path

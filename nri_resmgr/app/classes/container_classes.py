@@ -70,6 +70,7 @@ class ContainerClasses:
     def _made(self) -> Iterator[ClassSetter]:
         config, context = self._config, self._context
         runtime, machine, tree = context.runtime, context.machine, context.tree
+        # The order counts: of two kinds that set the same file, the first one wins.
         yield MemorySetter(config, runtime, machine, tree)
         yield SchedulingSetter(
             runtime,

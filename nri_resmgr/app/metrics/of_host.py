@@ -58,6 +58,7 @@ def _of_host_report(report: HostReport) -> Iterator[Series]:
     yield Series(
         table.INTERRUPTS,
         {
+            # The plan places refused ones as well.
             ("placed",): len(last.plan.placement.cpus.keys()) - len(last.refused),
             ("unplaced",): len(last.plan.placement.unplaced),
             ("refused",): len(last.refused),
