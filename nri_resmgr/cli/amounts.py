@@ -21,6 +21,7 @@ def size_text(amount: int | None) -> str:
     if amount is None:
         return "-"
     size, unit = float(amount), 0
+    # Rounded first: 1023.96 KiB would be shown as 1024 KiB.
     while round(size, 1) >= _STEP and unit < len(_UNITS) - 1:
         size, unit = size / _STEP, unit + 1
     return f"{size:.1f}".removesuffix(".0") + f" {_UNITS[unit]}"

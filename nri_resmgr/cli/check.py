@@ -144,6 +144,7 @@ class Checker:
         return CheckResult(file, found.config, host_warnings=warnings, pools=pools)
 
     def _fits(self, config: PolicyConfig) -> None:
+        # Both raise for mistakes that only show on a machine.
         self._policy(config)
         self._warnings(config)
 

@@ -38,7 +38,7 @@ class Command(msgspec.Struct, frozen=True):
     def load(self) -> CommandModule:
         """Import the module of the command."""
         # Late: a launched plugin has five seconds to register, and starts with what
-        # `run` needs. No module of a command imports another part of us late.
+        # `run` needs. The modules themselves import everything at their top.
         return cast("CommandModule", import_module(f"{__package__}.{self.module}"))
 
 

@@ -214,7 +214,7 @@ class _Show:
             *("--host-root", str(self.root)),
             *("--run-dir", str(self.runtime.socket_path.parent / "run")),
             *("--state-dir", str(self.runtime.socket_path.parent / "state")),
-            *("--control-socket", ""),
+            *("--control-socket", ""),  # a daemon of this machine may use the default
             *("--verify-interval", "0"),  # its containers have no cgroups
         )
         await self.runtime.synchronized(_PLUGIN)
@@ -225,6 +225,7 @@ class _Show:
             with contextlib.suppress(ProcessLookupError):
                 self.plugin.kill()
             await self.plugin.wait()
+            # Until the runtime has noticed, it would still send requests to it.
             await self.runtime.gone(_PLUGIN)
             self.plugin = None
 

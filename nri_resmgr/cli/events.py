@@ -58,6 +58,7 @@ def run(options: argparse.Namespace) -> int:
             print(json.dumps(line), flush=True)
         elif line["kind"] != "EventList":
             print(event_line(line), flush=True)
+    # A daemon that runs never ends this answer.
     if options.follow:
         raise AnswerLost(path, "the daemon has ended")
     return 0

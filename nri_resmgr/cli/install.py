@@ -107,7 +107,7 @@ class Installation(msgspec.Struct, frozen=True):
 
 
 class Folders(msgspec.Struct, frozen=True):
-    """The runtime's `plugin_path` and `plugin_config_path`."""
+    """The runtime's ``plugin_path`` and ``plugin_config_path``."""
 
     plugins: Path
     configs: Path
@@ -255,6 +255,7 @@ def find_program(plugin: str) -> Path:
         NoSuchPlugin: Neither names a program.
     """
     known = shipped("plugins")
+    # A shipped plugin has precedence over a file of that name in the working folder.
     for path in (known / plugin, Path(plugin).absolute()):
         if path.is_file() or (path / "__main__.py").is_file():
             return path

@@ -117,6 +117,7 @@ def _node(node: Data) -> str:
 
 
 def _pools(pools: list[Data]) -> str:
+    # A pool comes after the one that it is part of.
     depths: dict[str, int] = {}
     for pool in pools:
         depths[pool["name"]] = depths.get(pool["within"], -1) + 1
@@ -195,6 +196,7 @@ def class_lines(found: Data) -> Iterator[tuple[str, str]]:
         if problem := one.get("problem"):
             yield "", f"not as configured: {problem}"
         for failing in one["failing"]:
+            # A problem of the whole kind is shown once.
             if failing["why"] != one.get("problem"):
                 yield "", f"{failing['what']}: {failing['why']}"
 

@@ -194,6 +194,17 @@ def _headline(entry: Entry) -> str:
     return _HEADLINES[type(entry)]
 
 
+# Scripts read these words: they do not change with the names of classes.
+_KINDS: Final[Mapping[type[Entry], str]] = {
+    Called: "called",
+    Answered: "answered",
+    Decided: "decided",
+    RecordedRefusal: "refused",
+    RecordedCheckpoint: "remembered",
+    Configured: "configured",
+    MachineChanged: "machinechanged",
+}
+
 _HEADLINES: Final = {
     RecordedCheckpoint: "state of an earlier process",
     Configured: "configuration in force",
@@ -231,7 +242,7 @@ def _message(entry: Called | Answered) -> dict[str, Any]:
 
 
 def _plain(entry: Entry) -> dict[str, Any]:
-    kind = type(entry).__name__.lower()
+    kind = _KINDS[type(entry)]
     match entry:
         case Called() | Answered():
             row = {"method": entry.method, "number": entry.number}

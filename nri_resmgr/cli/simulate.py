@@ -46,17 +46,8 @@ exit status: 0 done, also if containers were refused; 1 the two configurations o
 
 _SUFFIXES: Final = (".svg", ".html")
 _PLACEMENTS: Final = (
-    *(
-        "container",
-        "qos",
-        "asks",
-        "memory",
-        "CPUs",
-        "exclusive",
-        "nodes",
-        "pool",
-        "rule",
-    ),
+    *("container", "qos", "asks", "memory", "CPUs", "exclusive", "nodes", "pool"),
+    "rule",
 )
 _POOLS: Final = ("pool", "kind", "CPUs", "granted", "free", "largest", "memory")
 _MOST_NAMES: Final = 5
@@ -134,6 +125,7 @@ def run(options: argparse.Namespace) -> int:
     if options.picture and options.picture.suffix not in _SUFFIXES:
         expected = " or ".join(_SUFFIXES)
         raise NoPicture(options.picture, f"expected a name that ends in {expected}")
+    # The tables show the decisions; only warnings, as of the configuration, are new.
     configure_logging("warning", LogFormat.TEXT)
     try:
         scenario = read_workload(read_text_file(options.workload))

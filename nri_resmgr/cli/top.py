@@ -69,6 +69,7 @@ def run(options: argparse.Namespace) -> int:
     paint = colored if live and not os.environ.get("NO_COLOR") else plain
     if options.once or not live:
         return _print_all(options, lambda: _frame(client, paint))
+    # Before the screen changes: without a daemon, the error must stay visible.
     first = _frame(client, paint)
     with _alternate_screen():
         _draw(first)
@@ -103,6 +104,7 @@ def _frame_or_why(client: Client, paint: Paint) -> str:
 
 
 def _draw(frame: str) -> None:
+    # One line less than there are: after the last one the screen would scroll.
     lines = frame.splitlines()[: shutil.get_terminal_size().lines - 1]
     text = "".join(f"{line}{_ERASE_LINE}\n" for line in lines)
     print(f"{_FROM_THE_TOP}{text}{_ERASE_BELOW}", end="", flush=True)

@@ -71,6 +71,7 @@ def _rdt(policy: ResourcePolicy) -> Data | None:
         policy, lambda spec: rdt_choice(spec, use, policy.policy, policy.state)
     )
     wanted: Mapping[str, str] = host.plan.schemata if host.plan else {}
+    # Configured ones that have no group, and groups of other programs, too.
     names = dict.fromkeys((*wanted, *host.groups))
     return {
         "problem": host.why,

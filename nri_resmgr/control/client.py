@@ -134,6 +134,7 @@ class Client:
             if answer.status != _OK:
                 raise QueryRefused(answer.status, _why(answer))
             yield answer
+        # Refused: a socket that a killed daemon has left.
         except (FileNotFoundError, ConnectionRefusedError):
             raise NoDaemon(self._path) from None
         except PermissionError:

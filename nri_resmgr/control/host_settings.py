@@ -30,6 +30,7 @@ def host_settings_of(daemon: DaemonView, snapshot: PolicySnapshot) -> Data | Non
     host, use = daemon.host, use_in_force(daemon.policy)
     report = host.applier.report if host and host.applier else None
     last = report.last if report else None
+    # Files that could not be restored are shown after everything else has ended.
     if use.is_idle and not (report and report.failing):
         return None
     problem = host.problem if host else ""

@@ -139,6 +139,7 @@ async def serve(site: Site, listener: socket.socket) -> None:
     tasks: set[asyncio.Task[None]] = set()
 
     def connect(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        # Without a reply, which would take what the limit protects.
         if len(tasks) >= site.limits.connections:
             writer.transport.abort()
             return
@@ -192,10 +193,9 @@ class _Connection:
             log.error("http.failed", exc_info=error)
         finally:
             self._writer.transport.abort()
+            # asyncio logs errors of a connection that are never awaited.
             with contextlib.suppress(OSError):
-                await (
-                    self._writer.wait_closed()
-                )  # asyncio reports errors that are not read
+                await self._writer.wait_closed()
 
     async def _serve(self) -> None:
         try:
@@ -268,6 +268,7 @@ class _Connection:
             if has_body:
                 await self._send_pieces(body, in_chunks=in_chunks)
         finally:
+            # Its cleanup must not wait for the garbage collector.
             if isinstance(body, AsyncGenerator):
                 await body.aclose()
 

@@ -107,6 +107,7 @@ def _problem(one: Isolated, what: Aspect, last: Round | None) -> str:
 
 
 def _key(what: Aspect, spec: ContainerSpec) -> str:
+    # A key with the name of the container has precedence.
     narrow = f"{KEYS[what]}/{spec.name}"
     return narrow if narrow in spec.pod_tags else KEYS[what]
 

@@ -58,6 +58,7 @@ def control_socket(path: str) -> Iterator[socket.socket]:
         try:
             yield listener
         finally:
+            # Another process may have made its own socket there by now.
             if _identity(path) == ours:
                 Path(path).unlink()
 

@@ -42,6 +42,7 @@ def memory_sentences(spec: ContainerSpec, config: PolicyConfig) -> Iterator[str]
 
 def _of_qos(spec: ContainerSpec, config: MemoryQosConfig) -> Iterator[str]:
     request = memory_qos_request(spec.pod_tags, spec.name)
+    # Files that annotations set one by one override those of the class.
     overridden = {file for file, _ in request.files}
     if name := request.class_name:
         key = f"class{QOS_SUFFIX}"

@@ -139,6 +139,7 @@ def _cpus(snapshot: PolicySnapshot, machine: Machine) -> Data:
     used = CpuSet.union(pin.cpus for pin in snapshot.pins.values())
     exclusive = snapshot.exclusive & machine.online
     reserved = CpuSet.union(pool.reserved for pool in snapshot.pools)
+    # Those in use are exclusive or shared.
     isolated = (machine.isolated - used) - reserved
     others = machine.online - exclusive - reserved - isolated
     return {

@@ -51,8 +51,10 @@ def build(startup: Startup) -> DaemonConfiguration:
     configuration = DaemonConfiguration(
         options, Documents(options, startup.state), make, launched=startup.launched
     )
+    # Until `follow` handles it in the loop, so that no request is lost.
     signal.signal(signal.SIGHUP, lambda *_: configuration.ask_to_reload())
     configuration.on_rejection(startup.observers.rejected)
+    # Before the restore, which may set the checkpoint aside.
     if startup.recorder is not None:
         startup.recorder.begin(configuration.policy, startup.state)
     if startup.state is not None:

@@ -111,6 +111,7 @@ class CheckpointWriter(DecisionObserver):
 
     def _begin_write(self, loop: asyncio.AbstractEventLoop) -> None:
         if self._policy is not None:
+            # Noted at the beginning: a decision from here on needs another write.
             self._kind, self._saved = self._policy.policy.kind, self._policy.state
             self._steps = self._draft.steps(self._policy.policy, self._saved)
             self._make_lines(loop)

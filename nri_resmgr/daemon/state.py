@@ -18,8 +18,8 @@ log = Logger(__name__)
 
 # A restarted runtime may launch this process before the one that it launched earlier
 # has ended.
-_PATIENCE: Final = 1.0
-_PAUSE: Final = 0.05
+_PATIENCE: Final = 1.0  # seconds
+_PAUSE: Final = 0.05  # seconds
 
 
 def open_state(path: str, *, dry_run: bool = False) -> StateDir | None:

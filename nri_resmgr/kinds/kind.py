@@ -60,6 +60,7 @@ def kind_named(name: str, path: str = "$.kind") -> PolicyKind[Any]:
         BadSetting: There is no such kind, or it cannot be loaded.
     """
     found = find_kind(name, path)
+    # The entry point of another distribution may name any object.
     if not isinstance(found, PolicyKind):
         raise BadSetting(path, f"{name} is not a PolicyKind")
     return found

@@ -20,6 +20,7 @@ ALL: Final = "*"
 
 # Each rule is tried for each component; more rules come from a faulty client.
 MOST_RULES: Final = 64
+_LONGEST: Final = 64  # characters of a pattern
 
 _PACKAGE: Final = "nri_resmgr."
 
@@ -121,7 +122,7 @@ class LogLevels:
     def _set(self, pattern: str, level: str) -> None:
         if level not in LEVELS:
             raise BadLevel(level, f"expected one of {', '.join(LEVELS)}")
-        if not pattern or pattern.strip() != pattern or len(pattern) > MOST_RULES:
+        if not pattern or pattern.strip() != pattern or len(pattern) > _LONGEST:
             raise BadLevel(pattern, "not a pattern of components, such as stub.*")
         if pattern == ALL:
             self._rules.clear()

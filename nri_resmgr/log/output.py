@@ -153,6 +153,7 @@ class Output:
             self._unreported += 1
             self.lost += 1
         elif self._unreported:
+            # Reset first: the line about lost ones comes through here as well.
             lines, self._unreported = self._unreported, 0
             log.warning("log.lines-lost", lines=lines)
 

@@ -124,7 +124,7 @@ class Recorder(DecisionObserver):
                 self._put(lambda: RecordedCheckpoint(now, kept))
 
     def tap(self, message: Tapped) -> None:
-        """Record a message; see `nri_resmgr.stub.Options.on_message`."""
+        """Record a message; see `nri_resmgr.stub.StubOptions.on_message`."""
         is_ours, body = message.sender is Sender.PLUGIN, message.body
         now, method = time.time_ns(), message.method
         if message.request is None:

@@ -71,7 +71,9 @@ def entry_line(entry: Entry) -> str:
         case RecordedRefusal():
             row |= {"refused": entry.title, "why": entry.why}
         case RecordedCheckpoint():
-            row["remembered"] = entry.text
+            row["remembered"] = (
+                entry.text
+            )  # as format 1 has it: older files stay readable
         case Configured():
             row["configured"] = entry.text
         case MachineChanged():

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nri_proto import nri_pb2
+from nri_resmgr.cli.replay import print_recording
 from nri_resmgr.policy.decision import PinUpdate, Reason, Rule
 from nri_resmgr.policy.events import Pin
 from nri_resmgr.recordings.entries import (
@@ -72,6 +73,18 @@ def written() -> list[str]:
 
 def test_what_is_written_is_read() -> None:
     assert load_recording(iter(written()), "rec") == Recording(HEADER, ENTRIES)
+
+
+def test_scripts_get_the_same_words_for_entries_in_every_version(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    print_recording(Recording(HEADER, ENTRIES), "json")
+    rows = map(json.loads, capsys.readouterr().out.splitlines())
+
+    assert [row["kind"] for row in rows] == [
+        *("configured", "called", "answered", "decided", "called", "answered"),
+        *("remembered", "refused", "machinechanged"),
+    ]
 
 
 @pytest.mark.parametrize("kept", range(1, 60, 7))

@@ -99,10 +99,11 @@ class _ReadingBuilder:
         fields = self._preferences
         if fields.get("require_isolated"):
             # A preference of narrower scope overrides the requirement.
-            if (
-                "isolated" in fields
-                and self._scopes["isolated"] < (self._scopes["require_isolated"])
-            ):
+            scopes = self._scopes
+            is_overridden = (
+                "isolated" in fields and scopes["isolated"] < scopes["require_isolated"]
+            )
+            if is_overridden:
                 fields["require_isolated"] = False
             else:
                 fields["isolated"] = True

@@ -131,6 +131,7 @@ class Reconciler(DecisionObserver, Generic[A]):
             )
             if self._is_in_sync:
                 self._wake.set()
+        # Also before the first synchronization: an applier collects what to do.
         part = self.applier or self._target
         may_be_due = part is not None and part.note(event)
         if may_be_due and self._is_in_sync:
@@ -181,6 +182,7 @@ class Reconciler(DecisionObserver, Generic[A]):
         if self.applier is None:
             return
         restore = self.applier.restore
+        # A thread takes the lock: a step that hangs must not delay the end any longer.
         thread = threading.Thread(
             target=self._restore, args=(restore,), name=self._name, daemon=True
         )
@@ -194,7 +196,7 @@ class Reconciler(DecisionObserver, Generic[A]):
 
     async def _run(self, target: ReconcilerTarget[A]) -> None:
         await self._wake.wait()
-        self._wake.clear()
+        self._wake.clear()  # triggers from here on lead to another step
         is_left = await _in_thread(target.has_leftovers)
         now, looks, due = asyncio.get_running_loop().time, False, None
         while True:
@@ -225,6 +227,7 @@ class Reconciler(DecisionObserver, Generic[A]):
         with self._busy:
             if not self._is_closed:
                 step.apply()
+            # After `close` a report would be about settings that are restored.
             return not self._is_closed
 
     def _restore(self, restore: Callable[[], None]) -> None:

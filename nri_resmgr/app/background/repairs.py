@@ -110,6 +110,7 @@ class Repairs:
         case = self._cases.get(container)
         if case is None:
             return
+        # Drift that returns soon counts as the same one: attempts are kept for a while.
         if case.well_since is None:
             case.well_since = now
         elif now - case.well_since >= FORGIVEN:

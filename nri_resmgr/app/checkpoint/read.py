@@ -87,6 +87,7 @@ def read_checkpoint(text: str) -> Checkpoint:
     if zlib.crc32(body.encode("utf-8", "surrogateescape")) != header["crc32"]:
         raise BadCheckpoint("it was cut off or changed")
     rows: dict[str, dict[Any, Any]] = {}
+    # JSON escapes all but ASCII, so there are no other line separators in the text.
     for number, line in enumerate(body.splitlines(), 2):
         name, key, data = _row(line, number)
         rows.setdefault(name, {})[key] = data

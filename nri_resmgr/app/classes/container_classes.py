@@ -11,7 +11,8 @@ from nri_resmgr.app.classes.hosts import ClassHosts
 from nri_resmgr.app.classes.isolation import IsolationSetter
 from nri_resmgr.app.classes.memory.setter import MemorySetter
 from nri_resmgr.app.classes.scheduling import SchedulingSetter
-from nri_resmgr.app.classes.setter import ClassSetter, NewContainer, PolicyDecision
+from nri_resmgr.app.classes.setter import ClassSetter, NewContainer
+from nri_resmgr.app.observers.observer import PolicyDecision
 from nri_resmgr.config import PolicyConfig
 from nri_resmgr.host.tree import Tree
 from nri_resmgr.policy.events import ContainerSpec
@@ -69,6 +70,7 @@ class ContainerClasses:
     def _made(self) -> Iterator[ClassSetter]:
         config, context = self._config, self._context
         runtime, machine, tree = context.runtime, context.machine, context.tree
+        # The order counts: of two kinds that set the same file, the first one wins.
         yield MemorySetter(config, runtime, machine, tree)
         yield SchedulingSetter(
             runtime,

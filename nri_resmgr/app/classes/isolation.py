@@ -7,7 +7,8 @@ from functools import cached_property
 from typing import Final
 
 from nri_resmgr.app.annotations import BadAnnotation
-from nri_resmgr.app.classes.setter import ClassSetter, NewContainer, PolicyDecision
+from nri_resmgr.app.classes.setter import ClassSetter, NewContainer
+from nri_resmgr.app.observers.observer import PolicyDecision
 from nri_resmgr.classes.isolation.requests import IrqBalancing, IsolationRequest
 from nri_resmgr.host.tree import Tree
 from nri_resmgr.log import Logger

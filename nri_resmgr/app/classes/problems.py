@@ -79,5 +79,6 @@ class ClassProblems:
 
     def forget(self) -> None:
         """Remove all problems: another configuration is in force."""
+        # `_abandoned` stays: a configuration does not start the reconciler again.
         self._present.clear()
         self._logged.clear()

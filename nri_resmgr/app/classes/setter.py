@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import msgspec
 
-from nri_resmgr.policy.decision import Decision
+from nri_resmgr.app.observers.observer import PolicyDecision
 from nri_resmgr.policy.events import ContainerSpec
-from nri_resmgr.policy.ledger import KnowsContainers
 from nri_resmgr.stub.adjustment import ContainerAdjustment
 from nri_resmgr.stub.model import Container, Pod
 from nri_resmgr.stub.update import ContainerUpdate
-
-PolicyDecision: TypeAlias = Decision[KnowsContainers]
-"""A decision of any policy."""
 
 
 class NewContainer(msgspec.Struct, frozen=True):

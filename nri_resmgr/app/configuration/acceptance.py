@@ -196,6 +196,7 @@ class ActiveConfiguration:
             self.reject(document, error)
             raise
         self.document, self._parsed = document, config
+        # A mistake in a document of higher precedence still has to be corrected.
         if self._error and not self._error.source.overrides(document.source):
             self._error = None
         if config != before[1]:
@@ -217,6 +218,7 @@ class ActiveConfiguration:
             raise SwitchForbidden(config.kind, kept)
         if config != present or again:
             self._policy.reconfigure(config)
+        # Not `config`: the object in force stays where the new one is equal.
         return self._policy.config
 
     def _ignore(self, document: Document) -> None:

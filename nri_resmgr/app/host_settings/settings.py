@@ -90,6 +90,7 @@ class HostSettings:
         self._writer: HostWriter | None = None
         self._due: list[str] = []
         interval = access.verify_interval if access.repairs else 0.0
+        # It sends nothing: due paths are written with the rest of the step.
         self._repairs = Repairs(self._due.extend, interval, _AT_ONCE)
         self._last = HostFacts(), NO_PLAN
         self._failed: frozenset[str] = frozenset()
@@ -147,6 +148,7 @@ class HostSettings:
         if writer is not None:
             writer.use_machine(wanted.machine)
             if wanted.use.is_idle and writer.is_idle:
+                self.is_waiting = False
                 self._last = HostFacts(), NO_PLAN
                 return Round(looked=looks)
         facts = self._reader.read(wanted, writer, afresh=looks)
@@ -219,6 +221,7 @@ class HostSettings:
         return tuple(
             one
             for one in found
+            # A file that could not be written differs because of that.
             if one.path not in self._failed
             and last.files.get(one.path) == plan.files.get(one.path)
             and (one.path in plan.files or last.punits == plan.punits)

@@ -163,6 +163,7 @@ class HostWriter:
         return self.apply(NO_PLAN, HostFacts())
 
     def _send(self, bans: Bans) -> None:
+        # Until the answer is known: a request that failed may have been taken.
         self._has_bans = True
         self.irqbalance = self._line.send_bans(bans)
         self._has_bans = bool(bans) or bool(self.irqbalance.why)

@@ -49,7 +49,7 @@ def series_of_host(
         yield from _of_host_report(report)
         why_not = why_not or report.why_not
     if host.applier is not None or why_not:
-        yield single(table.HOST_FOLLOWED, int(not why_not))
+        yield single(table.HOST_APPLIED, int(not why_not))
 
 
 def _of_host_report(report: HostReport) -> Iterator[Series]:
@@ -58,6 +58,7 @@ def _of_host_report(report: HostReport) -> Iterator[Series]:
     yield Series(
         table.INTERRUPTS,
         {
+            # The plan places refused ones as well.
             ("placed",): len(last.plan.placement.cpus.keys()) - len(last.refused),
             ("unplaced",): len(last.plan.placement.unplaced),
             ("refused",): len(last.refused),

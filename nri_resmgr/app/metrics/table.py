@@ -299,7 +299,7 @@ HOST_DRIFT: Final = Metric(
     _C,
     "Changes of host files by other programs.",
 )
-HOST_FOLLOWED: Final = Metric(
+HOST_APPLIED: Final = Metric(
     "nri_resmgr_host_settings_applied",
     _G,
     "1 if all host settings of the policy are applied, else 0.",

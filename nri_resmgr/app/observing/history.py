@@ -28,6 +28,12 @@ MAX_CHANGES: Final = 32
 MAX_REMOVED: Final = 256
 """Removed containers that can still be queried."""
 
+REFUSED: Final = "container.refused"
+_SYNCHRONIZED: Final = "node.synchronized"
+_POD_PLACED: Final = "pod.placed"
+
+_SECOND: Final = 10**9  # nanoseconds
+
 
 class Row(msgspec.Struct, frozen=True):
     """An event.
@@ -138,6 +144,7 @@ class History(DecisionObserver):
             try:
                 await waiter
             finally:
+                # It is still there if this task was cancelled: the client disconnected.
                 if waiter in self._waiting:
                     self._waiting.remove(waiter)
 
@@ -202,12 +209,6 @@ class History(DecisionObserver):
             self._removed[container] = self._changes.pop(container)
             if len(self._removed) > MAX_REMOVED:
                 del self._removed[next(iter(self._removed))]
-
-
-REFUSED: Final = "container.refused"
-_SECOND: Final = 10**9  # nanoseconds
-_SYNCHRONIZED: Final = "node.synchronized"
-_POD_PLACED: Final = "pod.placed"
 
 
 def _weight_of(row: Row) -> int:

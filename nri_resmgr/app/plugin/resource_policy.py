@@ -114,8 +114,10 @@ class ResourcePolicy:
         self._classes = self._new_classes()
         # Synchronize comes next and updates all containers anyway.
         self._is_configuring = True
-        self.configuration.hand_over(handed_over.text)
-        self._is_configuring = False
+        try:
+            self.configuration.hand_over(handed_over.text)
+        finally:
+            self._is_configuring = False
 
     def synchronize(
         self, pods: Sequence[Pod], containers: Sequence[Container]
@@ -123,6 +125,8 @@ class ResourcePolicy:
         """Place all running containers, as far as possible where they were before."""
         # The answer has the pins of all containers.
         self.updates.pending.drop(self.update_of)
+        # After Configure, which may have switched policies; before `catch_up`, which
+        # compares with the restored containers.
         self._engine.restore()
         self.configuration.set_placing_kind(self.config.kind)
         present = frozenset(pod.id for pod in pods)
@@ -279,6 +283,7 @@ class ResourcePolicy:
     def _rebuild(self, config: PolicyConfig, machine: Machine) -> None:
         decision = self._engine.rebuild(config, machine)
         self._specs.change_machine(machine)
+        # The setters hold the policy and the machine.
         self._classes = self._new_classes()
         if not self._is_configuring:
             self._notify(Synchronized(()), decision)

@@ -35,6 +35,7 @@ class Timers:
 
     def keep_only(self, containers: Container[str]) -> None:
         """Cancel the timers of containers that are gone."""
+        # Other events are about no container.
         for event in tuple(self._handles):
             if isinstance(event, ColdStartEnded) and event.id not in containers:
                 self._cancel(event)

@@ -67,6 +67,7 @@ class ContainerFiles(DecisionObserver):
         if isinstance(event, Synchronized):
             mounts.find(present.keys())
             changed = list(present)
+        # A count, not the ids: this runs after each decision.
         elif len(present) != self._count + isinstance(event, Created):
             mounts.keep_only(present.keys())  # a container was removed
         self._count = len(present)
@@ -116,6 +117,7 @@ class ResourceMounts:
 
     def fill(self, container: str) -> None:
         """Write the files of a new container, if it has the mount."""
+        # A folder without readers needs no atomic replacement of files.
         is_unseen = container in self._unseen
         self._unseen.discard(container)
         files = self._files

@@ -79,6 +79,7 @@ class Inspection:
                 return NOT_RUNNING
             if not differences_of(wanted, found):
                 return AS_DECIDED
+            # Only now, because it takes more files: most containers do not differ.
             if not self._cgroups.has_processes(cgroup):
                 return NOT_RUNNING
             asked_for = self._cgroups.requested(cgroup)

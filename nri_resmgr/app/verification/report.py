@@ -58,6 +58,7 @@ class DriftReport:
             if finding != before:
                 self._reported[container] = finding
                 self._report(container, title, finding)
+        # Other verdicts, such as pending, do not show that a difference has ended.
         elif before is not None and finding.verdict in _ENDED:
             del self._reported[container]
             log.info("drift.cleared", container=container, title=title)

@@ -154,7 +154,7 @@ def run(options: argparse.Namespace) -> int:
     plan = _plan_crio if runtime.name == CRIO else _plan_containerd
     change = plan(folder, runtime, None if options.undo else wanted, is_nri_on(tree))
     if not change.is_none:
-        folder.check(change.path)
+        folder.check(change.path)  # also in a dry run, which shows what would fail
         if not options.dry_run:
             folder.apply(change, containerd.backup_of(change.path))
     if options.restart and not change.is_none:

@@ -105,6 +105,7 @@ def find_runtime(tree: HostTree, chosen: str | None) -> FoundRuntime:
 def is_nri_on(tree: HostTree) -> bool:
     """Return whether a process listens on the default NRI socket."""
     try:
+        # Of process 1: this process may have another network namespace.
         text = tree.read("/proc/1/net/unix") or ""
     except UnreadableHostFile:
         return False

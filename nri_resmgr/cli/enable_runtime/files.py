@@ -133,6 +133,7 @@ def _draft(here: Path, text: str) -> Path:
     # after a single write the draft is empty or whole, and it may read both.
     draft = here.with_name(f".{here.name}.nri-resmgr")
     draft.unlink(missing_ok=True)  # left by a killed process
+    # Private until it has the owner and mode of the original.
     fd = os.open(draft, _NEW, 0o600)
     try:
         os.write(fd, text.encode())

@@ -64,6 +64,7 @@ class BlockIoHost:
 
     def look(self, config: BlockIoConfig) -> Mapping[str, BlockIoClass]:
         """Search for devices, and return the classes on them."""
+        # The event loop searches for new containers, the applier's thread for others.
         with self._looking:
             found = self._resolved(config)
             if self._classes is not None and found != self._classes:

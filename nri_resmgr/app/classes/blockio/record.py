@@ -23,22 +23,22 @@ class BlockIoRecord:
     every container's limits again.
 
     Args:
-        keeper: A `StateDir`; None for no record.
+        store: A `StateDir`; None for no record.
     """
 
-    def __init__(self, keeper: TextStore | None) -> None:
-        self._keeper = keeper
+    def __init__(self, store: TextStore | None) -> None:
+        self._store = store
         self._text: str | None = None
 
     def load(self, host: BlockIoHost) -> None:
         """Load the files that an earlier process has set."""
-        if self._keeper is None:
+        if self._store is None:
             return
         try:
-            text = self._keeper.read(_NAME)
+            text = self._store.read(_NAME)
             applied = {} if text is None else _parsed(text)
         except ValueError:
-            log.warning("blockio.record-bad", path=self._keeper.set_aside(_NAME))
+            log.warning("blockio.record-bad", path=self._store.set_aside(_NAME))
         except HostError as error:
             log.warning("blockio.record-unreadable", why=str(error))
         else:
@@ -47,7 +47,7 @@ class BlockIoRecord:
 
     def save(self, host: BlockIoHost) -> None:
         """Store the files that containers have now, if they have changed."""
-        if self._keeper is None:
+        if self._store is None:
             return
         text = (
             json.dumps(dict(sorted(host.applied.copy().items())))
@@ -58,9 +58,9 @@ class BlockIoRecord:
             return
         try:
             if text is None:
-                self._keeper.remove(_NAME)
+                self._store.remove(_NAME)
             else:
-                self._keeper.write(_NAME, text)
+                self._store.write(_NAME, text)
         except HostError as error:
             host.problems.fail("record", str(error))
         else:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from nri_resmgr.app.classes.blockio.writer import BlockIoWriter
-from nri_resmgr.app.classes.setter import ClassSetter, NewContainer, PolicyDecision
+from nri_resmgr.app.classes.setter import ClassSetter, NewContainer
 from nri_resmgr.app.classes.unified import with_unified
+from nri_resmgr.app.observers.observer import PolicyDecision
 from nri_resmgr.classes.choice import ClassChoice, UnknownClass, choose
 from nri_resmgr.config.blockio import BlockIoControl
 from nri_resmgr.host.cgroups.containers import CgroupReference

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from nri_resmgr.app.classes.setter import ClassSetter, NewContainer, PolicyDecision
+from nri_resmgr.app.classes.setter import ClassSetter, NewContainer
+from nri_resmgr.app.observers.observer import PolicyDecision
 from nri_resmgr.config import PolicyConfig
 from nri_resmgr.host.tree import Tree
 from nri_resmgr.log import Logger
@@ -96,6 +97,7 @@ class MemorySetter(ClassSetter):
             return update
 
     def _requests(self, new: NewContainer) -> ContainerMemory:
+        # The steps of one creation share what was read.
         if self._last is None or self._last[0] is not new:
             # Late: few pods have such annotations.
             from nri_resmgr.app.classes.memory.requests import ContainerMemory

@@ -63,6 +63,7 @@ class RdtGroups:
             case Synchronized():
                 self._are_all_due = True
             case PodStopped(pod):
+                # The step removes its monitoring group.
                 return self._pods.pop(pod, None) is not None
             case _:
                 return False

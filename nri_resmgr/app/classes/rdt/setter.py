@@ -6,7 +6,8 @@ from typing import Final
 
 from nri_proto import NriLevel
 from nri_resmgr.app.classes.rdt.host import RdtHost
-from nri_resmgr.app.classes.setter import ClassSetter, NewContainer, PolicyDecision
+from nri_resmgr.app.classes.setter import ClassSetter, NewContainer
+from nri_resmgr.app.observers.observer import PolicyDecision
 from nri_resmgr.classes.choice import (
     ClassChoice,
     ClassDenied,
@@ -70,6 +71,7 @@ class RdtSetter(ClassSetter):
         if request is None:
             return
         about = (new.spec.title, KIND, request.name, request.key)
+        # Before the groups are made none is missing: the container is moved later.
         is_missing = self._host.is_settled and not self._host.has(request.name)
         if self._use.config is None:
             if is_missing and self._host.control is not None:

@@ -264,13 +264,13 @@ class _InMemoryState:
 
 
 def opener(
-    tree: Tree, keeper: TextStore | None
+    tree: Tree, store: TextStore | None
 ) -> Callable[[ResctrlOptions], RdtControl]:
     """Return a function that opens the resctrl file system of a host.
 
     Args:
         tree: The host.
-        keeper: The state directory; None keeps the journal in this process only.
+        store: The state directory; None keeps the journal in this process only.
     """
-    state = keeper or _InMemoryState()
-    return lambda options: RdtControl.open(tree, state, options)
+    texts = store or _InMemoryState()
+    return lambda options: RdtControl.open(tree, texts, options)
