@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from nri_resmgr.app.classes.blockio.writer import BlockIoWriter
 from nri_resmgr.app.classes.setter import ClassSetter, NewContainer, PolicyDecision
 from nri_resmgr.app.classes.unified import with_unified
 from nri_resmgr.classes.choice import ClassChoice, UnknownClass, choose
-from nri_resmgr.config.blockio import BlockIoControl
 from nri_resmgr.host.cgroups.containers import CgroupReference
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.policy.ledger import KnowsContainers
 from nri_resmgr.policy.views import ViewedPolicy
 from nri_resmgr.stub.adjustment import ContainerAdjustment
+
+if TYPE_CHECKING:  # heavy, and `blockio_choice` does not need them
+    from nri_resmgr.app.classes.blockio.writer import BlockIoWriter
+    from nri_resmgr.config.blockio import BlockIoControl
 
 KIND: Final = "block I/O"
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from nri_proto import NriLevel
-from nri_resmgr.app.classes.rdt.host import RdtHost
 from nri_resmgr.app.classes.setter import ClassSetter, NewContainer, PolicyDecision
 from nri_resmgr.classes.choice import (
     ClassChoice,
@@ -17,12 +16,15 @@ from nri_resmgr.classes.choice import (
 )
 from nri_resmgr.classes.rdt import ROOT_CLASS
 from nri_resmgr.classes.rdt.checks import classes_of, group_of
-from nri_resmgr.config.rdt import RdtUse
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.policy.ledger import KnowsContainers
 from nri_resmgr.policy.views import ViewedPolicy
 from nri_resmgr.stub.adjustment import ContainerAdjustment
 from nri_resmgr.stub.runtime_info import RuntimeInfo
+
+if TYPE_CHECKING:  # heavy, and `rdt_choice` does not need them
+    from nri_resmgr.app.classes.rdt.host import RdtHost
+    from nri_resmgr.config.rdt import RdtUse
 
 KIND: Final = "RDT"
 
