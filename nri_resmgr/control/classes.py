@@ -13,8 +13,8 @@ from nri_resmgr.app.classes.rdt.setter import rdt_choice
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.classes.choice import ClassChoice, ClassRequest, Origin
 from nri_resmgr.classes.memory.qos import WHOLE
-from nri_resmgr.control.containers import Data
 from nri_resmgr.policy.events import ContainerSpec
+from nri_resmgr.values.documents import JsonObject
 
 if TYPE_CHECKING:  # heavy; few nodes have classes
     from nri_resmgr.app.classes.blockio.host import BlockIoHost
@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # heavy; few nodes have classes
 _ORIGINS: Final = {Origin.TYPE: "by its balloon type", Origin.QOS: "by its QoS class"}
 
 
-def classes_of(policy: ResourcePolicy) -> Data:
+def classes_of(policy: ResourcePolicy) -> JsonObject:
     """Describe each kind of class; None for a kind that is off."""
     return {
         "rdt": _rdt(policy),
@@ -57,7 +57,7 @@ def _why(choice: ClassChoice, request: ClassRequest | None) -> str:
     return _ORIGINS[choice.origin]
 
 
-def _rdt(policy: ResourcePolicy) -> Data | None:
+def _rdt(policy: ResourcePolicy) -> JsonObject | None:
     use = policy.config.rdt
     if use is None:
         return None
@@ -85,7 +85,7 @@ def _rdt(policy: ResourcePolicy) -> Data | None:
     }
 
 
-def _blockio(policy: ResourcePolicy) -> Data | None:
+def _blockio(policy: ResourcePolicy) -> JsonObject | None:
     use = policy.config.blockio
     if use is None:
         return None
@@ -109,7 +109,7 @@ def _blockio(policy: ResourcePolicy) -> Data | None:
     }
 
 
-def _memory(policy: ResourcePolicy) -> Data | None:
+def _memory(policy: ResourcePolicy) -> JsonObject | None:
     config = policy.config
     if config.memory_qos is None and config.memory_policy is None:
         return None
@@ -150,7 +150,9 @@ def _members(
     return {name: sorted(titles) for name, titles in found.items()}
 
 
-def _files(classes: Mapping[str, BlockIoClass], name: str, host: BlockIoHost) -> Data:
+def _files(
+    classes: Mapping[str, BlockIoClass], name: str, host: BlockIoHost
+) -> JsonObject:
     files = classes[name].files(host.features) if name in classes else {}
     return {file: list(lines) for file, lines in files.items()}
 
@@ -161,7 +163,7 @@ def _notices(
     return [str(one) for one in host.notices(classes[name])] if name in classes else []
 
 
-def _problems(problems: ClassProblems) -> Data:
+def _problems(problems: ClassProblems) -> JsonObject:
     return {
         "dropped": problems.dropped,
         "failures": problems.failures,
