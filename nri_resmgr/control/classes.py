@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
-from nri_resmgr.app.classes.blockio.setter import blockio_choice
 from nri_resmgr.app.classes.members import members_of
 from nri_resmgr.app.classes.memory.containers import POLICY, QOS, memory_owners
+from nri_resmgr.app.classes.placed import blockio_choice, rdt_choice
 from nri_resmgr.app.classes.problems import ClassProblems
-from nri_resmgr.app.classes.rdt.setter import rdt_choice
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.classes.choice import ClassChoice, ClassRequest, Origin
 from nri_resmgr.classes.memory.qos import WHOLE

@@ -6,10 +6,9 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from nri_resmgr.app.classes.blockio.setter import blockio_choice
 from nri_resmgr.app.classes.members import members_of
 from nri_resmgr.app.classes.memory.containers import memory_owners
-from nri_resmgr.app.classes.rdt.setter import rdt_choice
+from nri_resmgr.app.classes.placed import blockio_choice, rdt_choice
 from nri_resmgr.app.metrics import table
 from nri_resmgr.app.metrics.text import Series, single
 from nri_resmgr.app.observers.policy_in_force import PolicyInForce

@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from nri_proto import NriLevel
+from nri_resmgr.app.classes.placed import rdt_choice
+from nri_resmgr.app.classes.rdt.host import RdtHost
 from nri_resmgr.app.classes.setter import ClassSetter, NewContainer, PolicyDecision
 from nri_resmgr.classes.choice import (
-    ClassChoice,
     ClassDenied,
     ClassMissing,
     Origin,
     UnknownClass,
-    choose,
 )
 from nri_resmgr.classes.rdt import ROOT_CLASS
 from nri_resmgr.classes.rdt.checks import classes_of, group_of
-from nri_resmgr.policy.events import ContainerSpec
+from nri_resmgr.config.rdt import RdtUse
 from nri_resmgr.policy.ledger import KnowsContainers
 from nri_resmgr.policy.views import ViewedPolicy
 from nri_resmgr.stub.adjustment import ContainerAdjustment
 from nri_resmgr.stub.runtime_info import RuntimeInfo
-
-if TYPE_CHECKING:  # heavy, and `rdt_choice` does not need them
-    from nri_resmgr.app.classes.rdt.host import RdtHost
-    from nri_resmgr.config.rdt import RdtUse
 
 KIND: Final = "RDT"
 
@@ -109,14 +105,3 @@ class RdtSetter(ClassSetter):
         if level is not None and level >= CLOS_LEVEL:
             return adjustment.set_rdt_clos_id(name)
         return adjustment.set_rdt_class(name)
-
-
-def rdt_choice(
-    spec: ContainerSpec,
-    use: RdtUse,
-    policy: ViewedPolicy[KnowsContainers],
-    state: KnowsContainers,
-) -> ClassChoice | None:
-    """Return the class of a container that the policy has placed."""
-    given = policy.classes_of(state, spec.id).rdt
-    return choose(spec.preferences.rdt_class, given, spec.qos if use.by_qos else None)
