@@ -25,6 +25,7 @@ def our_version() -> str:
     # Faster than importlib.metadata, which imports zipfile and email: 3 MiB and 10 ms.
     if found := version_in(Path(__file__).parents[1]):
         return found
+    # Late: slow, see above, and only for a package that is elsewhere.
     from importlib.metadata import PackageNotFoundError, version
 
     try:

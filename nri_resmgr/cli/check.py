@@ -7,7 +7,7 @@ import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -20,6 +20,7 @@ from nri_resmgr.config import PolicyConfig
 from nri_resmgr.config.mistakes import check_document
 from nri_resmgr.host.text_file import UnreadableFile, read_text_file
 from nri_resmgr.host.tree import HostTree, Tree
+from nri_resmgr.policy.ledger import KnowsContainers
 from nri_resmgr.policy.views import PoolUse, ViewedPolicy
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import InputError
@@ -151,7 +152,7 @@ class Checker:
     def _warnings(self, config: PolicyConfig) -> tuple[tuple[str, str], ...]:
         return host_warnings(config, self._machine, self._tree)
 
-    def _policy(self, config: PolicyConfig) -> ViewedPolicy[Any]:
+    def _policy(self, config: PolicyConfig) -> ViewedPolicy[KnowsContainers]:
         return policy_for(config, self._machine, self._tree)
 
 

@@ -6,12 +6,11 @@ import argparse
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from nri_resmgr.cli.flags import Flags, add_control_flag, add_output
 from nri_resmgr.control.client import AnswerLost, Client
-
-Data = Mapping[str, Any]
+from nri_resmgr.values.documents import JsonObject
 
 # More containers, as after a synchronization, are counted by their rules.
 _MOST_NAMED: Final = 3
@@ -64,7 +63,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def event_line(event: Data) -> str:
+def event_line(event: JsonObject) -> str:
     """Format an event or a gap as one line."""
     if event["kind"] == "gap":
         return _gap(event)
@@ -72,13 +71,13 @@ def event_line(event: Data) -> str:
     return "  ".join(word for word in words if word)
 
 
-def _gap(event: Data) -> str:
+def _gap(event: JsonObject) -> str:
     if event["missed"]:
         return f"... {event['missed']} events are no longer kept"
     return "... the daemon was restarted"
 
 
-def _words(event: Data) -> Iterator[str]:
+def _words(event: JsonObject) -> Iterator[str]:
     title, why = event.get("title", ""), event.get("why", "")
     # Sentences often begin with the container that they are about.
     yield "" if title and why.startswith(title) else title
@@ -95,7 +94,7 @@ def _words(event: Data) -> Iterator[str]:
         yield f"updated {updates} other{'s' if updates > 1 else ''}"
 
 
-def _container(one: Data) -> str:
+def _container(one: JsonObject) -> str:
     title = one.get("title") or one["id"]
     keys = ("cpus", "mems", "pool", "decided", "detail")
     facts = (f"{key}={_quoted(one[key])}" for key in keys if key in one)

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Final
 
 from nri_resmgr.cli.amounts import cpus_text, size_text
 from nri_resmgr.cli.events import event_line
@@ -16,8 +16,7 @@ from nri_resmgr.cli.render_status import in_force_text
 from nri_resmgr.cli.tables import format_table
 from nri_resmgr.control.client import Client, QueryRefused
 from nri_resmgr.values import InputError
-
-Data = Mapping[str, Any]
+from nri_resmgr.values.documents import JsonObject
 
 _MOST_PARTS: Final = 3
 
@@ -69,7 +68,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _query(client: Client, name: str) -> dict[str, Any]:
+def _query(client: Client, name: str) -> JsonObject:
     parts = name.split("/")
     if not all(parts) or len(parts) > _MOST_PARTS:
         raise BadName(name)
@@ -86,12 +85,12 @@ def _query(client: Client, name: str) -> dict[str, Any]:
         return _explained(client, name, "")
 
 
-def _explained(client: Client, pod: str, container: str) -> dict[str, Any]:
+def _explained(client: Client, pod: str, container: str) -> JsonObject:
     query = {"pod": pod, "container": container} if container else {"pod": pod}
     return client.get("/v1/explain", **query)
 
 
-def render_explanation(explanation: Data) -> str:
+def render_explanation(explanation: JsonObject) -> str:
     """Write why each container has its CPUs and memory, and what was refused."""
     parts = ["\n".join(_container(one)) for one in explanation["containers"]]
     if explanation["refusals"]:
@@ -100,7 +99,7 @@ def render_explanation(explanation: Data) -> str:
     return "\n\n".join(parts)
 
 
-def _container(one: Data) -> Iterator[str]:
+def _container(one: JsonObject) -> Iterator[str]:
     yield one["title"] if one["present"] else f"{one['title']} (removed)"
     if "container" in one:
         yield from _holdings(one["container"])
@@ -122,7 +121,7 @@ def _container(one: Data) -> Iterator[str]:
         yield from (f"  {line}" for line in table.splitlines())
 
 
-def _candidates(one: Data) -> str:
+def _candidates(one: JsonObject) -> str:
     rows = (
         (
             ("* " if found["pool"] == one["container"]["pool"] else "  ")
@@ -135,7 +134,7 @@ def _candidates(one: Data) -> str:
     return format_table(("  pool", "better than those below because", "scores"), rows)
 
 
-def _holdings(one: Data) -> Iterator[str]:
+def _holdings(one: JsonObject) -> Iterator[str]:
     exclusive = f" (exclusive: {one['exclusive']})" if one["exclusive"] else ""
     cpus, mems = one["cpus"] or "any", one["mems"] or "any"
     yield f"  has    CPUs {cpus}{exclusive}; memory of nodes {mems}"
@@ -156,7 +155,7 @@ def _holdings(one: Data) -> Iterator[str]:
         yield f"  kernel {in_force_text(found)}"
 
 
-def _history_row(entry: Data) -> tuple[str, ...]:
+def _history_row(entry: JsonObject) -> tuple[str, ...]:
     cause = entry.get("causedBy")
     why = f"because of {cause}" if cause else entry.get("sentence", "")
     return (

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from nri_resmgr.cli.flags import Flags, add_control_flag, add_output
 from nri_resmgr.cli.tables import format_table
 from nri_resmgr.control.client import Client
+from nri_resmgr.values.documents import JsonObject
 
 
 def add_arguments(
@@ -37,7 +37,7 @@ def add_arguments(
 def run(options: argparse.Namespace) -> int:
     """Set levels, if one is given, and print the levels in force."""
     client = Client(options.control_socket)
-    answer: dict[str, Any] = {}
+    answer: JsonObject = {}
     if options.level:
         for pattern in options.patterns or ("*",):
             rule = {"pattern": pattern, "level": options.level}
@@ -50,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _lines(levels: dict[str, Any]) -> Iterator[str]:
+def _lines(levels: JsonObject) -> Iterator[str]:
     if levels["debugAll"]:
         yield "all components are at debug until the next SIGUSR1"
     yield format_table(("pattern", "level"), levels["rules"].items())

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Iterator
+from typing import Final
 
 from nri_resmgr.cli.amounts import (
     count_cpus,
@@ -13,8 +13,7 @@ from nri_resmgr.cli.amounts import (
     size_text,
 )
 from nri_resmgr.cli.tables import format_table
-
-Data = Mapping[str, Any]
+from nri_resmgr.values.documents import JsonObject
 
 CPU_KINDS: Final = ("exclusive", "shared", "reserved", "isolated", "idle")
 
@@ -23,7 +22,7 @@ _BLOCKIO: Final = ("block I/O class", "files", "problems", "containers")
 _MEMORY: Final = ("memory class", "kind", "settings", "containers")
 
 
-def render_status(state: Data) -> str:
+def render_status(state: JsonObject) -> str:
     """Write the summary, the pools and the containers."""
     parts = ["\n".join(_summary(state)), _pools(state["pools"])]
     if state["host"] and state["host"]["classes"]:
@@ -36,7 +35,7 @@ def render_status(state: Data) -> str:
     return "\n\n".join(parts)
 
 
-def session_text(state: Data) -> str:
+def session_text(state: JsonObject) -> str:
     """Describe the session with the runtime."""
     runtime, session = state["runtime"], state["session"]
     if not runtime["name"]:
@@ -46,7 +45,7 @@ def session_text(state: Data) -> str:
     return f"{runtime['name']} {runtime['version']}{nri}, {session['state']}"
 
 
-def in_force_text(found: Data) -> str:
+def in_force_text(found: JsonObject) -> str:
     """Describe the last comparison of a container's cgroup with its decision."""
     differences = (f"{one['kind']} {one['found']}" for one in found["differences"])
     abandoned = " (repairs abandoned)" if found["abandoned"] else ""
@@ -54,7 +53,7 @@ def in_force_text(found: Data) -> str:
     return f"{found['verdict']}{': ' if text else ''}{text}{abandoned}"
 
 
-def _summary(state: Data) -> Iterator[str]:
+def _summary(state: JsonObject) -> Iterator[str]:
     daemon, session = state["daemon"], state["session"]
     version = f" {daemon['version']}" if daemon["version"] else ""
     dry = "; dry run: nothing is changed" if daemon["dryRun"] else ""
@@ -85,7 +84,7 @@ def _summary(state: Data) -> Iterator[str]:
         yield _row(f"node {node['id']}", _node(node))
 
 
-def _verified(found: Data) -> str:
+def _verified(found: JsonObject) -> str:
     counts = ", ".join(f"{n} {word}" for word, n in found["containers"].items())
     every = f"every {found['intervalSeconds']:g} s"
     if not found["rounds"]:
@@ -93,7 +92,7 @@ def _verified(found: Data) -> str:
     return f"{counts or 'no containers'} at {found['last']}; {every}"
 
 
-def _configuration(found: Data) -> Iterator[str]:
+def _configuration(found: JsonObject) -> Iterator[str]:
     where = f"{found['source']} {found['name']}".strip()
     cached = ", cached" if found["cached"] else ""
     when = f", since {found['accepted']}" if found["accepted"] else ""
@@ -107,7 +106,7 @@ def _configuration(found: Data) -> Iterator[str]:
         yield _row("", f"no effect: {', '.join(found['ineffective'])}")
 
 
-def _node(node: Data) -> str:
+def _node(node: JsonObject) -> str:
     memory = node["memory"]
     size = f"{size_text(memory['capacity'])} {node['kind']}"
     granted = memory["granted"]
@@ -116,7 +115,7 @@ def _node(node: Data) -> str:
     return f"CPUs {node['cpus'] or 'none'}; memory {size}"
 
 
-def _pools(pools: list[Data]) -> str:
+def _pools(pools: list[JsonObject]) -> str:
     # A pool comes after the one that it is part of.
     depths: dict[str, int] = {}
     for pool in pools:
@@ -142,11 +141,11 @@ def _pools(pools: list[Data]) -> str:
     )
 
 
-def _has_memory(pool: Data) -> bool:
+def _has_memory(pool: JsonObject) -> bool:
     return bool(pool["memory"]["capacity"])
 
 
-def _containers(containers: list[Data]) -> str:
+def _containers(containers: list[JsonObject]) -> str:
     header = (
         "container",
         "QoS",
@@ -183,7 +182,7 @@ def _row(title: str, text: str) -> str:
     return f"{title:<13}  {text}"
 
 
-def class_lines(found: Data) -> Iterator[tuple[str, str]]:
+def class_lines(found: JsonObject) -> Iterator[tuple[str, str]]:
     """Describe each kind of class in sentences, each with a title."""
     for kind, title in (("rdt", "RDT"), ("blockio", "block I/O")):
         if (one := found[kind]) is None:
@@ -201,7 +200,7 @@ def class_lines(found: Data) -> Iterator[tuple[str, str]]:
                 yield "", f"{failing['what']}: {failing['why']}"
 
 
-def class_tables(found: Data) -> Iterator[str]:
+def class_tables(found: JsonObject) -> Iterator[str]:
     """Format a table for each kind that has classes."""
     rdt, blockio = found["rdt"], found["blockio"]
     if rdt and rdt["classes"]:
@@ -212,28 +211,28 @@ def class_tables(found: Data) -> Iterator[str]:
         yield format_table(_MEMORY, [_memory_row(one) for one in memory["classes"]])
 
 
-def _rdt_row(one: Data) -> tuple[str, ...]:
+def _rdt_row(one: JsonObject) -> tuple[str, ...]:
     wanted = " ".join(one["wanted"]) or ("-" if one["managed"] else "foreign group")
     found = " ".join(one["found"]) or "-"
     return (one["name"], wanted, found, str(one["threads"]), _count(one))
 
 
-def _blockio_row(one: Data) -> tuple[str, ...]:
+def _blockio_row(one: JsonObject) -> tuple[str, ...]:
     files = "; ".join(
         f"{file} {line}" for file, lines in one["files"].items() for line in lines
     )
     return (one["name"], files or "-", "; ".join(one["notices"]) or "-", _count(one))
 
 
-def _memory_row(one: Data) -> tuple[str, ...]:
+def _memory_row(one: JsonObject) -> tuple[str, ...]:
     return (one["name"], one["kind"], one["settings"], _count(one))
 
 
-def _count(one: Data) -> str:
+def _count(one: JsonObject) -> str:
     return str(len(one["containers"]))
 
 
-def host_lines(found: Data) -> Iterator[str]:
+def host_lines(found: JsonObject) -> Iterator[str]:
     """Describe the settings of the host in sentences."""
     if not found["applied"]:
         yield f"not applied: {found['problem']}"
@@ -250,7 +249,7 @@ def host_lines(found: Data) -> Iterator[str]:
         yield f"punit {one['punit']}: {one['wanted']}"
 
 
-def cpu_class_table(found: Data) -> str:
+def cpu_class_table(found: JsonObject) -> str:
     """Format CPU classes with the settings of their CPUs, wanted and found."""
     header = ("CPU class", "CPUs", "containers", "setting", "wanted", "found")
     return format_table(
@@ -258,7 +257,7 @@ def cpu_class_table(found: Data) -> str:
     )
 
 
-def isolation_table(found: Data) -> str:
+def isolation_table(found: JsonObject) -> str:
     """Format the isolation of containers, with the CPUs that it is about."""
     header = ("isolated container", "exclusive", "what", "setting", "CPUs", "problem")
     rows = []
@@ -271,7 +270,7 @@ def isolation_table(found: Data) -> str:
     return format_table(header, rows)
 
 
-def _rows_of(one: Data) -> Iterator[tuple[str, ...]]:
+def _rows_of(one: JsonObject) -> Iterator[tuple[str, ...]]:
     head = (one["name"], one["cpus"], str(len(one["containers"])))
     for setting in one["settings"]:
         values = (" ".join(setting[key]) for key in ("wanted", "found"))
@@ -281,7 +280,7 @@ def _rows_of(one: Data) -> Iterator[tuple[str, ...]]:
         yield (*head, "-", "-", "-")
 
 
-def _counts(found: Data) -> Iterator[str]:
+def _counts(found: JsonObject) -> Iterator[str]:
     files, interrupts = found["files"], found["interrupts"]
     yield f"{files['wanted']} files set"
     counts = {
@@ -295,5 +294,5 @@ def _counts(found: Data) -> Iterator[str]:
     yield from (f"{count} {what}" for what, count in counts.items() if count)
 
 
-def _more(found: list[Data]) -> str:
+def _more(found: list[JsonObject]) -> str:
     return f", and {len(found) - 1} more" if len(found) > 1 else ""

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import msgspec
 
 from nri_resmgr.cli.amounts import count_cpus, duration_text, size_text
 from nri_resmgr.cli.render_status import CPU_KINDS, session_text
 from nri_resmgr.values import CpuSet
-
-Data = Mapping[str, Any]
+from nri_resmgr.values.documents import JsonObject
 
 Paint: TypeAlias = Callable[[str, str], str]
 """Colours a text (the second) by the name of a style."""
@@ -65,7 +64,9 @@ class Owner(msgspec.Struct, frozen=True):
     style: str
 
 
-def render_frame(state: Data, host: Data, width: int, paint: Paint = plain) -> str:
+def render_frame(
+    state: JsonObject, host: JsonObject, width: int, paint: Paint = plain
+) -> str:
     """Draw a frame, in lines of at most *width* columns where possible."""
     owners = owners_of(state)
     blocks = (
@@ -78,7 +79,7 @@ def render_frame(state: Data, host: Data, width: int, paint: Paint = plain) -> s
     return "\n\n".join("\n".join(block) for block in blocks if block)
 
 
-def owners_of(state: Data) -> tuple[Owner, ...]:
+def owners_of(state: JsonObject) -> tuple[Owner, ...]:
     """Find the containers and balloons with exclusive CPUs, by the first CPU."""
     found = [
         (
@@ -104,7 +105,7 @@ def owners_of(state: Data) -> tuple[Owner, ...]:
     )
 
 
-def _head(state: Data, paint: Paint) -> Iterator[str]:
+def _head(state: JsonObject, paint: Paint) -> Iterator[str]:
     daemon = state["daemon"]
     up = duration_text(daemon["uptimeSeconds"])
     dry = "  dry run" if daemon["dryRun"] else ""
@@ -119,7 +120,7 @@ def _head(state: Data, paint: Paint) -> Iterator[str]:
 
 
 def _map(
-    state: Data, owners: Sequence[Owner], width: int, paint: Paint
+    state: JsonObject, owners: Sequence[Owner], width: int, paint: Paint
 ) -> Iterator[str]:
     drawn = _drawn(state, owners, paint)
     whole_groups = max(width - _LABEL, _GROUP + 1) // (_GROUP + 1)
@@ -134,7 +135,9 @@ def _map(
             yield f"{label:<{_LABEL}}{marks}"
 
 
-def _drawn(state: Data, owners: Sequence[Owner], paint: Paint) -> Mapping[int, str]:
+def _drawn(
+    state: JsonObject, owners: Sequence[Owner], paint: Paint
+) -> Mapping[int, str]:
     drawn = dict.fromkeys(CpuSet.parse(state["cpus"]["online"]), "?")
     for word, mark in MARKS.items():
         shown = paint(word, mark)
@@ -153,7 +156,7 @@ def _legend(owners: Sequence[Owner], width: int, paint: Paint) -> Iterator[str]:
         yield f"{paint(owner.style, owner.letter)} {shown}"
 
 
-def _memory(state: Data, host: Data, paint: Paint) -> Iterator[str]:
+def _memory(state: JsonObject, host: JsonObject, paint: Paint) -> Iterator[str]:
     used = {node["id"]: node["used"] for node in host["nodes"]}
     for node in state["nodes"]:
         memory, now = node["memory"], used.get(node["id"])
@@ -171,7 +174,7 @@ def _memory(state: Data, host: Data, paint: Paint) -> Iterator[str]:
         yield f"{label:<{_LABEL}}[{bar}] {size}"
 
 
-def _pressure(pressure: Data, paint: Paint) -> Iterator[str]:
+def _pressure(pressure: JsonObject, paint: Paint) -> Iterator[str]:
     if pressure:
         yield "waiting   10 s    1 min   5 min   (per cent of the time)"
     for name, one in pressure.items():

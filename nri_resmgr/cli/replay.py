@@ -8,7 +8,7 @@ import json
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 import yaml
@@ -37,6 +37,7 @@ from nri_resmgr.scenario.load import Recording, load_recording
 from nri_resmgr.scenario.replay import Replay
 from nri_resmgr.topology.text import format_tree
 from nri_resmgr.values import InputError
+from nri_resmgr.values.documents import JsonObject
 
 _EXAMPLES: Final = """\
 examples:
@@ -234,14 +235,14 @@ def _body(entry: Entry) -> Iterator[str]:
             yield from format_tree(entry.machine).splitlines()
 
 
-def _message(entry: Called | Answered) -> dict[str, Any]:
+def _message(entry: Called | Answered) -> JsonObject:
     if entry.body is None:
         return {}
-    found: dict[str, Any] = MessageToDict(entry.body, preserving_proto_field_name=True)
+    found: JsonObject = MessageToDict(entry.body, preserving_proto_field_name=True)
     return found
 
 
-def _plain(entry: Entry) -> dict[str, Any]:
+def _plain(entry: Entry) -> JsonObject:
     kind = _KINDS[type(entry)]
     match entry:
         case Called() | Answered():

@@ -9,6 +9,7 @@ import msgspec
 
 from nri_resmgr.classes.irq.requests import IrqRule
 from nri_resmgr.config.errors import BadSetting
+from nri_resmgr.config.interrupts import read_irq_rule
 from nri_resmgr.config.table import Table
 from nri_resmgr.values import CpuSet, InputError
 
@@ -230,9 +231,6 @@ def _cpus(row: Table, loads: Sequence[str]) -> dict[str, Any]:
 def _interrupts(row: Table) -> IrqRule | None:
     if not row.rows.get("irqClaim") and not row.rows.get("irqMode"):
         return None
-    # Late: on the start path, and few documents have any.
-    from nri_resmgr.config.interrupts import read_irq_rule
-
     return read_irq_rule(row)
 
 

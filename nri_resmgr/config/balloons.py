@@ -16,8 +16,15 @@ from nri_resmgr.config.balloon_types import (
     read_expressions,
     type_warnings,
 )
+from nri_resmgr.config.cpu_classes import (
+    class_warnings,
+    not_published,
+    read_of_balloons,
+)
 from nri_resmgr.config.cpus import CpuChoice, read_cpus
 from nri_resmgr.config.errors import BadSetting
+from nri_resmgr.config.foreign import read_services
+from nri_resmgr.config.interrupts import read_controllable
 from nri_resmgr.config.policy_config import (
     MEMORY_KEYS,
     PolicyConfig,
@@ -25,6 +32,7 @@ from nri_resmgr.config.policy_config import (
     read_control,
     read_memory_use,
 )
+from nri_resmgr.config.scheduling import read_scheduling_by, read_scheduling_classes
 from nri_resmgr.config.table import Table
 from nri_resmgr.values.scheduling import SchedulingClass
 
@@ -190,14 +198,9 @@ def _load_classes(spec: Table) -> dict[str, LoadClassConfig]:
     return found
 
 
-# Late imports: readers of keys that few documents have stay off the start path.
-
-
 def _scheduling(spec: Table) -> dict[str, Any]:
     if not spec.rows.keys() & set(_SCHEDULING):
         return {}
-    from nri_resmgr.config.scheduling import read_scheduling_by, read_scheduling_classes
-
     return {
         "scheduling_by": read_scheduling_by(spec),
         "scheduling_classes": read_scheduling_classes(spec),
@@ -209,14 +212,10 @@ def _host(spec: Table) -> tuple[dict[str, Any], tuple[tuple[str, str], ...]]:
     found: dict[str, Any] = {}
     warnings: tuple[tuple[str, str], ...] = ()
     if _INTERRUPTS in spec.rows:
-        from nri_resmgr.config.interrupts import read_controllable
-
         found["interrupts"] = read_controllable(spec)
     # Types may name classes in a document that defines none: that is a warning.
     named = any("cpuClass" in row for row in spec.open_rows("balloonTypes"))
     if named or spec.rows.keys() & {*_CPU_CLASSES, "control"}:
-        from nri_resmgr.config.cpu_classes import class_warnings, read_of_balloons
-
         found["cpu_classes"] = classes = read_of_balloons(spec)
         warnings = () if classes else tuple(class_warnings(spec))
     return found, warnings
@@ -224,14 +223,10 @@ def _host(spec: Table) -> tuple[dict[str, Any], tuple[tuple[str, str], ...]]:
 
 def _ineffective(spec: Table) -> Iterator[str]:
     if spec.rows.keys() & set(_SERVICES):
-        from nri_resmgr.config.foreign import read_services
-
         yield from read_services(spec)
     if spec.flag(_SHOW_CONTAINERS, default=False):
         yield spec.at(_SHOW_CONTAINERS)
     if "cpuClasses" in spec.rows:
-        from nri_resmgr.config.cpu_classes import not_published
-
         yield from not_published(spec)
     yield from ineffective_of_memory(spec)
     for place, row in enumerate(spec.open_rows("balloonTypes")):

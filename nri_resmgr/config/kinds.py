@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar
 from nri_resmgr.config.errors import BadSetting
 from nri_resmgr.config.policy_config import PolicyConfig
 from nri_resmgr.config.table import Table
+from nri_resmgr.values.closest import closest
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -29,9 +30,9 @@ GROUP: Final = "nri_resmgr.policies"
 # By name and not by import: these modules are in layers above this one.
 BUILT_IN: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "BalloonsPolicy": "nri_resmgr.app.policies.kinds:BALLOONS",
-        "StaticPolicy": "nri_resmgr.app.policies.kinds:STATIC",
-        "TopologyAwarePolicy": "nri_resmgr.app.policies.kinds:TOPOLOGY_AWARE",
+        "BalloonsPolicy": "nri_resmgr.app.policies.balloons:KIND",
+        "StaticPolicy": "nri_resmgr.app.policies.static:KIND",
+        "TopologyAwarePolicy": "nri_resmgr.app.policies.topology_aware:KIND",
     }
 )
 
@@ -105,11 +106,9 @@ def _load(name: str, path: str) -> ConfigKind[PolicyConfig]:
 
 
 def _unknown(name: str) -> str:
-    import difflib  # late: only for errors
-
     known = known_kinds()
-    close = difflib.get_close_matches(name, known, n=1)
-    hint = f"did you mean {close[0]}? " if close else ""
+    close = closest(name, known)
+    hint = f"did you mean {close}? " if close else ""
     # List all of them even so: the package of the wanted one may not be installed.
     return f"unknown value, {hint}expected {' or '.join(known)}"
 

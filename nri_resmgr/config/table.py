@@ -8,6 +8,7 @@ from typing import Final, TypeVar
 import msgspec
 
 from nri_resmgr.config.errors import BadSetting
+from nri_resmgr.values.closest import closest
 
 _T = TypeVar("_T")
 
@@ -155,11 +156,8 @@ def _unknown(what: str, found: str, known: Sequence[str]) -> str:
     if not known:
         return f"unknown {what}, none is defined"
     by_case = {word.lower(): word for word in known}
-    import difflib  # late: only for errors
-
-    close = difflib.get_close_matches(found.lower(), by_case, n=1)
-    if close:
-        return f"unknown {what}, did you mean {by_case[close[0]]}?"
+    if close := closest(found.lower(), by_case):
+        return f"unknown {what}, did you mean {by_case[close]}?"
     return f"unknown {what}, expected {' or '.join(known)}"
 
 

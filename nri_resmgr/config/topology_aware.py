@@ -135,9 +135,6 @@ def read_topology_aware(top: Table) -> TopologyAwareConfig:
     )
 
 
-# Late imports below: readers of keys that few documents have stay off the start path.
-
-
 def _placement(spec: Table) -> dict[str, Any]:
     namespaces = spec.texts("reservedPoolNamespaces", ())
     return {
@@ -164,6 +161,7 @@ def _placement(spec: Table) -> dict[str, Any]:
 def _scheduling(spec: Table) -> dict[str, Any]:
     if not spec.rows.keys() & set(_SCHEDULING):
         return {}
+    # Late, here and below: on the start path, and few documents have these keys.
     from nri_resmgr.config.scheduling import (
         read_namespace_classes,
         read_qos_classes,

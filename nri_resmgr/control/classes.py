@@ -6,11 +6,14 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 from nri_resmgr.app.classes.members import members_of
+from nri_resmgr.app.classes.memory.containers import POLICY, QOS, memory_owners
+from nri_resmgr.app.classes.placed import blockio_choice, rdt_choice
 from nri_resmgr.app.classes.problems import ClassProblems
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.classes.choice import ClassChoice, ClassRequest, Origin
-from nri_resmgr.control.containers import Data
+from nri_resmgr.classes.memory.qos import WHOLE
 from nri_resmgr.policy.events import ContainerSpec
+from nri_resmgr.values.documents import JsonObject
 
 if TYPE_CHECKING:  # heavy; few nodes have classes
     from nri_resmgr.app.classes.blockio.host import BlockIoHost
@@ -19,7 +22,7 @@ if TYPE_CHECKING:  # heavy; few nodes have classes
 _ORIGINS: Final = {Origin.TYPE: "by its balloon type", Origin.QOS: "by its QoS class"}
 
 
-def classes_of(policy: ResourcePolicy) -> Data:
+def classes_of(policy: ResourcePolicy) -> JsonObject:
     """Describe each kind of class; None for a kind that is off."""
     return {
         "rdt": _rdt(policy),
@@ -32,9 +35,6 @@ def class_sentences(spec: ContainerSpec, policy: ResourcePolicy) -> Iterator[str
     """Yield which RDT and block I/O class a container should have, and why."""
     config, prefers = policy.config, spec.preferences
     if (rdt := config.rdt) is not None:
-        # Few nodes have classes.
-        from nri_resmgr.app.classes.rdt.setter import rdt_choice
-
         choice = rdt_choice(spec, rdt, policy.policy, policy.state)
         if choice:
             host = policy.class_hosts.rdt
@@ -42,9 +42,6 @@ def class_sentences(spec: ContainerSpec, policy: ResourcePolicy) -> Iterator[str
             why = _why(choice, prefers.rdt_class)
             yield f"RDT class {choice.name}, {why}{missing}"
     if (blockio := config.blockio) is not None:
-        # Few nodes have classes.
-        from nri_resmgr.app.classes.blockio.setter import blockio_choice
-
         choice = blockio_choice(spec, blockio, policy.policy, policy.state)
         if choice:
             known = blockio.classes is None or choice.name in blockio.classes
@@ -59,13 +56,10 @@ def _why(choice: ClassChoice, request: ClassRequest | None) -> str:
     return _ORIGINS[choice.origin]
 
 
-def _rdt(policy: ResourcePolicy) -> Data | None:
+def _rdt(policy: ResourcePolicy) -> JsonObject | None:
     use = policy.config.rdt
     if use is None:
         return None
-    # Few nodes have classes.
-    from nri_resmgr.app.classes.rdt.setter import rdt_choice
-
     host = policy.class_hosts.rdt
     members = _members(
         policy, lambda spec: rdt_choice(spec, use, policy.policy, policy.state)
@@ -91,13 +85,10 @@ def _rdt(policy: ResourcePolicy) -> Data | None:
     }
 
 
-def _blockio(policy: ResourcePolicy) -> Data | None:
+def _blockio(policy: ResourcePolicy) -> JsonObject | None:
     use = policy.config.blockio
     if use is None:
         return None
-    # Few nodes have classes.
-    from nri_resmgr.app.classes.blockio.setter import blockio_choice
-
     host = policy.class_hosts.blockio
     members = _members(
         policy, lambda spec: blockio_choice(spec, use, policy.policy, policy.state)
@@ -118,13 +109,10 @@ def _blockio(policy: ResourcePolicy) -> Data | None:
     }
 
 
-def _memory(policy: ResourcePolicy) -> Data | None:
+def _memory(policy: ResourcePolicy) -> JsonObject | None:
     config = policy.config
     if config.memory_qos is None and config.memory_policy is None:
         return None
-    # Few nodes have classes.
-    from nri_resmgr.app.classes.memory.containers import memory_owners
-
     owners: dict[tuple[str, str], list[str]] = {}
     for one in memory_owners(policy):
         owners.setdefault((one.kind, one.name), []).append(one.title)
@@ -142,10 +130,6 @@ def _memory(policy: ResourcePolicy) -> Data | None:
 
 
 def _memory_settings(policy: ResourcePolicy) -> Iterator[tuple[str, str, str]]:
-    # Few nodes have classes.
-    from nri_resmgr.app.classes.memory.containers import POLICY, QOS
-    from nri_resmgr.classes.memory.qos import WHOLE
-
     config = policy.config
     if config.memory_qos is not None:
         for name, one in config.memory_qos.classes.items():
@@ -166,7 +150,9 @@ def _members(
     return {name: sorted(titles) for name, titles in found.items()}
 
 
-def _files(classes: Mapping[str, BlockIoClass], name: str, host: BlockIoHost) -> Data:
+def _files(
+    classes: Mapping[str, BlockIoClass], name: str, host: BlockIoHost
+) -> JsonObject:
     files = classes[name].files(host.features) if name in classes else {}
     return {file: list(lines) for file, lines in files.items()}
 
@@ -177,7 +163,7 @@ def _notices(
     return [str(one) for one in host.notices(classes[name])] if name in classes else []
 
 
-def _problems(problems: ClassProblems) -> Data:
+def _problems(problems: ClassProblems) -> JsonObject:
     return {
         "dropped": problems.dropped,
         "failures": problems.failures,

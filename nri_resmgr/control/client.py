@@ -8,10 +8,11 @@ import json
 import socket
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlencode
 
 from nri_resmgr.values import InputError, ResmgrError
+from nri_resmgr.values.documents import JsonObject
 
 _TIMEOUT: Final = 10.0  # seconds for an answer
 _OK: Final = 200
@@ -83,7 +84,7 @@ class Client:
     def __init__(self, path: str) -> None:
         self._path = path
 
-    def get(self, path: str, **query: str) -> dict[str, Any]:
+    def get(self, path: str, **query: str) -> JsonObject:
         """Get the document at a path.
 
         Raises:
@@ -94,15 +95,15 @@ class Client:
         """
         return self._query("GET", _target(path, query))
 
-    def put(self, path: str, document: Mapping[str, Any]) -> dict[str, Any]:
+    def put(self, path: str, document: Mapping[str, object]) -> JsonObject:
         """Change the document at a path; raises what `get` does."""
         return self._query("PUT", path, json.dumps(document))
 
-    def post(self, path: str) -> dict[str, Any]:
+    def post(self, path: str) -> JsonObject:
         """Request an action; raises what `get` does."""
         return self._query("POST", path)
 
-    def lines(self, path: str, **query: str) -> Iterator[dict[str, Any]]:
+    def lines(self, path: str, **query: str) -> Iterator[JsonObject]:
         """Yield the lines of an answer as they arrive, without a timeout.
 
         Raises what `get` does.
@@ -112,11 +113,9 @@ class Client:
             while line := answer.readline():
                 yield json.loads(line)
 
-    def _query(
-        self, method: str, target: str, body: str | None = None
-    ) -> dict[str, Any]:
+    def _query(self, method: str, target: str, body: str | None = None) -> JsonObject:
         with self._answer(method, target, body) as answer:
-            found: dict[str, Any] = json.loads(answer.read())
+            found: JsonObject = json.loads(answer.read())
             return found
 
     @contextlib.contextmanager

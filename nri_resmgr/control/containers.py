@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
 
 import msgspec
 
@@ -13,9 +12,7 @@ from nri_resmgr.control.times import time_text
 from nri_resmgr.policy.events import NO_PIN, ContainerSpec, Pin, RequestOrigin
 from nri_resmgr.policy.views import PoolUse
 from nri_resmgr.values import NO_CPUS, CpuSet
-
-Data: TypeAlias = dict[str, Any]
-"""JSON data of an answer."""
+from nri_resmgr.values.documents import JsonObject
 
 
 class PolicySnapshot(msgspec.Struct, frozen=True):
@@ -52,14 +49,14 @@ def snapshot_of(daemon: DaemonView) -> PolicySnapshot:
     )
 
 
-def containers_of(snapshot: PolicySnapshot) -> Iterator[Data]:
+def containers_of(snapshot: PolicySnapshot) -> Iterator[JsonObject]:
     """Yield the data of each container, sorted by namespace, pod and age."""
     specs = snapshot.specs.values()
     for spec in sorted(specs, key=lambda s: (s.namespace, s.pod_name, s.created, s.id)):
         yield container_of(spec, snapshot)
 
 
-def container_of(spec: ContainerSpec, snapshot: PolicySnapshot) -> Data:
+def container_of(spec: ContainerSpec, snapshot: PolicySnapshot) -> JsonObject:
     """Describe a present container.
 
     Labels, annotations, environment and arguments may be secret and are left out.
@@ -85,7 +82,7 @@ def container_of(spec: ContainerSpec, snapshot: PolicySnapshot) -> Data:
     }
 
 
-def _request_of(spec: ContainerSpec) -> Data:
+def _request_of(spec: ContainerSpec) -> JsonObject:
     return {
         "cpu": spec.request,
         "cpuLimit": spec.limit,
@@ -94,7 +91,7 @@ def _request_of(spec: ContainerSpec) -> Data:
     }
 
 
-def verification_of(found: Verification | None) -> Data | None:
+def verification_of(found: Verification | None) -> JsonObject | None:
     """Describe the last verification of all cgroups; None if it is off."""
     if found is None:
         return None
@@ -108,7 +105,7 @@ def verification_of(found: Verification | None) -> Data | None:
     }
 
 
-def verified_container(found: Verification | None, container: str) -> Data | None:
+def verified_container(found: Verification | None, container: str) -> JsonObject | None:
     """Describe the last verification of a container; None if it is off."""
     if found is None:
         return None

@@ -24,7 +24,7 @@ API_VERSION: Final = "control.nri/v1"
 """Part of every answer; a field that changes its meaning requires another version."""
 
 
-class LogLevels(Protocol):
+class AdjustableLevels(Protocol):
     """The levels of the log."""
 
     def as_data(self) -> Mapping[str, object]:
@@ -78,7 +78,7 @@ class DaemonView:
     plugin: str
     started: int
     dry_run: bool
-    levels: LogLevels
+    levels: AdjustableLevels
     configuration: Callable[[], ConfigurationStatus]
     reload: Callable[[], Awaitable[None]]
     kubelet: Callable[[], Sequence[KubeletManager]]

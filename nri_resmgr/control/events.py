@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Iterator
-from typing import Any, Final
+from typing import Final
 
 from nri_resmgr.app.observing.history import History, Row
 from nri_resmgr.control.daemon_view import API_VERSION
 from nri_resmgr.control.times import time_text
 from nri_resmgr.policy.decision import Reason
+from nri_resmgr.values.documents import JsonObject
 
 _AT_ONCE: Final = 100  # rows that are sent before the client is waited for
 
@@ -17,9 +18,9 @@ GAP: Final = "gap"
 """The kind of a line that replaces events that are no longer kept."""
 
 
-def event_of(row: Row) -> dict[str, Any]:
+def event_of(row: Row) -> JsonObject:
     """Describe a row; empty fields are left out."""
-    event: dict[str, Any] = {
+    event: JsonObject = {
         "number": row.number,
         "time": time_text(row.time),
         "kind": row.kind,
@@ -32,7 +33,7 @@ def event_of(row: Row) -> dict[str, Any]:
     return {key: value for key, value in event.items() if value}
 
 
-def reason_of(reason: Reason) -> dict[str, Any]:
+def reason_of(reason: Reason) -> JsonObject:
     """Describe a decision on one container; empty fields are left out."""
     found = {
         "id": reason.container,
@@ -82,5 +83,5 @@ def _lines(rows: tuple[Row, ...], after: int) -> Iterator[bytes]:
         yield _line(event_of(row))
 
 
-def _line(data: dict[str, Any]) -> bytes:
+def _line(data: JsonObject) -> bytes:
     return json.dumps(data).encode() + b"\n"

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final, TypeVar
 
 from nri_resmgr.app.observing.history import REFUSED, ContainerChange, History, Row
 from nri_resmgr.control.classes import class_sentences
 from nri_resmgr.control.containers import (
-    Data,
     PolicySnapshot,
     container_of,
     snapshot_of,
@@ -30,13 +29,19 @@ from nri_resmgr.policy.sentences import (
     TYPE_SENTENCES,
 )
 from nri_resmgr.policy.views import ViewedPolicy
+from nri_resmgr.values.documents import JsonObject
+
+StateT = TypeVar("StateT")
+
+# `Reason.detail` is one of these words, or another text.
+_NEAR: Final = {str(level): words for level, words in LEVEL_SENTENCES.items()}
 
 # These rules do not explain why a container has its CPUs.
 _NO_PLACEMENT: Final = frozenset({Rule.UNCHANGED, Rule.RELEASED, Rule.COLD_START_ENDED})
 _POD_PLACED: Final = "pod.placed"
 
 
-def explanation_of(daemon: DaemonView, pod: str, container: str) -> Data:
+def explanation_of(daemon: DaemonView, pod: str, container: str) -> JsonObject:
     """Explain the containers that match, with recent refusals.
 
     Raises:
@@ -69,8 +74,8 @@ def explanation_of(daemon: DaemonView, pod: str, container: str) -> Data:
 
 
 def candidates_of(
-    container: str, policy: ViewedPolicy[Any], state: Any
-) -> Iterator[Data]:
+    container: str, policy: ViewedPolicy[StateT], state: StateT
+) -> Iterator[JsonObject]:
     """Yield the pools that could hold a container if it were placed now, best first.
 
     Empty if the policy does not rank pools.
@@ -108,12 +113,12 @@ def _named_of(change: ContainerChange) -> NamedContainer:
 
 def _explained(
     named: NamedContainer, snapshot: PolicySnapshot, daemon: DaemonView
-) -> Data:
+) -> JsonObject:
     history, policy = daemon.history, daemon.policy
     story = history.changes_of(named.id)
     spec = snapshot.specs.get(named.id)
     placed = [one for one in story if one.reason.rule not in _NO_PLACEMENT]
-    data: Data = {
+    data: JsonObject = {
         "title": f"{named.pod_title}/{named.container}",
         "present": spec is not None,
         "placement": _placement(placed[-1], history, named) if placed else None,
@@ -133,7 +138,7 @@ def _explained(
 
 def _placement(
     change: ContainerChange, history: History, named: NamedContainer
-) -> Data:
+) -> JsonObject:
     found = reason_of(change.reason)
     found |= {"number": change.row.number, "time": time_text(change.row.time)}
     found["sentences"] = list(_sentences(change.reason))
@@ -161,14 +166,13 @@ def _sentences(reason: Reason) -> Iterator[str]:
     if chosen := TYPE_SENTENCES.get(reason.decided):
         yield f"balloons of this type were chosen: {chosen}"
     if reason.detail:
-        levels: dict[Any, str] = {**LEVEL_SENTENCES}
-        near = levels.get(reason.detail)
+        near = _NEAR.get(reason.detail)
         yield f"its exclusive CPUs are {near}" if near else str(reason.detail)
 
 
 def _story(
     container: str, story: tuple[ContainerChange, ...], history: History
-) -> Iterator[Data]:
+) -> Iterator[JsonObject]:
     """Merge decisions on the container and its updates by decisions on others."""
     decided = {one.row.number: _decision(one) for one in story}
     updated = {
@@ -179,14 +183,14 @@ def _story(
     yield from (both for _, both in sorted((decided | updated).items()))
 
 
-def _decision(change: ContainerChange) -> Data:
+def _decision(change: ContainerChange) -> JsonObject:
     row, reason = change.row, change.reason
     head = {"number": row.number, "time": time_text(row.time), "kind": row.kind}
     sentence = {"sentence": RULE_SENTENCES[reason.rule]}
     return head | reason_of(reason) | sentence
 
 
-def _update(row: Row, pin: Pin) -> Data:
+def _update(row: Row, pin: Pin) -> JsonObject:
     cause = ", ".join(one.title or one.container for one in row.reasons[:1])
     found = {
         "number": row.number,

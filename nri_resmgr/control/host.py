@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import msgspec
 
-from nri_resmgr.control.containers import Data
 from nri_resmgr.control.daemon_view import API_VERSION, DaemonView
 from nri_resmgr.host.machine.nodes import used_memory
 from nri_resmgr.host.pressure import Pressure, Stall, read_pressure
+from nri_resmgr.values.documents import JsonObject
 
 
-def host_of(daemon: DaemonView) -> Data:
+def host_of(daemon: DaemonView) -> JsonObject:
     """Read pressure and used memory from the kernel.
 
     Raises:
@@ -29,10 +29,10 @@ def host_of(daemon: DaemonView) -> Data:
     }
 
 
-def _pressure(one: Pressure) -> Data:
+def _pressure(one: Pressure) -> JsonObject:
     return {"some": _stall(one.some), "full": one.full and _stall(one.full)}
 
 
-def _stall(stall: Stall) -> Data:
+def _stall(stall: Stall) -> JsonObject:
     ten, sixty, three_hundred = msgspec.structs.astuple(stall)
     return {"avg10": ten, "avg60": sixty, "avg300": three_hundred}

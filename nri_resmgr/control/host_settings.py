@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Final
 
 from nri_resmgr.app.host_settings.wanted import use_in_force
 from nri_resmgr.classes.cpu.facts import CPU_ROOT, CpuKnobFacts
-from nri_resmgr.control.containers import Data, PolicySnapshot
+from nri_resmgr.control.containers import PolicySnapshot
 from nri_resmgr.control.daemon_view import DaemonView
 from nri_resmgr.control.isolation import isolated_of
 from nri_resmgr.policy.host_use import HostUse
 from nri_resmgr.values import CpuSet
+from nri_resmgr.values.documents import JsonObject
 
 if TYPE_CHECKING:  # heavy; few nodes have host settings
     from nri_resmgr.app.host_settings.report import HostReport, Round
@@ -25,7 +26,7 @@ _POLICY_FILES: Final = (
 _UNCORE_FILES: Final = ("min_freq_khz", "max_freq_khz")
 
 
-def host_settings_of(daemon: DaemonView, snapshot: PolicySnapshot) -> Data | None:
+def host_settings_of(daemon: DaemonView, snapshot: PolicySnapshot) -> JsonObject | None:
     """Describe CPU classes and the settings of the host; None if there are none."""
     host, use = daemon.host, use_in_force(daemon.policy)
     report = host.applier.report if host and host.applier else None
@@ -38,7 +39,7 @@ def host_settings_of(daemon: DaemonView, snapshot: PolicySnapshot) -> Data | Non
         problem = problem or report.why_not
     elif not problem:
         problem = "the first round has not run yet"
-    found: Data = {
+    found: JsonObject = {
         "applied": not problem,
         "problem": problem,
         "classes": list(_classes(use, snapshot, last)),
@@ -49,7 +50,7 @@ def host_settings_of(daemon: DaemonView, snapshot: PolicySnapshot) -> Data | Non
 
 def _classes(
     use: HostUse, snapshot: PolicySnapshot, last: Round | None
-) -> Iterator[Data]:
+) -> Iterator[JsonObject]:
     for name, cpus in sorted(use.cpu_classes.items()):
         yield {
             "name": name,
@@ -65,12 +66,12 @@ def _classes(
 
 def _isolated(
     use: HostUse, snapshot: PolicySnapshot, daemon: DaemonView, last: Round | None
-) -> Iterator[Data]:
+) -> Iterator[JsonObject]:
     if use.isolated:
         yield from isolated_of(use, snapshot, daemon.policy.machine, last)
 
 
-def _settings(cpus: CpuSet, last: Round) -> Iterator[Data]:
+def _settings(cpus: CpuSet, last: Round) -> Iterator[JsonObject]:
     """Yield the settings of some CPUs: each value that any of them has."""
     wanted: dict[str, set[str]] = {}
     found: dict[str, set[str]] = {}
@@ -99,7 +100,7 @@ def _paths(cpus: CpuSet, facts: CpuKnobFacts) -> Iterator[tuple[str, str]]:
                 yield f"uncore {name}", f"{domain.folder}/{name}"
 
 
-def _report_data(report: HostReport | None) -> Data:
+def _report_data(report: HostReport | None) -> JsonObject:
     """Describe the last round; empty before the first one."""
     if report is None:
         return {"files": None, "interrupts": None, "speedSelect": []}
@@ -132,7 +133,7 @@ def _report_data(report: HostReport | None) -> Data:
     }
 
 
-def _punits(last: Round) -> Iterator[Data]:
+def _punits(last: Round) -> Iterator[JsonObject]:
     if last.plan.punits:
         # Few machines have Intel Speed Select.
         from nri_resmgr.host.speed_select.knobs import describe

@@ -15,11 +15,12 @@ from nri_resmgr.classes.isolation.aspects import (
     isolations_of,
 )
 from nri_resmgr.classes.isolation.requests import Isolated
-from nri_resmgr.control.containers import Data, PolicySnapshot
+from nri_resmgr.control.containers import PolicySnapshot
 from nri_resmgr.control.daemon_view import DaemonView
 from nri_resmgr.policy.events import NO_PIN, ContainerSpec
 from nri_resmgr.policy.host_use import HostUse
 from nri_resmgr.topology import Machine
+from nri_resmgr.values.documents import JsonObject
 
 if TYPE_CHECKING:  # heavy; few nodes have host settings
     from nri_resmgr.app.host_settings.report import Round
@@ -32,7 +33,7 @@ _IDLE: Final = {
 
 def isolated_of(
     use: HostUse, snapshot: PolicySnapshot, machine: Machine, last: Round | None
-) -> Iterator[Data]:
+) -> Iterator[JsonObject]:
     """Yield the data of each isolated container.
 
     Args:

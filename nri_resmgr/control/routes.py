@@ -6,9 +6,8 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from nri_resmgr.control.containers import Data
 from nri_resmgr.control.daemon_view import API_VERSION, DaemonView
 from nri_resmgr.control.events import event_lines
 from nri_resmgr.control.explain import explanation_of
@@ -26,6 +25,7 @@ from nri_resmgr.control.http import (
 from nri_resmgr.control.listener import refusal_of_peer
 from nri_resmgr.control.state import state_of
 from nri_resmgr.topology.document import to_document
+from nri_resmgr.values.documents import JsonObject
 
 SCHEMA: Final = Path(__file__).with_name("schema.json")
 """JSON Schema of all answers."""
@@ -59,7 +59,9 @@ def routes_of(daemon: DaemonView) -> Routes:
     }
 
 
-def _json(data: Callable[[HttpRequest], Data]) -> Callable[[HttpRequest], HttpReply]:
+def _json(
+    data: Callable[[HttpRequest], JsonObject],
+) -> Callable[[HttpRequest], HttpReply]:
     return lambda request: json_reply(data(request))
 
 
@@ -68,12 +70,12 @@ def _refused(status: int, why: str) -> HttpReply:
     return json_reply(refusal, status)
 
 
-def _topology(daemon: DaemonView) -> Data:
+def _topology(daemon: DaemonView) -> JsonObject:
     machine = to_document(daemon.policy.machine)
     return {"apiVersion": API_VERSION, "kind": "Topology", "machine": machine}
 
 
-def _explain(daemon: DaemonView, request: HttpRequest) -> Data:
+def _explain(daemon: DaemonView, request: HttpRequest) -> JsonObject:
     _check_parameters(request, "pod", "container")
     pod = request.query.get("pod", "")
     if not pod:
@@ -92,12 +94,12 @@ def _events(daemon: DaemonView, request: HttpRequest) -> HttpReply:
     return HttpReply(lines, JSON_LINES)
 
 
-def _levels(daemon: DaemonView) -> Data:
+def _levels(daemon: DaemonView) -> JsonObject:
     head = {"apiVersion": API_VERSION, "kind": "LogLevels"}
     return head | {"levels": dict(daemon.levels.as_data())}
 
 
-def _set_level(daemon: DaemonView, request: HttpRequest) -> Data:
+def _set_level(daemon: DaemonView, request: HttpRequest) -> JsonObject:
     match _document(request):
         case {"pattern": str(pattern), "level": str(level), **more} if not more:
             daemon.levels.set(pattern, level)
@@ -114,7 +116,7 @@ async def _reload(daemon: DaemonView, request: HttpRequest) -> HttpReply:
     return json_reply({"apiVersion": API_VERSION, "kind": "Reloaded"})
 
 
-def _document(request: HttpRequest) -> Any:
+def _document(request: HttpRequest) -> object:
     try:
         return json.loads(request.body)
     except (ValueError, RecursionError):

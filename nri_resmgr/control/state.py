@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import time
-from typing import Any, Final
+from typing import Final
 
 from nri_resmgr.app.configuration.status import ConfigurationStatus
 from nri_resmgr.control.classes import classes_of
 from nri_resmgr.control.containers import (
-    Data,
     PolicySnapshot,
     containers_of,
     snapshot_of,
@@ -23,12 +22,13 @@ from nri_resmgr.policy.views import PoolUse
 from nri_resmgr.stub.pending_updates import PendingUpdates
 from nri_resmgr.topology import Machine, Node
 from nri_resmgr.values import CpuSet, NodeSet
+from nri_resmgr.values.documents import JsonObject
 from nri_resmgr.version import our_version
 
 _SECOND: Final = 10**9  # nanoseconds
 
 
-def state_of(daemon: DaemonView) -> Data:
+def state_of(daemon: DaemonView) -> JsonObject:
     """Describe the daemon and its node."""
     snapshot, machine = snapshot_of(daemon), daemon.policy.machine
     return {
@@ -55,7 +55,7 @@ def state_of(daemon: DaemonView) -> Data:
     }
 
 
-def _daemon(daemon: DaemonView) -> Data:
+def _daemon(daemon: DaemonView) -> JsonObject:
     return {
         "version": our_version(),
         "pid": os.getpid(),
@@ -67,7 +67,7 @@ def _daemon(daemon: DaemonView) -> Data:
     }
 
 
-def _runtime(daemon: DaemonView) -> Data:
+def _runtime(daemon: DaemonView) -> JsonObject:
     runtime = daemon.runtime()
     return {
         "name": runtime.name,
@@ -77,7 +77,7 @@ def _runtime(daemon: DaemonView) -> Data:
     }
 
 
-def _session(daemon: DaemonView) -> Data:
+def _session(daemon: DaemonView) -> JsonObject:
     sessions = daemon.sessions
     return {
         "state": sessions.state.value,
@@ -88,12 +88,12 @@ def _session(daemon: DaemonView) -> Data:
     }
 
 
-def _pending_updates(pending: PendingUpdates) -> Data:
+def _pending_updates(pending: PendingUpdates) -> JsonObject:
     seconds = round(pending.oldest_seconds, 3)
     return {"count": len(pending), "oldestSeconds": seconds}
 
 
-def _configuration(status: ConfigurationStatus) -> Data:
+def _configuration(status: ConfigurationStatus) -> JsonObject:
     error = status.error
     return {
         "source": status.source.value,
@@ -115,7 +115,7 @@ def _configuration(status: ConfigurationStatus) -> Data:
     }
 
 
-def _checkpoint(found: Checkpoints | None) -> Data | None:
+def _checkpoint(found: Checkpoints | None) -> JsonObject | None:
     if found is None:
         return None
     return {
@@ -131,7 +131,7 @@ def _text_of_seconds(seconds: float) -> str:
     return time_text(int(seconds * _SECOND))
 
 
-def _cpus(snapshot: PolicySnapshot, machine: Machine) -> Data:
+def _cpus(snapshot: PolicySnapshot, machine: Machine) -> JsonObject:
     """Sort every online CPU into exactly one kind.
 
     CPUs for sharing are idle as long as no container is pinned to them.
@@ -153,7 +153,7 @@ def _cpus(snapshot: PolicySnapshot, machine: Machine) -> Data:
     }
 
 
-def _node(node: Node, state: Any) -> Data:
+def _node(node: Node, state: object) -> JsonObject:
     """Describe a node; its granted memory is that of containers limited to it."""
     ledger = getattr(state, "memory", None)  # not every policy accounts for memory
     granted = None
@@ -171,7 +171,7 @@ def _node(node: Node, state: Any) -> Data:
     }
 
 
-def _pool(pool: PoolUse) -> Data:
+def _pool(pool: PoolUse) -> JsonObject:
     return {
         "kind": pool.kind,
         "name": pool.name,

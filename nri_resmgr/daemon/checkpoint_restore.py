@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from nri_resmgr.app.checkpoint.read import (
     BadCheckpoint,
     Checkpoint,
@@ -17,6 +15,7 @@ from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.host.state_dir import StateDir, StateUnusable
 from nri_resmgr.log import Logger
 from nri_resmgr.policy.decision import Policy
+from nri_resmgr.policy.ledger import KnowsContainers
 from nri_resmgr.policy.records import BadRecord
 
 log = Logger(__name__)
@@ -42,7 +41,7 @@ class CheckpointRestore:
         self._saved = self._read()
         self.kind = self._saved.kind if self._saved else ""
 
-    def __call__(self, policy: Policy[Any]) -> Any:
+    def __call__(self, policy: Policy[KnowsContainers]) -> KnowsContainers | None:
         """Return the state for *policy*; None where the checkpoint has none.
 
         Raises:

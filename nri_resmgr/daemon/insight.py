@@ -11,7 +11,12 @@ import msgspec
 
 from nri_resmgr.app.host_settings.wanted import use_in_force
 from nri_resmgr.app.metrics import table
-from nri_resmgr.app.metrics.of_host import series_of_host
+from nri_resmgr.app.metrics.of_host import (
+    series_of_classes,
+    series_of_host,
+    series_of_rdt_counters,
+    series_of_verification,
+)
 from nri_resmgr.app.metrics.of_process import series_of_process
 from nri_resmgr.app.metrics.of_state import series_of_state
 from nri_resmgr.app.metrics.text import CONTENT_TYPE, Series, render, single
@@ -100,9 +105,6 @@ class Insight:
         if daemon.checkpoint_writer is not None:
             yield from _of_checkpoints(daemon.checkpoint_writer)
         if daemon.verification is not None:
-            # Only with verification, which is imported late.
-            from nri_resmgr.app.metrics.of_host import series_of_verification
-
             yield from series_of_verification(daemon.verification)
         yield from _of_host(daemon)
         yield from _of_classes(daemon)
@@ -122,9 +124,6 @@ class Insight:
             parts.append(render([one]))
             await asyncio.sleep(0)  # requests of the runtime go first
         if self._daemon.policy.config.rdt is not None:
-            # Few nodes have RDT classes.
-            from nri_resmgr.app.metrics.of_host import series_of_rdt_counters
-
             host = self._daemon.policy.class_hosts.rdt
             parts.append(render(await asyncio.to_thread(series_of_rdt_counters, host)))
         return HttpReply("".join(parts).encode(), CONTENT_TYPE)
@@ -141,9 +140,6 @@ def _of_classes(daemon: Daemon) -> Iterator[Series]:
     config = daemon.policy.config
     kinds = (config.rdt, config.blockio, config.memory_qos, config.memory_policy)
     if any(one is not None for one in kinds):
-        # Few nodes have classes.
-        from nri_resmgr.app.metrics.of_host import series_of_classes
-
         yield from series_of_classes(daemon.policy, daemon.policy.class_hosts)
 
 

@@ -83,7 +83,7 @@ def _check_insight_flags(options: argparse.Namespace) -> bool:
 
     Raises:
         BadEndpoint: ``--http-endpoint`` is not an address and port.
-        InputError: See `nri_resmgr.daemon.tracing.check_tracing_flags`.
+        InputError: See `nri_resmgr.daemon.tracing_flags.check_tracing_flags`.
     """
     if options.http_endpoint:
         # Only with metrics.
@@ -94,7 +94,7 @@ def _check_insight_flags(options: argparse.Namespace) -> bool:
     if not (has_variables or options.otel_endpoint or options.otel_sampling):
         return False
     # Only with traces.
-    from nri_resmgr.daemon.tracing import check_tracing_flags
+    from nri_resmgr.daemon.tracing_flags import check_tracing_flags
 
     return check_tracing_flags(
         options.otel_endpoint, options.otel_sampling, has_variables=has_variables

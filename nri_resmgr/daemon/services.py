@@ -130,7 +130,8 @@ async def blockio(daemon: Daemon) -> None:
 async def traces(daemon: Daemon) -> None:
     """Send traces to a collector."""
     if (tracing := daemon.observers.tracing) is not None:
-        # OpenTelemetry is an optional dependency.
+        # An optional dependency, whose import takes 0.1 s: in a thread.
+        await asyncio.to_thread(import_module, "nri_resmgr.daemon.tracing")
         from nri_resmgr.daemon.tracing import send_traces
 
         options = daemon.options

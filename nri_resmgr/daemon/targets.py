@@ -65,18 +65,19 @@ class HostTarget(_Target):
     async def make_applier(self) -> HostSettings:
         """Import and make the applier."""
         await asyncio.to_thread(import_module, "nri_resmgr.app.host_settings.settings")
-        from nri_resmgr.app.host_settings.report import HostReport
-        from nri_resmgr.app.host_settings.settings import HostAccess, HostSettings
+        # Late: few nodes have settings of the host.
+        from nri_resmgr.app.host_settings import report, settings
 
         daemon, options = self._daemon, self._daemon.options
-        access = HostAccess(
+        access = settings.HostAccess(
             tree=daemon.tree,
             state=daemon.state,
             dry_run=options.dry_run,
             verify_interval=options.verify_interval,
             repairs=options.verify_repair == "yes",
         )
-        return HostSettings(access, self._wanted, HostReport(daemon.observers.history))
+        history = report.HostReport(daemon.observers.history)
+        return settings.HostSettings(access, self._wanted, history)
 
     def abandon(self, why: str) -> None:
         """Report that no settings are applied any more."""
@@ -102,13 +103,14 @@ class RdtTarget(_Target):
     async def make_applier(self) -> RdtGroups:
         """Import and make the applier."""
         await asyncio.to_thread(import_module, "nri_resmgr.app.classes.rdt.groups")
-        from nri_resmgr.app.classes.rdt.groups import RdtGroups
-        from nri_resmgr.app.classes.rdt.writer import RdtWriter, opener
+        # Late: few nodes use RDT classes.
+        from nri_resmgr.app.classes.rdt import groups, writer
 
         daemon, policy = self._daemon, self._daemon.policy
         host = policy.class_hosts.rdt
-        writer = RdtWriter(daemon.tree, host, opener(daemon.tree, daemon.state))
-        return RdtGroups(policy, host, writer)
+        opener = writer.opener(daemon.tree, daemon.state)
+        made = writer.RdtWriter(daemon.tree, host, opener)
+        return groups.RdtGroups(policy, host, made)
 
     def abandon(self, why: str) -> None:
         """Report that groups are not reconciled any more."""
@@ -127,13 +129,13 @@ class BlockIoTarget(_Target):
     async def make_applier(self) -> BlockIoFiles:
         """Import and make the applier."""
         await asyncio.to_thread(import_module, "nri_resmgr.app.classes.blockio.files")
-        from nri_resmgr.app.classes.blockio.files import BlockIoFiles
-        from nri_resmgr.app.classes.blockio.record import BlockIoRecord
+        # Late: few nodes use block I/O classes.
+        from nri_resmgr.app.classes.blockio import files, record
 
-        daemon, policy = self._daemon, self._daemon.policy
-        writer, record = policy.class_hosts.blockio_writer, BlockIoRecord(daemon.state)
-        await asyncio.to_thread(record.load, writer.host)
-        return BlockIoFiles(policy, writer, record)
+        policy, found = self._daemon.policy, record.BlockIoRecord(self._daemon.state)
+        writer = policy.class_hosts.blockio_writer
+        await asyncio.to_thread(found.load, writer.host)
+        return files.BlockIoFiles(policy, writer, found)
 
     def abandon(self, why: str) -> None:
         """Report that files are not reconciled any more."""

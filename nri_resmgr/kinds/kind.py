@@ -5,6 +5,8 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Any, Generic, TypeVar
 
+import msgspec
+
 from nri_resmgr.config.errors import BadSetting
 from nri_resmgr.config.kinds import ConfigKind, find_kind
 from nri_resmgr.config.policy_config import PolicyConfig
@@ -27,7 +29,7 @@ class PolicyKind(ConfigKind[ConfigT], Generic[ConfigT]):
         state: The class of the policy's states, for the default of `records`.
     """
 
-    state: type[Any]
+    state: type[msgspec.Struct]
 
     @abstractmethod
     def build(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from nri_resmgr.values.errors import InputError
 
@@ -105,7 +105,7 @@ class LogLevels:
         self._apply()
         return self._all_debug
 
-    def as_data(self) -> dict[str, Any]:
+    def as_data(self) -> dict[str, object]:
         """Return rules and resulting levels, ready for JSON.
 
         Returns:

@@ -161,7 +161,7 @@ class Output:
 _outputs: Final[list[Output]] = []
 
 
-def render_plain(_: Any, __: str, event: MutableMapping[str, Any]) -> str:
+def render_plain(_: object, __: str, event: MutableMapping[str, Any]) -> str:
     """Return a line as structlog's console renders it, in a fraction of its time.
 
     The time counts: most lines are written between two requests.
@@ -185,7 +185,7 @@ def _shown(value: object) -> str:
 
 def _with_fields(render: Callable[..., str]) -> Callable[..., Any]:
     def render_with_fields(
-        logger: Any, method: str, event: MutableMapping[str, Any]
+        logger: object, method: str, event: MutableMapping[str, object]
     ) -> tuple[tuple[str], dict[str, object]]:
         fields = {key: value for key, value in event.items() if key != "level"}
         return (render(logger, method, event),), {"fields": fields}

@@ -15,19 +15,28 @@ from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
 import msgspec
 
 from nri_resmgr.policy.events import ContainerSpec, Pin
-from nri_resmgr.policy.ledger import Entry, Ledger
+from nri_resmgr.policy.ledger import Entry, KnowsContainers, Ledger
 from nri_resmgr.policy.mems import MemoryGrant, MemoryLayout, MemoryLedger
 from nri_resmgr.values import InputError
 
 StateT = TypeVar("StateT")
 
-Tables: TypeAlias = Mapping[str, Mapping[Any, Any]]
+Key: TypeAlias = str | int | tuple[str, str]
+"""The key of a row: an id, the number of a pool, or a pod and a slot."""
+
+Rows: TypeAlias = Mapping[Any, Any]
+"""The rows of a table by `Key`; a table's keys and values have types of its own."""
+
+Tables: TypeAlias = Mapping[str, Rows]
 """Rows by name and key; the order of rows is part of the state."""
 
 Dropped: TypeAlias = dict[str, str]
 """What could not be restored, and why."""
 
-LEDGER_TABLES: Final[Mapping[str, Any]] = {"container": ContainerSpec, "last_sent": Pin}
+LEDGER_TABLES: Final[Mapping[str, type]] = {
+    "container": ContainerSpec,
+    "last_sent": Pin,
+}
 """The types of the rows of a `Ledger`."""
 
 
@@ -63,7 +72,7 @@ class Records(Protocol):
     """A checkpoint form: a module with these names, or an object."""
 
     @property
-    def TABLES(self) -> Mapping[str, Any]:  # noqa: N802 - a constant of modules
+    def TABLES(self) -> Mapping[str, type]:  # noqa: N802 - a constant of modules
         """The types of the rows of each table."""
 
     @property
@@ -138,7 +147,7 @@ def check_ids(table: str, ids: Mapping[str, str]) -> None:
 
 
 def check_keys(
-    table: str, rows: Mapping[str, Any], expected: Mapping[str, Any]
+    table: str, rows: Mapping[str, object], expected: Mapping[str, object]
 ) -> None:
     """Check that a table has exactly the expected keys.
 
@@ -168,7 +177,7 @@ class StateRecords:
         TypeError: The class lacks the field, or has clashing ones.
     """
 
-    def __init__(self, state: type[Any]) -> None:
+    def __init__(self, state: type[msgspec.Struct]) -> None:
         self._state = state
         types = {one.name: one.type for one in msgspec.structs.fields(state)}
         if types.pop(_LEDGER, None) is not Ledger:
@@ -190,7 +199,7 @@ class StateRecords:
             for name, (key, _) in self._mappings.items()
         }
 
-    def tables_of(self, state: Any) -> Tables:
+    def tables_of(self, state: KnowsContainers) -> Tables:
         """Return the tables of a state."""
         own = {
             name: value if name in self._mappings else {_ONLY: value}
@@ -209,7 +218,7 @@ class StateRecords:
         Raises:
             BadRecord: The tables do not form a state of this class.
         """
-        fields: dict[str, Any] = {_LEDGER: ledger_from(tables, {})}
+        fields: dict[str, object] = {_LEDGER: ledger_from(tables, {})}
         for name in self.TABLES.keys() - LEDGER_TABLES.keys():
             rows = tables[name]
             if name in self._mappings:

@@ -49,7 +49,7 @@ def checkpoint_without_secrets(text: str) -> str:
     return checkpoint(lines, saved.kind, saved.version, saved.written)
 
 
-def _pruned(value: Any) -> Any:
+def _pruned(value: object) -> object:
     match value:
         case dict():
             return {
@@ -60,7 +60,7 @@ def _pruned(value: Any) -> Any:
     return value
 
 
-def _parts(message: Any, fields: set[str]) -> Iterator[Any]:
+def _parts(message: Message, fields: set[str]) -> Iterator[Any]:
     for name in ("container", "pod", "adjust"):
         if name in fields:
             yield getattr(message, name)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from google.protobuf.message import DecodeError, Message
 
@@ -30,7 +30,7 @@ from nri_resmgr.recordings.entries import (
 from nri_resmgr.topology.document import from_document, to_document
 from nri_resmgr.topology.hints import Hint
 from nri_resmgr.values import InputError
-from nri_resmgr.values.documents import from_plain, to_plain
+from nri_resmgr.values.documents import JsonObject, from_plain, to_plain
 
 # Incremented when older readers would misread the text.
 FORMAT: Final = 1
@@ -56,7 +56,7 @@ def header_line(header: Header) -> str:
 
 def entry_line(entry: Entry) -> str:
     """Return the line of an entry."""
-    row: dict[str, Any] = {"time": entry.time}
+    row: JsonObject = {"time": entry.time}
     match entry:
         case Called():
             key = "we_call" if entry.is_ours else "call"
@@ -81,9 +81,9 @@ def entry_line(entry: Entry) -> str:
     return _line(row)
 
 
-def _decided(entry: Decided) -> dict[str, Any]:
+def _decided(entry: Decided) -> JsonObject:
     reasons = to_plain(entry.reasons)
-    row: dict[str, Any] = {"decided": entry.event, "reasons": reasons}
+    row: JsonObject = {"decided": entry.event, "reasons": reasons}
     if entry.hints:
         row["hints"] = {key: to_plain(hints) for key, hints in entry.hints}
     if entry.updates:
@@ -157,7 +157,7 @@ _TEXTS: Final[Mapping[str, type[RecordedCheckpoint | Configured]]] = {
 }
 
 
-def _entry(row: dict[str, Any]) -> Entry:
+def _entry(row: JsonObject) -> Entry:
     time = int(row["time"])
     for key in ("call", "we_call"):
         if key in row:
@@ -182,7 +182,7 @@ def _entry(row: dict[str, Any]) -> Entry:
     return MachineChanged(time, from_document(row["machine"]))
 
 
-def _answer(row: dict[str, Any], key: str, time: int) -> Answered:
+def _answer(row: JsonObject, key: str, time: int) -> Answered:
     return Answered(
         time=time,
         number=int(row["number"]),
@@ -194,7 +194,7 @@ def _answer(row: dict[str, Any], key: str, time: int) -> Answered:
     )
 
 
-def _message(row: dict[str, Any], method: str, *, is_request: bool) -> Message | None:
+def _message(row: JsonObject, method: str, *, is_request: bool) -> Message | None:
     found = _METHODS[method]
     if "body" not in row:
         return None
@@ -211,5 +211,5 @@ def _body(message: Message | None) -> dict[str, str]:
     return {"body": base64.b64encode(message.SerializeToString()).decode()}
 
 
-def _line(row: dict[str, Any]) -> str:
+def _line(row: JsonObject) -> str:
     return json.dumps(row, separators=(",", ":"), ensure_ascii=True) + "\n"

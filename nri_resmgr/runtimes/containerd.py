@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 import posixpath
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -93,7 +93,8 @@ def imports_of(file: ConfigFile, *, only_absolute: bool = False) -> tuple[str, .
     """
     imports = parse(file.path, file.text).get("imports", [])
     folder = posixpath.dirname(file.path)
-    texts = [one for one in imports if isinstance(one, str)]
+    listed = imports if isinstance(imports, list) else []
+    texts = [one for one in listed if isinstance(one, str)]
     if only_absolute:
         texts = [one for one in texts if one.startswith("/")]
     return tuple(posixpath.normpath(posixpath.join(folder, one)) for one in texts)
@@ -149,14 +150,14 @@ def backup_of(path: str) -> str:
     return f"{path}.before-nri-resmgr"
 
 
-def _version(file: ConfigFile, document: Mapping[str, Any]) -> int:
+def _version(file: ConfigFile, document: Mapping[str, object]) -> int:
     version = document.get("version", 1)
     if type(version) is not int or version not in _KNOWN:
         raise UnknownVersion(file.path, version)
     return version
 
 
-def _refuse_disabled(file: ConfigFile, document: Mapping[str, Any]) -> None:
+def _refuse_disabled(file: ConfigFile, document: Mapping[str, object]) -> None:
     disabled = document.get("disabled_plugins", [])
     for plugin in _NEEDED:
         if isinstance(disabled, list) and plugin in disabled:
@@ -164,7 +165,9 @@ def _refuse_disabled(file: ConfigFile, document: Mapping[str, Any]) -> None:
 
 
 def _without_defaults(
-    wanted: Mapping[str, Scalar], documents: Sequence[Mapping[str, Any]], version: int
+    wanted: Mapping[str, Scalar],
+    documents: Sequence[Mapping[str, object]],
+    version: int,
 ) -> dict[str, Scalar]:
     key, _ = KEYS.switch
     is_set = any(key in (table_of(one, KEYS.table) or {}) for one in documents)
@@ -174,7 +177,7 @@ def _without_defaults(
 
 
 def _holder(
-    found: Containerd, documents: Sequence[Mapping[str, Any]]
+    found: Containerd, documents: Sequence[Mapping[str, object]]
 ) -> ConfigFile | None:
     """Return the last file with the table, which overrides those before."""
     files = zip(found.files, documents, strict=True)
@@ -193,10 +196,10 @@ def _first_file(found: Containerd, wanted: Mapping[str, Scalar]) -> FileChange:
 def _changed(
     main: ConfigFile,
     found: Containerd,
-    documents: Sequence[Mapping[str, Any]],
+    documents: Sequence[Mapping[str, object]],
     wanted: Mapping[str, Scalar],
 ) -> FileChange:
-    version: int = documents[0]["version"]
+    version = _version(main, documents[0])
     holder = _holder(found, documents)
     if holder is None:
         return _first_table(main, found, wanted, version)
@@ -239,7 +242,7 @@ def _rewritten(
 
 
 def _refuse_foreign(
-    file: ConfigFile, present: Mapping[str, Scalar], version: Any
+    file: ConfigFile, present: Mapping[str, Scalar], version: object
 ) -> None:
     texts = [_new_main(present)]
     if version in _KNOWN:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from nri_resmgr.runtimes.errors import NotEditable, NotToml
 from nri_resmgr.runtimes.toml_statements import Statement, statements
@@ -15,7 +15,7 @@ Scalar: TypeAlias = bool | str
 _INDENT: Final = "  "
 
 
-def parse(path: str, text: str) -> dict[str, Any]:
+def parse(path: str, text: str) -> dict[str, object]:
     """Parse a document; floats become pairs, so that NaN equals itself.
 
     Raises:
@@ -30,9 +30,11 @@ def parse(path: str, text: str) -> dict[str, Any]:
         raise NotToml(path, "it is nested too deep") from None
 
 
-def table_of(document: Mapping[str, Any], table: TablePath) -> dict[str, Any] | None:
+def table_of(
+    document: Mapping[str, object], table: TablePath
+) -> dict[str, object] | None:
     """Return the contents of a table; None if the document does not have it."""
-    found: Any = document
+    found: object = document
     for name in table:
         if not isinstance(found, dict) or name not in found:
             return None
@@ -80,12 +82,15 @@ def with_values(
     return text
 
 
-def _made(path: str, document: dict[str, Any], table: TablePath) -> dict[str, Any]:
+def _made(
+    path: str, document: dict[str, object], table: TablePath
+) -> dict[str, object]:
     content = document
     for depth, name in enumerate(table, 1):
-        content = content.setdefault(name, {})
-        if not isinstance(content, dict):
+        found = content.setdefault(name, {})
+        if not isinstance(found, dict):
             raise NotEditable(path, f"{'.'.join(table[:depth])} is not a table")
+        content = found
     return content
 
 

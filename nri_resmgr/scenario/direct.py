@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import attrs
 import msgspec
@@ -24,6 +23,7 @@ from nri_resmgr.policy.events import (
     Synchronized,
     Updated,
 )
+from nri_resmgr.policy.ledger import KnowsContainers
 from nri_resmgr.policy.views import ViewedPolicy
 from nri_resmgr.scenario.rows import ContainerRow
 from nri_resmgr.scenario.specs import spec_of_row
@@ -60,8 +60,8 @@ class DirectNode:
 
     machine: Machine
     document: str
-    policy: ViewedPolicy[Any]
-    state: Any
+    policy: ViewedPolicy[KnowsContainers]
+    state: KnowsContainers
     warnings: list[str] = attrs.field(factory=list)
     _rows: dict[str, ContainerRow] = attrs.field(factory=dict)
 
@@ -76,7 +76,7 @@ class DirectNode:
         policy = build_policy(parse_config(document), model)
         return cls(model, document, policy, policy.start())
 
-    def play(self, step: Step) -> Decision[Any]:
+    def play(self, step: Step) -> Decision[KnowsContainers]:
         """Play one step.
 
         Raises:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, Final
+from collections.abc import Iterable, Mapping
+from typing import Final
 
 import msgspec
 
@@ -11,12 +11,13 @@ from nri_resmgr.policy.views import PoolUse
 from nri_resmgr.scenario.compare import FindingChange
 from nri_resmgr.scenario.findings import Findings
 from nri_resmgr.values import CpuSet, NodeSet
+from nri_resmgr.values.documents import JsonObject
 
 # Increased when a key is removed or changes its meaning.
 FORMAT: Final = 1
 
 
-def findings_document(found: Findings) -> dict[str, Any]:
+def findings_document(found: Findings) -> JsonObject:
     """Return findings as dictionaries, lists, texts and numbers.
 
     CPUs and nodes are in the kernel's list format, CPU amounts in thousandths, memory
@@ -37,7 +38,7 @@ def findings_document(found: Findings) -> dict[str, Any]:
     }
 
 
-def pool_document(pool: PoolUse) -> dict[str, Any]:
+def pool_document(pool: PoolUse) -> JsonObject:
     """Return a pool; ``largest`` is the most CPUs for one more container."""
     return {**_plain(pool), "largest": largest_of(pool)}
 
@@ -48,16 +49,16 @@ def largest_of(pool: PoolUse) -> int:
     return min(pool.free // 1000, len(pool.cpus)) if grantable else 0
 
 
-def changes_document(changes: Iterable[FindingChange]) -> dict[str, Any]:
+def changes_document(changes: Iterable[FindingChange]) -> JsonObject:
     """Return the differences between two runs."""
     return {"format": FORMAT, "changes": [_plain(one) for one in changes]}
 
 
-def _plain(value: msgspec.Struct) -> dict[str, Any]:
+def _plain(value: msgspec.Struct) -> JsonObject:
     return {name: _simple(one) for name, one in msgspec.structs.asdict(value).items()}
 
 
-def _simple(value: Any) -> Any:
+def _simple(value: object) -> object:
     match value:
         case CpuSet() | NodeSet():
             return str(value)
@@ -67,4 +68,6 @@ def _simple(value: Any) -> Any:
             return str(value)
         case int():
             return value
-    return dict(value)
+        case Mapping():
+            return dict(value)
+    raise TypeError(f"no plain form of {type(value).__name__}")

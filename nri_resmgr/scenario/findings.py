@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from nri_resmgr.policy.decision import Rule
 from nri_resmgr.policy.events import ContainerSpec, Created, Pin
+from nri_resmgr.policy.ledger import KnowsContainers
 from nri_resmgr.policy.views import PoolUse, ViewedPolicy
 from nri_resmgr.scenario.node import InProcessNode, RefusedRequest
 from nri_resmgr.topology import Machine
@@ -175,7 +176,9 @@ def _spread(placements: tuple[PlacedContainer, ...], machine: Machine) -> Spread
     )
 
 
-def _largest(policy: ViewedPolicy[Any], state: Any, machine: Machine) -> Largest:
+def _largest(
+    policy: ViewedPolicy[KnowsContainers], state: KnowsContainers, machine: Machine
+) -> Largest:
     """Find the largest requests that the policy grants, from the largest down."""
     parts = {
         "anywhere": (machine.online,),
@@ -194,7 +197,7 @@ def _largest(policy: ViewedPolicy[Any], state: Any, machine: Machine) -> Largest
 
 
 def _tries(
-    policy: ViewedPolicy[Any], state: Any, machine: Machine
+    policy: ViewedPolicy[KnowsContainers], state: KnowsContainers, machine: Machine
 ) -> Iterator[tuple[int, CpuSet]]:
     # A request for more than all grantable CPUs would be refused anyway.
     pools = policy.pools(state)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
 
 from nri_resmgr.config import BadSetting
 from nri_resmgr.config.syntax import parse_yaml
@@ -115,7 +115,7 @@ def _metadata(top: Table) -> Table:
 
 
 def _open(part: object, path: str) -> Table:
-    keys: Any = part if isinstance(part, Mapping) else ()
+    keys: Iterable[str] = part if isinstance(part, Mapping) else ()
     return Table.read(part, *keys, path=path)
 
 

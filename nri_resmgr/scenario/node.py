@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import msgspec
 
-from nri_resmgr.app.observers.observer import DecisionObserver
+from nri_resmgr.app.observers.observer import DecisionObserver, PolicyDecision
 from nri_resmgr.app.plugin.options import PluginOptions
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.config import parse_config
-from nri_resmgr.policy.decision import Decision, Reason
+from nri_resmgr.policy.decision import Reason
 from nri_resmgr.policy.events import ColdStartEnded, Event
 from nri_resmgr.scenario.clock import Clock
 from nri_resmgr.stub import Container, LinuxResources, Pod
@@ -48,7 +47,7 @@ class DecisionNotes(DecisionObserver):
         self.refusals: list[RefusedRequest] = []
         self.step = 0
 
-    def decided(self, _event: Event, decision: Decision[Any]) -> None:
+    def decided(self, _event: Event, decision: PolicyDecision) -> None:
         """Note the reasons."""
         self.reasons |= {one.container: one for one in decision.reasons}
 

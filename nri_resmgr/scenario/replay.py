@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from google.protobuf.message import Message
 
@@ -30,12 +30,15 @@ from nri_resmgr.scenario.differences import (
 from nri_resmgr.scenario.replayed import ReplayedPlugin, ReplayedReply
 from nri_resmgr.scenario.sent_values import (
     NOTHING,
+    ContainerMessage,
     SentValues,
     containers_in,
     sent_values_in,
 )
 from nri_resmgr.topology.hints import Hint
 from nri_resmgr.values import ResmgrError
+
+T = TypeVar("T")
 
 # Events without a request: no reply carries their updates.
 _WITHOUT_REQUEST: Final = ("ColdStartEnded", "Synchronized")
@@ -62,7 +65,7 @@ class Replay:
         self._differences = Differences()
         self._requests = self._decisions = 0
         self._titles: dict[str, str] = {}
-        self._replies: dict[int, tuple[Any, ReplayedReply]] = {}
+        self._replies: dict[int, tuple[Message, ReplayedReply]] = {}
         self._unplaced: set[str] = set()  # refused now, but not in the recording
         self._suspects: list[ReplayDifference] = []
         self._refusals = dict(_refusals(entries))
@@ -104,9 +107,7 @@ class Replay:
             case MachineChanged(machine=machine) if self._replacements.machine is None:
                 self._try(entry.time, "machine", self._plugin.change_machine, machine)
 
-    def _try(
-        self, time: int, what: str, change: Callable[[Any], None], value: object
-    ) -> None:
+    def _try(self, time: int, what: str, change: Callable[[T], None], value: T) -> None:
         try:
             change(value)
         except ResmgrError as error:
@@ -140,7 +141,7 @@ class Replay:
             return
         created = ""
         if entry.method == _CREATE:
-            created = request.container.id
+            created = next(one.id for one in containers_in(request))
         title = _request_title(request)
         # In a dry run, replies have no errors.
         then_why = entry.why or self._refusals.get(entry.number, "")
@@ -228,7 +229,7 @@ def _answers(entries: Sequence[Entry]) -> Iterator[Answered]:
             yield entry
 
 
-def _title(request: Any, container: Any) -> str:
+def _title(request: Any, container: ContainerMessage) -> str:
     pods = request.pods if hasattr(request, "pods") else [request.pod]
     for pod in pods:
         if pod.id in ("", container.pod_sandbox_id) or len(pods) == 1:

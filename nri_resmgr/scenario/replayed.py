@@ -14,20 +14,21 @@ from google.protobuf.message import Message
 from nri_proto import PLUGIN_METHODS, NriLevel
 from nri_proto.levels import SAFE_UPDATES
 from nri_resmgr.app.checkpoint.read import Checkpoint, read_checkpoint
-from nri_resmgr.app.observers.observer import DecisionObserver
+from nri_resmgr.app.observers.observer import DecisionObserver, PolicyDecision
 from nri_resmgr.app.plugin.options import PluginOptions
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.app.plugin.status_codes import status_of
 from nri_resmgr.config import parse_config
-from nri_resmgr.policy.decision import Decision, PinUpdate, Policy, Reason
+from nri_resmgr.policy.decision import PinUpdate, Policy, Reason
 from nri_resmgr.policy.events import Event
+from nri_resmgr.policy.ledger import KnowsContainers
 from nri_resmgr.recordings.entries import Answered, Header
 from nri_resmgr.scenario.clock import Clock
 from nri_resmgr.stub.errors import CallFailed, UnsolicitedUpdatesUnsafe
 from nri_resmgr.stub.handlers import Handlers
 from nri_resmgr.stub.model import Container
 from nri_resmgr.stub.replies import UpdatesResponse, synchronize_response
-from nri_resmgr.stub.routes import ROUTES, route_of_state_change
+from nri_resmgr.stub.routes import ROUTES, EventRoute, route_of_state_change
 from nri_resmgr.stub.runtime_info import Configuration, RuntimeInfo
 from nri_resmgr.stub.synchronize import SynchronizeChunks, split_updates
 from nri_resmgr.stub.update import ContainerUpdate
@@ -132,7 +133,7 @@ class ReplayedPlugin(DecisionObserver):
         """
         self.policy.change_machine(machine)
 
-    def answer(self, method: str, request: Any) -> ReplayedReply:
+    def answer(self, method: str, request: Message) -> ReplayedReply:
         """Answer a request as the stub would."""
         self.refusal = ""
         try:
@@ -168,7 +169,7 @@ class ReplayedPlugin(DecisionObserver):
         """Return the hints of a container; see `PluginOptions.hints`."""
         return complete_hints(self._hints.get(container.id, ()), machine)
 
-    def decided(self, event: Event, decision: Decision[Any]) -> None:
+    def decided(self, event: Event, decision: PolicyDecision) -> None:
         """Keep reasons and updates."""
         self.updates[type(event).__name__] = decision.updates
         self.reasons |= {one.container: one for one in decision.reasons}
@@ -210,7 +211,7 @@ class ReplayedPlugin(DecisionObserver):
         split_updates(answer)
         return answer
 
-    def _event(self, route: Any, request: Any) -> Message:
+    def _event(self, route: EventRoute, request: Any) -> Message:
         policy, name = self.policy, route.handler
         handler = self._handlers.get(name) if policy and self._handlers else None
         result = handler(*route.arguments(request)) if handler else None
@@ -223,7 +224,9 @@ class ReplayedPlugin(DecisionObserver):
         return response or PLUGIN_METHODS[route.event.method].response()
 
 
-def _state_for(policy: Policy[Any], saved: Checkpoint) -> Any:
+def _state_for(
+    policy: Policy[KnowsContainers], saved: Checkpoint
+) -> KnowsContainers | None:
     if saved.kind == policy.kind:
         with contextlib.suppress(InputError):
             return saved.state_for(policy).state

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import msgspec
 from google.protobuf.message import Message
+
+from nri_proto import nri_pb2
 
 
 class SentValues(msgspec.Struct, frozen=True):
@@ -57,18 +59,27 @@ def sent_values_in(
     return {key: values for key, values in found.items() if values}
 
 
-def containers_in(request: Any) -> Iterator[Any]:
+class ContainerMessage(Protocol):
+    """A container, as requests have it."""
+
+    id: str
+    name: str
+    pod_sandbox_id: str
+
+
+def containers_in(request: Message) -> Iterator[ContainerMessage]:
     """Yield the containers of a request."""
-    fields = {field.name for field, _ in request.ListFields()}
-    if "container" in fields:
-        yield request.container
-    if "containers" in fields:
-        yield from request.containers
+    for field, content in request.ListFields():
+        if field.name == "container":
+            yield content
+        elif field.name == "containers":
+            yield from content
 
 
-def _updates(message: Any) -> Iterable[Any]:
-    fields = message.DESCRIPTOR.fields_by_name
-    return message.update if "update" in fields else ()
+def _updates(message: Message) -> Iterable[nri_pb2.ContainerUpdate]:
+    for field, content in message.ListFields():
+        if field.name == "update":
+            yield from content
 
 
 def _of(linux: Any) -> SentValues:

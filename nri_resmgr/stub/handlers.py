@@ -10,6 +10,7 @@ import msgspec
 
 from nri_proto import Event, mask_of
 from nri_resmgr.stub.errors import BadHandler
+from nri_resmgr.values.closest import closest
 
 # Arguments and result depend on the event: docs/write-a-plugin.md lists them.
 Handler: TypeAlias = Callable[..., Any]
@@ -84,10 +85,8 @@ class Plugin:
         """
         name = function.__name__
         if name not in HANDLER_NAMES:
-            import difflib  # late: 10 ms that only a mistake pays for
-
-            close = difflib.get_close_matches(name, HANDLER_NAMES, n=1)
-            hint = f", did you mean {close[0]}?" if close else ""
+            close = closest(name, HANDLER_NAMES)
+            hint = f", did you mean {close}?" if close else ""
             raise BadHandler(f"NRI has no event for a handler {name}(){hint}")
         if name in self._handlers:
             raise BadHandler(f"{name}() is already registered")

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from nri_resmgr.topology.machine import Machine
 from nri_resmgr.values import InputError
-from nri_resmgr.values.documents import BadValue, from_plain, to_plain
+from nri_resmgr.values.documents import BadValue, JsonObject, from_plain, to_plain
 
 
 @dataclass(eq=False)
@@ -20,13 +19,13 @@ class BadMachineDocument(InputError):
         return f"not a machine: {self.why}"
 
 
-def to_document(machine: Machine) -> dict[str, Any]:
+def to_document(machine: Machine) -> JsonObject:
     """Return the machine as dictionaries, tuples, strings and numbers.
 
     Keys are the names of attributes; attributes with their default are left out.
     CPU sets are in the kernel's list format, sizes in bytes, frequencies in kHz.
     """
-    document: dict[str, Any] = to_plain(machine)
+    document: JsonObject = to_plain(machine)
     # The default depends on the cores, so that msgspec cannot leave it out.
     if machine.present == machine.online:
         del document["present"]

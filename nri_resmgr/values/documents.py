@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
@@ -13,6 +13,9 @@ from nri_resmgr.values.cpuset import CpuSet, NodeSet
 from nri_resmgr.values.errors import InputError
 
 ValueT = TypeVar("ValueT")
+
+JsonObject: TypeAlias = dict[str, Any]
+"""An object of JSON: text, numbers, lists and further objects by key."""
 
 
 @dataclass(eq=False)

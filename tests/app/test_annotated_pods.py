@@ -11,6 +11,7 @@ from structlog.testing import capture_logs
 from nri_resmgr.app.plugin.options import PluginOptions
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.host.tree import HostTree
+from nri_resmgr.policy.topology_aware.state import TopologyAwareState
 from nri_resmgr.stub import Container, Mount, Pod
 from nri_resmgr.stub.model import (
     IoPriority,
@@ -22,13 +23,19 @@ from nri_resmgr.testing import RuntimeRefusal
 from nri_resmgr.topology.hints import Hint
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import CpuSet, NodeSet
-from tests.app.node import running_node
+from tests.app.node import Node, running_node
 
 CLASSES = """
   schedulingClasses:
   - {name: slow, policy: idle, ioClass: be, ioPriority: 7}
 """
 SLOW = {"scheduling-class.resource-policy.nri.io/pod": "slow"}
+
+
+def reserved_places(node: Node) -> int:
+    state = node.plugin.state
+    assert isinstance(state, TopologyAwareState)
+    return len(state.reserved_places)
 
 
 async def test_a_scheduling_class_is_part_of_the_creation(tmp_path: Path) -> None:
@@ -111,13 +118,13 @@ async def test_the_amounts_that_a_pod_announces_place_it_as_a_whole(
         with capture_logs() as lines:
             await node.run("web", 2, announced)
         await node.run_pod("never-started", announced)
-        reserved = len(node.plugin.state.reserved_places)
+        reserved = reserved_places(node)
         await node.runtime.remove_pod("pod-never-started")
 
         events = [(one["event"], one.get("rule")) for one in lines]
         assert ("pod.placed", "pod-placed") in events
         assert ("container.placed", "old-place") in events
-        assert (reserved, len(node.plugin.state.reserved_places)) == (1, 0)
+        assert (reserved, reserved_places(node)) == (1, 0)
 
 
 async def test_a_pod_that_is_gone_is_forgotten(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from tests.kinds.distributions import install
 ROOT = Path(__file__).parents[2]
 
 GOOD = """\
-from nri_resmgr.app.policies.kinds import STATIC
+from nri_resmgr.app.policies.static import KIND as STATIC
 from nri_resmgr.kinds import PolicyKind
 
 
@@ -191,5 +191,5 @@ def test_a_built_in_kind_cannot_be_replaced(folder: Path) -> None:
     install(folder, pyproject("mine", "StaticPolicy", "nowhere:KIND"))
 
     assert (
-        type(kind_named("StaticPolicy")).__module__ == "nri_resmgr.app.policies.kinds"
+        type(kind_named("StaticPolicy")).__module__ == "nri_resmgr.app.policies.static"
     )

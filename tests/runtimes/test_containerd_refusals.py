@@ -142,3 +142,8 @@ def test_imports_are_taken_from_the_files_folder() -> None:
         "/etc/b/*.toml",
         "/c/d.toml",
     )
+
+
+@pytest.mark.parametrize("value", ["5", "'a.toml'", "true"])
+def test_imports_that_are_no_list_are_none(value: str) -> None:
+    assert imports_of(ConfigFile(MAIN, f"imports = {value}")) == ()

@@ -26,7 +26,7 @@ RUNNING = Container(
 
 
 def spec_in(node: FakeHost) -> ContainerSpec:
-    return node.policy.state.ledger.entries["c1"].spec  # type: ignore[no-any-return] # a state is any policy's
+    return node.policy.state.ledger.entries["c1"].spec
 
 
 def test_an_event_that_does_not_tell_takes_nothing_away(tmp_path: Path) -> None:

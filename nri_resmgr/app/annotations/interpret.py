@@ -34,6 +34,7 @@ from nri_resmgr.classes.isolation.requests import IsolationRequest, Mistake
 from nri_resmgr.policy.preferences import NO_PREFERENCES, Preferences
 from nri_resmgr.topology.hint_options import ALL_HINTS, HintOptions
 from nri_resmgr.values import InputError
+from nri_resmgr.values.closest import closest
 from nri_resmgr.values.shorten import shortened
 
 # A pod has several containers, and updates read its annotations again. Longer ones are
@@ -202,11 +203,9 @@ def _is_known(stem: str) -> bool:
 
 
 def _unknown(stem: str) -> str:
-    import difflib  # late: only for errors
-
     known = (*KEYS, *AFFINITY_KEYS)
-    if close := difflib.get_close_matches(stem, known, n=1):
-        return f"unknown key, did you mean {close[0]}?"
+    if close := closest(stem, known):
+        return f"unknown key, did you mean {close}?"
     return f"unknown key, expected {' or '.join(known)}"
 
 

@@ -6,16 +6,18 @@ import json
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeVar
 
 import msgspec
 
 from nri_resmgr.app.checkpoint.write import FORMAT
 from nri_resmgr.kinds import kind_named
 from nri_resmgr.policy.decision import Policy
-from nri_resmgr.policy.records import BadRecord, Records, Restored
+from nri_resmgr.policy.records import BadRecord, Key, Records, Restored, Rows
 from nri_resmgr.values import InputError
-from nri_resmgr.values.documents import BadValue, from_plain
+from nri_resmgr.values.documents import BadValue, JsonObject, from_plain
+
+StateT = TypeVar("StateT")
 
 
 @dataclass(eq=False)
@@ -55,9 +57,9 @@ class Checkpoint(msgspec.Struct, frozen=True):
     kind: str
     version: str
     written: str
-    rows: Mapping[str, Mapping[Any, Any]]
+    rows: Mapping[str, Rows]
 
-    def state_for(self, policy: Policy[Any]) -> Restored[Any]:
+    def state_for(self, policy: Policy[StateT]) -> Restored[StateT]:
         """Make the state, for a policy of the same kind.
 
         Raises:
@@ -86,7 +88,7 @@ def read_checkpoint(text: str) -> Checkpoint:
         raise NewerCheckpoint(header["version"], header["format"])
     if zlib.crc32(body.encode("utf-8", "surrogateescape")) != header["crc32"]:
         raise BadCheckpoint("it was cut off or changed")
-    rows: dict[str, dict[Any, Any]] = {}
+    rows: dict[str, dict[Key, object]] = {}
     # JSON escapes all but ASCII, so there are no other line separators in the text.
     for number, line in enumerate(body.splitlines(), 2):
         name, key, data = _row(line, number)
@@ -94,7 +96,7 @@ def read_checkpoint(text: str) -> Checkpoint:
     return Checkpoint(header["policy"], header["version"], header["written"], rows)
 
 
-def _header(line: str) -> dict[str, Any]:
+def _header(line: str) -> JsonObject:
     found = _parsed(line, 1)
     if not isinstance(found, dict) or found.get("checkpoint") != "nri-resmgr":
         raise BadCheckpoint("it has no header")
@@ -105,7 +107,7 @@ def _header(line: str) -> dict[str, Any]:
     return found
 
 
-def _row(line: str, number: int) -> tuple[str, Any, Any]:
+def _row(line: str, number: int) -> tuple[str, Key, object]:
     match _parsed(line, number):
         case [str() as name, str() | int() as key, data]:
             return name, key, data
@@ -114,15 +116,16 @@ def _row(line: str, number: int) -> tuple[str, Any, Any]:
     raise BadCheckpoint(f"line {number} is not a record")
 
 
-def _parsed(line: str, number: int) -> Any:
+def _parsed(line: str, number: int) -> object:
     try:
         return json.loads(line)
     except (ValueError, RecursionError):
         raise BadCheckpoint(f"line {number} is not JSON") from None
 
 
-def _values(name: str, records: Records, rows: Mapping[Any, Any]) -> dict[Any, Any]:
-    kind, values = records.TABLES[name], {}
+def _values(name: str, records: Records, rows: Rows) -> Rows:
+    kind = records.TABLES[name]
+    values: dict[object, object] = {}
     for key, data in rows.items():
         if type(key) is not records.KEYS.get(name, str):
             raise BadRecord(f"{name} {key}", "is not a key of this table")

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from collections.abc import Iterator, Sequence
+from typing import Final, TypeAlias, TypeVar
 
 from nri_resmgr.kinds import kind_named
 from nri_resmgr.policy.decision import Policy
+from nri_resmgr.policy.records import Key, Rows
 from nri_resmgr.values.documents import to_plain
 from nri_resmgr.values.identity_cache import IdentityCache
+
+StateT = TypeVar("StateT")
 
 CHECKPOINT_NAME: Final = "policy.checkpoint"
 """The checkpoint's file in the state directory."""
@@ -20,7 +23,7 @@ FORMAT: Final = 1
 
 _AT_ONCE: Final = 16  # records in a step; the longest take 60 µs each
 
-_Lines: TypeAlias = dict[Any, tuple[object, str]]
+_Lines: TypeAlias = dict[Key, tuple[object, str]]
 """A value and its line, by key."""
 
 _encode: Final = json.JSONEncoder(separators=(",", ":")).encode
@@ -42,13 +45,13 @@ class Draft:
         self._kind = ""
         self._made: dict[str, _Lines] = {}
 
-    def lines_of(self, policy: Policy[Any], state: Any) -> list[str]:
+    def lines_of(self, policy: Policy[StateT], state: StateT) -> list[str]:
         """Make the lines of a state, and return them."""
         for _ in self.steps(policy, state):
             pass
         return self.lines
 
-    def steps(self, policy: Policy[Any], state: Any) -> Iterator[None]:
+    def steps(self, policy: Policy[StateT], state: StateT) -> Iterator[None]:
         """Make the lines of a state, in steps of about a millisecond."""
         records = kind_named(policy.kind).records()
         if policy.kind != self._kind:
@@ -61,9 +64,7 @@ class Draft:
             lines.extend([line for _, line in made.values()])
         self.lines = lines
 
-    def _table(
-        self, name: str, rows: Mapping[Any, Any], made: _Lines
-    ) -> Iterator[None]:
+    def _table(self, name: str, rows: Rows, made: _Lines) -> Iterator[None]:
         before = self._made.get(name, {})
         # Containers of a shared pool have the same pins.
         text_of = IdentityCache(_text, most=_AT_ONCE)

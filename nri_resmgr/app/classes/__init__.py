@@ -10,5 +10,6 @@ is computed in `nri_resmgr.classes`.
 RDT and block I/O classes also follow the configuration while containers run: `rdt` and
 `blockio` each have a state shared with the setters (`host`), a `writer`, and an applier
 for `nri_resmgr.app.background.reconciler` (`rdt.groups`, `blockio.files`). `members`
-lists the containers with their classes, `problems` counts and logs failures.
+lists the containers with their classes, `placed` has the class of one, `problems`
+counts and logs failures.
 """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from nri_resmgr.host.tree import HostTree, Tree
+from nri_resmgr.host.tree import Tree
 
 if TYPE_CHECKING:
     from nri_resmgr.app.classes.blockio.host import BlockIoHost
@@ -26,6 +26,7 @@ class ClassHosts:
     @cached_property
     def rdt(self) -> RdtHost:
         """The RDT groups of the host."""
+        # Late: few nodes use RDT classes.
         from nri_resmgr.app.classes.rdt.host import RdtHost
 
         return RdtHost()
@@ -38,11 +39,7 @@ class ClassHosts:
     @cached_property
     def blockio_writer(self) -> BlockIoWriter:
         """Writer of block I/O files."""
-        from nri_resmgr.app.classes.blockio.host import BlockIoHost
+        # Late: few nodes use block I/O classes.
         from nri_resmgr.app.classes.blockio.writer import BlockIoWriter
-        from nri_resmgr.host.knobs.files import WritableHostTree
 
-        # A recorded host cannot be written to.
-        is_live = isinstance(self._tree, HostTree)
-        files = WritableHostTree(self._tree.root) if self._tree and is_live else None
-        return BlockIoWriter(files, BlockIoHost(self._tree))
+        return BlockIoWriter.of(self._tree)

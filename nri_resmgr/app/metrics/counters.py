@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from time import monotonic
-from typing import Any, Final
+from typing import Final
 
 from nri_proto import PLUGIN_METHODS, Code
 from nri_resmgr.app.metrics import table
 from nri_resmgr.app.metrics.text import Histogram, Metric, Series, single
-from nri_resmgr.app.observers.observer import DecisionObserver
-from nri_resmgr.policy.decision import Decision
+from nri_resmgr.app.observers.observer import DecisionObserver, PolicyDecision
 from nri_resmgr.policy.events import (
     ColdStartEnded,
     Created,
@@ -69,7 +68,7 @@ class Metrics(DecisionObserver, Observer):
         self.is_registered = False
         self.is_synchronized = False
 
-    def decided(self, event: Event, decision: Decision[Any]) -> None:
+    def decided(self, event: Event, decision: PolicyDecision) -> None:
         """Count an event, the applied rules, and the source of the request."""
         kind = type(event)
         self._events[kind] += 1

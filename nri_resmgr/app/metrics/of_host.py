@@ -7,9 +7,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from nri_resmgr.app.classes.members import members_of
+from nri_resmgr.app.classes.memory.containers import memory_owners
+from nri_resmgr.app.classes.placed import blockio_choice, rdt_choice
 from nri_resmgr.app.metrics import table
 from nri_resmgr.app.metrics.text import Series, single
 from nri_resmgr.app.observers.policy_in_force import PolicyInForce
+from nri_resmgr.classes.isolation.aspects import aspects_of
 from nri_resmgr.policy.host_use import HostUse
 from nri_resmgr.values import HostError
 
@@ -35,9 +38,6 @@ def series_of_host(
     classes = {(name,): len(cpus) for name, cpus in use.cpu_classes.items()}
     yield Series(table.CLASS_CPUS, classes)
     if use.isolated:
-        # Late: few nodes have isolated containers.
-        from nri_resmgr.classes.isolation.aspects import aspects_of
-
         aspects = (what for one in use.isolated for what in aspects_of(one.request))
         isolated = Counter((what.value,) for what in aspects)
         yield Series(table.ISOLATED, isolated)
@@ -94,24 +94,17 @@ def series_of_classes(subject: PolicyInForce, hosts: ClassHosts) -> Iterator[Ser
     config, policy, state = subject.config, subject.policy, subject.state
     counts: Counter[tuple[str, str]] = Counter()
     problems = []
-    # Late imports: few nodes use classes.
     if (rdt := config.rdt) is not None:
-        from nri_resmgr.app.classes.rdt.setter import rdt_choice
-
         problems.append(hosts.rdt.problems)
         members = members_of(subject, lambda spec: rdt_choice(spec, rdt, policy, state))
         counts.update(("rdt", one.name) for one in members if one.choice)
     if (blockio := config.blockio) is not None:
-        from nri_resmgr.app.classes.blockio.setter import blockio_choice
-
         problems.append(hosts.blockio.problems)
         members = members_of(
             subject, lambda spec: blockio_choice(spec, blockio, policy, state)
         )
         counts.update(("blockio", one.name) for one in members if one.choice)
     if config.memory_qos is not None or config.memory_policy is not None:
-        from nri_resmgr.app.classes.memory.containers import memory_owners
-
         counts.update((one.kind, one.name) for one in memory_owners(subject))
     if problems or counts:
         yield Series(table.CLASS_CONTAINERS, counts)

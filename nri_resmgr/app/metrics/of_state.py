@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 import msgspec
 
@@ -31,7 +31,7 @@ class MeasuredPolicy(Protocol):
         """The present machine."""
 
     @property
-    def policy(self) -> ViewedPolicy[Any]:
+    def policy(self) -> ViewedPolicy[KnowsContainers]:
         """The present policy."""
 
     @property

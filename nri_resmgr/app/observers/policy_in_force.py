@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Protocol
 
 from nri_resmgr.config import PolicyConfig
+from nri_resmgr.policy.ledger import KnowsContainers
 from nri_resmgr.policy.views import ViewedPolicy
 
 
@@ -16,9 +17,9 @@ class PolicyInForce(Protocol):
         """The configuration in force."""
 
     @property
-    def policy(self) -> ViewedPolicy[Any]:
+    def policy(self) -> ViewedPolicy[KnowsContainers]:
         """The policy in force."""
 
     @property
-    def state(self) -> Any:
+    def state(self) -> KnowsContainers:
         """The policy's containers and grants."""

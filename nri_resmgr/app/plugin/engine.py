@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
@@ -17,7 +17,9 @@ from nri_resmgr.policy.ledger import Entry, KnowsContainers
 from nri_resmgr.policy.views import ViewedPolicy
 from nri_resmgr.topology import Machine
 
-RestoreCheckpoint: TypeAlias = Callable[[ViewedPolicy[Any]], KnowsContainers | None]
+RestoreCheckpoint: TypeAlias = Callable[
+    [ViewedPolicy[KnowsContainers]], KnowsContainers | None
+]
 """Returns the state of an earlier process for a policy; None for another policy's."""
 
 
@@ -42,7 +44,7 @@ class Engine:
         self._tree = tree
         self.machine = machine
         self.config = config
-        self.policy: ViewedPolicy[Any] = build_policy(config, machine, tree)
+        self.policy: ViewedPolicy[KnowsContainers] = build_policy(config, machine, tree)
         self.state: KnowsContainers = self.policy.start()
         self._checkpoint: RestoreCheckpoint | None = None
         self._pins: Mapping[str, Pin] = {}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from nri_resmgr.app.classes.container_classes import ClassContext, ContainerClasses
 from nri_resmgr.app.classes.hosts import ClassHosts
@@ -33,6 +32,7 @@ from nri_resmgr.policy.events import (
     Synchronized,
     Updated,
 )
+from nri_resmgr.policy.ledger import KnowsContainers
 from nri_resmgr.policy.views import ViewedPolicy
 from nri_resmgr.stub.model import Container, LinuxResources, Pod
 from nri_resmgr.stub.replies import CreateReply
@@ -218,7 +218,7 @@ class ResourcePolicy:
         return self._engine.config
 
     @property
-    def policy(self) -> ViewedPolicy[Any]:
+    def policy(self) -> ViewedPolicy[KnowsContainers]:
         """The policy in force."""
         return self._engine.policy
 
@@ -228,7 +228,7 @@ class ResourcePolicy:
         return self._engine.machine
 
     @property
-    def state(self) -> Any:
+    def state(self) -> KnowsContainers:
         """The policy's containers and grants; frozen."""
         return self._engine.state
 

@@ -1,4 +1,4 @@
-"""Builds the balloons policy from its configuration and a machine."""
+"""The kind of the balloons policy: reads its configuration and builds it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ from nri_resmgr.app.policies.balloon_types import balloon_types, expressions_of
 from nri_resmgr.app.policies.chosen_cpus import choose_cpus
 from nri_resmgr.app.policies.reserved_balloons import ReservedCpus
 from nri_resmgr.config import Amount, BadSetting
-from nri_resmgr.config.balloons import BalloonsConfig
+from nri_resmgr.config.balloons import BalloonsConfig, read_balloons
+from nri_resmgr.config.table import Table
 from nri_resmgr.host.tree import Tree
+from nri_resmgr.kinds import PolicyKind
+from nri_resmgr.policy.balloons import records
 from nri_resmgr.policy.balloons.policy import BalloonsPolicy
 from nri_resmgr.policy.balloons.settings import (
     RESERVED,
@@ -19,6 +22,7 @@ from nri_resmgr.policy.balloons.settings import (
     MemoryBy,
 )
 from nri_resmgr.policy.errors import OnFailure
+from nri_resmgr.policy.records import Records
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import CpuSet, PolicyError
 
@@ -97,3 +101,26 @@ def _check_cpus(
     for (_, first), (path, second) in combinations(given, 2):
         if both := first & second:
             raise BadSetting(path, f"CPU {both} is listed for two balloons")
+
+
+class BalloonsKind(PolicyKind[BalloonsConfig]):
+    """Entry point of this kind of policy."""
+
+    name = "BalloonsPolicy"
+
+    def read(self, top: Table) -> BalloonsConfig:
+        """See `PolicyKind`."""
+        return read_balloons(top)
+
+    def build(
+        self, config: BalloonsConfig, machine: Machine, tree: Tree | None
+    ) -> BalloonsPolicy:
+        """See `PolicyKind`."""
+        return build_balloons(config, machine, tree)
+
+    def records(self) -> Records:
+        """See `PolicyKind`."""
+        return records
+
+
+KIND: Final = BalloonsKind()

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from nri_resmgr.config import PolicyConfig
 from nri_resmgr.host.tree import Tree
 from nri_resmgr.kinds import kind_named
 from nri_resmgr.log import Logger
+from nri_resmgr.policy.ledger import KnowsContainers
 from nri_resmgr.policy.views import ViewedPolicy
 from nri_resmgr.topology import Machine
 
@@ -16,7 +15,7 @@ log = Logger(__name__)
 
 def build_policy(
     config: PolicyConfig, machine: Machine, tree: Tree | None = None
-) -> ViewedPolicy[Any]:
+) -> ViewedPolicy[KnowsContainers]:
     """Build the policy that *config* selects; logs warnings about the configuration.
 
     Args:
@@ -38,7 +37,7 @@ def build_policy(
 
 def policy_for(
     config: PolicyConfig, machine: Machine, tree: Tree | None
-) -> ViewedPolicy[Any]:
+) -> ViewedPolicy[KnowsContainers]:
     """Build the policy; the caller reports warnings about *config*.
 
     Raises:

@@ -1,11 +1,16 @@
-"""Builds the static policy from its configuration and a machine."""
+"""The kind of the static policy: reads its configuration and builds it."""
 
 from __future__ import annotations
 
+from typing import Final
+
 from nri_resmgr.app.policies.chosen_cpus import choose_cpus
-from nri_resmgr.config import StaticPolicyConfig
+from nri_resmgr.config.static_policy import StaticPolicyConfig, read_static_policy
+from nri_resmgr.config.table import Table
 from nri_resmgr.host.tree import Tree
-from nri_resmgr.policy.static import OnFailure, StaticPolicy, StaticSettings
+from nri_resmgr.kinds import PolicyKind
+from nri_resmgr.policy.records import Records
+from nri_resmgr.policy.static import OnFailure, StaticPolicy, StaticSettings, records
 from nri_resmgr.topology import Machine
 
 
@@ -25,3 +30,26 @@ def build_static(
         on_failure=OnFailure(config.on_failure),
     )
     return StaticPolicy(machine, settings)
+
+
+class StaticKind(PolicyKind[StaticPolicyConfig]):
+    """Entry point of this kind of policy."""
+
+    name = "StaticPolicy"
+
+    def read(self, top: Table) -> StaticPolicyConfig:
+        """See `PolicyKind`."""
+        return read_static_policy(top)
+
+    def build(
+        self, config: StaticPolicyConfig, machine: Machine, tree: Tree | None
+    ) -> StaticPolicy:
+        """See `PolicyKind`."""
+        return build_static(config, machine, tree)
+
+    def records(self) -> Records:
+        """See `PolicyKind`."""
+        return records
+
+
+KIND: Final = StaticKind()

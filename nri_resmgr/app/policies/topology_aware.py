@@ -1,14 +1,20 @@
-"""Builds the topology-aware policy from its configuration and a machine."""
+"""The kind of the topology-aware policy: reads its configuration and builds it."""
 
 from __future__ import annotations
 
+from typing import Final
+
 from nri_resmgr.app.policies.chosen_cpus import choose_cpus
-from nri_resmgr.config import TopologyAwareConfig
+from nri_resmgr.config.table import Table
+from nri_resmgr.config.topology_aware import TopologyAwareConfig, read_topology_aware
 from nri_resmgr.host.tree import Tree
+from nri_resmgr.kinds import PolicyKind
 from nri_resmgr.policy.cpus import CpuPriority
 from nri_resmgr.policy.errors import OnFailure
 from nri_resmgr.policy.host_use import NO_CPU_CLASSES, CpuClassRules
 from nri_resmgr.policy.preferences import TreeLevel
+from nri_resmgr.policy.records import Records
+from nri_resmgr.policy.topology_aware import records
 from nri_resmgr.policy.topology_aware.policy import TopologyAwarePolicy
 from nri_resmgr.policy.topology_aware.settings import (
     PodPlacement,
@@ -70,3 +76,26 @@ def _lowest_core(available: CpuSet, machine: Machine) -> CpuSet:
     ordinary = available - machine.isolated or available
     core = machine.core_of(ordinary.first).cpus & ordinary
     return core if core != ordinary else ordinary.lowest(1)
+
+
+class TopologyAwareKind(PolicyKind[TopologyAwareConfig]):
+    """Entry point of this kind of policy."""
+
+    name = "TopologyAwarePolicy"
+
+    def read(self, top: Table) -> TopologyAwareConfig:
+        """See `PolicyKind`."""
+        return read_topology_aware(top)
+
+    def build(
+        self, config: TopologyAwareConfig, machine: Machine, tree: Tree | None
+    ) -> TopologyAwarePolicy:
+        """See `PolicyKind`."""
+        return build_topology_aware(config, machine, tree)
+
+    def records(self) -> Records:
+        """See `PolicyKind`."""
+        return records
+
+
+KIND: Final = TopologyAwareKind()

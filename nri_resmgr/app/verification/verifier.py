@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import islice
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 import msgspec
 
@@ -48,7 +48,7 @@ class VerifiedPolicy(Protocol):
         """The present machine."""
 
     @property
-    def policy(self) -> ViewedPolicy[Any]:
+    def policy(self) -> ViewedPolicy[KnowsContainers]:
         """The present policy."""
 
     @property

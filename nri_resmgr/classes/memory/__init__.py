@@ -44,7 +44,7 @@ from nri_resmgr.classes.memory.qos import (
     memory_qos_request,
     memory_qos_unified,
 )
-from nri_resmgr.classes.memory.scopes import ScopedAnnotation, narrowest
+from nri_resmgr.classes.memory.scopes import MemoryAnnotation, narrowest
 
 __all__ = [
     "CAPACITY_FILE",
@@ -54,6 +54,7 @@ __all__ = [
     "POLICY_KEY",
     "QOS_SUFFIX",
     "BadMemoryAnnotation",
+    "MemoryAnnotation",
     "MemoryPlace",
     "MemoryQosClass",
     "MemoryQosConfig",
@@ -65,7 +66,6 @@ __all__ = [
     "PolicyFlag",
     "PolicyMode",
     "ResolvedPolicy",
-    "ScopedAnnotation",
     "chosen_numa_policy",
     "memory_qos_request",
     "memory_qos_unified",

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from nri_resmgr.classes.memory.errors import BadMemoryAnnotation, UnknownMiscResource
-from nri_resmgr.classes.memory.scopes import ScopedAnnotation, narrowest
+from nri_resmgr.classes.memory.scopes import MemoryAnnotation, narrowest
 from nri_resmgr.classes.unified import Files
 from nri_resmgr.values import BadQuantity, parse_bytes
 
@@ -83,7 +83,7 @@ def misc_files(limits: Mapping[str, str], known: tuple[str, ...], title: str) ->
     return {MISC_FILE: lines} if lines else {}
 
 
-def _amount(text: str, annotation: ScopedAnnotation) -> str:
+def _amount(text: str, annotation: MemoryAnnotation) -> str:
     if text == _NO_LIMIT:
         return text
     try:

@@ -14,7 +14,7 @@ from nri_resmgr.classes.memory.errors import (
     NoSuchNodes,
     UnknownMemoryClass,
 )
-from nri_resmgr.classes.memory.scopes import ScopedAnnotation, by_scope
+from nri_resmgr.classes.memory.scopes import MemoryAnnotation, by_scope
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import (
     NO_CPUS,
@@ -155,7 +155,7 @@ class NumaPolicyRequest(msgspec.Struct, frozen=True):
     """
 
     class_name: str = ""
-    policy: ScopedAnnotation | None = None
+    policy: MemoryAnnotation | None = None
 
 
 def numa_policy_request(

@@ -14,7 +14,7 @@ from nri_resmgr.classes.memory.errors import (
     NoMemoryLimit,
     UnknownMemoryClass,
 )
-from nri_resmgr.classes.memory.scopes import ScopedAnnotation
+from nri_resmgr.classes.memory.scopes import MemoryAnnotation
 from nri_resmgr.values import Bytes
 
 QOS_SUFFIX: Final = ".memory-qos.nri.io"
@@ -68,7 +68,7 @@ class MemoryQosRequest(msgspec.Struct, frozen=True):
     """
 
     class_name: str = ""
-    files: tuple[tuple[str, ScopedAnnotation], ...] = ()
+    files: tuple[tuple[str, MemoryAnnotation], ...] = ()
 
 
 def memory_qos_request(
@@ -82,11 +82,11 @@ def memory_qos_request(
     Source:
         nri-plugins, ``cmd/plugins/memory-qos``, where a container cannot opt out.
     """
-    found: dict[str, ScopedAnnotation] = {}
+    found: dict[str, MemoryAnnotation] = {}
     for end in (QOS_SUFFIX, f"{QOS_SUFFIX}/{container}"):
         for key in sorted(annotations):
             if key.endswith(end) and (stem := key.removesuffix(end)):
-                found[stem] = ScopedAnnotation(key, annotations[key])
+                found[stem] = MemoryAnnotation(key, annotations[key])
     asked = {stem: one for stem, one in found.items() if one.value}
     wanted = asked.pop(_CLASS, None)
     return MemoryQosRequest(
@@ -137,7 +137,7 @@ def memory_qos_unified(
     return {_HIGH: str(high), _SWAP: "max"} | written
 
 
-def _checked(file: str, one: ScopedAnnotation) -> str:
+def _checked(file: str, one: MemoryAnnotation) -> str:
     text = one.value.strip()
     if file in _AMOUNTS and not _AMOUNT.fullmatch(text):
         accepted = f"is no value for {file}: bytes, also with K, M or G, or max"

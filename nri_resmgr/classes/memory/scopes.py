@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import msgspec
 
 
-class ScopedAnnotation(msgspec.Struct, frozen=True):
+class MemoryAnnotation(msgspec.Struct, frozen=True):
     """An annotation that applies to a container.
 
     Attributes:
@@ -21,14 +21,14 @@ class ScopedAnnotation(msgspec.Struct, frozen=True):
 
 def narrowest(
     annotations: Mapping[str, str], key: str, container: str
-) -> ScopedAnnotation | None:
+) -> MemoryAnnotation | None:
     """Return the annotation ``KEY/container.NAME``, else ``KEY/pod``, else ``KEY``."""
     return next((found[0] for found in by_scope(annotations, (key,), container)), None)
 
 
 def by_scope(
     annotations: Mapping[str, str], keys: tuple[str, ...], container: str
-) -> list[tuple[ScopedAnnotation, ...]]:
+) -> list[tuple[MemoryAnnotation, ...]]:
     """Return the annotations that apply to a container, the narrowest scope first.
 
     Returns:
@@ -36,7 +36,7 @@ def by_scope(
     """
     scopes = [
         tuple(
-            ScopedAnnotation(full, annotations[full])
+            MemoryAnnotation(full, annotations[full])
             for key in keys
             if (full := key + scope) in annotations
         )

@@ -18,7 +18,7 @@ from nri_resmgr.policy.topology_aware.demand import CpuKind, Demand, demand_of
 from nri_resmgr.policy.topology_aware.memory import size_of
 from nri_resmgr.policy.topology_aware.pins import visible
 from nri_resmgr.policy.topology_aware.place import (
-    FormerPlace,
+    FormerGrant,
     PoolPlacement,
     fall_back,
     keep_place,
@@ -31,7 +31,7 @@ from nri_resmgr.policy.topology_aware.state import NodeView, Slot, TopologyAware
 from nri_resmgr.values import CpuSet, PolicyError
 
 State: TypeAlias = TopologyAwareState
-Claims: TypeAlias = Callable[[Demand, NodeView], Iterable[FormerPlace]]
+Claims: TypeAlias = Callable[[Demand, NodeView], Iterable[FormerGrant]]
 
 # Containers with certain CPUs go first, since shared CPUs are what these leave. Those
 # without a request go last: they fit even where all CPU is granted.
@@ -40,7 +40,7 @@ _ORDER = (CpuKind.EXCLUSIVE, CpuKind.MIXED, CpuKind.RESERVED, CpuKind.PRESERVED)
 
 def adopt(
     specs: Sequence[ContainerSpec],
-    known: Mapping[str, FormerPlace],
+    known: Mapping[str, FormerGrant],
     state: State,
     settings: TopologyAwareSettings,
 ) -> tuple[State, dict[str, PoolPlacement]]:
@@ -61,14 +61,14 @@ def adopt(
     demands = [demand_of(spec, settings) for spec in specs]
     occupancy = occupancy_of(demands)
 
-    def by_grant(demand: Demand, _view: NodeView) -> Iterable[FormerPlace]:
+    def by_grant(demand: Demand, _view: NodeView) -> Iterable[FormerGrant]:
         found = known.get(demand.spec.id)
         return () if found is None else (found,)
 
-    def by_place(demand: Demand, view: NodeView) -> Iterable[FormerPlace]:
+    def by_place(demand: Demand, view: NodeView) -> Iterable[FormerGrant]:
         zone = demand.spec.present.mems
         return (
-            FormerPlace(one, zone) for one in likely_grants(demand, view, occupancy)
+            FormerGrant(one, zone) for one in likely_grants(demand, view, occupancy)
         )
 
     placed: dict[str, PoolPlacement] = {}
@@ -121,7 +121,7 @@ def _recorded(
     return state.put(demand.spec, found.grant, found.memory, demand.spec.present)
 
 
-class Occupancy(msgspec.Struct, frozen=True):
+class UsedCpus(msgspec.Struct, frozen=True):
     """The CPUs that containers run on, as reported by the runtime.
 
     Attributes:
@@ -134,7 +134,7 @@ class Occupancy(msgspec.Struct, frozen=True):
 
 
 def likely_grants(
-    demand: Demand, view: NodeView, occupancy: Occupancy
+    demand: Demand, view: NodeView, occupancy: UsedCpus
 ) -> Iterator[Grant]:
     """Guess the grants behind a container's present CPUs, the likeliest first.
 
@@ -156,7 +156,7 @@ def likely_grants(
             yield grant_of(demand, pool, exclusive)
 
 
-def occupancy_of(demands: Iterable[Demand]) -> Occupancy:
+def occupancy_of(demands: Iterable[Demand]) -> UsedCpus:
     """Return the CPUs that containers run on, and those that they must be sharing."""
     used = shared = CpuSet()
     for one in demands:
@@ -167,10 +167,10 @@ def occupancy_of(demands: Iterable[Demand]) -> Occupancy:
         used |= present
         if one.kind in (CpuKind.SHARED, CpuKind.RESERVED):
             shared |= present
-    return Occupancy(used, shared)
+    return UsedCpus(used, shared)
 
 
-def _exclusive_cpus(demand: Demand, view: NodeView, occupancy: Occupancy) -> CpuSet:
+def _exclusive_cpus(demand: Demand, view: NodeView, occupancy: UsedCpus) -> CpuSet:
     """Return a container's exclusive CPUs, hidden threads included."""
     machine, present = view.tree.machine, demand.spec.present.cpus
     exclusive = present
@@ -222,7 +222,7 @@ def _grantable(view: NodeView) -> CpuSet:
     return view.tree.root.sharable | view.tree.root.isolated
 
 
-def former_places_of(old: State, tree: PoolTree) -> dict[str, FormerPlace]:
+def former_places_of(old: State, tree: PoolTree) -> dict[str, FormerGrant]:
     """Return the places of a former state, which may have had other pools.
 
     Containers that fell back because memory was short are left out.
@@ -238,7 +238,7 @@ def former_places_of(old: State, tree: PoolTree) -> dict[str, FormerPlace]:
     for key, entry in old.ledger.entries.items():
         here = _in_pool_of(tree, old.grants[key], old)
         if here is not None and _has_its_memory(entry.spec, old.memory):
-            known[key] = FormerPlace(here, old.memory.zone_of(key))
+            known[key] = FormerGrant(here, old.memory.zone_of(key))
     return known
 
 
@@ -279,7 +279,7 @@ def _reserve_again(
     grant = _in_pool_of(state.pool_ledger.tree, old.grants[spec.id], old)
     if grant is None:
         return state
-    former = FormerPlace(grant, old.memory.zone_of(spec.id))
+    former = FormerGrant(grant, old.memory.zone_of(spec.id))
     view, demand = state.view(settings), demand_of(spec, settings)
     found = keep_place(demand, former, view, Rule.OLD_PLACE)
     if found is None:

@@ -30,7 +30,7 @@ from nri_resmgr.policy.topology_aware.take import check_memory, take, take_again
 from nri_resmgr.values import NO_NODES, Bytes, MilliCpus, NodeSet, PolicyError
 
 
-class FormerPlace(msgspec.Struct, frozen=True):
+class FormerGrant(msgspec.Struct, frozen=True):
     """A former grant of CPUs with its memory nodes; no nodes where these may change."""
 
     grant: Grant
@@ -60,7 +60,7 @@ class PoolPlacement(msgspec.Struct, frozen=True):
 
 
 def place(
-    demand: Demand, view: NodeView, offers: Iterable[FormerPlace] = ()
+    demand: Demand, view: NodeView, offers: Iterable[FormerGrant] = ()
 ) -> PoolPlacement:
     """Find a place for a new container.
 
@@ -114,7 +114,7 @@ def find_place(demand: Demand, view: NodeView) -> PoolPlacement:
 
 
 def keep_place(
-    demand: Demand, former: FormerPlace, view: NodeView, rule: Rule
+    demand: Demand, former: FormerGrant, view: NodeView, rule: Rule
 ) -> PoolPlacement | None:
     """Place a container exactly as in a former grant, if that is legal.
 
@@ -147,7 +147,7 @@ def keep_place(
     return _placement(rule, taken, offer)
 
 
-def resize(demand: Demand, former: FormerPlace, view: NodeView) -> PoolPlacement:
+def resize(demand: Demand, former: FormerGrant, view: NodeView) -> PoolPlacement:
     """Find a place for a running container that asks for other amounts.
 
     It keeps its pool and its CPUs where the pool can grant the new amounts, else it

@@ -46,7 +46,7 @@ from nri_resmgr.policy.topology_aware.pins import (
     settle,
 )
 from nri_resmgr.policy.topology_aware.place import (
-    FormerPlace,
+    FormerGrant,
     PoolPlacement,
     place,
     resize,
@@ -129,12 +129,12 @@ class TopologyAwarePolicy(PolicyBase[TopologyAwareState]):
         offers = []
         if reserved := left.reserved_places.get(slot):
             zone = left.memory.zone_of(reserved.id)
-            offers.append(FormerPlace(left.grants[reserved.id], zone))
+            offers.append(FormerGrant(left.grants[reserved.id], zone))
             left = left.release_places(slot)
         if former := left.former_places.get((spec.pod, spec.slot)):
             # The predecessor may have been resized; a restart undoes that.
             grant = msgspec.structs.replace(former, fraction=demand.fraction)
-            offers.append(FormerPlace(grant))
+            offers.append(FormerGrant(grant))
         placement = place(demand, left.view(self.settings), offers)
         if spec.preferences.cpu_class or spec.preferences.irq:
             check_class_requests(spec, placement.grant, self.settings.cpu_classes)
@@ -161,7 +161,7 @@ class TopologyAwarePolicy(PolicyBase[TopologyAwareState]):
         if spec.id not in state.ledger:
             return self._adopt_one(state, spec)
         known = state.ledger.entries[spec.id]
-        former = FormerPlace(state.grants[spec.id], state.memory.zone_of(spec.id))
+        former = FormerGrant(state.grants[spec.id], state.memory.zone_of(spec.id))
         left = state.take_back(spec.id)
         demand = demand_of(spec, self.settings)
         if _same(demand, demand_of(known.spec, self.settings)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -13,7 +13,6 @@ from nri_resmgr.policy.mems import MemoryGrant
 from nri_resmgr.policy.records import (
     LEDGER_TABLES,
     BadRecord,
-    Dropped,
     Restored,
     Tables,
     check_ids,
@@ -27,8 +26,11 @@ from nri_resmgr.policy.topology_aware.pool_ledger import Grant, PoolLedger
 from nri_resmgr.policy.topology_aware.pools import PoolTree
 from nri_resmgr.policy.topology_aware.state import Slot, TopologyAwareState
 
+# Of a container, or a slot.
+KeyT = TypeVar("KeyT")
+
 # A rename changes the format of checkpoints, see `nri_resmgr.policy.records`.
-TABLES: Final[Mapping[str, Any]] = {
+TABLES: Final[Mapping[str, type]] = {
     **LEDGER_TABLES,
     "pool": str,
     "grant": Grant,
@@ -88,11 +90,11 @@ def state_from(
 
 
 def _grants_from(
-    rows: Mapping[Any, Grant],
+    rows: Mapping[KeyT, Grant],
     names: Mapping[int, str],
     tree: PoolTree,
-    dropped: Dropped,
-) -> dict[Any, Grant]:
+    dropped: dict[KeyT, str],
+) -> dict[KeyT, Grant]:
     """Return the grants in existing pools; add the others to *dropped*."""
     found = {}
     for key, grant in rows.items():

@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from nri_resmgr.testing.resctrl.faults import Faults, Killed
-from nri_resmgr.testing.resctrl.filesystem import Command, Resctrl
+from nri_resmgr.testing.resctrl.filesystem import Operation, Resctrl
 from nri_resmgr.testing.resctrl.hardware import Hardware, Throttle, Ways
 
-__all__ = ["Command", "Faults", "Hardware", "Killed", "Resctrl", "Throttle", "Ways"]
+__all__ = ["Faults", "Hardware", "Killed", "Operation", "Resctrl", "Throttle", "Ways"]

@@ -21,7 +21,7 @@ _MOUNT_POINT: Final = "/sys/fs/resctrl"
 _VENDORS: Final = {"Intel": "GenuineIntel", "AMD": "AuthenticAMD"}
 
 
-class Command(msgspec.Struct, frozen=True):
+class Operation(msgspec.Struct, frozen=True):
     """An operation that a program attempted.
 
     Attributes:
@@ -55,7 +55,7 @@ class Resctrl:
         self.hardware = hardware or Hardware()
         self.root = _MOUNT_POINT
         self.state = State(self.hardware)
-        self.commands: list[Command] = []
+        self.commands: list[Operation] = []
         self.faults = Faults()
         self.broken: dict[str, int] = {}
         self.locked_by_others = False
@@ -195,7 +195,7 @@ class Resctrl:
 
     @contextlib.contextmanager
     def _command(self, what: str, path: str, text: str = "") -> Iterator[None]:
-        self.commands.append(Command(what, path, text, self._locked))
+        self.commands.append(Operation(what, path, text, self._locked))
         self._status = "ok"
         self.faults.step()
         try:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from nri_resmgr.classes.memory import (
+    MemoryAnnotation,
     NumaPolicy,
     NumaPolicyRequest,
     PolicyMode,
-    ScopedAnnotation,
     chosen_numa_policy,
     numa_policy_request,
 )
@@ -28,7 +28,7 @@ TITLE = "default/shop/web"
         pytest.param({CLASS: "near"}, NumaPolicyRequest("near"), id="a class"),
         pytest.param(
             {POLICY: BIND},
-            NumaPolicyRequest(policy=ScopedAnnotation(POLICY, BIND)),
+            NumaPolicyRequest(policy=MemoryAnnotation(POLICY, BIND)),
             id="a policy",
         ),
         pytest.param(
@@ -43,7 +43,7 @@ TITLE = "default/shop/web"
         ),
         pytest.param(
             {CLASS: "near", f"{POLICY}/container.web": BIND},
-            NumaPolicyRequest(policy=ScopedAnnotation(f"{POLICY}/container.web", BIND)),
+            NumaPolicyRequest(policy=MemoryAnnotation(f"{POLICY}/container.web", BIND)),
             id="a policy of the container against a class of the pod",
         ),
         pytest.param(
@@ -100,7 +100,7 @@ def test_a_request_is_for_a_class_or_for_what_it_says() -> None:
     classes = {"near": NEAR}
     by_name, spoken = (
         NumaPolicyRequest("near"),
-        NumaPolicyRequest("", ScopedAnnotation(POLICY, BIND)),
+        NumaPolicyRequest("", MemoryAnnotation(POLICY, BIND)),
     )
 
     assert chosen_numa_policy(by_name, classes, parse_numa_policy, TITLE) == NEAR
@@ -118,18 +118,18 @@ def test_a_request_is_for_a_class_or_for_what_it_says() -> None:
             id="a class that is not there",
         ),
         pytest.param(
-            NumaPolicyRequest(policy=ScopedAnnotation(POLICY, "{mode: BIND}")),
+            NumaPolicyRequest(policy=MemoryAnnotation(POLICY, "{mode: BIND}")),
             f"annotation {POLICY}: '{{mode: BIND}}' is no memory policy: $.mode: "
             "unknown value, did you mean MPOL_BIND?",
             id="a mode by half of its name",
         ),
         pytest.param(
-            NumaPolicyRequest(policy=ScopedAnnotation(POLICY, "{")),
+            NumaPolicyRequest(policy=MemoryAnnotation(POLICY, "{")),
             f"annotation {POLICY}: '{{' is no memory policy: ",
             id="no YAML",
         ),
         pytest.param(
-            NumaPolicyRequest(policy=ScopedAnnotation(POLICY, "# " + "x" * 5000)),
+            NumaPolicyRequest(policy=MemoryAnnotation(POLICY, "# " + "x" * 5000)),
             "is no memory policy: 5002 characters, expected at most 4096",
             id="a book",
         ),

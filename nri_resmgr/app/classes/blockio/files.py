@@ -9,9 +9,9 @@ from typing import Final, Protocol, TypeAlias
 import attrs
 
 from nri_resmgr.app.classes.blockio.record import BlockIoRecord
-from nri_resmgr.app.classes.blockio.setter import blockio_choice
 from nri_resmgr.app.classes.blockio.writer import BlockIoWriter
 from nri_resmgr.app.classes.members import Member, members_of
+from nri_resmgr.app.classes.placed import blockio_choice
 from nri_resmgr.app.classes.unified import with_unified
 from nri_resmgr.app.observers.policy_in_force import PolicyInForce
 from nri_resmgr.classes.blockio import BlockIoConfig

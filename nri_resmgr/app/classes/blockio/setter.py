@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Final
 
 from nri_resmgr.app.classes.blockio.writer import BlockIoWriter
+from nri_resmgr.app.classes.placed import blockio_choice
 from nri_resmgr.app.classes.setter import ClassSetter, NewContainer
 from nri_resmgr.app.classes.unified import with_unified
 from nri_resmgr.app.observers.observer import PolicyDecision
-from nri_resmgr.classes.choice import ClassChoice, UnknownClass, choose
+from nri_resmgr.classes.choice import UnknownClass
 from nri_resmgr.config.blockio import BlockIoControl
 from nri_resmgr.host.cgroups.containers import CgroupReference
-from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.policy.ledger import KnowsContainers
 from nri_resmgr.policy.views import ViewedPolicy
 from nri_resmgr.stub.adjustment import ContainerAdjustment
@@ -87,15 +87,3 @@ class BlockIoSetter(ClassSetter):
         self._writer.write_rest(
             CgroupReference(spec.id, spec.cgroup, spec.pid), spec.title
         )
-
-
-def blockio_choice(
-    spec: ContainerSpec,
-    use: BlockIoControl,
-    policy: ViewedPolicy[KnowsContainers],
-    state: KnowsContainers,
-) -> ClassChoice | None:
-    """Return the class of a container that the policy has placed."""
-    given = policy.classes_of(state, spec.id).blockio
-    qos = spec.qos if use.by_qos else None
-    return choose(spec.preferences.blockio_class, given, qos)

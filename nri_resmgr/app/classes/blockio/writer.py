@@ -11,7 +11,8 @@ from nri_resmgr.classes.unified import as_unified
 from nri_resmgr.host.cgroups.containers import CgroupReference
 from nri_resmgr.host.cgroups.finder import CgroupFinder
 from nri_resmgr.host.cgroups.writes import write_cgroup_files
-from nri_resmgr.host.knobs.files import WritableTree
+from nri_resmgr.host.knobs.files import WritableHostTree, WritableTree
+from nri_resmgr.host.tree import HostTree, Tree
 from nri_resmgr.values import HostError
 
 
@@ -29,6 +30,13 @@ class BlockIoWriter:
     def __init__(self, tree: WritableTree | None, host: BlockIoHost) -> None:
         self._tree = tree
         self.host = host
+
+    @classmethod
+    def of(cls, tree: Tree | None) -> BlockIoWriter:
+        """Make a writer, and the state of the classes, for a host; None without one."""
+        # A recorded host cannot be written to.
+        files = WritableHostTree(tree.root) if isinstance(tree, HostTree) else None
+        return cls(files, BlockIoHost(tree))
 
     def write(
         self, config: BlockIoConfig, members: Iterable[Member]

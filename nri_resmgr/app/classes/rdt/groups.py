@@ -7,8 +7,8 @@ from typing import Final
 import attrs
 
 from nri_resmgr.app.classes.members import Member, members_of
+from nri_resmgr.app.classes.placed import rdt_choice
 from nri_resmgr.app.classes.rdt.host import RdtHost
-from nri_resmgr.app.classes.rdt.setter import rdt_choice
 from nri_resmgr.app.classes.rdt.writer import RdtWriter
 from nri_resmgr.app.observers.policy_in_force import PolicyInForce
 from nri_resmgr.config.rdt import RdtUse

@@ -5,21 +5,19 @@ from __future__ import annotations
 from typing import Final
 
 from nri_proto import NriLevel
+from nri_resmgr.app.classes.placed import rdt_choice
 from nri_resmgr.app.classes.rdt.host import RdtHost
 from nri_resmgr.app.classes.setter import ClassSetter, NewContainer
 from nri_resmgr.app.observers.observer import PolicyDecision
 from nri_resmgr.classes.choice import (
-    ClassChoice,
     ClassDenied,
     ClassMissing,
     Origin,
     UnknownClass,
-    choose,
 )
 from nri_resmgr.classes.rdt import ROOT_CLASS
 from nri_resmgr.classes.rdt.checks import classes_of, group_of
 from nri_resmgr.config.rdt import RdtUse
-from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.policy.ledger import KnowsContainers
 from nri_resmgr.policy.views import ViewedPolicy
 from nri_resmgr.stub.adjustment import ContainerAdjustment
@@ -109,14 +107,3 @@ class RdtSetter(ClassSetter):
         if level is not None and level >= CLOS_LEVEL:
             return adjustment.set_rdt_clos_id(name)
         return adjustment.set_rdt_class(name)
-
-
-def rdt_choice(
-    spec: ContainerSpec,
-    use: RdtUse,
-    policy: ViewedPolicy[KnowsContainers],
-    state: KnowsContainers,
-) -> ClassChoice | None:
-    """Return the class of a container that the policy has placed."""
-    given = policy.classes_of(state, spec.id).rdt
-    return choose(spec.preferences.rdt_class, given, spec.qos if use.by_qos else None)
