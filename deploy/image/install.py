@@ -16,7 +16,8 @@ from google.protobuf.internal import api_implementation
 
 for package in (nri_proto, nri_resmgr):
     for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-        importlib.import_module(module.name)
+        if module.name != "nri_resmgr.daemon.tracing":  # needs the extra "otel"
+            importlib.import_module(module.name)
 if api_implementation.Type() != "upb":
     raise SystemExit(f"protobuf is {api_implementation.Type()}, not upb")
 yaml.CSafeLoader

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     # See `nri_resmgr.daemon.services.verification`.
     from nri_resmgr.app.verification.verifier import Verification
 
-    # It imports the reading and comparison of recordings; few starts record.
+    # Few starts record.
     from nri_resmgr.recordings.recorder import Recorder
 
 

@@ -67,7 +67,7 @@ def run(options: argparse.Namespace) -> int:
     machine = read_machine(tree, kinds)
     startup = Startup(options, tree, kinds, machine, state, observers)
     if options.record:
-        # It imports the reading and comparison of recordings; few starts record.
+        # Few starts record.
         from nri_resmgr.recordings.recorder import open_recording
 
         startup.recorder = open_recording(options, startup.machine)
