@@ -22,7 +22,6 @@ from tests.benchmarks.measure import Command
 from tests.benchmarks.plugins import Programs, running
 
 _SOURCE: Final = Path(__file__).parents[2]
-_PAIRS: Final = 7  # of processes, for each row
 _STARTS: Final = 15  # pairs, as one start takes half as long again as another
 _CONTAINERS: Final = (10, 100, 500)
 _POLICIES: Final = {"topology-aware": "", "balloons": balloons.DOCUMENT}
@@ -35,16 +34,20 @@ def main() -> None:
     """Print one row after the other, as soon as it is measured."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("base", help="commit to compare with")
-    base = parser.parse_args().base
+    parser.add_argument(
+        "--pairs", type=int, default=7, help="of processes, for each row (%(default)s)"
+    )
+    options = parser.parse_args()
+    base = options.base
     with tempfile.TemporaryDirectory(prefix="nri-bench-") as name, awake_cpus():
         folder = Path(name)
         old = _install(folder / "old", _checkout(base, folder / "source"))
         new = _install(folder / "new", _SOURCE)
         print(f"Before: {base}\n\n{_HEADER}")
-        _compare(old, new)
+        _compare(old, new, options.pairs)
 
 
-def _compare(old: Programs, new: Programs) -> None:
+def _compare(old: Programs, new: Programs, pairs: int) -> None:
     cpus = churn.USUAL_CPUS
     with churn.node(cpus) as here:
         before, after = here.command(old.daemon), here.command(new.daemon)
@@ -56,9 +59,9 @@ def _compare(old: Programs, new: Programs) -> None:
                 _STARTS,
             )
             for containers in _CONTAINERS:
-                rows = _churn(here, (before, after), containers, document)
-                for what, pairs in rows.items():
-                    _print(f"{policy}, {containers} containers, {what}", pairs)
+                rows = _churn(here, (before, after), containers, document, pairs)
+                for what, found in rows.items():
+                    _print(f"{policy}, {containers} containers, {what}", found)
 
 
 def _churn(
@@ -66,10 +69,11 @@ def _churn(
     commands: tuple[Command, Command],
     containers: int,
     document: str,
+    pairs: int,
 ) -> dict[str, list[tuple[float, float]]]:
     """Return pairs of figures by their names."""
     rows: dict[str, list[tuple[float, float]]] = {}
-    for _ in range(_PAIRS):
+    for _ in range(pairs):
         before, after = (
             churn.churned(here, command, containers, document) for command in commands
         )
