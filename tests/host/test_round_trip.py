@@ -199,5 +199,5 @@ def test_a_dump_that_would_eat_memory_is_refused(tmp_path: Path) -> None:
     with gzip.open(path, "wb") as archive:
         archive.write(huge.tobuf())
 
-    with pytest.raises(BadDump, match="it is too large"):
+    with pytest.raises(BadDump, match="it is larger than 256 MiB"):
         load_dump(path)

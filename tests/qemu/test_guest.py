@@ -15,6 +15,7 @@ _MARKED = re.compile(_MARKS, re.MULTILINE)
 _OPTIONS = ("-m", "containerd or machine or numa", "--continue-on-collection-errors")
 # What these show on the host needs no many-node machine, and half a minute each there.
 _HOST_ONLY = (
+    "tests/containerd/test_busy_node.py",
     "tests/containerd/test_enable_runtime.py",
     "tests/containerd/test_image_pod.py",
     "tests/containerd/test_kills.py",
