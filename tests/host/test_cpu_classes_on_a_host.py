@@ -103,6 +103,24 @@ def test_a_preference_comes_back_once_the_governor_lets_it(tmp_path: Path) -> No
     assert kernel.files == before
 
 
+def test_a_preference_is_written_again_when_its_governor_goes(tmp_path: Path) -> None:
+    before, facts = DRIVERS[0]
+    kernel = CpuKernel(before)
+    state = StateDir.open(str(tmp_path / "state"))
+    knobs = Knobs(kernel, KnobJournal(state, "boot"))
+    classes = {
+        "eager": CpuClass(name="eager", epp="performance"),
+        "fast": CpuClass(name="fast", governor="performance"),
+    }
+
+    for name in ("fast", "eager"):
+        files = desired(classes, {name: cpus("1")}, facts)
+        knobs.apply(files)
+        assert {path: kernel.files[path] for path in files} == files
+    assert knobs.restore_all().failed == ()
+    assert kernel.files == before
+
+
 @given(
     driver=st.sampled_from(DRIVERS),
     classes=CLASSES,

@@ -88,8 +88,13 @@ class Knobs:
         self._journal_originals(wanted, changes)
         # Restore in reverse order: later files may depend on earlier ones.
         left = [path for path in reversed(self._originals) if path not in wanted]
+        due = {path for path, text in wanted.items() if self._texts.get(path) != text}
+        changing = {*left, *due}
+        # With a governor, the kernel changes the preference of its policy as well.
         targets = {path: self._originals[path] for path in left} | {
-            path: text for path, text in wanted.items() if self._is_due(path, text)
+            path: text
+            for path, text in wanted.items()
+            if path in due or _governor(path) in changing
         }
         for path, text in in_order(targets, self._present):
             if path in wanted:
@@ -131,11 +136,6 @@ class Knobs:
             return
         self._originals |= fresh
         self._journaled = dict(self._originals)
-
-    def _is_due(self, path: str, text: str) -> bool:
-        if path in self._texts:
-            return self._texts[path] != text
-        return True
 
     def _present(self, path: str) -> str | None:
         try:
