@@ -15,8 +15,13 @@ MAX_TEXT: Final = 2 << 20
 # read, and references in a short text can stand for more than fits into memory.
 _MAX_VALUES: Final = 100_000
 
-# Deeper nesting than any document has; libyaml's own recursion has no limit.
+# Deeper nesting than any document has.
 _MAX_DEPTH: Final = 64
+_TOO_DEEP: Final = f"more than {_MAX_DEPTH} levels deep"
+
+# libyaml's own limit since PyYAML 6.0.4 is 1,000 levels; before, it had none. It reads
+# ahead, so that it may come first.
+_TOO_DEEP_FOR_LIBYAML: Final = "exceeded maximum nesting depth"
 
 # libyaml is ten times as fast, but missing in some builds of PyYAML.
 _Safe: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -63,6 +68,8 @@ def parse_yaml(text: str, *, references: bool = True) -> object:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         why = error.problem or error.context or "not YAML"
+        if why == _TOO_DEEP_FOR_LIBYAML:
+            why = _TOO_DEEP
         raise BadSyntax(why, mark.line + 1 if mark else 0) from None
     except yaml.YAMLError as error:
         raise BadSyntax(" ".join(str(error).split())) from None
@@ -79,7 +86,7 @@ def _check_events(text: str, *, references: bool) -> None:
             raise BadSyntax("references (*) are not allowed here", line)
         counts.add(event, line)
         if counts.depth > _MAX_DEPTH:
-            raise BadSyntax(f"more than {_MAX_DEPTH} levels deep", line)
+            raise BadSyntax(_TOO_DEEP, line)
         if counts.values > _MAX_VALUES:
             why = f"more than {_MAX_VALUES} values, those of references (*) included"
             raise BadSyntax(why, line)
